@@ -1,0 +1,62 @@
+/**
+ * Identifiers and tokens. Both carry their kind as a prefix, so that logs, scanners and people
+ * can tell them apart; a token also carries a checksum, so that a typo fails without a look-up.
+ */
+import { base62, base62Number } from './base62.ts'
+import { crc32 } from './crc32.ts'
+
+export type IdKind =
+  | 'order'
+  | 'catch'
+  | 'whisper'
+  | 'pulse'
+  | 'pulse_status'
+  | 'gate_project'
+  | 'gate_intent'
+
+export type TokenKind =
+  | 'catch_owner'
+  | 'catch_ingest'
+  | 'whisper_read'
+  | 'pulse_owner'
+  | 'pulse_ping'
+  | 'gate_key'
+
+const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
+const TOKEN_ANYWHERE =
+  /(?:catch_owner|catch_ingest|whisper_read|pulse_owner|pulse_ping|gate_key)_[0-9A-Za-z]{49}/g
+
+/** A fresh identifier: 128 random bits in 22 digits. */
+export function newId(kind: IdKind): string {
+  return `${kind}_${base62(crypto.getRandomValues(new Uint8Array(16)))}`
+}
+
+/** Whether `text` has the form of an identifier of this kind. */
+export function isId(kind: IdKind, text: string): boolean {
+  return text.length === kind.length + 23 && new RegExp(`^${kind}_[0-9A-Za-z]{22}$`).test(text)
+}
+
+/** The token of a kind made of 32 secret bytes: 43 digits, then 6 of the CRC-32 of all before. */
+export function tokenOf(kind: TokenKind, secret: Uint8Array): string {
+  const body = `${kind}_${base62(secret)}`
+  return body + checksum(body)
+}
+
+/** Whether `text` is a well-formed token of this kind. */
+export function isToken(kind: TokenKind, text: string): boolean {
+  return TOKEN.exec(text)?.[1] === kind && hasChecksum(text)
+}
+
+/** Whether a well-formed token of any kind stands anywhere in `text`. */
+export function containsToken(text: string): boolean {
+  for (const [candidate] of text.matchAll(TOKEN_ANYWHERE)) if (hasChecksum(candidate)) return true
+  return false
+}
+
+function hasChecksum(token: string): boolean {
+  return token.slice(-6) === checksum(token.slice(0, -6))
+}
+
+function checksum(body: string): string {
+  return base62Number(crc32(body), 6)
+}

@@ -1,0 +1,40 @@
+/**
+ * The Lightning port: all that Mayfly asks of a node, and nothing a backend cannot do.
+ *
+ * An invoice is money that may already be under way, so a backend that is unsure says so by
+ * throwing; the states it does report are final words, except `open`.
+ */
+
+/** The networks that the interface knows. A node on another one is refused at start-up. */
+export type Network = 'mainnet' | 'regtest' | 'signet'
+
+/** `dead` means that the node can never settle the invoice any more; a held HTLC is `open`. */
+export type InvoiceState = 'open' | 'settled' | 'dead'
+
+export type Lightning = {
+  /** What the node says of itself. Throws when it cannot be reached or refuses us. */
+  info(): Promise<{ network: Network; synced: boolean }>
+
+  /** Makes one invoice for exactly `amountMsat`. Throws when the node did not make it. */
+  createInvoice(ask: InvoiceAsk): Promise<{ bolt11: string; paymentHash: string }>
+
+  /** The truth about one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
+  lookupInvoice(paymentHash: string): Promise<{ state: InvoiceState }>
+
+  /**
+   * Calls `onSettled` for each settlement the node tells of, until `signal` aborts. A hint that
+   * makes things fast: events may come late, twice or never, and every one is looked up.
+   */
+  watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
+}
+
+/** `expirySeconds` counts from now; `memo` is at most 639 bytes (BOLT 11 `d`). */
+export type InvoiceAsk = { amountMsat: number; memo: string; expirySeconds: number }
+
+/** The node does not know this payment hash: a restored or a wrong node, never a dead invoice. */
+export class UnknownInvoice extends Error {
+  override name = 'UnknownInvoice'
+  constructor() {
+    super('the Lightning node does not know this payment hash')
+  }
+}
