@@ -1,0 +1,157 @@
+/** The signature of a Lightning invoice (BOLT 11): making one, and telling who made it. */
+import { hash } from 'node:crypto'
+import { pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
+import { concat, hex, hexBytes, utf8 } from '../lib/bytes.ts'
+import { bytesToWords, encodeBech32 } from './bech32.ts'
+import {
+  DEFAULT_EXPIRY_SECONDS,
+  InvalidInvoice,
+  type Invoice,
+  type InvoiceNetwork,
+  invoicePrefix,
+  signedData,
+  TAG,
+  TIMESTAMP_WORDS,
+} from './bolt11.ts'
+
+// 1023 words of five bits, the most that the length of a field can say.
+const MAX_DESCRIPTION_BYTES = 639
+
+const MAX_SECONDS = 2 ** 35 - 1
+
+// What a payer assumes who reads no `c` field; BOLT 11 has the field written all the same.
+const MIN_FINAL_CLTV = 18
+
+// Bits 8 (onion format) and 14 (payment secret), both required: BOLT 9.
+const FEATURES = [16, 8, 0]
+
+export type InvoiceFields = {
+  network: InvoiceNetwork
+  /** Null lets the payer choose. */
+  amountMsat: number | null
+  /** Unix seconds. */
+  timestamp: number
+  expirySeconds: number
+  /** Hex. */
+  paymentHash: string
+  paymentSecret: Uint8Array
+  /** Hex of the key's own public key, to spell it out in an `n` field. */
+  payee?: string
+} & (
+  | { description: string; descriptionHash?: never }
+  | { descriptionHash: string; description?: never }
+)
+
+/** The signed invoice (BOLT 11). Throws a RangeError for what no invoice can say. */
+export function encodeInvoice(fields: InvoiceFields, privateKey: Uint8Array): string {
+  if (fields.amountMsat !== null) requireInteger('amountMsat', fields.amountMsat)
+  requireInteger('timestamp', fields.timestamp, MAX_SECONDS)
+  requireInteger('expirySeconds', fields.expirySeconds, MAX_SECONDS)
+
+  const prefix = invoicePrefix(fields.network, fields.amountMsat)
+  const words = concat(
+    numberWords(fields.timestamp, TIMESTAMP_WORDS),
+    bytesField(TAG.paymentHash, sized('paymentHash', hexBytes(fields.paymentHash), 32)),
+    bytesField(TAG.paymentSecret, sized('paymentSecret', fields.paymentSecret, 32)),
+    descriptionField(fields),
+    fields.expirySeconds === DEFAULT_EXPIRY_SECONDS
+      ? new Uint8Array()
+      : field(TAG.expiry, numberWords(fields.expirySeconds)),
+    field(TAG.minFinalCltv, numberWords(MIN_FINAL_CLTV)),
+    payeeField(fields.payee, privateKey),
+    field(TAG.features, FEATURES),
+  )
+  const { signature, recoveryId } = signRecoverable(digest(signedData(prefix, words)), privateKey)
+  return encodeBech32(
+    prefix,
+    concat(words, bytesToWords(concat(signature, Uint8Array.of(recoveryId)))),
+  )
+}
+
+/**
+ * Hex of the public key that signed the invoice. An `n` field must be that key, and then s must
+ * be low (BOLT 11); without one the key is recovered, and proves nothing unless it is expected.
+ * @throws InvalidInvoice where no key, or not the named one, made the signature.
+ */
+export function payeeOf(invoice: Invoice): string {
+  const payee = invoice.payee === null ? recoveredKey(invoice) : namedKey(invoice, invoice.payee)
+  if (payee === null) throw new InvalidInvoice('signature is wrong')
+  return payee
+}
+
+function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | null {
+  try {
+    const key = recover(digest(signedData), signature, recoveryId, true)
+    return key && hex(key)
+  } catch {
+    // The library throws at an r or s that is out of range or on no point.
+    return null
+  }
+}
+
+function namedKey({ signedData, signature }: Invoice, payee: string): string | null {
+  const key = hexBytes(payee)
+  try {
+    return key !== null && verify(digest(signedData), key, signature, true) ? payee : null
+  } catch {
+    // The library throws at a key that is no point and at an r or s that is out of range.
+    return null
+  }
+}
+
+function digest(data: Uint8Array): Uint8Array {
+  return hash('sha256', data, 'buffer')
+}
+
+function descriptionField({ description, descriptionHash }: InvoiceFields): Uint8Array {
+  if (description === undefined) {
+    return bytesField(TAG.descriptionHash, sized('descriptionHash', hexBytes(descriptionHash), 32))
+  }
+  const bytes = utf8(description)
+  if (bytes.length > MAX_DESCRIPTION_BYTES) {
+    throw new RangeError(`description must be at most ${MAX_DESCRIPTION_BYTES} bytes`)
+  }
+  return bytesField(TAG.description, bytes)
+}
+
+function payeeField(payee: string | undefined, privateKey: Uint8Array): Uint8Array {
+  if (payee === undefined) return new Uint8Array()
+  const key = pointFromScalar(privateKey, true)
+  if (key === null || hex(key) !== payee) throw new RangeError('payee must be the signing key')
+  return bytesField(TAG.payee, key)
+}
+
+function bytesField(tag: number, bytes: Uint8Array): Uint8Array {
+  return field(tag, bytesToWords(bytes))
+}
+
+function field(tag: number, words: ArrayLike<number>): Uint8Array {
+  const whole = new Uint8Array(3 + words.length)
+  whole[0] = tag
+  whole[1] = words.length >>> 5
+  whole[2] = words.length & 31
+  whole.set(words, 3)
+  return whole
+}
+
+/** Big-endian, in `width` words or as few as will do. */
+function numberWords(value: number, width = Math.floor(Math.log2(value) / 5) + 1): Uint8Array {
+  const words = new Uint8Array(width)
+  let rest = value
+  for (let i = width - 1; i >= 0; i--) {
+    words[i] = rest % 32
+    rest = Math.floor(rest / 32)
+  }
+  return words
+}
+
+function requireInteger(name: string, value: number, most = Number.MAX_SAFE_INTEGER): void {
+  if (!Number.isSafeInteger(value) || value < 1 || value > most) {
+    throw new RangeError(`${name} must be an integer from 1 to ${most}`)
+  }
+}
+
+function sized(name: string, bytes: Uint8Array | null, length: number): Uint8Array {
+  if (bytes?.length !== length) throw new RangeError(`${name} must be ${length} bytes`)
+  return bytes
+}
