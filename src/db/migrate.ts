@@ -1,0 +1,55 @@
+/** Forward-only migrations: `migrations/0001-….sql` and on, each run once, in order. */
+import { readdir, readFile } from 'node:fs/promises'
+import { type Db, StoreUnusable } from './db.ts'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/**
+ * Brings the store to this program's version.
+ * @throws StoreUnusable when the store was written by a newer program.
+ */
+export async function migrate(db: Db): Promise<void> {
+  const migrations = await load()
+  const newest = migrations.at(-1)?.version ?? 0
+  await db.tx(async (tx) => {
+    await tx.run(
+      'create table if not exists migration (version integer primary key, name text not null)',
+    )
+    const [row] = await tx.run<{ version: number | null }>(
+      'select max(version) as version from migration',
+    )
+    const current = row?.version ?? 0
+    if (current > newest) {
+      throw new StoreUnusable(
+        `The database is of version ${current} and this Mayfly knows up to ${newest}. Start the newer Mayfly that wrote it.`,
+      )
+    }
+    for (const { version, name, statements } of migrations) {
+      if (version <= current) continue
+      for (const statement of statements) await tx.run(statement)
+      await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
+    }
+  })
+}
+
+type Migration = { version: number; name: string; statements: string[] }
+
+async function load(): Promise<Migration[]> {
+  const names = (await readdir(FOLDER)).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name)).sort()
+  return Promise.all(
+    names.map(async (name) => ({
+      version: Number(name.slice(0, 4)),
+      name,
+      statements: split(await readFile(new URL(name, FOLDER), 'utf8')),
+    })),
+  )
+}
+
+/** Statements end in a semicolon at the end of a line; `--` comments are for the reader. */
+function split(sql: string): string[] {
+  return sql
+    .replaceAll(/--.*$/gm, '')
+    .split(/;\s*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '')
+}
