@@ -1,0 +1,153 @@
+/**
+ * The simulator: real, signed regtest invoices from a throwaway key, paid by asking. It is how one
+ * tries Mayfly, and what it sells is as real as anything else; only the money is not.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
+import { encodeInvoice } from '../protocol/bolt11-sign.ts'
+import { type Lightning, UnknownInvoice } from './lightning.ts'
+
+/** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
+const KEEP_MS = 7 * 24 * 60 * 60 * 1000
+const FORGET_EVERY_MS = 60 * 60 * 1000
+
+export type PayOutcome =
+  | { kind: 'paid'; preimage: string; paymentHash: string }
+  | { kind: 'unknown' }
+  | { kind: 'expired' }
+  | { kind: 'already paid' }
+
+export type Simulator = Lightning & {
+  /** Pays an invoice of ours, once. */
+  pay(bolt11: string): Promise<PayOutcome>
+}
+
+type InvoiceRow = {
+  payment_hash: string
+  bolt11: string
+  preimage: string
+  state: 'open' | 'settled'
+  expires_at: number
+}
+
+/** The throwaway key is kept in the store, so that the node's identity survives a restart. */
+export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<Simulator> {
+  const { db, clock } = deps
+  const privateKey = await nodeKey(db)
+  const listeners = new Set<(paymentHash: string) => void>()
+  let forgetAt = clock.now() + FORGET_EVERY_MS
+
+  return {
+    info: async () => ({ network: 'regtest', synced: true }),
+
+    async createInvoice({ amountMsat, memo, expirySeconds }) {
+      if (!Number.isSafeInteger(amountMsat) || amountMsat < 1) {
+        throw new RangeError('amountMsat must be a positive integer')
+      }
+      const now = clock.now()
+      const preimage = randomBytes(32)
+      const paymentHash = createHash('sha256').update(preimage).digest('hex')
+      const timestamp = Math.floor(now / 1000)
+      const bolt11 = encodeInvoice(
+        {
+          network: 'regtest',
+          amountMsat,
+          timestamp,
+          expirySeconds,
+          paymentHash,
+          paymentSecret: randomBytes(32),
+          description: memo,
+        },
+        privateKey,
+      )
+      const expiresAt = (timestamp + expirySeconds) * 1000
+      await db.write([
+        {
+          text: `insert into simulator_invoice (payment_hash, bolt11, preimage, state, expires_at)
+            values ($1, $2, $3, 'open', $4)`,
+          values: [paymentHash, bolt11, preimage.toString('hex'), expiresAt],
+        },
+        ...(now > forgetAt ? [forget(now - KEEP_MS)] : []),
+      ])
+      if (now > forgetAt) forgetAt = now + FORGET_EVERY_MS
+      return { bolt11, paymentHash }
+    },
+
+    async lookupInvoice(paymentHash) {
+      const [invoice] = await db.read<InvoiceRow>(
+        'select * from simulator_invoice where payment_hash = $1',
+        paymentHash,
+      )
+      if (!invoice) throw new UnknownInvoice()
+      if (invoice.state === 'settled') return { state: 'settled' }
+      return { state: invoice.expires_at <= clock.now() ? 'dead' : 'open' }
+    },
+
+    watch(onSettled, signal) {
+      return new Promise((resolve) => {
+        if (signal.aborted) return resolve()
+        listeners.add(onSettled)
+        signal.addEventListener(
+          'abort',
+          () => {
+            listeners.delete(onSettled)
+            resolve()
+          },
+          { once: true },
+        )
+      })
+    },
+
+    async pay(bolt11) {
+      const now = clock.now()
+      const [invoice] = await db.read<InvoiceRow>(
+        'select * from simulator_invoice where payment_hash = $1',
+        paymentHashOf(bolt11),
+      )
+      if (invoice?.bolt11 !== bolt11.toLowerCase()) return { kind: 'unknown' }
+      const [paid] = await db.write([
+        {
+          text: `update simulator_invoice set state = 'settled'
+            where payment_hash = $1 and state = 'open' and expires_at > $2 returning *`,
+          values: [invoice.payment_hash, now],
+        },
+      ])
+      if (paid?.length !== 1) {
+        return {
+          kind: invoice.state === 'open' && invoice.expires_at <= now ? 'expired' : 'already paid',
+        }
+      }
+      for (const listener of listeners) listener(invoice.payment_hash)
+      return { kind: 'paid', preimage: invoice.preimage, paymentHash: invoice.payment_hash }
+    },
+  }
+}
+
+function paymentHashOf(bolt11: string): string {
+  try {
+    return decodeInvoice(bolt11).paymentHash
+  } catch (error) {
+    if (error instanceof InvalidInvoice) return ''
+    throw error
+  }
+}
+
+const forget = (before: number) => ({
+  text: 'delete from simulator_invoice where expires_at < $1',
+  values: [before],
+})
+
+async function nodeKey(db: Db): Promise<Uint8Array> {
+  await db.write([
+    {
+      text: `insert into meta (name, value) values ('simulator_key', $1) on conflict (name) do nothing`,
+      values: [randomBytes(32).toString('hex')],
+    },
+  ])
+  const [row] = await db.read<{ value: string }>(
+    `select value from meta where name = 'simulator_key'`,
+  )
+  return Buffer.from(row?.value ?? '', 'hex')
+}

@@ -1,0 +1,22 @@
+/** The native flow: a JSON quote, then polling. */
+import { rfc3339Seconds } from '../../lib/clock.ts'
+import type { Quote } from '../orders.ts'
+
+/** PaymentQuote of the interface, the body of a native 402. */
+export function renderQuote(quote: Quote) {
+  return {
+    orderId: quote.orderId,
+    product: quote.product,
+    planId: quote.planId,
+    amountSats: quote.amountSats,
+    bolt11: quote.bolt11,
+    paymentHash: quote.paymentHash,
+    expiresAt: rfc3339Seconds(quote.expiresAt),
+    network: quote.network,
+  }
+}
+
+/** The body of a poll that finds the order not settled yet. */
+export function renderPending(quote: Quote) {
+  return { settled: false as const, expiresAt: rfc3339Seconds(quote.expiresAt) }
+}

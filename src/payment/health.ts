@@ -1,0 +1,54 @@
+/** Whether the node can take money now. Sales stop and resume by this alone. */
+import type { Lightning } from '../lightning/lightning.ts'
+import type { PaymentLog } from './log.ts'
+
+const PROBE_EVERY_MS = 5_000
+
+export type NodeHealth = {
+  isHealthy(): boolean
+  /** A call has just failed: stop selling until the node has answered again. */
+  doubt(): void
+  /** Asks the node now, and again every few seconds until `signal` aborts. */
+  start(signal: AbortSignal): Promise<void>
+}
+
+export function createNodeHealth(lightning: Lightning, log: PaymentLog): NodeHealth {
+  let isHealthy = false
+  let probing: Promise<void> | null = null
+
+  function report(next: boolean, reason?: string): void {
+    if (next === isHealthy) return
+    isHealthy = next
+    if (next) log.info({ event: 'checkout.open' })
+    else log.warn({ event: 'checkout.closed', reason })
+  }
+
+  async function probe(): Promise<void> {
+    try {
+      const { synced } = await lightning.info()
+      report(synced, 'the node is not in sync with the chain')
+    } catch (error) {
+      report(false, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  function probeOnce(): Promise<void> {
+    probing ??= probe().finally(() => {
+      probing = null
+    })
+    return probing
+  }
+
+  return {
+    isHealthy: () => isHealthy,
+    doubt() {
+      report(false, 'an invoice could not be made')
+      void probeOnce()
+    },
+    async start(signal) {
+      await probeOnce()
+      const timer = setInterval(() => void probeOnce(), PROBE_EVERY_MS)
+      signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+    },
+  }
+}

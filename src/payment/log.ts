@@ -1,0 +1,6 @@
+/** The log as payment uses it: an event name and facts, never a body, token, key or preimage. */
+export type PaymentLog = {
+  info(facts: { event: string } & Record<string, unknown>): void
+  warn(facts: { event: string } & Record<string, unknown>): void
+  error(facts: { event: string } & Record<string, unknown>): void
+}

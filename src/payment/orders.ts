@@ -1,0 +1,435 @@
+/**
+ * The life of an order: quote → settle → deliver → seal. One order has one invoice, whatever the
+ * flow that shows it, and each step is one conditional update: whoever changes the row did it.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { attempt, type Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Json, jcs } from '../lib/jcs.ts'
+import type { Lightning, Network } from '../lightning/lightning.ts'
+import { UnknownInvoice } from '../lightning/lightning.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
+import type { NodeHealth } from './health.ts'
+import { isKeyOf, keyHash, orderIds } from './idempotency.ts'
+import type { PaymentLog } from './log.ts'
+import type { Grant, PlanId, PlanTerms, Product, Provisioning } from './provisioning.ts'
+import { type Secrets, seal, unseal } from './secrets.ts'
+import {
+  claimLookup,
+  createOrderStore,
+  deliverOrder,
+  dropOpening,
+  failSettlement,
+  insertOrder,
+  invoiceOrder,
+  killOrder,
+  type OrderRow,
+  reclaimOrder,
+  resealOrder,
+  type SettledBy,
+  settleOrder,
+} from './store.ts'
+
+/** The answer can be repeated to its buyer for this long after the first delivery. */
+export const REPLAY_MS = 24 * 60 * 60 * 1000
+/** Whoever asks, the node is asked about one order at most this often. */
+const LOOKUP_EVERY_MS = 1_000
+/** A poll waits this long for the node, then answers from the store. */
+const LOOKUP_WAIT_MS = 2_000
+/** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
+const CLAIM_MS = 30_000
+/** How long a repeat waits for the invoice that another instance is making, and how often it looks. */
+const OPENING_WAIT_MS = 10_000
+const OPENING_LOOK_MS = 50
+
+/** What names an order: the same route, key and (for a guessable key) client. */
+export type OrderName = { route: string; key: string; clientAddress: string }
+
+/** What must be equal for a repeat to be the same request. */
+export type OrderRequest = { product: Product; planId: PlanId; terms: Json; bodySha256: string }
+
+/** What a new order is made of. `plan` is kept as it is now. */
+export type Offer = { plan: PlanTerms & Record<string, Json>; memo: string; clientNetwork: string }
+
+/** An order with its invoice. `quoteExpiresAt` is a whole second, in unix milliseconds. */
+export type Quote = {
+  orderId: string
+  product: Product
+  planId: PlanId
+  amountSats: number
+  bolt11: string
+  paymentHash: string
+  expiresAt: number
+  network: Network
+}
+
+export type Outcome =
+  | { kind: 'pending'; quote: Quote }
+  /** `body` is the JSON of SettledPayment, the same bytes each time. */
+  | { kind: 'delivered'; body: string }
+  | { kind: 'already delivered' }
+  | { kind: 'order expired' }
+  | { kind: 'order not found' }
+  | { kind: 'idempotency key reused with a different request' }
+  /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
+  | { kind: 'checkout unavailable' }
+
+export type Orders = {
+  /** The order of this name, as it stands for its buyer, or null where there is none yet. */
+  repeat(name: OrderName, request: OrderRequest): Promise<Outcome | null>
+  /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
+  open(name: OrderName, request: OrderRequest, offer: Offer): Promise<Outcome>
+  /** The order as the poll sees it. A key, when given, must be the order's own. */
+  poll(orderId: string, ask: { key: string | null; isPrefetch: boolean }): Promise<Outcome>
+  /** Asks the node about an order by its payment hash and acts on the answer. */
+  reconcile(paymentHash: string, by: SettledBy): Promise<void>
+  /** The same for an order at hand. False when the node could not be asked. */
+  lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
+  /**
+   * Re-encrypts what is sealed under an older secret.
+   * @returns how many orders open under none of the configured secrets.
+   */
+  reseal(): Promise<number>
+}
+
+export function createOrders(deps: {
+  db: Db
+  lightning: Lightning
+  health: NodeHealth
+  secrets: Secrets
+  clock: Clock
+  log: PaymentLog
+  products: Partial<Record<Product, Provisioning>>
+  quoteSeconds: number
+}): Orders {
+  const { db, lightning, health, secrets, clock, log, products, quoteSeconds } = deps
+  const store = createOrderStore(db)
+  const opening = new Map<string, Promise<OrderRow | null>>()
+
+  const isSame = (order: OrderRow, request: OrderRequest): boolean =>
+    Buffer.from(order.request_hash).equals(requestHash(request))
+
+  function product(order: OrderRow): Provisioning {
+    const provisioning = products[order.product]
+    if (!provisioning) throw new Error(`no product provisions ${order.product}`)
+    return provisioning
+  }
+
+  /** The order as its buyer may see it; `isBuyer` is proof by key, so that an answer may repeat. */
+  async function answer(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+    switch (order.state) {
+      case 'opening':
+        return { kind: 'checkout unavailable' }
+      case 'pending':
+        return { kind: 'pending', quote: quoteOf(order) }
+      case 'dead':
+        return { kind: 'order expired' }
+      case 'paid_unfulfilled':
+        return { kind: 'checkout unavailable' }
+      case 'settled':
+        return order.delivered_at === null ? deliver(order, isBuyer) : replay(order, isBuyer)
+    }
+  }
+
+  async function deliver(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+    const now = clock.now()
+    if (isOver(order, now)) return { kind: 'order expired' }
+    const delivered = await store.one(deliverOrder(order.order_id, now))
+    if (delivered) {
+      log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
+      return { kind: 'delivered', body: settledPayment(delivered) }
+    }
+    const current = await store.find([order.order_id])
+    return current ? replay(current, isBuyer) : { kind: 'order not found' }
+  }
+
+  function replay(order: OrderRow, isBuyer: boolean): Outcome {
+    return isBuyer && !isOver(order, clock.now())
+      ? { kind: 'delivered', body: settledPayment(order) }
+      : { kind: 'already delivered' }
+  }
+
+  function settledPayment(order: OrderRow): string {
+    const seed = order.seed && openSeed(order.seed, order.order_id)
+    if (!seed) throw new Error('the delivery seed of a settled order does not open')
+    const resource = product(order).capability(grantOf(order, seed.plain))
+    return JSON.stringify({ settled: true, resource })
+  }
+
+  function openSeed(
+    sealed: Uint8Array,
+    orderId: string,
+  ): { plain: Buffer; isCurrent: boolean } | null {
+    for (const [i, key] of secrets.keys('delivery seed').entries()) {
+      const plain = unseal(key, sealed, orderId)
+      if (plain) return { plain, isCurrent: i === 0 }
+    }
+    return null
+  }
+
+  async function settle(order: OrderRow, by: SettledBy): Promise<void> {
+    const now = clock.now()
+    const seed = randomBytes(32)
+    const settled: OrderRow = {
+      ...order,
+      settled_at: now,
+      public_id: product(order).newPublicId(),
+      expires_at: now + planOf(order).durationSeconds * 1000,
+    }
+    const done = await attempt(
+      db.write([
+        settleOrder(order.order_id, {
+          at: now,
+          by,
+          publicId: settled.public_id ?? '',
+          seed: seal(secrets.keys('delivery seed')[0], seed, order.order_id),
+          expiresAt: settled.expires_at ?? 0,
+        }),
+        ...product(order).provision(grantOf(settled, seed)),
+      ]),
+    )
+    const facts = { orderId: order.order_id, product: order.product, amountSats: order.amount_sats }
+    if ('rows' in done) return log.info({ event: 'order.settled', ...facts, by })
+    // Statement 0 is the order itself: somebody else settled it, and that is as good.
+    if (done.refused === 0) return
+    const failed = await store.one(failSettlement(order.order_id, now, by))
+    if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by })
+  }
+
+  async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
+    if (!order.payment_hash) return true
+    try {
+      const { state } = await lightning.lookupInvoice(order.payment_hash)
+      if (state === 'settled') await settle(order, by)
+      if (state === 'dead' && (await store.one(killOrder(order.order_id)))) {
+        log.info({ event: 'order.dead', orderId: order.order_id, product: order.product })
+      }
+      return true
+    } catch (error) {
+      const facts = { orderId: order.order_id, reason: reasonOf(error) }
+      if (error instanceof UnknownInvoice) {
+        // A restored or a wrong node. The order stays open: the buyer may have paid.
+        log.error({ event: 'order.invoice_unknown', ...facts })
+        return true
+      }
+      log.warn({ event: 'lightning.lookup_failed', ...facts })
+      return false
+    }
+  }
+
+  /** The newest state of an order that may have been paid since; asks the node when it is time. */
+  async function refresh(order: OrderRow): Promise<OrderRow> {
+    if (order.state !== 'pending') return order
+    const claimed = await store.one(claimLookup(order.order_id, clock.now(), LOOKUP_EVERY_MS))
+    if (claimed) await withinMs(lookUp(claimed, 'lookup'), LOOKUP_WAIT_MS)
+    return (await store.find([order.order_id])) ?? order
+  }
+
+  /** Makes the invoice of an order that we hold the claim on. */
+  async function invoice(order: OrderRow, memo: string): Promise<OrderRow | null> {
+    const { order_id: orderId, claimed_at: claimedAt } = order
+    try {
+      const amountMsat = order.amount_sats * 1000
+      const made = await lightning.createInvoice({ amountMsat, memo, expirySeconds: quoteSeconds })
+      const decoded = decodeInvoice(made.bolt11)
+      if (decoded.amountMsat !== amountMsat || decoded.paymentHash !== made.paymentHash) {
+        throw new Error('the node made another invoice than it was asked for')
+      }
+      const pending = await store.one(
+        invoiceOrder(orderId, claimedAt, {
+          network: networkOf(decoded.network),
+          bolt11: made.bolt11,
+          paymentHash: made.paymentHash,
+          expiresAt: decoded.expiresAt,
+        }),
+      )
+      if (pending) {
+        log.info({
+          event: 'order.quoted',
+          orderId,
+          product: order.product,
+          planId: order.plan_id,
+          amountSats: order.amount_sats,
+        })
+      }
+      return pending
+    } catch (error) {
+      log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
+      health.doubt()
+      await store.one(dropOpening(orderId, claimedAt))
+      return null
+    }
+  }
+
+  /** Inserts the order or finds it inserted, and comes back when it has its invoice, or cannot. */
+  async function openOnce(
+    orderId: string,
+    name: OrderName,
+    request: OrderRequest,
+    offer: Offer,
+  ): Promise<OrderRow | null> {
+    const now = clock.now()
+    const done = await attempt(
+      db.write([
+        insertOrder({
+          order_id: orderId,
+          key_hash: keyHash(secrets, name.key),
+          request_hash: requestHash(request),
+          product: request.product,
+          plan_id: request.planId,
+          plan: jcs(offer.plan),
+          terms: jcs(request.terms),
+          amount_sats: offer.plan.priceSats,
+          client_network: offer.clientNetwork,
+          created_at: now,
+        }),
+      ]),
+    )
+    if ('refused' in done) return awaitInvoice(orderId, offer.memo)
+    const inserted = done.rows[0]?.[0] as OrderRow | undefined
+    return inserted ? invoice(inserted, offer.memo) : null
+  }
+
+  /** Another instance is making the invoice: waits for it, and takes over from a dead one. */
+  async function awaitInvoice(orderId: string, memo: string): Promise<OrderRow | null> {
+    for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_LOOK_MS) {
+      const order = await store.find([orderId])
+      if (order?.state !== 'opening') return order
+      const now = clock.now()
+      if (order.claimed_at < now - CLAIM_MS) {
+        const ours = await store.one(reclaimOrder(orderId, order.claimed_at, now))
+        if (ours) return invoice(ours, memo)
+      }
+      await new Promise((resolve) => setTimeout(resolve, OPENING_LOOK_MS))
+    }
+    return null
+  }
+
+  return {
+    async repeat(name, request) {
+      const order = await store.find(orderIds(secrets, name))
+      if (!order || order.state === 'opening') return null
+      if (!isSame(order, request))
+        return { kind: 'idempotency key reused with a different request' }
+      return answer(await refresh(order), true)
+    },
+
+    async open(name, request, offer) {
+      if (!health.isHealthy()) return { kind: 'checkout unavailable' }
+      const [orderId] = orderIds(secrets, name)
+      let work = opening.get(orderId)
+      if (!work) {
+        work = openOnce(orderId, name, request, offer).finally(() => opening.delete(orderId))
+        opening.set(orderId, work)
+      }
+      const order = await work
+      if (!order) return { kind: 'checkout unavailable' }
+      if (!isSame(order, request))
+        return { kind: 'idempotency key reused with a different request' }
+      return answer(order, true)
+    },
+
+    async poll(orderId, { key, isPrefetch }) {
+      const found = await store.find([orderId])
+      if (!found || found.state === 'opening') return { kind: 'order not found' }
+      if (key !== null && !isKeyOf(secrets, key, found.key_hash)) return { kind: 'order not found' }
+      const order = await refresh(found)
+      if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }
+      return answer(order, key !== null)
+    },
+
+    async reconcile(paymentHash, by) {
+      const order = await store.findByPaymentHash(paymentHash)
+      if (order?.state === 'pending' || order?.state === 'dead') await lookUp(order, by)
+    },
+
+    lookUp,
+
+    async reseal() {
+      let after = ''
+      let unopened = 0
+      for (;;) {
+        const orders = await store.withSeed(after, 500)
+        for (const order of orders) {
+          after = order.order_id
+          const opened = order.seed && openSeed(order.seed, order.order_id)
+          if (!order.seed || !opened) unopened++
+          else if (!opened.isCurrent) {
+            const key = secrets.keys('delivery seed')[0]
+            const sealed = seal(key, opened.plain, order.order_id)
+            await db.write([resealOrder(order.order_id, order.seed, sealed)])
+          }
+        }
+        if (orders.length < 500) return unopened
+      }
+    },
+  }
+}
+
+function requestHash(request: OrderRequest): Buffer {
+  const { product, planId, terms, bodySha256 } = request
+  return createHash('sha256').update(jcs({ product, planId, terms, bodySha256 })).digest()
+}
+
+/** Whether nothing is dispensed any more: sealed, past its replay time, or past its life. */
+function isOver(order: OrderRow, now: number): boolean {
+  if (order.sealed_at !== null || order.seed === null) return true
+  if (order.expires_at !== null && order.expires_at <= now) return true
+  return order.delivered_at !== null && order.delivered_at + REPLAY_MS <= now
+}
+
+function quoteOf(order: OrderRow): Quote {
+  const { bolt11, payment_hash, quote_expires_at, network } = order
+  if (!bolt11 || !payment_hash || !quote_expires_at || !network) {
+    throw new Error('an order without an invoice has no quote')
+  }
+  return {
+    orderId: order.order_id,
+    product: order.product,
+    planId: order.plan_id,
+    amountSats: order.amount_sats,
+    bolt11,
+    paymentHash: payment_hash,
+    expiresAt: quote_expires_at,
+    network,
+  }
+}
+
+function grantOf(order: OrderRow, seed: Uint8Array): Grant {
+  const { public_id, settled_at, expires_at } = order
+  if (public_id === null || settled_at === null || expires_at === null) {
+    throw new Error('an order that is not settled grants nothing')
+  }
+  return {
+    orderId: order.order_id,
+    publicId: public_id,
+    planId: order.plan_id,
+    plan: planOf(order),
+    terms: JSON.parse(order.terms) as Json,
+    seed,
+    settledAt: settled_at,
+    expiresAt: expires_at,
+  }
+}
+
+function planOf(order: OrderRow): PlanTerms & Record<string, Json> {
+  return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
+}
+
+function networkOf(network: string): Network {
+  if (network === 'mainnet' || network === 'regtest' || network === 'signet') return network
+  throw new Error('the node made an invoice for a network that the interface does not know')
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, timeout])
+  clearTimeout(timer)
+}

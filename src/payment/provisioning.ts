@@ -1,0 +1,34 @@
+/** What payment asks of a product. Payment knows no product; serve.ts hands these in. */
+import type { Statement } from '../db/db.ts'
+import type { Json } from '../lib/jcs.ts'
+
+export type Product = 'catch' | 'whisper' | 'pulse'
+export type PlanId = 'spark' | 'standard' | 'long'
+
+/** The part of a plan that payment reads; a product's plan has more, and payment keeps it all. */
+export type PlanTerms = { priceSats: number; durationSeconds: number }
+
+/** A settled order, from which a capability is made. Times are unix milliseconds. */
+export type Grant = {
+  orderId: string
+  publicId: string
+  planId: PlanId
+  /** The snapshot taken at quote time, as the product wrote it. */
+  plan: Json
+  terms: Json
+  /** 32 secret bytes; every token of the capability derives from them. */
+  seed: Uint8Array
+  settledAt: number
+  expiresAt: number
+}
+
+export type Provisioning = {
+  newPublicId(): string
+  /**
+   * The statements that join the settling unit. They must not fail for want of anything: what
+   * they need was reserved at quote time. One that is refused makes the order `paid_unfulfilled`.
+   */
+  provision(grant: Grant): Statement[]
+  /** What the buyer gets, `resource` of SettledPayment. The same bytes for the same grant. */
+  capability(grant: Grant): Json
+}

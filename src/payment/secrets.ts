@@ -1,0 +1,71 @@
+/**
+ * Keys derived from MAYFLY_SECRET. Every use has an HKDF label of its own, so that no key serves
+ * two purposes; every look-up tries each configured secret, the current one first.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+
+/** The uses of the secret. A new use is a new label. */
+export type KeyUse = 'order id' | 'idempotency key' | 'delivery seed'
+
+export type Secrets = {
+  /** The key of a use under each secret, the current one first. */
+  keys(use: KeyUse): [Uint8Array, ...Uint8Array[]]
+}
+
+/** @param secrets 32 bytes each, the current one first. */
+export function createSecrets(secrets: [Uint8Array, ...Uint8Array[]]): Secrets {
+  const derived = new Map<KeyUse, [Uint8Array, ...Uint8Array[]]>()
+  const derive = (secret: Uint8Array, use: KeyUse): Uint8Array =>
+    new Uint8Array(hkdfSync('sha256', secret, new Uint8Array(), `mayfly/${use}`, 32))
+  return {
+    keys(use) {
+      const known = derived.get(use)
+      if (known) return known
+      const [current, ...older] = secrets
+      const keys: [Uint8Array, ...Uint8Array[]] = [
+        derive(current, use),
+        ...older.map((secret) => derive(secret, use)),
+      ]
+      derived.set(use, keys)
+      return keys
+    },
+  }
+}
+
+/** HMAC-SHA-256 over parts, each with its length, so that no two lists of parts share an input. */
+export function keyedHash(key: Uint8Array, ...parts: string[]): Buffer {
+  const hmac = createHmac('sha256', key)
+  for (const part of parts) {
+    const bytes = Buffer.from(part, 'utf8')
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(bytes.length)
+    hmac.update(length).update(bytes)
+  }
+  return hmac.digest()
+}
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** AES-256-GCM as `nonce ‖ ciphertext ‖ tag`; `context` must be given again to open it. */
+export function seal(key: Uint8Array, plain: Uint8Array, context: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context, 'utf8'))
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+/** The plain bytes, or null where the key or the context is another one. */
+export function unseal(key: Uint8Array, sealed: Uint8Array, context: string): Buffer | null {
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
+    .setAAD(Buffer.from(context, 'utf8'))
+    .setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
+  try {
+    return Buffer.concat([
+      decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES)),
+      decipher.final(),
+    ])
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,229 @@
+/** Orders in the store: each change is one conditional statement whose row count is the answer. */
+import type { Db, Row, Statement } from '../db/db.ts'
+import type { Network } from '../lightning/lightning.ts'
+import type { PlanId, Product } from './provisioning.ts'
+
+export type OrderState = 'opening' | 'pending' | 'settled' | 'dead' | 'paid_unfulfilled'
+export type SettledBy = 'stream' | 'lookup' | 'preimage'
+
+export type OrderRow = {
+  order_id: string
+  key_hash: Uint8Array
+  request_hash: Uint8Array
+  product: Product
+  plan_id: PlanId
+  plan: string
+  terms: string
+  amount_sats: number
+  client_network: string
+  state: OrderState
+  created_at: number
+  claimed_at: number
+  network: Network | null
+  bolt11: string | null
+  payment_hash: string | null
+  quote_expires_at: number | null
+  looked_up_at: number
+  settled_at: number | null
+  settled_by: SettledBy | null
+  public_id: string | null
+  seed: Uint8Array | null
+  expires_at: number | null
+  delivered_at: number | null
+  sealed_at: number | null
+} & Row
+
+export type NewOrder = Pick<
+  OrderRow,
+  | 'order_id'
+  | 'key_hash'
+  | 'request_hash'
+  | 'product'
+  | 'plan_id'
+  | 'plan'
+  | 'terms'
+  | 'amount_sats'
+  | 'client_network'
+  | 'created_at'
+>
+
+/** Opens an order and claims the making of its invoice. Refused when the order exists. */
+export const insertOrder = (order: NewOrder): Statement => ({
+  text: `insert into purchase_order
+    (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
+     state, created_at, claimed_at, looked_up_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'opening', $10, $10, 0)
+    on conflict (order_id) do nothing returning *`,
+  values: [
+    order.order_id,
+    order.key_hash,
+    order.request_hash,
+    order.product,
+    order.plan_id,
+    order.plan,
+    order.terms,
+    order.amount_sats,
+    order.client_network,
+    order.created_at,
+  ],
+  expect: 1,
+})
+
+/** Takes over an opening order whose claim has run out. */
+export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({
+  text: `update purchase_order set claimed_at = $3
+    where order_id = $1 and state = 'opening' and claimed_at = $2 returning *`,
+  values: [orderId, claimedAt, now],
+})
+
+/** Gives the order its invoice, if the claim is still ours: never a second one. */
+export const invoiceOrder = (
+  orderId: string,
+  claimedAt: number,
+  invoice: { network: Network; bolt11: string; paymentHash: string; expiresAt: number },
+): Statement => ({
+  text: `update purchase_order
+    set state = 'pending', network = $3, bolt11 = $4, payment_hash = $5, quote_expires_at = $6
+    where order_id = $1 and state = 'opening' and claimed_at = $2 returning *`,
+  values: [
+    orderId,
+    claimedAt,
+    invoice.network,
+    invoice.bolt11,
+    invoice.paymentHash,
+    invoice.expiresAt,
+  ],
+  expect: 1,
+})
+
+/** Forgets an order that never had an invoice, so that the buyer may simply try again. */
+export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
+  text: `delete from purchase_order where order_id = $1 and state = 'opening' and claimed_at = $2`,
+  values: [orderId, claimedAt],
+})
+
+/** The one transition that provisions. A dead order may still turn out to be paid. */
+export const settleOrder = (
+  orderId: string,
+  settled: {
+    at: number
+    by: SettledBy
+    publicId: string
+    seed: Uint8Array
+    expiresAt: number
+  },
+): Statement => ({
+  text: `update purchase_order
+    set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5, expires_at = $6
+    where order_id = $1 and state in ('pending', 'dead') returning *`,
+  values: [orderId, settled.at, settled.by, settled.publicId, settled.seed, settled.expiresAt],
+  expect: 1,
+})
+
+export const failSettlement = (orderId: string, now: number, by: SettledBy): Statement => ({
+  text: `update purchase_order set state = 'paid_unfulfilled', settled_at = $2, settled_by = $3
+    where order_id = $1 and state in ('pending', 'dead') returning *`,
+  values: [orderId, now, by],
+})
+
+export const killOrder = (orderId: string): Statement => ({
+  text: `update purchase_order set state = 'dead' where order_id = $1 and state = 'pending' returning *`,
+  values: [orderId],
+})
+
+/** Claims the one delivery, before the answer is written. */
+export const deliverOrder = (orderId: string, now: number): Statement => ({
+  text: `update purchase_order set delivered_at = $2
+    where order_id = $1 and state = 'settled' and delivered_at is null and sealed_at is null
+      and expires_at > $2 returning *`,
+  values: [orderId, now],
+})
+
+/** Ends the replay of a delivered answer and wipes the seed. Goes into the unit of a token's use. */
+export const sealDelivery = (publicId: string, now: number): Statement => ({
+  text: `update purchase_order set seed = null, sealed_at = $2
+    where public_id = $1 and sealed_at is null`,
+  values: [publicId, now],
+})
+
+/** Claims the next look-up at the node: at most one in `everyMs`, whoever asks. */
+export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
+  text: `update purchase_order set looked_up_at = $2
+    where order_id = $1 and state = 'pending' and looked_up_at <= $2 - $3 returning *`,
+  values: [orderId, now, everyMs],
+})
+
+export const sealOverdue = (now: number, replayMs: number): Statement => ({
+  text: `update purchase_order set seed = null, sealed_at = $1
+    where seed is not null and (expires_at <= $1 or delivered_at <= $1 - $2)`,
+  values: [now, replayMs],
+})
+
+/** Old orders, but never one that owes somebody something. */
+export const purgeOrders = (before: number): Statement => ({
+  text: `delete from purchase_order where order_id in (
+      select order_id from purchase_order
+      where (state = 'settled' and expires_at < $1) or (state = 'dead' and quote_expires_at < $1)
+      limit 500)`,
+  values: [before],
+})
+
+export const dropAbandoned = (before: number): Statement => ({
+  text: `delete from purchase_order where state = 'opening' and claimed_at < $1`,
+  values: [before],
+})
+
+export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array): Statement => ({
+  text: `update purchase_order set seed = $3 where order_id = $1 and seed = $2`,
+  values: [orderId, old, seed],
+})
+
+export function createOrderStore(db: Db) {
+  const one = async (unit: Statement): Promise<OrderRow | null> => {
+    const [rows] = await db.write([unit])
+    return (rows?.[0] as OrderRow | undefined) ?? null
+  }
+  return {
+    one,
+
+    /** The order of any of these ids: one per configured secret. */
+    async find(orderIds: string[]): Promise<OrderRow | null> {
+      const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
+      const [order] = await db.read<OrderRow>(
+        `select * from purchase_order where order_id in (${places})`,
+        ...orderIds,
+      )
+      return order ?? null
+    },
+
+    async findByPaymentHash(paymentHash: string): Promise<OrderRow | null> {
+      const [order] = await db.read<OrderRow>(
+        'select * from purchase_order where payment_hash = $1',
+        paymentHash,
+      )
+      return order ?? null
+    },
+
+    /** Pending orders that nobody looked up since `before`, the longest waiting first. */
+    pending(before: number, limit: number): Promise<OrderRow[]> {
+      return db.read<OrderRow>(
+        `select * from purchase_order where state = 'pending' and looked_up_at < $1
+         order by looked_up_at limit $2`,
+        before,
+        limit,
+      )
+    },
+
+    /** Orders whose seed is still kept, by id, for re-encryption. */
+    withSeed(after: string, limit: number): Promise<OrderRow[]> {
+      return db.read<OrderRow>(
+        `select * from purchase_order where seed is not null and order_id > $1
+         order by order_id limit $2`,
+        after,
+        limit,
+      )
+    },
+  }
+}
+
+export type OrderStore = ReturnType<typeof createOrderStore>
