@@ -1,0 +1,157 @@
+/** CATCH in types: plans, capability, status, events. Names and bounds are the interface's. */
+import { type Static, Type } from 'typebox'
+import { AtLeast0, AtLeast1, DateTime, PlanIdSchema, planFields } from '../http/schemas.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+
+const limits = {
+  requestLimit: AtLeast1,
+  storageLimitBytes: AtLeast1,
+  maxBytesPerRequest: AtLeast1,
+}
+
+/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+export const CatchPlan = Type.Object(
+  { ...planFields, durationSeconds: AtLeast1, ...limits },
+  { additionalProperties: false },
+)
+export type CatchPlan = Static<typeof CatchPlan>
+
+export const CatchCatalog = Type.Object({
+  description: Type.String(),
+  plans: Type.Array(Type.Object({ ...planFields, ...limits })),
+})
+export type CatchCatalog = Static<typeof CatchCatalog>
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const DAY = 24 * 60 * 60
+
+export const CATCH_PLANS: Record<PlanId, CatchPlan> = {
+  spark: {
+    planId: 'spark',
+    priceSats: 100,
+    durationSeconds: DAY,
+    durationLabel: '24 hours',
+    bestFor: 'Trying out one webhook',
+    available: true,
+    requestLimit: 100,
+    storageLimitBytes: 5 * MIB,
+    maxBytesPerRequest: 64 * KIB,
+  },
+  standard: {
+    planId: 'standard',
+    priceSats: 400,
+    durationSeconds: 7 * DAY,
+    durationLabel: '7 days',
+    bestFor: 'A week of building an integration',
+    available: true,
+    requestLimit: 1_000,
+    storageLimitBytes: 50 * MIB,
+    maxBytesPerRequest: 256 * KIB,
+  },
+  long: {
+    planId: 'long',
+    priceSats: 900,
+    durationSeconds: 30 * DAY,
+    durationLabel: '30 days',
+    bestFor: 'A month of real traffic',
+    available: true,
+    requestLimit: 10_000,
+    storageLimitBytes: 250 * MIB,
+    maxBytesPerRequest: MIB,
+  },
+}
+
+export const CatchCapability = Type.Object({
+  product: Type.Literal('catch'),
+  publicId: Type.String(),
+  ownerToken: Type.String(),
+  ingestToken: Type.String(),
+  expiresAt: DateTime,
+})
+export type CatchCapability = Static<typeof CatchCapability>
+
+export const CatchState = Type.Enum([
+  'active',
+  'suspended',
+  'exhausted',
+  'expired',
+  'manually_destroyed',
+])
+export type CatchState = Static<typeof CatchState>
+
+export const CatchStatus = Type.Object(
+  {
+    publicId: Type.String(),
+    planId: PlanIdSchema,
+    status: CatchState,
+    ...limits,
+    acceptedRequestCount: AtLeast0,
+    storedBytes: AtLeast0,
+    createdAt: DateTime,
+    expiresAt: DateTime,
+  },
+  { additionalProperties: false },
+)
+export type CatchStatus = Static<typeof CatchStatus>
+
+export const Access = Type.Enum(['public', 'authenticated'])
+export type Access = Static<typeof Access>
+
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()])
+
+export const CatchIpLocation = Type.Object(
+  {
+    ip: Type.String(),
+    country: nullable(Type.String()),
+    city: nullable(Type.String()),
+    continent: nullable(Type.String()),
+    latitude: nullable(Type.Number()),
+    longitude: nullable(Type.Number()),
+    source: Type.String(),
+  },
+  { additionalProperties: false },
+)
+export type CatchIpLocation = Static<typeof CatchIpLocation>
+
+export const CatchEvent = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  sequence: AtLeast1,
+  receivedAt: DateTime,
+  access: Access,
+  method: Type.String(),
+  path: Type.String({ description: 'What follows /c/{publicId}, as sent' }),
+  query: Type.String({ description: 'Raw, without the question mark' }),
+  headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+  contentType: nullable(Type.String()),
+  body: Type.String(),
+  bodyEncoding: Type.Enum(['utf8', 'base64']),
+  bodyBytes: AtLeast0,
+  bodySha256: Type.String({ description: 'Lower-case hex' }),
+  sourceIp: Type.String(),
+  ipLocation: nullable(CatchIpLocation),
+})
+export type CatchEvent = Static<typeof CatchEvent>
+
+export const EventQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: 20 })),
+    cursor: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Returns sequences below this one' }),
+    ),
+    access: Type.Optional(Access),
+    method: Type.Optional(Type.String({ minLength: 1, maxLength: 20 })),
+    contentType: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    q: Type.Optional(Type.String({ maxLength: 120 })),
+  },
+  { additionalProperties: false },
+)
+export type EventQuery = Static<typeof EventQuery>
+
+export const EventPage = Type.Object({
+  events: Type.Array(CatchEvent),
+  nextCursor: nullable(AtLeast1),
+  latestSequence: AtLeast0,
+})
+export type EventPage = Static<typeof EventPage>

@@ -1,0 +1,276 @@
+/** Inboxes and events in the store. Limits are conditions of the statements that use them up. */
+import type { Db, Row, Statement, Value } from '../db/db.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+import type { Access } from './schema.ts'
+
+export type InboxRow = {
+  public_id: string
+  plan_id: PlanId
+  owner_token_hash: Uint8Array
+  ingest_token_hash: Uint8Array
+  request_limit: number
+  storage_limit_bytes: number
+  max_bytes_per_request: number
+  accepted_request_count: number
+  stored_bytes: number
+  last_sequence: number
+  created_at: number
+  expires_at: number
+  suspended_at: number | null
+  destroyed_at: number | null
+} & Row
+
+export type EventRow = {
+  sequence: number
+  salt: number
+  received_at: number
+  access: Access
+  method: string
+  path: string
+  query: string
+  headers: string
+  content_type: string | null
+  body: Uint8Array
+  body_bytes: number
+  body_sha256: Uint8Array
+  source_ip: string
+  ip_location: string | null
+} & Row
+
+/** An event without its body, to choose by. */
+type EventSize = { sequence: number; body_bytes: number } & Row
+type EventText = EventSize & { path: string; query: string; content_type: string | null }
+
+export type NewEvent = {
+  publicId: string
+  salt: number
+  receivedAt: number
+  access: Access
+  method: string
+  path: string
+  query: string
+  headers: string
+  contentType: string | null
+  mediaType: string | null
+  body: Uint8Array
+  bodySha256: Uint8Array
+  sourceIp: string
+  ipLocation: string | null
+}
+
+export type EventFilter = {
+  below: number
+  access?: Access
+  method?: string
+  mediaType?: string
+}
+
+const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers, content_type,
+  body, body_bytes, body_sha256, source_ip, ip_location`
+
+export const insertInbox = (inbox: {
+  publicId: string
+  planId: string
+  ownerTokenHash: Uint8Array
+  ingestTokenHash: Uint8Array
+  requestLimit: number
+  storageLimitBytes: number
+  maxBytesPerRequest: number
+  createdAt: number
+  expiresAt: number
+}): Statement => ({
+  text: `insert into catch_inbox
+    (public_id, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
+     max_bytes_per_request, accepted_request_count, stored_bytes, last_sequence, created_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, $8, $9)`,
+  values: [
+    inbox.publicId,
+    inbox.planId,
+    inbox.ownerTokenHash,
+    inbox.ingestTokenHash,
+    inbox.requestLimit,
+    inbox.storageLimitBytes,
+    inbox.maxBytesPerRequest,
+    inbox.createdAt,
+    inbox.expiresAt,
+  ],
+  expect: 1,
+})
+
+/**
+ * Takes the event's place in the inbox, then stores it there. The first statement carries every
+ * limit and state, so that under any concurrency no event is stored that the inbox has no room for.
+ */
+export function insertEvent(event: NewEvent): Statement[] {
+  return [
+    {
+      text: `update catch_inbox
+        set accepted_request_count = accepted_request_count + 1, stored_bytes = stored_bytes + $2,
+            last_sequence = last_sequence + 1
+        where public_id = $1 and destroyed_at is null and suspended_at is null and expires_at > $3
+          and accepted_request_count < request_limit and stored_bytes + $2 <= storage_limit_bytes`,
+      values: [event.publicId, event.body.length, event.receivedAt],
+      expect: 1,
+    },
+    {
+      text: `insert into catch_event
+        (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+         ip_location, path, query, content_type, headers, body_sha256, body)
+        select $1, last_sequence, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+        from catch_inbox where public_id = $1`,
+      values: [
+        event.publicId,
+        event.salt,
+        event.receivedAt,
+        event.access,
+        event.method,
+        event.mediaType,
+        event.body.length,
+        event.sourceIp,
+        event.ipLocation,
+        event.path,
+        event.query,
+        event.contentType,
+        event.headers,
+        event.bodySha256,
+        event.body,
+      ],
+      expect: 1,
+    },
+  ]
+}
+
+/** Frees the event's bytes, never its count; the salt stands for the rest of its id. */
+export const deleteEvent = (publicId: string, sequence: number, salt: number): Statement[] => [
+  {
+    text: `update catch_inbox set stored_bytes = stored_bytes - (
+        select body_bytes from catch_event where public_id = $1 and sequence = $2 and salt = $3)
+      where public_id = $1 and exists (
+        select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)`,
+    values: [publicId, sequence, salt],
+    expect: 1,
+  },
+  {
+    text: 'delete from catch_event where public_id = $1 and sequence = $2',
+    values: [publicId, sequence],
+    expect: 1,
+  },
+]
+
+export const destroyInbox = (publicId: string, now: number): Statement => ({
+  text: `update catch_inbox set destroyed_at = $2 where public_id = $1 and destroyed_at is null`,
+  values: [publicId, now],
+  expect: 1,
+})
+
+export const suspendInbox = (publicId: string, now: number): Statement => ({
+  text: `update catch_inbox set suspended_at = $2
+    where public_id = $1 and suspended_at is null and destroyed_at is null`,
+  values: [publicId, now],
+  expect: 1,
+})
+
+export const resumeInbox = (publicId: string): Statement => ({
+  text: `update catch_inbox set suspended_at = null
+    where public_id = $1 and suspended_at is not null and destroyed_at is null`,
+  values: [publicId],
+  expect: 1,
+})
+
+/** A bounded part of an inbox's events, so that no purge holds up the writer for long. */
+export const purgeEvents = (publicId: string, most: number): Statement => ({
+  text: `delete from catch_event where public_id = $1 and sequence in (
+      select sequence from catch_event where public_id = $1 order by sequence limit $2)
+    returning sequence`,
+  values: [publicId, most],
+})
+
+export const dropInbox = (publicId: string): Statement => ({
+  text: `delete from catch_inbox where public_id = $1
+    and not exists (select 1 from catch_event where public_id = $1)`,
+  values: [publicId],
+})
+
+export function createCatchStore(db: Db) {
+  return {
+    async inbox(publicId: string): Promise<InboxRow | null> {
+      const [inbox] = await db.read<InboxRow>(
+        'select * from catch_inbox where public_id = $1 and destroyed_at is null',
+        publicId,
+      )
+      return inbox ?? null
+    },
+
+    /** Inboxes whose content is gone for good: destroyed, or expired. */
+    over(now: number, limit: number): Promise<InboxRow[]> {
+      return db.read<InboxRow>(
+        `select * from catch_inbox where destroyed_at is not null or expires_at <= $1 limit $2`,
+        now,
+        limit,
+      )
+    },
+
+    /** The sizes of the newest events that the filter lets through, newest first. */
+    sizes(publicId: string, filter: EventFilter, limit: number): Promise<EventSize[]> {
+      const { where, values } = conditions(publicId, filter)
+      return db.read<EventSize>(
+        `select sequence, body_bytes from catch_event where ${where}
+         order by sequence desc limit $${values.length + 1}`,
+        ...values,
+        limit,
+      )
+    },
+
+    /** The same with the short texts, for a search. */
+    texts(publicId: string, filter: EventFilter, limit: number): Promise<EventText[]> {
+      const { where, values } = conditions(publicId, filter)
+      return db.read<EventText>(
+        `select sequence, body_bytes, path, query, content_type from catch_event where ${where}
+         order by sequence desc limit $${values.length + 1}`,
+        ...values,
+        limit,
+      )
+    },
+
+    bodies(
+      publicId: string,
+      sequences: number[],
+    ): Promise<({ sequence: number; body: Uint8Array } & Row)[]> {
+      return db.read(
+        `select sequence, body from catch_event where public_id = $1 and sequence in (${places(2, sequences)})`,
+        publicId,
+        ...sequences,
+      )
+    },
+
+    /** Whole events, newest first. */
+    events(publicId: string, sequences: number[]): Promise<EventRow[]> {
+      return db.read<EventRow>(
+        `select ${EVENT_COLUMNS} from catch_event
+         where public_id = $1 and sequence in (${places(2, sequences)}) order by sequence desc`,
+        publicId,
+        ...sequences,
+      )
+    },
+  }
+}
+
+export type CatchStore = ReturnType<typeof createCatchStore>
+
+function conditions(publicId: string, filter: EventFilter): { where: string; values: Value[] } {
+  const parts: [string, Value][] = [
+    ['public_id =', publicId],
+    ['sequence <', filter.below],
+  ]
+  if (filter.access !== undefined) parts.push(['access =', filter.access])
+  if (filter.method !== undefined) parts.push(['method =', filter.method])
+  if (filter.mediaType !== undefined) parts.push(['media_type =', filter.mediaType])
+  return {
+    where: parts.map(([condition], i) => `${condition} $${i + 1}`).join(' and '),
+    values: parts.map(([, value]) => value),
+  }
+}
+
+function places(first: number, values: unknown[]): string {
+  return values.map((_, i) => `$${first + i}`).join(', ')
+}

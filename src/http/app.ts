@@ -1,0 +1,200 @@
+/** The HTTP server as such: limits, errors, CORS and what every answer carries. Knows no product. */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { answerCors, exposeCors } from './cors.ts'
+import { type Phrase, Problem, problem } from './errors.ts'
+import { mountOpenapi } from './openapi.ts'
+import { compileValidator, type InvalidPhrases } from './validation.ts'
+
+/** Headers and request line together (RFC 6585 §5). */
+const MAX_HEADER_BYTES = 32 * 1024
+/** A request must have arrived whole within this time, its headers within the shorter one. */
+const REQUEST_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 15_000
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+/** JSON bodies of the API. Whatever takes more reads its body itself. */
+const MAX_JSON_BYTES = 16 * 1024
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The phrases of the catalogue for what the schemas refuse. */
+    invalid?: InvalidPhrases
+  }
+}
+
+export type App = FastifyInstance
+
+export type AppOptions = {
+  log: Logger
+  baseUrl: string
+  /** Tests shorten these; the defaults are the documented ones. */
+  timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
+}
+
+export async function createApp(options: AppOptions): Promise<App> {
+  const { log } = options
+  const timeouts = options.timeouts ?? {
+    requestMs: REQUEST_TIMEOUT_MS,
+    headersMs: HEADERS_TIMEOUT_MS,
+    checkEveryMs: 1_000,
+  }
+  const app: App = Fastify({
+    // What is logged is logged here, with an event name and a route pattern.
+    logger: false,
+    bodyLimit: MAX_JSON_BYTES,
+    genReqId: () => randomUUID(),
+    requestTimeout: timeouts.requestMs,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkEveryMs,
+      requireHostHeader: true,
+    },
+    // Everything under /c/{publicId} is that inbox's: the rest of the path is the sender's, raw.
+    rewriteUrl: (request) => inboxUrl(request.url ?? '/'),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, _request, reply) => {
+      sendProblem(
+        reply,
+        problem(error.code === 'FST_ERR_BAD_URL' ? 'not found' : 'invalid request body'),
+      )
+    },
+  })
+  // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
+  app.server.maxHeadersCount = 0
+  app.setValidatorCompiler(compileValidator)
+  const allowed = collectMethods(app)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store')
+    exposeCors(request, reply)
+    return answerCors(request, reply)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    if (!log.isLevelEnabled('debug')) return
+    log.debug({
+      event: 'http.request',
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+    })
+  })
+  app.setErrorHandler((error, request, reply) => {
+    sendProblem(reply, asProblem(error, request, reply, log))
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const methods = allowed(request.raw.url ?? '/')
+    if (methods.length === 0) return sendProblem(reply, problem('not found'))
+    return sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
+  })
+  await mountOpenapi(app, options.baseUrl)
+  return app
+}
+
+/** What was thrown, as the caller may see it. Our own bugs are logged here, once. */
+function asProblem(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: Logger,
+): Problem {
+  if (error instanceof Problem) return error
+  const invalid = request.routeOptions.config.invalid
+  if (isValidationError(error)) {
+    return problem(
+      invalid?.[error.validationContext === 'body' ? 'body' : 'query'] ?? 'invalid query',
+    )
+  }
+  const code = codeOf(error)
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return problem('request too large', { connection: 'close' })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
+  if (code.startsWith('FST_ERR_CTP_')) return problem(invalid?.body ?? 'invalid request body')
+  // The peer went away or was timed out; nobody reads this answer.
+  if (code === 'ECONNRESET' || code === 'ABORT_ERR') return problem('request timeout')
+  log.error({
+    event: 'http.failed',
+    requestId: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    err: error,
+  })
+  reply.header('x-request-id', request.id)
+  return problem('internal error')
+}
+
+function sendProblem(reply: FastifyReply, { phrase, status, headers }: Problem): FastifyReply {
+  return reply
+    .code(status)
+    .headers({ 'cache-control': 'no-store', ...headers })
+    .header('content-type', 'application/json; charset=utf-8')
+    .serializer((body: string) => body)
+    .send(JSON.stringify({ error: phrase }))
+}
+
+/** What Node's parser refuses has no request yet, so its answer is written by hand. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { phrase, line } = clientErrorAnswer(error.code)
+  const body = JSON.stringify({ error: phrase })
+  socket.end(
+    `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+function clientErrorAnswer(code: string | undefined): { phrase: Phrase; line: string } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { phrase: 'request too large', line: '431 Request Header Fields Too Large' }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { phrase: 'request timeout', line: '408 Request Timeout' }
+    default:
+      return { phrase: 'invalid request body', line: '400 Bad Request' }
+  }
+}
+
+/** `/c/{publicId}/anything?query` is routed as `/c/{publicId}`; the URL as sent stays readable. */
+function inboxUrl(url: string): string {
+  if (!url.startsWith('/c/')) return url
+  const end = url.slice(3).search(/[/?#]/)
+  return end === -1 ? url : url.slice(0, end + 3)
+}
+
+/** The methods that a path takes, for `Allow`. */
+function collectMethods(app: App): (url: string) => string[] {
+  const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const pattern = new RegExp(`^${url.replaceAll(/[.]/g, '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+    const route = routes.get(url) ?? { pattern, methods: new Set<string>() }
+    for (const name of [method].flat()) route.methods.add(name)
+    routes.set(url, route)
+  })
+  return (url) => {
+    const path = url.split('?')[0] ?? ''
+    const methods = new Set<string>()
+    for (const { pattern, methods: some } of routes.values()) {
+      if (pattern.test(path)) for (const method of some) methods.add(method)
+    }
+    return [...methods].sort()
+  }
+}
+
+function isValidationError(error: unknown): error is { validationContext?: string } {
+  return error instanceof Error && 'validation' in error
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : ''
+}

@@ -1,0 +1,11 @@
+/** Bearer tokens of RFC 6750, as far as they concern us: one header, one token. */
+import type { IncomingMessage } from 'node:http'
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+
+/** The bearer token of a request, or null where there is none, several, or another scheme. */
+export function bearerToken(request: IncomingMessage): string | null {
+  const lines = request.headersDistinct['authorization']
+  if (lines?.length !== 1) return null
+  return BEARER.exec(lines[0] ?? '')?.[1] ?? null
+}

@@ -1,0 +1,121 @@
+/** The catalogue of errors. The phrase is the contract: stable, and never an echo of input. */
+
+type Entry = {
+  status: number
+  /** What happened, where the money is, and what the caller can do now. For docs/errors.md. */
+  advice: string
+}
+
+export const ERRORS = {
+  'invalid plan': {
+    status: 400,
+    advice:
+      'The plan is unknown or not on sale. GET /api/catalog lists what is. Nothing was charged.',
+  },
+  'invalid request body': {
+    status: 400,
+    advice: 'The body is not what the operation takes: JSON of the documented shape, nothing more.',
+  },
+  'unsupported media type': {
+    status: 400,
+    advice: 'Send the documented Content-Type, without Content-Encoding. Nothing was charged.',
+  },
+  'request too large': {
+    status: 400,
+    advice: 'The body or the headers are above their limit. Nothing was stored.',
+  },
+  'invalid idempotency key': {
+    status: 400,
+    advice:
+      'Send one Idempotency-Key of 8 to 128 visible ASCII characters; a fresh UUIDv4 is best.',
+  },
+  'idempotency key reused with a different request': {
+    status: 400,
+    advice: 'This key names another purchase. Use a new key for each purchase you intend.',
+  },
+  'unknown payment protocol': {
+    status: 400,
+    advice: 'Leave X-Payment-Protocol out for the native flow, or send a documented value.',
+  },
+  'invalid query': {
+    status: 400,
+    advice: 'A query parameter is unknown, repeated or out of bounds.',
+  },
+  'invoice expired': {
+    status: 400,
+    advice: 'The simulator does not pay an invoice after its expiry.',
+  },
+  'invoice already paid': { status: 400, advice: 'The simulator pays an invoice once.' },
+  unauthorized: {
+    status: 401,
+    advice: 'Send `Authorization: Bearer <token>` with the token of the right kind.',
+  },
+  'catch unavailable': {
+    status: 401,
+    advice: 'The inbox is unknown, suspended, exhausted, expired or destroyed. Nothing was stored.',
+  },
+  'order not found': {
+    status: 404,
+    advice:
+      'No order has this id, or the Idempotency-Key sent along is not the one it was opened with.',
+  },
+  'order expired': {
+    status: 404,
+    advice:
+      'The invoice was not paid in time, or the capability was never collected. Buy anew with a new key.',
+  },
+  'already delivered': {
+    status: 404,
+    advice:
+      'The capability was handed out and is not repeated. Nothing is owed; do not pay again for the same purchase.',
+  },
+  'not found': {
+    status: 404,
+    advice: 'Unknown, expired, exhausted, destroyed, or not yours: these look the same on purpose.',
+  },
+  'method not allowed': { status: 405, advice: 'The Allow header lists what this path takes.' },
+  'request timeout': {
+    status: 408,
+    advice: 'The request did not arrive in time. Nothing was stored.',
+  },
+  'rate limited': { status: 429, advice: 'Wait for Retry-After seconds. Nothing was spent.' },
+  'internal error': {
+    status: 500,
+    advice:
+      'Our mistake. Quote X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
+  },
+  'checkout unavailable': {
+    status: 503,
+    advice:
+      'The Lightning node cannot take money now. No invoice was made; a paid order is kept. Retry after Retry-After.',
+  },
+} as const satisfies Record<string, Entry>
+
+export type Phrase = keyof typeof ERRORS
+
+/** An error that is the caller's to know. Anything else that is thrown is our own bug. */
+export class Problem extends Error {
+  override name = 'Problem'
+  readonly phrase: Phrase
+  readonly status: number
+  readonly headers: Record<string, string>
+  constructor(phrase: Phrase, headers: Record<string, string>) {
+    super(phrase)
+    this.phrase = phrase
+    this.status = ERRORS[phrase].status
+    this.headers = headers
+  }
+}
+
+/** `throw problem('order expired')`. Headers belong to this one answer. */
+export function problem(phrase: Phrase, headers: Record<string, string> = {}): Problem {
+  return new Problem(phrase, headers)
+}
+
+/** Seconds until trying again makes sense, for a node that is away. */
+const RETRY_CHECKOUT_SECONDS = 5
+
+export const checkoutUnavailable = (): Problem =>
+  problem('checkout unavailable', { 'retry-after': String(RETRY_CHECKOUT_SECONDS) })
+
+export const unauthorized = (): Problem => problem('unauthorized', { 'www-authenticate': 'Bearer' })

@@ -1,0 +1,16 @@
+/** Whether the process is alive. Says nothing of the node: the catalogue does. */
+import { Type } from 'typebox'
+import type { App } from './app.ts'
+
+export function mountHealth(app: App): void {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/health',
+    schema: {
+      tags: ['system'],
+      summary: 'Liveness',
+      response: { 200: Type.Object({ service: Type.String(), status: Type.Literal('ok') }) },
+    },
+    handler: async () => ({ service: 'mayfly', status: 'ok' as const }),
+  })
+}

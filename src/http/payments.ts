@@ -1,0 +1,59 @@
+/** The poll: how a buyer without a wallet protocol learns of the settlement and gets what was sold. */
+import { type TSchema, Type } from 'typebox'
+import { renderPending } from '../payment/flows/native.ts'
+import type { Orders } from '../payment/orders.ts'
+import type { App } from './app.ts'
+import { checkoutUnavailable, problem } from './errors.ts'
+import { idempotencyKey, sendDelivered } from './paid.ts'
+import { DateTime, errors } from './schemas.ts'
+
+/** A pending order is worth asking about again after this. */
+const POLL_SECONDS = 1
+
+export function mountPoll(app: App, deps: { orders: Orders; resources: TSchema[] }): void {
+  app.get<{ Params: { orderId: string } }>(
+    '/api/payments/:orderId',
+    {
+      schema: {
+        tags: ['payments'],
+        summary: 'Poll an order; the settled capability is returned once',
+        params: Type.Object({ orderId: Type.String() }),
+        response: {
+          200: Type.Object({
+            settled: Type.Literal(true),
+            resource: Type.Union(deps.resources),
+          }),
+          402: Type.Object({ settled: Type.Literal(false), expiresAt: DateTime }),
+          ...errors(
+            'invalid idempotency key',
+            'order not found',
+            'order expired',
+            'already delivered',
+            'internal error',
+            'checkout unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const hasKey = request.headers['idempotency-key'] !== undefined
+      const key = idempotencyKey(request)
+      if (hasKey && key === null) throw problem('invalid idempotency key')
+      const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
+      const outcome = await deps.orders.poll(request.params.orderId, { key, isPrefetch })
+      switch (outcome.kind) {
+        case 'pending':
+          return reply
+            .code(402)
+            .header('retry-after', POLL_SECONDS)
+            .send(renderPending(outcome.quote))
+        case 'delivered':
+          return sendDelivered(reply, outcome.body)
+        case 'checkout unavailable':
+          throw checkoutUnavailable()
+        default:
+          throw problem(outcome.kind)
+      }
+    },
+  )
+}

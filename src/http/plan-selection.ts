@@ -1,0 +1,33 @@
+/** The JSON body of a purchase: `{"planId": …}` and nothing else. */
+import { Compile } from 'typebox/compile'
+import { utf8Text } from '../lib/bytes.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+import { problem } from './errors.ts'
+import { PlanSelection } from './schemas.ts'
+
+/** Room for the JSON with generous spaces. */
+export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
+
+const selection = Compile(PlanSelection)
+
+/** @throws Problem `invalid plan` for an unknown one, `invalid request body` for anything else. */
+export function parsePlanSelection(body: Buffer): PlanId {
+  const value = parseJson(body)
+  if (selection.Check(value)) return value.planId
+  const isOnlyThePlan =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.keys(value).join() === 'planId' &&
+    'planId' in value &&
+    typeof value.planId === 'string'
+  throw problem(isOnlyThePlan ? 'invalid plan' : 'invalid request body')
+}
+
+function parseJson(body: Buffer): unknown {
+  const text = utf8Text(body)
+  try {
+    return text === null ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,52 @@
+/** The payer's side of the simulator. Mounted with that backend alone. */
+import { Type } from 'typebox'
+import type { Simulator } from '../lightning/simulator.ts'
+import type { App } from './app.ts'
+import { problem } from './errors.ts'
+import { errors } from './schemas.ts'
+
+/** Longer than any BOLT 11 invoice in use. */
+const MAX_INVOICE_CHARACTERS = 4096
+
+export function mountSimulator(app: App, simulator: Simulator): void {
+  app.post<{ Body: { bolt11: string } }>(
+    '/simulator/pay',
+    {
+      schema: {
+        tags: ['simulator'],
+        summary: 'Pay an invoice of the simulator; no real money moves',
+        body: Type.Object(
+          { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
+          { additionalProperties: false },
+        ),
+        response: {
+          200: Type.Object({ preimage: Type.String(), paymentHash: Type.String() }),
+          ...errors(
+            'invalid request body',
+            'unsupported media type',
+            'request too large',
+            'invoice expired',
+            'invoice already paid',
+            'not found',
+            'request timeout',
+            'internal error',
+          ),
+        },
+      },
+      config: { invalid: { body: 'invalid request body' } },
+    },
+    async (request) => {
+      const outcome = await simulator.pay(request.body.bolt11)
+      switch (outcome.kind) {
+        case 'paid':
+          return { preimage: outcome.preimage, paymentHash: outcome.paymentHash }
+        case 'unknown':
+          throw problem('not found')
+        case 'expired':
+          throw problem('invoice expired')
+        case 'already paid':
+          throw problem('invoice already paid')
+      }
+    },
+  )
+}

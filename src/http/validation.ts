@@ -1,0 +1,39 @@
+/** Schemas at the border: one source for validation, types and the OpenAPI document. */
+import type { FastifySchemaCompiler } from 'fastify'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { Phrase } from './errors.ts'
+
+/** The phrase for a body, and the one for a query, that the schema refuses. */
+export type InvalidPhrases = { body?: Phrase; query?: Phrase }
+
+/**
+ * Bodies are taken as they are. Query values arrive as text, so what the schema calls an integer
+ * is read as one; text that is not plainly a number stays text and is refused.
+ */
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validator = Compile(schema)
+  const integers = httpPart === 'querystring' ? integerProperties(schema) : []
+  return (value: unknown) => {
+    const read = integers.length > 0 ? withIntegers(value, integers) : value
+    return validator.Check(read) ? { value: read } : { error: new Error('refused by its schema') }
+  }
+}
+
+function integerProperties(schema: TSchema): string[] {
+  const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
+  return Object.entries(properties)
+    .filter(([, property]) => 'type' in property && property.type === 'integer')
+    .map(([name]) => name)
+}
+
+function withIntegers(value: unknown, names: string[]): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const read: Record<string, unknown> = { ...value }
+  for (const name of names) {
+    const text = read[name]
+    if (typeof text === 'string' && /^-?(?:0|[1-9][0-9]{0,14})$/.test(text))
+      read[name] = Number(text)
+  }
+  return read
+}
