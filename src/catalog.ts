@@ -1,0 +1,56 @@
+/** The plans on sale: the built-in ones, changed field by field by the operator's file. */
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { ConfigError } from './config.ts'
+
+const PLAN_IDS = ['spark', 'standard', 'long'] as const
+
+/**
+ * The plans of one product.
+ * @throws ConfigError that names the plan and field that the product cannot sell.
+ */
+export function readPlans<Plan extends { planId: string }>(
+  file: unknown,
+  product: string,
+  schema: TSchema,
+  builtIn: Record<(typeof PLAN_IDS)[number], Plan>,
+): Record<(typeof PLAN_IDS)[number], Plan> {
+  const changes = section(section(file, [], 'the file')[product], PLAN_IDS, product)
+  const validator = Compile(schema)
+  const plans = { ...builtIn }
+  for (const planId of PLAN_IDS) {
+    const change = section(changes[planId], null, `${product}.${planId}`)
+    const plan: unknown = { ...builtIn[planId], ...change, planId }
+    if (!validator.Check(plan)) {
+      const field = validator.Errors(plan)[0]
+      const where = `${product}.${planId}${field ? field.instancePath.replaceAll('/', '.') : ''}`
+      throw new ConfigError(`MAYFLY_CATALOG: ${where} ${field?.message ?? 'is not valid'}.`)
+    }
+    plans[planId] = plan as Plan
+  }
+  return plans
+}
+
+/** Refuses a product that the file names and nobody sells. */
+export function refuseUnknownProducts(file: unknown, products: readonly string[]): void {
+  section(file, products, 'the file')
+}
+
+/** An object of the file, or nothing; with `names`, of these members alone. */
+function section(
+  value: unknown,
+  names: readonly string[] | null,
+  where: string,
+): Record<string, unknown> {
+  if (value === undefined || value === null) return {}
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw new ConfigError(`MAYFLY_CATALOG: ${where} must be an object.`)
+  }
+  const unknown = names?.length
+    ? Object.keys(value).find((name) => !names.includes(name))
+    : undefined
+  if (unknown !== undefined) {
+    throw new ConfigError(`MAYFLY_CATALOG: ${where} has no member ${unknown}.`)
+  }
+  return value as Record<string, unknown>
+}

@@ -1,0 +1,81 @@
+/** `mayfly serve`: the service, in the foreground, until it is told to stop. */
+import { pino } from 'pino'
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import { StoreUnusable } from '../db/db.ts'
+import { type Server, serve } from '../serve.ts'
+
+/** Fields that could carry a secret are cut, should one ever be logged. */
+const REDACTED = ['req', 'res', 'headers', 'body', 'authorization', '*.headers', '*.authorization']
+
+export async function serveCommand(): Promise<number> {
+  let server: Server
+  try {
+    const config = readConfig(process.env)
+    const log = pino({
+      level: config.logLevel,
+      base: null,
+      messageKey: 'message',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (level) => ({ level }) },
+      redact: { paths: REDACTED, remove: true },
+    })
+    server = await serve(config, log)
+    greet(config, server)
+  } catch (error) {
+    if (isForTheOperator(error)) {
+      process.stderr.write(`Mayfly did not start. ${error.message}\n`)
+      return 1
+    }
+    throw error
+  }
+  await signalled()
+  process.stderr.write('Stopping: finishing what is under way. Once more to stop at once.\n')
+  void signalled().then(() => process.exit(1))
+  await server.stop()
+  // The second signal's listeners are all that is left.
+  process.exit(0)
+}
+
+function greet(config: Config, { url }: Server): void {
+  const lines = [
+    `Mayfly listens on ${url}`,
+    '',
+    `  What is on sale    ${url}/api/catalog`,
+    `  The interface      ${url}/openapi.json`,
+    `  The store          ${config.databaseUrl.file}`,
+  ]
+  if (config.lightningUrl.kind === 'simulator') {
+    lines.push(
+      '',
+      'SIMULATOR: no real money moves. Invoices are paid by POST /simulator/pay.',
+      'To sell for real, set MAYFLY_LIGHTNING_URL to your node (docs/operate.md).',
+    )
+  }
+  process.stderr.write(`${lines.join('\n')}\n\n`)
+}
+
+function isForTheOperator(error: unknown): error is Error {
+  if (error instanceof ConfigError || error instanceof StoreUnusable) return true
+  if (!(error instanceof Error) || !('code' in error)) return false
+  const sentences: Record<string, string> = {
+    EADDRINUSE: 'The port is taken by another program. Set MAYFLY_PORT to a free one.',
+    EACCES: 'This user may not listen on that port. Set MAYFLY_PORT to one above 1023.',
+    EADDRNOTAVAIL: 'MAYFLY_HOST is not an address of this machine.',
+    ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
+  }
+  const sentence = sentences[String(error.code)]
+  if (sentence) error.message = sentence
+  return sentence !== undefined
+}
+
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      process.off('SIGINT', done)
+      process.off('SIGTERM', done)
+      resolve()
+    }
+    process.on('SIGINT', done)
+    process.on('SIGTERM', done)
+  })
+}

@@ -1,0 +1,74 @@
+/** Requests to one Mayfly service, with its answers read carefully. */
+import { MayflyError } from './errors.ts'
+
+/** No answer of the API is longer; a server that sends more is not ours. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+export type Ask = {
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  path: string
+  token?: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array<ArrayBuffer>
+  signal?: AbortSignal | undefined
+}
+
+export type Answer = { status: number; headers: Headers; body: unknown }
+
+export type Http = {
+  /** The answer, whatever its status. Rejects only when there was none. */
+  ask(ask: Ask): Promise<Answer>
+  /** The body of a 2xx answer. @throws MayflyError for any other. */
+  get(ask: Ask): Promise<unknown>
+}
+
+/** `fetch` is the platform's, unless a test or a proxy hands in another. */
+export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
+  const base = baseUrl.replace(/\/+$/, '')
+
+  async function ask({ method = 'GET', path, token, headers, body, signal }: Ask): Promise<Answer> {
+    const response = await fetch(base + path, {
+      method,
+      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      ...(body === undefined ? {} : { body }),
+      ...(signal ? { signal } : {}),
+      redirect: 'error',
+    })
+    if (Number(response.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) {
+      await response.body?.cancel()
+      throw new MayflyError('unexpected answer', response.status)
+    }
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: parse(text) }
+  }
+
+  return {
+    ask,
+    async get(request) {
+      const answer = await ask(request)
+      if (answer.status >= 200 && answer.status < 300) return answer.body
+      throw errorOf(answer)
+    },
+  }
+}
+
+/** The error that an answer stands for. */
+export function errorOf({ status, headers, body }: Answer): MayflyError {
+  const isError = typeof body === 'object' && body !== null && 'error' in body
+  const phrase = isError && typeof body.error === 'string' ? body.error : 'unexpected answer'
+  return new MayflyError(phrase, status, retryAfterSeconds(headers))
+}
+
+/** Integer seconds of `Retry-After`, or null. */
+export function retryAfterSeconds(headers: Headers): number | null {
+  const value = headers.get('retry-after')
+  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === '' ? null : JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * The configuration: one table of everything that can be set, read from the environment. Nothing
+ * else reads `process.env`. docs/operate.md is generated from this table.
+ */
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+
+/** A setting is wrong; the message is a sentence that names it. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+type Option<T> = {
+  name: string
+  /** Shown in the table; what `parse` is given when nothing is set. */
+  default: string
+  /** The default as the table says it, where the value itself would say little. */
+  shown?: string
+  /** A secret may come from the file named by `<name>_FILE` instead. */
+  isSecret?: true
+  help: string
+  /** @throws Error whose message completes "<name> must be …". */
+  parse(text: string): T
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export const OPTIONS = {
+  host: {
+    name: 'MAYFLY_HOST',
+    default: '127.0.0.1',
+    help: 'the address to listen on',
+    parse: text('an address or host name'),
+  },
+  port: {
+    name: 'MAYFLY_PORT',
+    default: '8402',
+    help: 'the port to listen on; 0 picks a free one and logs it',
+    parse: integer(0, 65_535),
+  },
+  baseUrl: {
+    name: 'MAYFLY_BASE_URL',
+    default: '',
+    shown: 'from host and port',
+    help: 'the public address of the service, without a path',
+    parse: (value) => (value === '' ? null : baseUrl(value)),
+  },
+  databaseUrl: {
+    name: 'MAYFLY_DATABASE_URL',
+    default: 'sqlite:data/mayfly.db',
+    isSecret: true,
+    help: 'the store: `sqlite:<file>`',
+    parse: databaseUrl,
+  },
+  lightningUrl: {
+    name: 'MAYFLY_LIGHTNING_URL',
+    default: 'simulator:',
+    isSecret: true,
+    help: 'the Lightning node: `simulator:` (no real money moves)',
+    parse: lightningUrl,
+  },
+  network: {
+    name: 'MAYFLY_NETWORK',
+    default: '',
+    shown: 'what the node says',
+    help: 'mainnet, regtest or signet; the start stops when the node is on another one',
+    parse: (value) => (value === '' ? null : oneOf(['mainnet', 'regtest', 'signet'])(value)),
+  },
+  secrets: {
+    name: 'MAYFLY_SECRET',
+    default: '',
+    shown: 'made once, kept beside the SQLite file',
+    isSecret: true,
+    help: '32 bytes in hex; to change it, put the new one first and the previous one after a comma',
+    parse: secrets,
+  },
+  catalog: {
+    name: 'MAYFLY_CATALOG',
+    default: '',
+    shown: 'built-in plans',
+    help: 'a JSON file of plans; products, plans and fields left out keep the built-in values',
+    parse: (value) => (value === '' ? null : jsonFile(value)),
+  },
+  quoteSeconds: {
+    name: 'MAYFLY_QUOTE_SECONDS',
+    default: '900',
+    help: 'how long a quote and its invoice live',
+    parse: integer(60, 86_400),
+  },
+  trustedProxies: {
+    name: 'MAYFLY_TRUSTED_PROXIES',
+    default: '',
+    shown: 'none',
+    help: 'addresses or CIDR blocks, comma-separated, whose `X-Forwarded-For` is believed',
+    parse: cidrList,
+  },
+  simulator: {
+    name: 'MAYFLY_SIMULATOR',
+    default: 'local',
+    help: '`public` lets the simulator run on a base URL or host that is not loopback',
+    parse: oneOf(['local', 'public']),
+  },
+  logLevel: {
+    name: 'MAYFLY_LOG_LEVEL',
+    default: 'info',
+    help: `one of ${LOG_LEVELS.join(', ')}; \`debug\` has a line for each request`,
+    parse: oneOf(LOG_LEVELS),
+  },
+} satisfies Record<string, Option<unknown>>
+
+export type Config = { [Name in keyof typeof OPTIONS]: ReturnType<(typeof OPTIONS)[Name]['parse']> }
+
+/**
+ * Reads and checks every setting.
+ * @throws ConfigError for a bad value, an unknown name, or a file that cannot be read.
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  refuseUnknown(environment)
+  const read = Object.entries(OPTIONS).map(([key, option]) => {
+    const value = textOf(option, environment)
+    try {
+      return [key, option.parse(value)]
+    } catch (error) {
+      // The value stays out of the message: it may be a secret.
+      throw new ConfigError(`${option.name} must be ${messageOf(error)}.`)
+    }
+  })
+  return Object.fromEntries(read) as Config
+}
+
+function refuseUnknown(environment: Record<string, string | undefined>): void {
+  const known = new Set<string>()
+  for (const option of Object.values<Option<unknown>>(OPTIONS)) {
+    known.add(option.name)
+    if (option.isSecret) known.add(`${option.name}_FILE`)
+  }
+  for (const name of Object.keys(environment)) {
+    if (name.startsWith('MAYFLY_') && !known.has(name)) {
+      throw new ConfigError(`${name} is not a setting of Mayfly. docs/operate.md lists them.`)
+    }
+  }
+}
+
+function textOf(option: Option<unknown>, environment: Record<string, string | undefined>): string {
+  const direct = environment[option.name]
+  const file = option.isSecret ? environment[`${option.name}_FILE`] : undefined
+  if (direct !== undefined && file !== undefined) {
+    throw new ConfigError(`Set ${option.name} or ${option.name}_FILE, not both.`)
+  }
+  if (file === undefined) return direct ?? option.default
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new ConfigError(`${option.name}_FILE cannot be read: ${messageOf(error)}.`)
+  }
+}
+
+function text(what: string): (value: string) => string {
+  return (value) => {
+    if (value === '' || /\s/.test(value)) throw new Error(what)
+    return value
+  }
+}
+
+function integer(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= least && number <= most)) throw new Error(`an integer from ${least} to ${most}`)
+    return number
+  }
+}
+
+function oneOf<const T extends readonly string[]>(values: T): (value: string) => T[number] {
+  return (value) => {
+    const found = values.find((known) => known === value)
+    if (found === undefined) throw new Error(`one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+function baseUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null
+  const isPlain =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.pathname === '/' &&
+    url.search + url.hash + url.username + url.password === ''
+  if (!isPlain) throw new Error('an http or https URL without path, query or credentials')
+  return url.origin
+}
+
+function databaseUrl(value: string): { kind: 'sqlite'; file: string } {
+  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
+  if (!file) throw new Error('`sqlite:<file>`')
+  return { kind: 'sqlite', file }
+}
+
+function lightningUrl(value: string): { kind: 'simulator' } {
+  if (value !== 'simulator:') throw new Error('`simulator:`')
+  return { kind: 'simulator' }
+}
+
+function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {
+  if (value === '') return null
+  const [current, ...older] = value.split(',').map((part) => {
+    if (!/^[0-9a-fA-F]{64}$/.test(part.trim())) throw new Error('32 bytes in hex, or two of them')
+    return new Uint8Array(Buffer.from(part.trim(), 'hex'))
+  })
+  if (!current || older.length > 1) throw new Error('32 bytes in hex, or two of them')
+  return [current, ...older]
+}
+
+function jsonFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`a readable JSON file (${messageOf(error)})`)
+  }
+}
+
+function cidrList(value: string): string[] {
+  const blocks = value
+    .split(',')
+    .map((block) => block.trim())
+    .filter((block) => block !== '')
+  for (const block of blocks) {
+    const [address = '', bits, ...rest] = block.split('/')
+    const family = isIP(address)
+    const most = family === 6 ? 128 : 32
+    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+    if (family === 0 || !isBits || rest.length > 0) {
+      throw new Error('a comma-separated list of addresses or CIDR blocks')
+    }
+  }
+  return blocks
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

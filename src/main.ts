@@ -1,0 +1,28 @@
+/** The entry: one command, by its name. */
+
+import { moderateCommand } from './cli/moderate.ts'
+import { serveCommand } from './cli/serve.ts'
+
+type Command = (args: string[]) => Promise<number>
+
+const COMMANDS: Record<string, Command> = {
+  serve: serveCommand,
+  suspend: (args) => moderateCommand('suspend', args),
+  resume: (args) => moderateCommand('resume', args),
+}
+
+const USAGE = `Usage: mayfly <command>
+
+  serve                start the service
+  suspend <publicId>   stop an inbox from taking requests (abuse); its owner still reads it
+  resume <publicId>    let it take requests again
+`
+
+const [name = '', ...args] = process.argv.slice(2)
+const command = COMMANDS[name]
+if (command) {
+  process.exitCode = await command(args)
+} else {
+  process.stderr.write(USAGE)
+  process.exitCode = name === '' || name === 'help' || name === '--help' ? 0 : 2
+}

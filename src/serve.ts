@@ -1,0 +1,191 @@
+/**
+ * The only place that wires: configuration → store → Lightning → payment → products → HTTP. It
+ * owns the order in which things start and, in reverse, stop.
+ */
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { readPlans, refuseUnknownProducts } from './catalog.ts'
+import { mountCatch } from './catch/routes.ts'
+import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
+import { createCatch } from './catch/service.ts'
+import { type Config, ConfigError } from './config.ts'
+import { migrate } from './db/migrate.ts'
+import { openSqlite } from './db/sqlite.ts'
+import { type AppOptions, createApp } from './http/app.ts'
+import { mountCatalog } from './http/catalog.ts'
+import { createClientAddress, FORWARDING_HEADERS } from './http/client-address.ts'
+import { mountHealth } from './http/health.ts'
+import { mountPoll } from './http/payments.ts'
+import { mountSimulator } from './http/simulator.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import { createSimulator } from './lightning/simulator.ts'
+import { createNodeHealth } from './payment/health.ts'
+import { createOrders } from './payment/orders.ts'
+import { createSecrets } from './payment/secrets.ts'
+import { createWatcher } from './payment/watcher.ts'
+import { secretBeside } from './secret-file.ts'
+import { bindStore } from './store-identity.ts'
+
+/** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
+const PURGE_EVERY_MS = 30_000
+
+/** What the catalogue says of each product while the simulator is the node. */
+const SIMULATED = ' Simulator: no real money moves.'
+
+export type Server = {
+  /** Where it listens, with the port that was picked. */
+  url: string
+  /** Stops accepting, finishes what is under way, and lets go of everything. */
+  stop(): Promise<void>
+}
+
+export type ServeOptions = { clock?: Clock; timeouts?: AppOptions['timeouts'] }
+
+/**
+ * Starts the service.
+ * @throws ConfigError or StoreUnusable with a sentence for the operator.
+ */
+export async function serve(
+  config: Config,
+  log: Logger,
+  { clock = systemClock, timeouts }: ServeOptions = {},
+): Promise<Server> {
+  refusePublicSimulator(config)
+  refuseUnknownProducts(config.catalog, ['catch'])
+  const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
+  const secrets = createSecrets(config.secrets ?? [secretBeside(config.databaseUrl.file)])
+  const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
+  const stopping = new AbortController()
+
+  const db = await openSqlite(config.databaseUrl.file)
+  try {
+    await migrate(db)
+    const lightning = await createSimulator({ db, clock })
+    const { network } = await lightning.info()
+    if (config.network !== null && config.network !== network) {
+      throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
+    }
+    await bindStore(db, { backend: config.lightningUrl.kind, network })
+
+    const health = createNodeHealth(lightning, log)
+    const catchService = createCatch({
+      db,
+      clock,
+      isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
+    })
+    const orders = createOrders({
+      db,
+      lightning,
+      health,
+      secrets,
+      clock,
+      log,
+      products: { catch: catchService.provisioning },
+      quoteSeconds: config.quoteSeconds,
+    })
+    await refuseUnopenedSeeds(orders.reseal())
+    await health.start(stopping.signal)
+    const watcher = createWatcher({ db, lightning, orders, clock, log })
+
+    const baseUrl = config.baseUrl ?? `http://${hostInUrl(config.host)}:${config.port}`
+    const app = await createApp({ log, baseUrl, ...(timeouts ? { timeouts } : {}) })
+    mountHealth(app)
+    mountCatalog(app, {
+      health,
+      entries: [
+        {
+          product: 'catch',
+          schema: CatchCatalog,
+          describe: () => ({
+            description: `A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.${SIMULATED}`,
+            plans: Object.values(catchPlans),
+          }),
+        },
+      ],
+    })
+    mountPoll(app, { orders, resources: [CatchCapability] })
+    mountCatch(app, { service: catchService, orders, plans: catchPlans, clientAddress, isProxied })
+    mountSimulator(app, lightning)
+
+    await app.listen({ host: config.host, port: config.port })
+    const purging = every(
+      PURGE_EVERY_MS,
+      async () => {
+        const inboxes = await catchService.purge()
+        if (inboxes > 0) log.info({ event: 'catch.purged', inboxes })
+      },
+      (error) => log.error({ event: 'catch.purge_failed', err: error }),
+    )
+    watcher.start(stopping.signal)
+    const { port } = app.server.address() as AddressInfo
+    const url = `http://${hostInUrl(config.host)}:${port}`
+    log.info({ event: 'listening', url })
+
+    return {
+      url,
+      async stop() {
+        stopping.abort()
+        await app.close()
+        await purging.stop()
+        await watcher.stopped()
+        await db.close()
+        log.info({ event: 'stopped' })
+      },
+    }
+  } catch (error) {
+    stopping.abort()
+    await db.close()
+    throw error
+  }
+}
+
+/** A lost variable must not turn a public service into one that gives everything away. */
+function refusePublicSimulator(config: Config): void {
+  const host = config.baseUrl ? new URL(config.baseUrl).hostname : config.host
+  const isLocal = [host, config.host].every(isLoopback)
+  if (config.lightningUrl.kind === 'simulator' && config.simulator === 'local' && !isLocal) {
+    throw new ConfigError(
+      'The simulator takes no real money, and MAYFLY_HOST or MAYFLY_BASE_URL is not loopback. ' +
+        'Set MAYFLY_LIGHTNING_URL to a real node, or MAYFLY_SIMULATOR=public to give everything away.',
+    )
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+async function refuseUnopenedSeeds(unopened: Promise<number>): Promise<void> {
+  const orders = await unopened
+  if (orders === 0) return
+  throw new ConfigError(
+    `MAYFLY_SECRET opens none of the stored seeds of ${orders} paid ${orders === 1 ? 'order' : 'orders'}. ` +
+      'Start with the secret they were made under, or add it after a comma.',
+  )
+}
+
+/** Runs `work` now and then, never twice at once; `stop` waits for the one under way. */
+function every(
+  ms: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): { stop(): Promise<void> } {
+  let running: Promise<void> | null = null
+  const timer = setInterval(() => {
+    running ??= work()
+      .catch(onError)
+      .finally(() => {
+        running = null
+      })
+  }, ms)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
