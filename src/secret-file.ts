@@ -4,22 +4,37 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname } from 'node:path'
 import { ConfigError } from './config.ts'
 
-/** @throws ConfigError when the file is there and is not ours. */
+/** @throws ConfigError when the file is not ours, or cannot be read or made. */
 export function secretBeside(databaseFile: string): Uint8Array {
   const file = `${databaseFile.replace(/\.db$/, '')}.secret`
-  if (!existsSync(file)) make(file)
-  const text = readFileSync(file, 'utf8').trim()
+  const text = readOrMake(file).trim()
   if (!/^[0-9a-f]{64}$/.test(text)) {
     throw new ConfigError(`${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`)
   }
   return new Uint8Array(Buffer.from(text, 'hex'))
 }
 
+function readOrMake(file: string): string {
+  try {
+    if (!existsSync(file)) make(file)
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError(`${file} cannot be read or made: ${reason}. Or set MAYFLY_SECRET.`)
+  }
+}
+
 /** Written whole and then linked, so that of two starts at once both read the same secret. */
 function make(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${process.pid}.draft`
-  writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
+  // A name of its own each time: in a container the process id is the same at every start.
+  const draft = `${file}.${randomBytes(8).toString('hex')}.draft`
+  // Flushed: seeds that are sealed under it outlive a power cut, so it must too.
+  writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+    flush: true,
+  })
   try {
     linkSync(draft, file)
   } catch (error) {

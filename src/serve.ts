@@ -53,13 +53,14 @@ export async function serve(
   refusePublicSimulator(config)
   refuseUnknownProducts(config.catalog, ['catch'])
   const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
-  const secrets = createSecrets(config.secrets ?? [secretBeside(config.databaseUrl.file)])
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
   const stopping = new AbortController()
 
   const db = await openSqlite(config.databaseUrl.file)
   try {
     await migrate(db)
+    // Made only now: a start that the store refuses leaves no secret behind.
+    const secrets = createSecrets(config.secrets ?? [secretBeside(config.databaseUrl.file)])
     const lightning = await createSimulator({ db, clock })
     const { network } = await lightning.info()
     if (config.network !== null && config.network !== network) {

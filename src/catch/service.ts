@@ -1,7 +1,7 @@
 /** The rules of CATCH: who may do what with an inbox, and what an event is. */
 
 import { isUtf8 } from 'node:buffer'
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
@@ -30,6 +30,7 @@ import {
   type InboxRow,
   insertEvent,
   insertInbox,
+  type Newest,
   purgeEvents,
 } from './store.ts'
 
@@ -113,26 +114,13 @@ export function createCatch(deps: {
     return found
   }
 
-  /** The sequences of one page, and whether there are more below it. */
-  async function choose(publicId: string, filter: EventFilter, limit: number): Promise<Chosen> {
-    const sizes = await store.sizes(publicId, filter, limit + 1)
-    const chosen: number[] = []
-    let bytes = 0
-    for (const { sequence, body_bytes } of sizes.slice(0, limit)) {
-      bytes += body_bytes
-      if (bytes > MAX_PAGE_BYTES && chosen.length > 0) break
-      chosen.push(sequence)
-    }
-    return { sequences: chosen, hasMore: chosen.length < sizes.length }
-  }
-
-  /** The same for events that contain a text, read in slices that leave room for others. */
+  /** The newest events that contain a text, read in slices that leave room for others. */
   async function search(
     publicId: string,
     filter: EventFilter,
     limit: number,
     text: string,
-  ): Promise<Chosen> {
+  ): Promise<Newest> {
     const sequences: number[] = []
     let bytes = 0
     let below = filter.below
@@ -150,7 +138,7 @@ export function createCatch(deps: {
           const isFull =
             sequences.length === limit ||
             (sequences.length > 0 && bytes + event.body_bytes > MAX_PAGE_BYTES)
-          if (isFull) return { sequences, hasMore: true }
+          if (isFull) return found(publicId, sequences, sequences.at(-1) ?? null)
           sequences.push(event.sequence)
           bytes += event.body_bytes
         }
@@ -158,13 +146,22 @@ export function createCatch(deps: {
         await new Promise((resolve) => setImmediate(resolve))
       }
       const last = candidates.at(-1)
-      if (!last || candidates.length < SEARCH_EVENTS) return { sequences, hasMore: false }
+      if (!last || candidates.length < SEARCH_EVENTS) return found(publicId, sequences, null)
       below = last.sequence
     }
   }
 
+  async function found(
+    publicId: string,
+    sequences: number[],
+    nextCursor: number | null,
+  ): Promise<Newest> {
+    const rows = sequences.length > 0 ? await store.events(publicId, sequences) : []
+    return { rows, nextCursor }
+  }
+
   /** One search at a time: the next waits, and other requests do not. */
-  function searchInTurn(...ask: Parameters<typeof search>): Promise<Chosen> {
+  function searchInTurn(...ask: Parameters<typeof search>): Promise<Newest> {
     const turn = searches.then(() => search(...ask))
     searches = turn.catch(() => undefined)
     return turn
@@ -233,7 +230,7 @@ export function createCatch(deps: {
             contentType: request.contentType,
             mediaType: mediaType(request.contentType),
             body: request.body,
-            bodySha256: createHash('sha256').update(request.body).digest(),
+            bodySha256: hash('sha256', request.body, 'hex'),
             sourceIp: request.sourceIp,
             ipLocation: null,
           }),
@@ -282,16 +279,10 @@ export function createCatch(deps: {
       if (query.access !== undefined) filter.access = query.access
       if (query.method !== undefined) filter.method = query.method.toUpperCase()
       if (query.contentType !== undefined) filter.mediaType = mediaType(query.contentType) ?? ''
-      const chosen = query.q
+      const { rows, nextCursor } = query.q
         ? await searchInTurn(inbox.public_id, filter, limit, query.q)
-        : await choose(inbox.public_id, filter, limit)
-      const rows =
-        chosen.sequences.length > 0 ? await store.events(inbox.public_id, chosen.sequences) : []
-      return {
-        events: rows.map(eventOf),
-        nextCursor: chosen.hasMore ? (chosen.sequences.at(-1) ?? null) : null,
-        latestSequence,
-      }
+        : await store.newest(inbox.public_id, filter, { limit, bytes: MAX_PAGE_BYTES })
+      return { events: rows.map(eventOf), nextCursor, latestSequence }
     },
 
     async deleteEvent(inbox, id) {
@@ -317,8 +308,6 @@ export function createCatch(deps: {
     },
   }
 }
-
-type Chosen = { sequences: number[]; hasMore: boolean }
 
 /** manually_destroyed > expired > suspended > exhausted > active. */
 export function stateOf(inbox: InboxRow, now: number): CatchState {
@@ -383,7 +372,7 @@ function eventOf(row: EventRow): CatchEvent {
     body: body.toString(isText ? 'utf8' : 'base64'),
     bodyEncoding: isText ? 'utf8' : 'base64',
     bodyBytes: row.body_bytes,
-    bodySha256: Buffer.from(row.body_sha256).toString('hex'),
+    bodySha256: row.body_sha256,
     sourceIp: row.source_ip,
     ipLocation:
       row.ip_location === null ? null : (JSON.parse(row.ip_location) as CatchEvent['ipLocation']),

@@ -32,14 +32,19 @@ export type EventRow = {
   content_type: string | null
   body: Uint8Array
   body_bytes: number
-  body_sha256: Uint8Array
+  body_sha256: string
   source_ip: string
   ip_location: string | null
 } & Row
 
 /** An event without its body, to choose by. */
-type EventSize = { sequence: number; body_bytes: number } & Row
-type EventText = EventSize & { path: string; query: string; content_type: string | null }
+type EventText = {
+  sequence: number
+  body_bytes: number
+  path: string
+  query: string
+  content_type: string | null
+} & Row
 
 export type NewEvent = {
   publicId: string
@@ -53,10 +58,13 @@ export type NewEvent = {
   contentType: string | null
   mediaType: string | null
   body: Uint8Array
-  bodySha256: Uint8Array
+  bodySha256: string
   sourceIp: string
   ipLocation: string | null
 }
+
+/** Part of a page, newest first. `nextCursor` is null where nothing more is below it. */
+export type Newest = { rows: EventRow[]; nextCursor: number | null }
 
 export type EventFilter = {
   below: number
@@ -210,18 +218,40 @@ export function createCatchStore(db: Db) {
       )
     },
 
-    /** The sizes of the newest events that the filter lets through, newest first. */
-    sizes(publicId: string, filter: EventFilter, limit: number): Promise<EventSize[]> {
+    /**
+     * The newest events that the filter lets through: at most `limit`, and no more than `bytes` of
+     * bodies, but at least one. Chosen by their sizes first, so that no other body is read.
+     */
+    async newest(
+      publicId: string,
+      filter: EventFilter,
+      most: { limit: number; bytes: number },
+    ): Promise<Newest> {
       const { where, values } = conditions(publicId, filter)
-      return db.read<EventSize>(
+      const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where ${where}
          order by sequence desc limit $${values.length + 1}`,
         ...values,
-        limit,
+        most.limit + 1,
       )
+      let bytes = 0
+      const fitting = sizes.slice(0, most.limit).findIndex(({ body_bytes }, place) => {
+        bytes += body_bytes
+        return bytes > most.bytes && place > 0
+      })
+      const chosen = sizes.slice(0, fitting === -1 ? most.limit : fitting)
+      const last = chosen.at(-1)
+      if (!last) return { rows: [], nextCursor: null }
+      const rows = await db.read<EventRow>(
+        `select ${EVENT_COLUMNS} from catch_event where ${where} and sequence >= $${values.length + 1}
+         order by sequence desc`,
+        ...values,
+        last.sequence,
+      )
+      return { rows, nextCursor: chosen.length < sizes.length ? last.sequence : null }
     },
 
-    /** The same with the short texts, for a search. */
+    /** The short texts of the newest events that the filter lets through, for a search. */
     texts(publicId: string, filter: EventFilter, limit: number): Promise<EventText[]> {
       const { where, values } = conditions(publicId, filter)
       return db.read<EventText>(

@@ -4,8 +4,9 @@
  * unit undoes nobody else's work. The reader answers queries on a snapshot of its own.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { parentPort, workerData } from 'node:worker_threads'
-import type { Row, Statement, Value } from './db.ts'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { concat } from '../lib/bytes.ts'
+import type { Statement, Value } from './db.ts'
 
 export type WorkerOptions = { file: string; role: 'writer' | 'reader' }
 
@@ -17,8 +18,14 @@ export type Request =
 
 export type Query = { text: string; values: Value[] }
 
-export type UnitResult = { rows: Row[][] } | { refused: number } | { error: string }
-export type QueryResult = { rows: Row[] } | { error: string }
+/**
+ * Rows as they are copied cheapest between threads: arrays, their column names once, and the bytes
+ * of all rows in one piece, in the order of their cells; such a cell holds its length.
+ */
+export type Table = { columns: string[]; rows: Value[][]; byteCells: number[]; bytes: Uint8Array }
+
+export type UnitResult = { tables: (Table | null)[] } | { refused: number } | { error: string }
+export type QueryResult = { table: Table | null } | { error: string }
 export type Reply =
   | { kind: 'units'; results: UnitResult[] }
   | { kind: 'queries'; results: QueryResult[] }
@@ -31,18 +38,22 @@ export type Reply =
 const TRUNCATE_EVERY_MS = 20_000
 /** A damaged page in a larger file is found when it is read: checking it would delay the start. */
 const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
+/** A commit stays short enough that its first unit is not kept waiting by its last. */
+const MAX_UNITS_IN_COMMIT = 512
 /** Other processes (operator commands) may hold the write lock for a moment. */
 const BUSY_TIMEOUT_MS = 5_000
 const CACHE_KIBIBYTES = 24_000
+/** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
+const CHECKPOINT_PAGES = 4_000
 
-type Prepared = { statement: StatementSync; returnsRows: boolean }
+type Prepared = { statement: StatementSync; columns: string[] }
 
 const options = workerData as WorkerOptions
-const port = parentPort
-if (!port) throw new Error('sqlite-worker runs as a worker thread only')
+const port = mainThread()
 
 let database: DatabaseSync
 let hasWritten = false
+const NO_BYTES = new Uint8Array()
 const prepared = new Map<string, Prepared>()
 
 try {
@@ -53,10 +64,31 @@ try {
   process.exit()
 }
 
-port.on('message', (request: Request) => {
+port.on('message', (first: Request) => {
+  if (first.kind !== 'units') return answer(first)
+  // Whatever came while the last commit was under way shares the next one.
+  const batches = [first.units]
+  let units = first.units.length
+  let next: Request | undefined
+  while (units < MAX_UNITS_IN_COMMIT) {
+    next = (receiveMessageOnPort(port) as { message: Request } | undefined)?.message
+    if (next?.kind !== 'units') break
+    batches.push(next.units)
+    units += next.units.length
+    next = undefined
+  }
+  const results = runUnits(batches.flat())
+  let from = 0
+  for (const batch of batches) {
+    const own = results.slice(from, from + batch.length)
+    port.postMessage({ kind: 'units', results: own } satisfies Reply)
+    from += batch.length
+  }
+  if (next && next.kind !== 'units') answer(next)
+})
+
+function answer(request: Exclude<Request, { kind: 'units' }>): void {
   switch (request.kind) {
-    case 'units':
-      return port.postMessage({ kind: 'units', results: runUnits(request.units) } satisfies Reply)
     case 'queries':
       return port.postMessage({
         kind: 'queries',
@@ -75,21 +107,36 @@ port.on('message', (request: Request) => {
       port.close()
       clearInterval(truncation)
   }
-})
+}
 
 const truncation = setInterval(() => {
   if (options.role === 'writer' && hasWritten) truncateLog()
 }, TRUNCATE_EVERY_MS)
 
+function mainThread(): MessagePort {
+  if (!parentPort) throw new Error('sqlite-worker runs as a worker thread only')
+  return parentPort
+}
+
 function open({ file, role }: WorkerOptions): DatabaseSync {
   const opened = new DatabaseSync(file)
+  try {
+    configure(opened, role)
+    return opened
+  } catch (error) {
+    opened.close()
+    throw error
+  }
+}
+
+function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
   opened.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}; pragma cache_size = -${CACHE_KIBIBYTES}`)
   if (role === 'reader') {
     opened.exec('pragma query_only = on')
-    return opened
+    return
   }
   opened.exec('pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on')
-  opened.exec('pragma foreign_keys = off; pragma temp_store = memory')
+  opened.exec(`pragma temp_store = memory; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   const bytes = Number(
     opened
       .prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size')
@@ -99,60 +146,121 @@ function open({ file, role }: WorkerOptions): DatabaseSync {
     const verdict = opened.prepare('pragma quick_check(1)').get()?.['quick_check']
     if (verdict !== 'ok') throw Object.assign(new Error(String(verdict)), { code: 'CORRUPT' })
   }
-  // Takes the write lock for a moment: a file that cannot be written must stop the start.
-  opened.exec('begin immediate; pragma user_version = 0; commit')
-  return opened
+  // A file that cannot be written must stop the start, and one that can stays as it is.
+  opened.exec('begin immediate; pragma user_version = 0; rollback')
 }
 
+/** What a batch does when one of its units must be undone after it has changed something. */
+class MustIsolate extends Error {}
+
+/**
+ * Runs a batch in one transaction. A unit that is refused by its first statement has changed
+ * nothing, so there is nothing to undo and no savepoint is spent on it. Should a unit be refused
+ * later, which is rare, the whole batch is rolled back and run again, each unit isolated.
+ */
 function runUnits(units: Statement[][]): UnitResult[] {
   hasWritten = true
   try {
-    database.exec('begin immediate')
-    const results = units.map(runUnit)
-    database.exec('commit')
-    return results
+    return inTransaction(() => units.map(runUnit))
   } catch (error) {
-    if (database.isTransaction) database.exec('rollback')
-    const message = describe(error).message
-    return units.map(() => ({ error: message }))
+    if (!(error instanceof MustIsolate)) return failed(units, error)
+  }
+  try {
+    return inTransaction(() => units.map(runIsolated))
+  } catch (error) {
+    return failed(units, error)
   }
 }
 
-function runUnit(unit: Statement[]): UnitResult {
-  database.exec('savepoint unit')
-  const rows: Row[][] = []
+function inTransaction<T>(work: () => T): T {
+  execute('begin immediate')
   try {
-    for (const [index, { text, values, expect }] of unit.entries()) {
-      const done = run(text, values)
-      if (expect !== undefined && done.count !== expect) {
-        database.exec('rollback to unit; release unit')
-        return { refused: index }
-      }
-      rows.push(done.rows)
-    }
+    const result = work()
+    execute('commit')
+    return result
   } catch (error) {
-    // A full disk or an I/O error ends the transaction of the whole batch, not of this unit.
-    if (!database.isTransaction) throw error
-    database.exec('rollback to unit; release unit')
-    return { error: describe(error).message }
+    if (database.isTransaction) execute('rollback')
+    throw error
   }
-  database.exec('release unit')
-  return { rows }
+}
+
+function failed(units: Statement[][], error: unknown): UnitResult[] {
+  const { message } = describe(error)
+  return units.map(() => ({ error: message }))
+}
+
+function runUnit(unit: Statement[]): UnitResult {
+  const result = tryUnit(unit)
+  if ('at' in result && result.at > 0) throw new MustIsolate()
+  return result.outcome
+}
+
+function runIsolated(unit: Statement[]): UnitResult {
+  execute('savepoint unit')
+  const result = tryUnit(unit)
+  if ('at' in result) execute('rollback to unit')
+  execute('release unit')
+  return result.outcome
+}
+
+/** `at` counts the statements that may have changed something before the unit stopped. */
+function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
+  const tables: (Table | null)[] = []
+  for (let at = 0; at < unit.length; at++) {
+    const { text, values, expect } = unit[at] as Statement
+    let done: { table: Table | null; count: number }
+    try {
+      done = run(text, values)
+    } catch (error) {
+      // A full disk or an I/O error ends the transaction of the whole batch, not of this unit.
+      if (!database.isTransaction) throw error
+      // SQLite undoes a statement that fails in it; a value that JavaScript cannot hold comes after.
+      return { outcome: { error: describe(error).message }, at: isOfSqlite(error) ? at : at + 1 }
+    }
+    if (expect !== undefined && done.count !== expect) {
+      return { outcome: { refused: at }, at: done.count === 0 ? at : at + 1 }
+    }
+    tables.push(done.table)
+  }
+  return { outcome: { tables } }
 }
 
 function attempt(text: string, values: Value[]): QueryResult {
   try {
-    return { rows: run(text, values).rows }
+    return { table: run(text, values).table }
   } catch (error) {
     return { error: describe(error).message }
   }
 }
 
-function run(text: string, values: Value[]): { rows: Row[]; count: number } {
-  const { statement, returnsRows } = prepare(text)
-  if (!returnsRows) return { rows: [], count: Number(statement.run(...values).changes) }
-  const rows = statement.all(...values) as Row[]
-  return { rows, count: rows.length }
+function execute(text: string): void {
+  prepare(text).statement.run()
+}
+
+function run(text: string, values: Value[]): { table: Table | null; count: number } {
+  const { statement, columns } = prepare(text)
+  if (columns.length === 0) {
+    return { table: null, count: Number(statement.run(...values).changes) }
+  }
+  const rows = statement.all(...values) as unknown as Value[][]
+  return { table: pack(columns, rows), count: rows.length }
+}
+
+/** `byteCells` counts cells row by row. */
+function pack(columns: string[], rows: Value[][]): Table {
+  const byteCells: number[] = []
+  const parts: Uint8Array[] = []
+  for (let r = 0; r < rows.length; r++) {
+    const row = rows[r] as Value[]
+    for (let c = 0; c < row.length; c++) {
+      const value = row[c]
+      if (!(value instanceof Uint8Array)) continue
+      byteCells.push(r * columns.length + c)
+      parts.push(value)
+      row[c] = value.length
+    }
+  }
+  return { columns, rows, byteCells, bytes: parts.length > 0 ? concat(...parts) : NO_BYTES }
 }
 
 function prepare(text: string): Prepared {
@@ -160,7 +268,8 @@ function prepare(text: string): Prepared {
   if (known) return known
   // node:sqlite binds `?1` by position, not `$1`.
   const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
-  const entry = { statement, returnsRows: statement.columns().length > 0 }
+  statement.setReturnArrays(true)
+  const entry = { statement, columns: statement.columns().map(({ name }) => name) }
   prepared.set(text, entry)
   return entry
 }
@@ -173,6 +282,10 @@ function truncateLog(): void {
   } catch {
     // A reader or another process holds the log; the next turn tries again.
   }
+}
+
+function isOfSqlite(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error
 }
 
 function describe(error: unknown): { code: string; message: string } {

@@ -1,21 +1,32 @@
 /** The embedded store: one SQLite file, a writer thread with group commit, and a reader thread. */
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type Db, type Row, type Statement, StoreError, StoreUnusable, UnitRefused } from './db.ts'
+import {
+  type Db,
+  type Row,
+  type Statement,
+  StoreError,
+  StoreUnusable,
+  UnitRefused,
+  type Value,
+} from './db.ts'
 import type {
   Query,
   QueryResult,
   Reply,
   Request,
+  Table,
   UnitResult,
   WorkerOptions,
 } from './sqlite-worker.ts'
 
-/** A batch stays short enough that the first unit in it is not kept waiting by the last. */
-const MAX_UNITS_IN_BATCH = 512
-const MAX_QUERIES_IN_BATCH = 64
+/**
+ * So many asks go over to the thread at once, while it is busy: few enough that it starts on the
+ * first while the last requests of this turn are still being read.
+ */
+const ASKS_IN_MESSAGE = 8
 
 type Job<Ask, Answer> = {
   ask: Ask
@@ -33,14 +44,21 @@ export async function openSqlite(file: string): Promise<Db> {
   } catch (error) {
     throw new StoreUnusable(`The folder of ${file} cannot be made: ${reason(error)}.`)
   }
+  refuseReadOnly(file)
   const writer = await startWorker({ file, role: 'writer' })
-  await chmod(file, 0o600).catch(() => undefined)
-  const reader = await startWorker({ file, role: 'reader' })
-  const units = batcher<Statement[], Row[][]>(MAX_UNITS_IN_BATCH, async (batch) => {
+  // The log and its index got the mode that the file had when they were made.
+  await Promise.all(
+    ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
+  )
+  const reader = await startWorker({ file, role: 'reader' }).catch(async (error: unknown) => {
+    await writer.stop()
+    throw error
+  })
+  const units = batcher<Statement[], Row[][]>(async (batch) => {
     const reply = await writer.ask({ kind: 'units', units: batch })
     return reply.kind === 'units' ? reply.results.map(unitRows) : []
   })
-  const queries = batcher<Query, Row[]>(MAX_QUERIES_IN_BATCH, async (batch) => {
+  const queries = batcher<Query, Row[]>(async (batch) => {
     const reply = await reader.ask({ kind: 'queries', queries: batch })
     return reply.kind === 'queries' ? reply.results.map(queryRows) : []
   })
@@ -55,8 +73,11 @@ export async function openSqlite(file: string): Promise<Db> {
 
   return {
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
-      queries.add({ text, values }) as Promise<T[]>,
-    write: (unit) => units.add(unit),
+      queries.add({ text, values: compact(values) }) as Promise<T[]>,
+    write: (unit) => {
+      for (const { values } of unit) compact(values)
+      return units.add(unit)
+    },
     tx: (work) =>
       units.alone(async () => {
         await run('begin immediate', [])
@@ -81,73 +102,123 @@ export async function openSqlite(file: string): Promise<Db> {
 }
 
 function unitRows(result: UnitResult): Row[][] | Error {
-  if ('rows' in result) return result.rows
+  if ('tables' in result) return result.tables.map(rowsOf)
   return 'refused' in result ? new UnitRefused(result.refused) : new StoreError(result.error)
 }
 
 function queryRows(result: QueryResult): Row[] | Error {
-  return 'rows' in result ? result.rows : new StoreError(result.error)
+  return 'table' in result ? rowsOf(result.table) : new StoreError(result.error)
 }
 
-/** Sends what has gathered while the last batch was under way: this is the group commit. */
+function rowsOf(table: Table | null): Row[] {
+  if (table === null) return []
+  const { columns, rows, byteCells, bytes } = table
+  let at = 0
+  for (const cell of byteCells) {
+    const row = rows[Math.floor(cell / columns.length)] as Value[]
+    const column = cell % columns.length
+    const length = row[column] as number
+    row[column] = bytes.subarray(at, at + length)
+    at += length
+  }
+  return rows.map((values) => {
+    const row: Row = {}
+    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i] as Value
+    return row
+  })
+}
+
+/**
+ * A view of a large buffer (a pooled Buffer, a socket's read buffer) would be copied to the other
+ * thread with all of that buffer, so its own bytes are cut out first.
+ */
+function compact(values: Value[]): Value[] {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    if (value instanceof Uint8Array && value.byteLength !== value.buffer.byteLength) {
+      values[i] = new Uint8Array(value)
+    }
+  }
+  return values
+}
+
+/**
+ * Carries asks to a thread, several in a message. The thread shares one commit among all that has
+ * come while it was busy: this is the group commit.
+ */
 function batcher<Ask, Answer>(
-  most: number,
-  send: (batch: Ask[]) => Promise<(Answer | Error)[]>,
+  send: (asks: Ask[]) => Promise<(Answer | Error)[]>,
 ): {
   add(ask: Ask): Promise<Answer>
+  /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
 } {
-  const waiting: Job<Ask, Answer>[] = []
-  let isBusy = false
+  let waiting: Job<Ask, Answer>[] = []
+  let underWay = 0
+  let isExclusive = false
+  let isScheduled = false
   let wakeups: (() => void)[] = []
 
-  async function pump(): Promise<void> {
-    if (isBusy) return
-    isBusy = true
-    // Lets everything that this turn of the event loop still brings join the batch.
-    await null
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, most)
-      try {
-        const answers = await send(batch.map((job) => job.ask))
-        for (const [i, job] of batch.entries()) settle(job, answers[i])
-      } catch (error) {
-        const failure = error instanceof Error ? error : new StoreError(String(error))
-        for (const job of batch) job.reject(failure)
-      }
+  async function flush(): Promise<void> {
+    if (isExclusive || waiting.length === 0) return
+    const batch = waiting
+    waiting = []
+    underWay++
+    try {
+      const answers = await send(batch.map((job) => job.ask))
+      for (const [i, job] of batch.entries()) settle(job, answers[i])
+    } catch (error) {
+      const failure = error instanceof Error ? error : new StoreError(String(error))
+      for (const job of batch) job.reject(failure)
     }
-    isBusy = false
-    for (const wake of wakeups.splice(0)) wake()
+    underWay--
+    if (underWay === 0) wake()
   }
 
-  async function whenFree(): Promise<void> {
-    while (isBusy) await new Promise<void>((wake) => wakeups.push(wake))
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    // By then every request that had arrived has been read.
+    setImmediate(() => {
+      isScheduled = false
+      void flush()
+    })
+  }
+
+  function wake(): void {
+    const woken = wakeups
+    wakeups = []
+    for (const resume of woken) resume()
+  }
+
+  function freed(): Promise<void> {
+    return new Promise((resume) => wakeups.push(resume))
   }
 
   return {
     add: (ask) =>
       new Promise((resolve, reject) => {
         waiting.push({ ask, resolve, reject })
-        void pump()
+        if (underWay === 0 || waiting.length >= ASKS_IN_MESSAGE) void flush()
+        else schedule()
       }),
     async alone(work) {
-      await whenFree()
-      isBusy = true
+      // Looked at and taken without a wait between: of two woken at once, only one goes on.
+      while (isExclusive || underWay > 0) await freed()
+      isExclusive = true
       try {
         return await work()
       } finally {
-        isBusy = false
-        const woken = wakeups
-        wakeups = []
-        for (const wake of woken) wake()
-        void pump()
+        isExclusive = false
+        wake()
+        void flush()
       }
     },
     async idle() {
-      while (isBusy || waiting.length > 0) {
-        void pump()
-        await whenFree()
+      while (isExclusive || underWay > 0 || waiting.length > 0) {
+        void flush()
+        await freed()
       }
     },
   }
@@ -167,28 +238,28 @@ function startWorker(options: WorkerOptions): Promise<Thread> {
     workerData: options,
   })
   return new Promise((resolve, reject) => {
-    let pending: { resolve: (reply: Reply) => void; reject: (error: Error) => void } | null = null
+    /** Whoever waits for an answer; the thread answers in the order it was asked. */
+    const askers: { resolve: (reply: Reply) => void; reject: (error: Error) => void }[] = []
     let failure: Error | null = null
 
     const fail = (error: Error): void => {
       failure ??= new StoreError(`the store's thread ended: ${error.message}`)
-      pending?.reject(failure)
-      pending = null
+      for (const asker of askers.splice(0)) asker.reject(failure)
+      // Before it opened anything: whoever starts it must not wait for ever.
+      reject(failure)
     }
     worker.on('error', fail)
     worker.on('exit', () => fail(new Error('it exited')))
     worker.on('message', (reply: Reply) => {
       if (reply.kind === 'opened') return resolve({ ask, stop })
       if (reply.kind === 'unusable') return reject(unusable(options.file, reply))
-      const asker = pending
-      pending = null
-      asker?.resolve(reply)
+      askers.shift()?.resolve(reply)
     })
 
     function ask(request: Request): Promise<Reply> {
       return new Promise((onReply, onError) => {
         if (failure) return onError(failure)
-        pending = { resolve: onReply, reject: onError }
+        askers.push({ resolve: onReply, reject: onError })
         worker.postMessage(request)
       })
     }
@@ -200,6 +271,21 @@ function startWorker(options: WorkerOptions): Promise<Thread> {
   })
 }
 
+/** Asked first: SQLite would open it all the same, and leave a log behind that is read-only too. */
+function refuseReadOnly(file: string): void {
+  try {
+    if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
+  } catch {
+    throw readOnly(file)
+  }
+}
+
+function readOnly(file: string): StoreUnusable {
+  return new StoreUnusable(
+    `The database ${file} is read-only. Make it and its folder writable for this user.`,
+  )
+}
+
 /** SQLite's result codes (sqlite.org/rescode.html) as sentences for the operator. */
 function unusable(
   file: string,
@@ -207,12 +293,12 @@ function unusable(
 ): StoreUnusable {
   switch (code === 'CORRUPT' ? 11 : Number(code) & 0xff) {
     case 8:
-      return new StoreUnusable(`The database ${file} is read-only. Make it writable for this user.`)
+      return readOnly(file)
     case 10:
       return new StoreUnusable(`The database ${file} cannot be read or written: ${message}.`)
     case 11:
       return new StoreUnusable(
-        `The database ${file} is damaged (${message}). Restore it from a backup; nothing was changed.`,
+        `The database ${file} is damaged (${message.replaceAll(/\s+/g, ' ')}). Restore it from a backup; nothing was changed.`,
       )
     case 13:
       return new StoreUnusable(`There is no room on the disk of ${file}.`)

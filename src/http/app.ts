@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { answerCors, exposeCors } from './cors.ts'
+import { answerCors } from './cors.ts'
 import { type Phrase, Problem, problem } from './errors.ts'
 import { mountOpenapi } from './openapi.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
@@ -70,22 +70,23 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.server.maxHeadersCount = 0
   app.setValidatorCompiler(compileValidator)
   const allowed = collectMethods(app)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    exposeCors(request, reply)
-    return answerCors(request, reply)
+    if (!answerCors(request, reply)) done()
   })
-  app.addHook('onResponse', async (request, reply) => {
-    if (!log.isLevelEnabled('debug')) return
-    log.debug({
-      event: 'http.request',
-      method: request.method,
-      route: request.routeOptions.url ?? 'none',
-      status: reply.statusCode,
-      milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+  if (log.isLevelEnabled('debug')) {
+    app.addHook('onResponse', (request, reply, done) => {
+      log.debug({
+        event: 'http.request',
+        method: request.method,
+        route: request.routeOptions.url ?? 'none',
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+      })
+      done()
     })
-  })
+  }
   app.setErrorHandler((error, request, reply) => {
     sendProblem(reply, asProblem(error, request, reply, log))
   })

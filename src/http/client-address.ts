@@ -28,6 +28,7 @@ export function createClientAddress(trusted: readonly string[]): {
 } {
   const isTrusted = addressList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
+  if (trusted.length === 0) return { clientAddress: peer, isProxied: () => false }
   return {
     isProxied: (request) => isTrusted(peer(request)),
     clientAddress(request) {
@@ -76,6 +77,7 @@ export function addressList(blocks: readonly string[]): (address: string) => boo
 
 /** IPv4 that arrived on an IPv6 socket is IPv4; a zone belongs to the machine, not the client. */
 function plain(address: string): string {
+  if (!address.includes(':')) return address
   const unzoned = address.split('%')[0] ?? ''
   const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(unzoned)
   return mapped?.[1] ?? unzoned

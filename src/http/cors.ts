@@ -8,21 +8,24 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 /** Browsers cap this themselves; a day is what the most patient one keeps. */
 const PREFLIGHT_SECONDS = 86_400
 
-export function exposeCors(request: FastifyRequest, reply: FastifyReply): void {
-  if (!isOpen(request)) return
+/**
+ * Lets any origin read the answer, and answers a preflight (Fetch §3.3) itself: it is never
+ * stored, limited or charged. True when the answer was sent.
+ */
+export function answerCors(request: FastifyRequest, reply: FastifyReply): boolean {
+  if (!isOpen(request)) return false
   reply.header('access-control-allow-origin', '*')
+  if (isPreflight(request)) {
+    reply
+      .code(204)
+      .header('access-control-allow-methods', METHODS)
+      .header('access-control-allow-headers', allowedHeaders(request))
+      .header('access-control-max-age', PREFLIGHT_SECONDS)
+      .send()
+    return true
+  }
   reply.header('access-control-expose-headers', EXPOSED)
-}
-
-/** Answers a preflight (Fetch §3.3): never stored, limited or charged. */
-export function answerCors(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
-  if (!isOpen(request) || !isPreflight(request)) return undefined
-  return reply
-    .code(204)
-    .header('access-control-allow-methods', METHODS)
-    .header('access-control-allow-headers', allowedHeaders(request))
-    .header('access-control-max-age', PREFLIGHT_SECONDS)
-    .send()
+  return false
 }
 
 function isOpen(request: FastifyRequest): boolean {

@@ -23,6 +23,8 @@ export type TokenKind =
   | 'gate_key'
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
+/** `gate_key_` and its 49 digits. */
+const SHORTEST_TOKEN = 58
 const TOKEN_ANYWHERE =
   /(?:catch_owner|catch_ingest|whisper_read|pulse_owner|pulse_ping|gate_key)_[0-9A-Za-z]{49}/g
 
@@ -49,6 +51,7 @@ export function isToken(kind: TokenKind, text: string): boolean {
 
 /** Whether a well-formed token of any kind stands anywhere in `text`. */
 export function containsToken(text: string): boolean {
+  if (text.length < SHORTEST_TOKEN) return false
   for (const [candidate] of text.matchAll(TOKEN_ANYWHERE)) if (hasChecksum(candidate)) return true
   return false
 }

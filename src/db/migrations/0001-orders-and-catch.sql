@@ -71,7 +71,7 @@ create table catch_event (
   query text not null,
   content_type text,
   headers text not null,           -- JSON array of {name, value}
-  body_sha256 blob not null,
+  body_sha256 text not null,       -- hex
   body blob not null
 );
 create unique index catch_event_by_inbox on catch_event (public_id, sequence);
