@@ -1,0 +1,48 @@
+/** One load on one address: autocannon, in this process, against a server in another. */
+import autocannon from 'autocannon'
+
+export type Load = {
+  url: string
+  connections: number
+  seconds: number
+  method?: 'GET' | 'POST'
+  headers?: Record<string, string>
+  body?: string
+  /** Changes each request just before it is sent. */
+  eachRequest?: (request: { path?: string; headers?: Record<string, string> }) => object
+}
+
+/** Latencies in milliseconds. `unexpected` counts answers with another status than `status`. */
+export type Measured = { perSecond: number; p50: number; p99: number; errors: number }
+
+export async function load(ask: Load, status: number): Promise<Measured> {
+  const result = await autocannon({
+    url: ask.url,
+    connections: ask.connections,
+    duration: ask.seconds,
+    method: ask.method ?? 'GET',
+    headers: ask.headers ?? {},
+    ...(ask.body === undefined ? {} : { body: ask.body }),
+    ...(ask.eachRequest
+      ? { requests: [{ setupRequest: ask.eachRequest as autocannon.Request['setupRequest'] & {} }] }
+      : {}),
+  })
+  const expected = Number(
+    (result as unknown as { statusCodeStats?: Record<string, { count: number }> })
+      .statusCodeStats?.[String(status)]?.count ?? 0,
+  )
+  return {
+    perSecond: Math.round(expected / result.duration),
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    errors: result.errors + result.timeouts + (result.requests.total - expected),
+  }
+}
+
+/** The middle of several runs, by requests a second. */
+export function median(runs: Measured[]): Measured {
+  const sorted = runs.toSorted((a, b) => a.perSecond - b.perSecond)
+  const middle = sorted[Math.floor(sorted.length / 2)]
+  if (!middle) throw new Error('nothing was measured')
+  return middle
+}

@@ -1,0 +1,23 @@
+/**
+ * `npm run bench [row …]`: what is measured, and against what. Rows print one line each; ratios
+ * compare two programs that took turns in the same run.
+ */
+import { ingestRow } from './rows/ingest.ts'
+import { pageRow } from './rows/page.ts'
+import { quoteRow } from './rows/quote.ts'
+
+const ROWS: Record<string, () => Promise<string[]>> = {
+  ingest: ingestRow,
+  page: pageRow,
+  quote: quoteRow,
+}
+
+const asked = process.argv.slice(2)
+for (const name of asked.length > 0 ? asked : Object.keys(ROWS)) {
+  const row = ROWS[name]
+  if (!row) {
+    process.stderr.write(`No row ${name}. Rows: ${Object.keys(ROWS).join(', ')}\n`)
+    process.exit(2)
+  }
+  for (const line of await row()) process.stdout.write(`${name}: ${line}\n`)
+}

@@ -1,0 +1,96 @@
+/** The programs under load, each a process of its own, ended by the bench that started it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { createMayfly } from '../src/client/index.ts'
+
+export type Program = {
+  url: string
+  /** Resident memory in MiB. */
+  memoryMib(): number
+  stop(): Promise<void>
+}
+
+export type MayflyProgram = Program & { file: string }
+
+/** The service on a store of its own, with room for any load. */
+export async function startMayfly(
+  environment: Record<string, string> = {},
+  folder?: string,
+): Promise<MayflyProgram> {
+  const own = folder ?? (await mkdtemp(join(tmpdir(), 'mayfly-bench-')))
+  const file = join(own, 'mayfly.db')
+  const catalog = join(own, 'plans.json')
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(
+    catalog,
+    JSON.stringify({
+      catch: { long: { requestLimit: 1e9, storageLimitBytes: 1e12, maxBytesPerRequest: 1048576 } },
+    }),
+  )
+  const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
+    MAYFLY_PORT: '0',
+    MAYFLY_DATABASE_URL: `sqlite:${file}`,
+    MAYFLY_CATALOG: catalog,
+    ...environment,
+  })
+  return {
+    ...program,
+    file,
+    async stop() {
+      await program.stop()
+      if (!folder) await rm(own, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The same framework with the same kind of route and no storage: what a row is compared with. */
+export function startBare(): Promise<Program> {
+  return start(['bench/bare.ts'], {})
+}
+
+export async function buyInbox(url: string): Promise<{ publicId: string; ownerToken: string }> {
+  return createMayfly({ baseUrl: url }).buyCatch({
+    planId: 'long',
+    onInvoice: ({ bolt11 }) =>
+      fetch(`${url}/simulator/pay`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ bolt11 }),
+      }),
+  })
+}
+
+async function start(args: string[], environment: Record<string, string>): Promise<Program> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const url = await listening(child)
+  return {
+    url,
+    memoryMib() {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve())
+        child.kill('SIGTERM')
+      }),
+  }
+}
+
+function listening(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the program ended before it listened')))
+    if (!child.stdout) return reject(new Error('the program has no output'))
+    createInterface(child.stdout).on('line', (line) => {
+      const facts = JSON.parse(line) as { event?: string; url?: string }
+      if (facts.event === 'listening' && facts.url) resolve(facts.url)
+    })
+  })
+}

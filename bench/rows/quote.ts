@@ -1,0 +1,34 @@
+/** A native quote on the simulator: a new order and a signed invoice each. */
+import { randomUUID } from 'node:crypto'
+import { load } from '../load.ts'
+import { startMayfly } from '../program.ts'
+
+export async function quoteRow(): Promise<string[]> {
+  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+  try {
+    const quote = (seconds: number) =>
+      load(
+        {
+          url: `${mayfly.url}/api/payments/catch`,
+          connections: 32,
+          seconds,
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{"planId":"spark"}',
+          eachRequest: (request) => ({
+            ...request,
+            headers: { ...request.headers, 'idempotency-key': randomUUID() },
+          }),
+        },
+        402,
+      )
+    await quote(2)
+    const measured = await quote(5)
+    return [
+      `${measured.perSecond}/s with 32 connections, p50 ${measured.p50} ms, p99 ${measured.p99} ms, ` +
+        `${measured.errors} errors; ${mayfly.memoryMib()} MiB`,
+    ]
+  } finally {
+    await mayfly.stop()
+  }
+}
