@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { type Backend, backendOf } from './lightning/backend.ts'
 
 /** A setting is wrong; the message is a sentence that names it. */
 export class ConfigError extends Error {
@@ -57,7 +58,7 @@ export const OPTIONS = {
     name: 'MAYFLY_LIGHTNING_URL',
     default: 'simulator:',
     isSecret: true,
-    help: 'the Lightning node: `simulator:` (no real money moves)',
+    help: 'the Lightning node: `simulator:` (no real money moves), or `lnd+https://host:8080?macaroon=<file>&cert=<file>`',
     parse: lightningUrl,
   },
   network: {
@@ -196,9 +197,12 @@ function databaseUrl(value: string): { kind: 'sqlite'; file: string } {
   return { kind: 'sqlite', file }
 }
 
-function lightningUrl(value: string): { kind: 'simulator' } {
-  if (value !== 'simulator:') throw new Error('`simulator:`')
-  return { kind: 'simulator' }
+function lightningUrl(url: string): { kind: Backend; url: string } {
+  const kind = backendOf(url)
+  if (kind === null) {
+    throw new Error('`simulator:` or `lnd+https://host:8080?macaroon=<file>&cert=<file>`')
+  }
+  return { kind, url }
 }
 
 function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {

@@ -9,6 +9,7 @@ import { mountCatch } from './catch/routes.ts'
 import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
 import { createCatch } from './catch/service.ts'
 import { type Config, ConfigError } from './config.ts'
+import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openSqlite } from './db/sqlite.ts'
 import { type AppOptions, createApp } from './http/app.ts'
@@ -18,7 +19,8 @@ import { mountHealth } from './http/health.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
-import { createSimulator } from './lightning/simulator.ts'
+import type { Network } from './lightning/lightning.ts'
+import { type Opened, openLightning } from './lightning/open.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
@@ -57,18 +59,21 @@ export async function serve(
   const stopping = new AbortController()
 
   const db = await openSqlite(config.databaseUrl.file)
+  /** What to let go of, the last opened first. */
+  const closing: (() => Promise<void>)[] = [db.close]
+  const closeAll = async (): Promise<void> => {
+    for (const close of closing.toReversed()) await close()
+  }
   try {
     await migrate(db)
     // Made only now: a start that the store refuses leaves no secret behind.
     const secrets = createSecrets(config.secrets ?? [secretBeside(config.databaseUrl.file)])
-    const lightning = await createSimulator({ db, clock })
-    const { network } = await lightning.info()
-    if (config.network !== null && config.network !== network) {
-      throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
-    }
-    await bindStore(db, { backend: config.lightningUrl.kind, network })
-
-    const health = createNodeHealth(lightning, log)
+    const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
+    const node = await asConfigError(openLightning(config.lightningUrl.url, { db, clock, warn }))
+    closing.push(node.close)
+    const { lightning } = node
+    const network = await networkOf(node, config, db)
+    const health = createNodeHealth(lightning, network, log)
     const catchService = createCatch({
       db,
       clock,
@@ -98,7 +103,7 @@ export async function serve(
           product: 'catch',
           schema: CatchCatalog,
           describe: () => ({
-            description: `A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.${SIMULATED}`,
+            description: `A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.${node.simulator ? SIMULATED : ''}`,
             plans: Object.values(catchPlans),
           }),
         },
@@ -106,7 +111,7 @@ export async function serve(
     })
     mountPoll(app, { orders, resources: [CatchCapability] })
     mountCatch(app, { service: catchService, orders, plans: catchPlans, clientAddress, isProxied })
-    mountSimulator(app, lightning)
+    if (node.simulator) mountSimulator(app, node.simulator)
 
     await app.listen({ host: config.host, port: config.port })
     const purging = every(
@@ -129,13 +134,39 @@ export async function serve(
         await app.close()
         await purging.stop()
         await watcher.stopped()
-        await db.close()
+        await closeAll()
         log.info({ event: 'stopped' })
       },
     }
   } catch (error) {
     stopping.abort()
-    await db.close()
+    await closeAll()
+    throw error
+  }
+}
+
+/**
+ * The network that this server sells on. A node that is only away now may come back, so a store
+ * that knows its network starts without it; anything else about the access stops the start.
+ */
+async function networkOf(node: Opened, config: Config, db: Db): Promise<Network> {
+  const { problem } = node
+  if (problem && !problem.isAway) throw new ConfigError(problem.sentence)
+  const said = problem ? null : (await node.lightning.info()).network
+  const network = await bindStore(db, { backend: config.lightningUrl.kind, network: said })
+  if (config.network !== null && config.network !== network) {
+    throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
+  }
+  return network
+}
+
+async function asConfigError<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('MAYFLY_')) {
+      throw new ConfigError(`${error.message}.`)
+    }
     throw error
   }
 }

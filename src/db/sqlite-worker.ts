@@ -88,24 +88,26 @@ port.on('message', (first: Request) => {
 })
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
+  port.postMessage(replyTo(request))
+  if (request.kind !== 'close') return
+  clearInterval(truncation)
+  port.close()
+}
+
+function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
   switch (request.kind) {
     case 'queries':
-      return port.postMessage({
+      return {
         kind: 'queries',
         results: request.queries.map(({ text, values }) => attempt(text, values)),
-      } satisfies Reply)
+      }
     case 'run':
       hasWritten = true
-      return port.postMessage({
-        kind: 'run',
-        result: attempt(request.text, request.values),
-      } satisfies Reply)
+      return { kind: 'run', result: attempt(request.text, request.values) }
     case 'close':
       if (options.role === 'writer') truncateLog()
       database.close()
-      port.postMessage({ kind: 'closed' } satisfies Reply)
-      port.close()
-      clearInterval(truncation)
+      return { kind: 'closed' }
   }
 }
 

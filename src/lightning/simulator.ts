@@ -7,6 +7,7 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { encodeInvoice } from '../protocol/bolt11-sign.ts'
+import { checkAsk } from './check-invoice.ts'
 import { type Lightning, UnknownInvoice } from './lightning.ts'
 
 /** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
@@ -42,10 +43,9 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
   return {
     info: async () => ({ network: 'regtest', synced: true }),
 
-    async createInvoice({ amountMsat, memo, expirySeconds }) {
-      if (!Number.isSafeInteger(amountMsat) || amountMsat < 1) {
-        throw new RangeError('amountMsat must be a positive integer')
-      }
+    async createInvoice(ask) {
+      checkAsk(ask)
+      const { amountMsat, memo, expirySeconds } = ask
       const now = clock.now()
       const preimage = randomBytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')

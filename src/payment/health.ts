@@ -1,5 +1,5 @@
 /** Whether the node can take money now. Sales stop and resume by this alone. */
-import type { Lightning } from '../lightning/lightning.ts'
+import type { Lightning, Network } from '../lightning/lightning.ts'
 import type { PaymentLog } from './log.ts'
 
 const PROBE_EVERY_MS = 5_000
@@ -12,7 +12,12 @@ export type NodeHealth = {
   start(signal: AbortSignal): Promise<void>
 }
 
-export function createNodeHealth(lightning: Lightning, log: PaymentLog): NodeHealth {
+/** @param network what the store belongs to; a node that comes back on another sells nothing. */
+export function createNodeHealth(
+  lightning: Lightning,
+  network: Network,
+  log: PaymentLog,
+): NodeHealth {
   let isHealthy = false
   let probing: Promise<void> | null = null
 
@@ -25,8 +30,9 @@ export function createNodeHealth(lightning: Lightning, log: PaymentLog): NodeHea
 
   async function probe(): Promise<void> {
     try {
-      const { synced } = await lightning.info()
-      report(synced, 'the node is not in sync with the chain')
+      const node = await lightning.info()
+      if (node.network !== network) report(false, `the node is on ${node.network}`)
+      else report(node.synced, 'the node is not in sync with the chain')
     } catch (error) {
       report(false, error instanceof Error ? error.message : String(error))
     }

@@ -1,0 +1,191 @@
+/** What every Lightning backend does, the simulator included. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { type InvoiceAsk, type Lightning, UnknownInvoice } from '../../src/lightning/lightning.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { until } from '../support/until.ts'
+
+export type LightningUnderTest = {
+  lightning: Lightning
+  /** Pays from somewhere else; the preimage in hex, once the payment has come through. */
+  pay(bolt11: string): Promise<string>
+  /** Moves time past these many seconds, where time is not the wall's. */
+  makeExpire?(seconds: number): Promise<void>
+  close(): Promise<void>
+}
+
+const SOON_MS = 5_000
+
+export function lightningContract(
+  name: string,
+  setup: () => Promise<LightningUnderTest>,
+  options: { skip?: string | false } = {},
+): void {
+  describe(`Lightning: ${name}`, { skip: options.skip ?? false }, () => {
+    let world: LightningUnderTest
+    before(async () => {
+      world = await setup()
+    })
+    after(() => world?.close())
+
+    test('says its network and that it is in sync', async () => {
+      assert.deepEqual(await world.lightning.info(), { network: 'regtest', synced: true })
+    })
+
+    test('makes an invoice of exactly what was asked', async () => {
+      const ask = anAsk({ memo: 'Mayfly: CATCH, spark · ünï', expirySeconds: 901 })
+      const before = Date.now()
+      const { bolt11, paymentHash } = await world.lightning.createInvoice(ask)
+      const invoice = decodeInvoice(bolt11)
+      assert.deepEqual(
+        {
+          network: invoice.network,
+          amountMsat: invoice.amountMsat,
+          description: invoice.description,
+          expirySeconds: invoice.expirySeconds,
+          paymentHash: invoice.paymentHash,
+        },
+        {
+          network: 'regtest',
+          amountMsat: 21_000,
+          description: 'Mayfly: CATCH, spark · ünï',
+          expirySeconds: 901,
+          paymentHash,
+        },
+      )
+      if (!world.makeExpire) assert.ok(invoice.expiresAt >= before - 1000 + 901_000)
+    })
+
+    test('takes the longest memo that an invoice can carry', async () => {
+      const memo = 'x'.repeat(639)
+      const { bolt11 } = await world.lightning.createInvoice(anAsk({ memo }))
+      assert.equal(decodeInvoice(bolt11).description, memo)
+    })
+
+    test('is open before the payment and settled after it', async () => {
+      const { bolt11, paymentHash } = await world.lightning.createInvoice(anAsk())
+      assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'open' })
+      const preimage = await world.pay(bolt11)
+      assert.equal(hashOf(preimage), paymentHash)
+      assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'settled' })
+    })
+
+    test('is dead once it expired unpaid, and stays settled when it was paid', async () => {
+      const expirySeconds = 3
+      const unpaid = await world.lightning.createInvoice(anAsk({ expirySeconds }))
+      const paid = await world.lightning.createInvoice(anAsk({ expirySeconds }))
+      await world.pay(paid.bolt11)
+      await world.makeExpire?.(expirySeconds)
+      await until('the unpaid invoice to die', async () => {
+        return (await world.lightning.lookupInvoice(unpaid.paymentHash)).state === 'dead'
+      })
+      assert.deepEqual(await world.lightning.lookupInvoice(paid.paymentHash), { state: 'settled' })
+      await assert.rejects(world.pay(unpaid.bolt11))
+      assert.deepEqual(await world.lightning.lookupInvoice(unpaid.paymentHash), { state: 'dead' })
+    })
+
+    test('throws for an invoice that it does not know, and does not call it dead', async () => {
+      await assert.rejects(world.lightning.lookupInvoice('ab'.repeat(32)), UnknownInvoice)
+    })
+
+    test('gives each of 20 invoices made at once its own payment hash', async () => {
+      const made = await Promise.all(
+        Array.from({ length: 20 }, () => world.lightning.createInvoice(anAsk())),
+      )
+      assert.equal(new Set(made.map((each) => each.paymentHash)).size, 20)
+      assert.equal(new Set(made.map((each) => each.bolt11)).size, 20)
+    })
+
+    for (const amountMsat of [0, -1000, 1000.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+      test(`refuses the amount ${amountMsat}`, async () => {
+        await assert.rejects(world.lightning.createInvoice(anAsk({ amountMsat })), RangeError)
+      })
+    }
+
+    for (const expirySeconds of [0, -1, 1.5, Number.NaN]) {
+      test(`refuses the expiry ${expirySeconds}`, async () => {
+        await assert.rejects(world.lightning.createInvoice(anAsk({ expirySeconds })), RangeError)
+      })
+    }
+
+    test('refuses a memo that no invoice can carry', async () => {
+      const memo = 'ü'.repeat(320)
+      await assert.rejects(world.lightning.createInvoice(anAsk({ memo })), RangeError)
+    })
+
+    test('tells of each settlement while it is watched, and ends on abort', async () => {
+      const watching = watch(world)
+      await watching.isUnderWay()
+      const { bolt11, paymentHash } = await world.lightning.createInvoice(anAsk())
+      await world.pay(bolt11)
+      await until('word of the settlement', () => watching.told.has(paymentHash))
+      await watching.end()
+    })
+
+    test('does not tell of an invoice that is only made', async () => {
+      const watching = watch(world)
+      await watching.isUnderWay()
+      const { paymentHash } = await world.lightning.createInvoice(anAsk())
+      // Once word of a later payment has come, word of this one would have come as well.
+      await watching.isUnderWay()
+      assert.ok(!watching.told.has(paymentHash))
+      await watching.end()
+    })
+
+    test('can be watched again after a watch has ended', async () => {
+      for (let round = 0; round < 2; round++) {
+        const watching = watch(world)
+        await watching.isUnderWay()
+        await watching.end()
+      }
+    })
+
+    test('ends a watch at once whose signal has aborted already', async () => {
+      await within(
+        SOON_MS,
+        world.lightning.watch(() => {}, AbortSignal.abort()),
+      )
+    })
+  })
+}
+
+function watch({ lightning, pay }: LightningUnderTest) {
+  const told = new Set<string>()
+  const stop = new AbortController()
+  const ended = lightning.watch((paymentHash) => told.add(paymentHash), stop.signal)
+
+  /** A watch cannot say when it has begun: it has when it tells of one of several payments. */
+  async function isUnderWay(): Promise<void> {
+    await until('a watch that tells of payments', async () => {
+      const { bolt11, paymentHash } = await lightning.createInvoice(anAsk())
+      await pay(bolt11)
+      await until('word of it', () => told.has(paymentHash), { withinMs: 1_000 })
+      return true
+    })
+  }
+
+  async function end(): Promise<void> {
+    stop.abort()
+    await within(SOON_MS, ended)
+  }
+
+  return { told, isUnderWay, end }
+}
+
+function anAsk(changes: Partial<InvoiceAsk> = {}): InvoiceAsk {
+  return { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900, ...changes }
+}
+
+function hashOf(preimage: string): string {
+  return createHash('sha256').update(Buffer.from(preimage, 'hex')).digest('hex')
+}
+
+async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  let isDone = false
+  const done = work.then(() => {
+    isDone = true
+  })
+  await until('the end of a watch', () => isDone, { withinMs: milliseconds })
+  await done
+}

@@ -1,0 +1,127 @@
+/**
+ * Builds LND and btcd from the pinned module beside this file, once, into the user's cache.
+ * `node test/support/nodes/build.ts` does it ahead of the tests and prints the folder.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+
+const MODULE = import.meta.dirname
+const LND_VERSION = /lightningnetwork\/lnd (v\S+)/.exec(read('go.mod'))?.[1] ?? 'unknown'
+
+/** `lowscrypt` makes wallet keys cheap, so that a node is up in 0.3 s; nothing else changes. */
+const TAGS = [
+  'chainrpc',
+  'invoicesrpc',
+  'peersrpc',
+  'routerrpc',
+  'signrpc',
+  'walletrpc',
+  'lowscrypt',
+].join(',')
+const PACKAGES = ['github.com/lightningnetwork/lnd/cmd/lnd', 'github.com/btcsuite/btcd']
+
+const LOCK_WAIT_MS = 15 * 60_000
+
+/** The folder with the binaries `lnd` and `btcd`, or why there is none. */
+export type NodeBinaries = { folder: string } | { missing: string }
+
+/** Finds the binaries, building them when Go is there and they are not (5 minutes when cold). */
+export async function nodeBinaries(): Promise<NodeBinaries> {
+  const given = process.env.TESTNODES_BIN
+  if (given) {
+    return existsSync(join(given, 'lnd')) && existsSync(join(given, 'btcd'))
+      ? { folder: given }
+      : { missing: 'TESTNODES_BIN names a folder without lnd and btcd' }
+  }
+  const folder = join(cacheFolder(), `bin-${fingerprint()}`)
+  if (existsSync(folder)) return { folder }
+  if (spawnSync('go', ['version']).status !== 0) return { missing: 'Go is not installed' }
+  await underLock(`${folder}.lock`, () => {
+    if (!existsSync(folder)) build(folder)
+  })
+  return { folder }
+}
+
+function build(folder: string): void {
+  const draft = `${folder}.${randomBytes(4).toString('hex')}`
+  mkdirSync(draft, { recursive: true })
+  process.stderr.write(`building LND ${LND_VERSION} and btcd into the cache, once\n`)
+  const flags =
+    `-s -w -X github.com/lightningnetwork/lnd/build.Commit=${LND_VERSION}` +
+    ` -X github.com/lightningnetwork/lnd/build.RawTags=${TAGS}`
+  const go = spawnSync(
+    'go',
+    [
+      ...['build', '-mod=readonly', '-trimpath', '-ldflags', flags, '-tags', TAGS],
+      ...['-o', `${draft}/`, ...PACKAGES],
+    ],
+    { cwd: MODULE, stdio: ['ignore', 2, 2], env: { ...process.env, CGO_ENABLED: '0' } },
+  )
+  if (go.status !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new Error(`go build of the test nodes ended with ${go.status ?? go.signal}`)
+  }
+  renameSync(draft, folder)
+}
+
+/** Test files run side by side: one of them builds, the others wait for it. */
+async function underLock(lock: string, work: () => void): Promise<void> {
+  mkdirSync(cacheFolder(), { recursive: true })
+  const giveUpAt = Date.now() + LOCK_WAIT_MS
+  while (!claimed(lock)) {
+    if (Date.now() > giveUpAt) throw new Error('another build of the test nodes does not end')
+    await wait(200)
+  }
+  try {
+    work()
+  } finally {
+    rmSync(lock, { force: true })
+  }
+}
+
+function claimed(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch {
+    if (!isHeld(lock)) rmSync(lock, { force: true })
+    return false
+  }
+}
+
+/** Whether the process that wrote the lock still lives. */
+function isHeld(lock: string): boolean {
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')) || process.pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function fingerprint(): string {
+  return createHash('sha256')
+    .update(read('go.mod'))
+    .update(read('go.sum'))
+    .update(TAGS)
+    .digest('hex')
+    .slice(0, 16)
+}
+
+function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'mayfly-testnodes')
+}
+
+function read(name: string): string {
+  return readFileSync(join(MODULE, name), 'utf8')
+}
+
+if (import.meta.main) {
+  const found = await nodeBinaries()
+  if ('missing' in found) throw new Error(found.missing)
+  process.stdout.write(`${found.folder}\n`)
+}

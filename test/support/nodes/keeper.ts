@@ -1,0 +1,46 @@
+/**
+ * Outlives the test process by a moment: ends the nodes it was told of and removes their folder
+ * when its input closes, which happens however the test process dies, and after a bound anyway.
+ * Input: lines `+pid` and `-pid`. Arguments: the folder, which each node has in its command line.
+ */
+import { readFileSync, rmSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+const MOST_MINUTES = 15
+
+const folder = process.argv[2] ?? ''
+const pids = new Set<number>()
+
+function end(): void {
+  for (const pid of pids) if (isOurs(pid)) kill(pid)
+  if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  process.exit()
+}
+
+function isOurs(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder)
+  } catch {
+    // Without /proc the list has to do: it loses a pid as soon as that process ends.
+    return process.platform !== 'linux'
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Gone already.
+  }
+}
+
+// Ctrl-C reaches the whole terminal; the input closes a moment later.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+setTimeout(end, MOST_MINUTES * 60_000)
+createInterface({ input: process.stdin })
+  .on('line', (line) => {
+    const pid = Number(line.slice(1))
+    if (line.startsWith('+')) pids.add(pid)
+    else pids.delete(pid)
+  })
+  .on('close', end)

@@ -1,0 +1,100 @@
+/** The processes of one testbed: started, signalled and ended by their own handles only. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type Processes = {
+  launch(command: string, args: string[], logFile: string): Running
+  /** Ends what still runs, without ceremony, and removes the folder. */
+  close(): Promise<void>
+}
+
+export type Running = {
+  /** Sends a signal; nothing happens when the process has ended. */
+  signal(name: NodeJS.Signals): void
+  /** Asks it to end, and makes it end when it does not. */
+  stop(): Promise<void>
+  kill(): Promise<void>
+  /** Throws, with the end of the log, when the process has ended. */
+  mustRun(): void
+}
+
+const STOP_WITHIN_MS = 10_000
+
+export function createProcesses(folder: string): Processes {
+  mkdirSync(folder, { recursive: true })
+  const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), folder], {
+    // Its own process group: Ctrl-C for the tests is not for it.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  // Neither keeps the test process alive; its end is what the keeper waits for.
+  keeper.unref()
+  keeper.stdin.on('error', () => {})
+  if ('unref' in keeper.stdin && typeof keeper.stdin.unref === 'function') keeper.stdin.unref()
+  const tell = (line: string) => keeper.stdin.write(`${line}\n`)
+  const running = new Set<Running>()
+
+  function launch(command: string, args: string[], logFile: string): Running {
+    const log = openSync(logFile, 'a')
+    const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log] })
+    closeSync(log)
+    child.unref()
+    if (child.pid === undefined) throw new Error(`${command} cannot be started`)
+    tell(`+${child.pid}`)
+    const handle = handleOf(child, logFile)
+    running.add(handle)
+    child.once('exit', () => {
+      tell(`-${child.pid}`)
+      running.delete(handle)
+    })
+    return handle
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...running].map((each) => each.kill()))
+    if (hasEnded(keeper)) return
+    const gone = new Promise((resolve) => keeper.once('exit', resolve))
+    keeper.ref()
+    keeper.stdin.end()
+    await gone
+  }
+
+  return { launch, close }
+}
+
+function handleOf(child: ChildProcess, logFile: string): Running {
+  function signal(name: NodeJS.Signals): void {
+    if (!hasEnded(child)) child.kill(name)
+  }
+
+  function end(name: NodeJS.Signals): Promise<void> {
+    return new Promise((resolve) => {
+      if (hasEnded(child)) return resolve()
+      const impatience = setTimeout(() => signal('SIGKILL'), STOP_WITHIN_MS)
+      child.ref()
+      child.once('exit', () => {
+        clearTimeout(impatience)
+        resolve()
+      })
+      signal(name)
+      // A stopped process hears nothing but this and SIGKILL.
+      signal('SIGCONT')
+    })
+  }
+
+  return {
+    signal,
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    mustRun() {
+      if (!hasEnded(child)) return
+      const log = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n')
+      throw new Error(`the process of ${logFile} has ended:\n${log}`)
+    },
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}

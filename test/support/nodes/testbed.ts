@@ -1,0 +1,131 @@
+/**
+ * Two real Lightning nodes on a real regtest chain: alice, whom Mayfly uses, and bob, who pays,
+ * with a channel between them that has half the money on either side. About 5 seconds to start.
+ */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../until.ts'
+import { segwitScript } from './block.ts'
+import { nodeBinaries } from './build.ts'
+import { type Chain, createChain } from './chain.ts'
+import { string } from './json.ts'
+import { createLndNode, hasRoute, type LndNode } from './lnd-node.ts'
+import { createProcesses } from './processes.ts'
+
+export type Testbed = {
+  alice: LndNode
+  bob: LndNode
+  chain: Chain
+  /** Bob pays; the preimage. */
+  pay(bolt11: string): Promise<string>
+  /** Waits until money can go both ways, such as after a restart of a node. */
+  routesReady(): Promise<void>
+  /** Ends all and removes the folder. It also happens by itself when this process ends. */
+  close(): Promise<void>
+}
+
+const CAPACITY_SATS = 16_000_000
+// The bottom of the chain, low enough that the rest goes past block 432 (see chain.ts).
+const FIRST_BLOCKS = 332
+
+/** @throws where there are no binaries and no Go to build them: ask `missingNodes` first. */
+export async function startTestbed(folder = newFolder()): Promise<Testbed> {
+  const binaries = await nodeBinaries()
+  if ('missing' in binaries) throw new Error(binaries.missing)
+  const processes = createProcesses(folder)
+  try {
+    const chain = await createChain({
+      folder: join(folder, 'btcd'),
+      binary: join(binaries.folder, 'btcd'),
+      processes,
+    })
+    const lnd = (name: string) =>
+      createLndNode({
+        name,
+        folder: join(folder, name),
+        binary: join(binaries.folder, 'lnd'),
+        processes,
+        chain,
+      })
+    const [alice, bob] = [await lnd('alice'), await lnd('bob')]
+
+    await chain.start()
+    await chain.mineEmpty(FIRST_BLOCKS)
+    await Promise.all([alice.start(), bob.start()])
+    await fund(alice, chain)
+    await Promise.all([synced(alice), synced(bob)])
+    await openChannel(alice, bob, chain)
+    const routesReady = () => connected(alice, bob)
+    await routesReady()
+    return { alice, bob, chain, pay: bob.pay, routesReady, close: processes.close }
+  } catch (error) {
+    await processes.close()
+    throw error
+  }
+}
+
+/** Why there can be no testbed here, for `skip`, or false. On CI that is a failure. */
+export async function missingNodes(): Promise<string | false> {
+  const binaries = await nodeBinaries()
+  if (!('missing' in binaries)) return false
+  if (process.env.CI === 'true')
+    throw new Error(`no Lightning nodes to test on: ${binaries.missing}`)
+  return binaries.missing
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'mayfly-testbed-'))
+}
+
+async function fund(alice: LndNode, chain: Chain): Promise<void> {
+  const witnessPubkeyHash = 1
+  const { addr } = await alice.post('/v2/wallet/address/next', { type: witnessPubkeyHash })
+  await chain.mineEmpty(4, segwitScript(string(addr)))
+  await chain.mineEmpty(101) // a reward can be spent after 100 blocks
+  await until('money in the wallet', async () => {
+    const { confirmed_balance } = await alice.get('/v1/balance/blockchain')
+    return BigInt(string(confirmed_balance)) > CAPACITY_SATS
+  })
+}
+
+async function synced(node: LndNode): Promise<void> {
+  await until('a node in sync', async () => (await node.get('/v1/getinfo')).synced_to_chain)
+}
+
+async function openChannel(alice: LndNode, bob: LndNode, chain: Chain): Promise<void> {
+  const bobKey = await publicKey(bob)
+  await alice.post('/v1/peers', {
+    addr: { pubkey: bobKey, host: bob.address },
+    perm: true,
+    timeout: '5',
+  })
+  // The peer has to finish its own start before it takes channels.
+  await until('a channel', () =>
+    alice.post('/v1/channels', {
+      node_pubkey_string: bobKey,
+      local_funding_amount: String(CAPACITY_SATS),
+      push_sat: String(CAPACITY_SATS / 2),
+      sat_per_vbyte: '2',
+    }),
+  )
+  await chain.mineWaiting()
+  await chain.mineEmpty(9)
+}
+
+async function connected(alice: LndNode, bob: LndNode): Promise<void> {
+  const [aliceKey, bobKey] = [await publicKey(alice), await publicKey(bob)]
+  // A channel is active up to a second before it is in the payer's own graph.
+  for (const node of [alice, bob]) {
+    await until('an active channel', async () => {
+      const { num_active_channels, synced_to_chain } = await node.get('/v1/getinfo')
+      return num_active_channels === 1 && synced_to_chain
+    })
+  }
+  await until('a route to alice', () => hasRoute(bob, aliceKey))
+  await until('a route to bob', () => hasRoute(alice, bobKey))
+}
+
+async function publicKey(node: LndNode): Promise<string> {
+  return string((await node.get('/v1/getinfo')).identity_pubkey)
+}
