@@ -180,7 +180,7 @@ test('refuses a node on a network that the interface does not know', async () =>
   )
   const sentence = 'LND: the node runs on testnet; mainnet, signet and regtest are supported'
   await assert.rejects(world.lnd.info(), { message: sentence })
-  assert.equal(await world.lnd.checkAccess(), sentence)
+  assert.equal((await world.lnd.checkAccess())?.sentence, sentence)
   await assert.rejects(world.lnd.createInvoice(ASK), { message: sentence })
 })
 
@@ -194,7 +194,7 @@ test('says in start-up terms that a server is not LND, or that its wallet is loc
     await using world = await aWorld(
       ({ line }, to) => line.endsWith('getinfo') && send(to, body, status),
     )
-    assert.match((await world.lnd.checkAccess()) ?? '', sentence)
+    assert.match((await world.lnd.checkAccess())?.sentence ?? '', sentence)
   }
 })
 

@@ -103,7 +103,10 @@ describe('LND', { skip: await missingNodes() }, () => {
       for (const call of await Promise.allSettled(calls)) {
         assert.equal(call.status === 'rejected' && call.reason.reason, 'timeout')
       }
-      assert.match((await lnd.checkAccess()) ?? '', /took too long: whatever is at .* not answer/)
+      assert.match(
+        (await lnd.checkAccess())?.sentence ?? '',
+        /took too long: whatever is at .* not answer/,
+      )
     } finally {
       testbed.alice.thaw()
     }
@@ -185,7 +188,7 @@ describe('LND', { skip: await missingNodes() }, () => {
   test('says that the stock invoice macaroon lacks info:read, and what to bake', async () => {
     const lnd = open({ macaroon: testbed.alice.macaroon('invoice') })
     assert.equal(
-      await lnd.checkAccess(),
+      (await lnd.checkAccess())?.sentence,
       `LND: the macaroon lacks info:read; bake one with: ${BAKE}`,
     )
   })
@@ -198,7 +201,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     test(`says that a macaroon lacks ${missing}`, async () => {
       const lnd = open({ macaroon: await testbed.alice.bake(...permissions) })
       assert.equal(
-        await lnd.checkAccess(),
+        (await lnd.checkAccess())?.sentence,
         `LND: the macaroon lacks ${missing}; bake one with: ${BAKE}`,
       )
     })
@@ -215,23 +218,23 @@ describe('LND', { skip: await missingNodes() }, () => {
     const sentence = `LND does not accept the macaroon (of another node, expired or damaged); bake one with: ${BAKE}`
     const damaged = macaroon.slice(0, -1) + (macaroon.endsWith('0') ? '1' : '0')
     for (const wrong of [testbed.bob.macaroon('admin'), damaged, '0201', 'zz', '']) {
-      assert.equal(await open({ macaroon: wrong }).checkAccess(), sentence)
+      assert.equal((await open({ macaroon: wrong }).checkAccess())?.sentence, sentence)
     }
   })
 
   test('says that the certificate is of another node, or unknown', async () => {
     for (const certificate of [testbed.bob.certificate(), undefined]) {
-      const sentence = (await open({ certificate }).checkAccess()) ?? ''
+      const sentence = (await open({ certificate }).checkAccess())?.sentence ?? ''
       assert.match(sentence, /shows a certificate that the cert of MAYFLY_LIGHTNING_URL does not/)
     }
   })
 
   test('says that nothing is there', async () => {
-    const sentence = await open({ baseUrl: 'https://127.0.0.1:9' }).checkAccess()
-    assert.equal(
-      sentence,
-      'LND: asking for the node failed (ECONNREFUSED): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',
-    )
+    assert.deepEqual(await open({ baseUrl: 'https://127.0.0.1:9' }).checkAccess(), {
+      sentence:
+        'LND: asking for the node failed (ECONNREFUSED): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',
+      isAway: true,
+    })
   })
 })
 
