@@ -2,14 +2,13 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { bearerToken } from '../http/bearer.ts'
+import { bearerToken, requireToken } from '../http/bearer.ts'
 import { readBody } from '../http/body.ts'
 import type { ClientAddress, IsProxied } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import { mountPaidRoute } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
-import { isToken } from '../lib/ids.ts'
 import type { Orders } from '../payment/orders.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import { CatchCapability, type CatchPlan, CatchStatus, EventPage, EventQuery } from './schema.ts'
@@ -112,8 +111,7 @@ function mountOwner(app: App, service: CatchService): void {
   const owner =
     (unknown: () => Problem) =>
     async (request: FastifyRequest): Promise<void> => {
-      const token = bearerToken(request.raw)
-      if (token === null || !isToken('catch_owner', token)) throw unauthorized()
+      const token = requireToken(request.raw, 'catch_owner')
       const { publicId } = request.params as Owned['Params']
       request.inbox = await service.owned(publicId, token)
       if (!request.inbox) throw unknown()

@@ -1,5 +1,7 @@
 /** Bearer tokens of RFC 6750, as far as they concern us: one header, one token. */
 import type { IncomingMessage } from 'node:http'
+import { isToken, type TokenKind } from '../lib/ids.ts'
+import { unauthorized } from './errors.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
@@ -10,4 +12,14 @@ export function bearerToken(request: IncomingMessage): string | null {
   const lines = request.headersDistinct.authorization
   if (lines?.length !== 1) return null
   return BEARER.exec(lines[0] ?? '')?.[1] ?? null
+}
+
+/**
+ * The bearer token of a request, well formed and of this kind; whose it is remains to be seen.
+ * @throws Problem `unauthorized`.
+ */
+export function requireToken(request: IncomingMessage, kind: TokenKind): string {
+  const token = bearerToken(request)
+  if (token === null || !isToken(kind, token)) throw unauthorized()
+  return token
 }

@@ -235,24 +235,26 @@ export function createOrders(deps: {
       if (decoded.amountMsat !== amountMsat || decoded.paymentHash !== made.paymentHash) {
         throw new Error('the node made another invoice than it was asked for')
       }
-      const pending = await store.one(
-        invoiceOrder(orderId, claimedAt, {
-          network: networkOf(decoded.network),
-          bolt11: made.bolt11,
-          paymentHash: made.paymentHash,
-          expiresAt: decoded.expiresAt,
-        }),
+      const given = await attempt(
+        db.write([
+          invoiceOrder(orderId, claimedAt, {
+            network: networkOf(decoded.network),
+            bolt11: made.bolt11,
+            paymentHash: made.paymentHash,
+            expiresAt: decoded.expiresAt,
+          }),
+        ]),
       )
-      if (pending) {
-        log.info({
-          event: 'order.quoted',
-          orderId,
-          product: order.product,
-          planId: order.plan_id,
-          amountSats: order.amount_sats,
-        })
-      }
-      return pending
+      // Our claim ran out and was taken over: the order's invoice is another one.
+      if ('refused' in given) return awaitInvoice(orderId, memo)
+      log.info({
+        event: 'order.quoted',
+        orderId,
+        product: order.product,
+        planId: order.plan_id,
+        amountSats: order.amount_sats,
+      })
+      return (given.rows[0]?.[0] as OrderRow | undefined) ?? null
     } catch (error) {
       log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
       health.doubt()
