@@ -33,6 +33,7 @@ export async function startMayfly(
   )
   const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
     MAYFLY_PORT: '0',
+    MAYFLY_RATE_LIMITS: 'off',
     MAYFLY_DATABASE_URL: `sqlite:${file}`,
     MAYFLY_CATALOG: catalog,
     ...environment,

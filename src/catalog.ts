@@ -15,11 +15,12 @@ export function readPlans<Plan extends { planId: string }>(
   schema: TSchema,
   builtIn: Record<(typeof PLAN_IDS)[number], Plan>,
 ): Record<(typeof PLAN_IDS)[number], Plan> {
-  const changes = section(section(file, [], 'the file')[product], PLAN_IDS, product)
+  const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
   const validator = Compile(schema)
   const plans = { ...builtIn }
   for (const planId of PLAN_IDS) {
-    const change = section(changes[planId], null, `${product}.${planId}`)
+    const fields = Object.keys(builtIn[planId])
+    const change = section(changes[planId], fields, `${product}.${planId}`)
     const plan: unknown = { ...builtIn[planId], ...change, planId }
     if (!validator.Check(plan)) {
       const field = validator.Errors(plan)[0]
@@ -46,10 +47,8 @@ function section(
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new ConfigError(`MAYFLY_CATALOG: ${where} must be an object.`)
   }
-  const unknown = names?.length
-    ? Object.keys(value).find((name) => !names.includes(name))
-    : undefined
-  if (unknown !== undefined) {
+  const unknown = names && Object.keys(value).find((name) => !names.includes(name))
+  if (unknown) {
     throw new ConfigError(`MAYFLY_CATALOG: ${where} has no member ${unknown}.`)
   }
   return value as Record<string, unknown>

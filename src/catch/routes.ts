@@ -1,21 +1,31 @@
 /** CATCH over HTTP: buying an inbox, sending to it, and what its owner does with it. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { bearerToken, requireToken } from '../http/bearer.ts'
+import { bearerOf, bearerToken } from '../http/bearer.ts'
 import { readBody } from '../http/body.ts'
 import type { ClientAddress, IsProxied } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import type { EventStream, EventStreams } from '../http/event-stream.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
 import { mountPaidRoute } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { Orders } from '../payment/orders.ts'
 import type { PlanId } from '../payment/provisioning.ts'
-import { CatchCapability, type CatchPlan, CatchStatus, EventPage, EventQuery } from './schema.ts'
+import {
+  CatchCapability,
+  CatchEvent,
+  type CatchPlan,
+  CatchStatus,
+  EventPage,
+  EventQuery,
+} from './schema.ts'
 import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
 
 type Owned = { Params: { publicId: string } }
+type OwnedEvent = { Params: { publicId: string; eventId: string } }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,8 +34,19 @@ declare module 'fastify' {
   }
 }
 
-const ownerErrors = ['unauthorized', 'not found', 'internal error'] as const
+const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 const security = [{ bearer: [] }]
+/** Another process may have written, or the inbox expired: a silent stream looks this often. */
+const LOOK_AGAIN_MS = 5_000
+const RETRY_STREAM_SECONDS = 10
+
+const eventParams = Type.Object({
+  publicId: Type.String(),
+  eventId: Type.String({ format: 'uuid' }),
+})
+/** A malformed event id is simply not there. */
+const anyEventId = () => () => true
+
 const inboxParams = Type.Object({ publicId: Type.String() })
 
 export function mountCatch(
@@ -36,12 +57,14 @@ export function mountCatch(
     plans: Record<PlanId, CatchPlan>
     clientAddress: ClientAddress
     isProxied: IsProxied
+    limits: Limits
+    streams: EventStreams
   },
 ): void {
-  const { service, orders, plans, clientAddress } = deps
+  const { orders, plans, clientAddress, limits } = deps
   mountPaidRoute(
     app,
-    { orders, clientAddress },
+    { orders, clientAddress, limits },
     {
       product: 'catch',
       path: '/api/payments/catch',
@@ -57,64 +80,81 @@ export function mountCatch(
     },
   )
   mountIngest(app, deps)
-  mountOwner(app, service)
+  mountOwner(app, deps)
 }
 
 function mountIngest(
   app: App,
-  deps: { service: CatchService; clientAddress: ClientAddress; isProxied: IsProxied },
+  deps: {
+    service: CatchService
+    clientAddress: ClientAddress
+    isProxied: IsProxied
+    limits: Limits
+  },
 ): void {
-  const { service, clientAddress, isProxied } = deps
-  app.register(async (scope) => {
-    // Any content type, and none: the bytes are read below, for every method alike.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.route<Owned>({
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-      url: '/c/:publicId',
-      schema: {
-        tags: ['catch'],
-        summary: 'Send a request to an inbox; sub-paths are kept',
-        params: inboxParams,
-        response: {
-          204: NoContent,
-          ...errors('request too large', 'catch unavailable', 'request timeout', 'internal error'),
-        },
+  const { service, clientAddress, isProxied, limits } = deps
+  app.route<Owned>({
+    method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    url: '/c/:publicId',
+    schema: {
+      tags: ['catch'],
+      summary: 'Send a request to an inbox; sub-paths are kept',
+      params: inboxParams,
+      response: {
+        204: NoContent,
+        ...errors(
+          'request too large',
+          'catch unavailable',
+          'request timeout',
+          'rate limited',
+          'internal error',
+        ),
       },
-      handler: async (request, reply) => {
-        const inbox = await service.facts(request.params.publicId)
-        if (!inbox) throw unavailable()
-        const body = await readBody(request.raw, inbox.maxBytesPerRequest)
-        const { path, query } = splitUrl(request.originalUrl, request.params.publicId)
-        const isAccepted = await service.ingest(inbox, {
-          token: bearerToken(request.raw),
-          method: request.method,
-          path,
-          query,
-          rawHeaders: request.raw.rawHeaders,
-          contentType: request.headers['content-type'] ?? null,
-          body,
-          sourceIp: clientAddress(request.raw),
-          isProxied: isProxied(request.raw),
-        })
-        if (!isAccepted) throw unavailable()
-        return reply.code(204).send()
-      },
-    })
+    },
+    // Answered before Fastify looks at the body, since it refuses a content type that is none. Here
+    // the bytes of every method are read alike, whatever they are called.
+    onRequest: async (request, reply) => {
+      const inbox = await service.facts(request.params.publicId)
+      if (!inbox) throw unavailable()
+      await limits.take(`ingest.${inbox.planId}`, inbox.publicId, reply)
+      const body = await readBody(request.raw, inbox.maxBytesPerRequest)
+      const { path, query } = splitUrl(request.originalUrl)
+      const isAccepted = await service.ingest(inbox, {
+        token: bearerToken(request.raw),
+        method: request.method,
+        path,
+        query,
+        rawHeaders: request.raw.rawHeaders,
+        contentType: request.headers['content-type'] ?? null,
+        body,
+        sourceIp: clientAddress(request.raw),
+        isProxied: isProxied(request.raw),
+      })
+      if (!isAccepted) throw unavailable()
+      return reply.code(204).send()
+    },
+    handler: () => {
+      throw new Error('every request to an inbox is answered before')
+    },
   })
 }
 
-function mountOwner(app: App, service: CatchService): void {
+function mountOwner(
+  app: App,
+  { service, limits, streams }: { service: CatchService; limits: Limits; streams: EventStreams },
+): void {
   app.decorateRequest('inbox', null)
 
   /** Authentication comes before query and body; `unknown` is what a stranger's token gets. */
   const owner =
     (unknown: () => Problem) =>
-    async (request: FastifyRequest): Promise<void> => {
-      const token = requireToken(request.raw, 'catch_owner')
+    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const { publicId } = request.params as Owned['Params']
+      const token = bearerOf(request.raw, 'catch_owner')
+      if (token === null) return limits.refuse(unauthorized(), request, reply)
       request.inbox = await service.owned(publicId, token)
-      if (!request.inbox) throw unknown()
+      if (!request.inbox) return limits.refuse(unknown(), request, reply)
+      await limits.take('owner', publicId, reply)
     }
   const notFound = (): Problem => problem('not found')
 
@@ -168,7 +208,10 @@ function mountOwner(app: App, service: CatchService): void {
         security,
         params: inboxParams,
         querystring: EventQuery,
-        response: { 200: EventPage, ...errors('invalid query', 'unauthorized', 'internal error') },
+        response: {
+          200: EventPage,
+          ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
+        },
       },
       // The page is made of typed parts and may be large: the plain serializer is the faster one.
       serializerCompiler: () => JSON.stringify,
@@ -181,7 +224,92 @@ function mountOwner(app: App, service: CatchService): void {
     },
   )
 
-  app.delete<{ Params: { publicId: string; eventId: string } }>(
+  app.get<Owned>(
+    '/api/catch/:publicId/stream',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+        security,
+        params: inboxParams,
+        headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+        response: {
+          200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
+          ...errors('invalid query', ...ownerErrors),
+        },
+      },
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const from = lastEventId(request) ?? inbox.last_sequence
+      let wake = (): void => {}
+      const unlisten = service.listen(inbox.public_id, () => wake())
+      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+      await service.used(inbox)
+      const stream = streams.open(reply)
+      wake = stream.wake
+      try {
+        await follow(service, inbox.public_id, from, stream)
+      } finally {
+        unlisten()
+        stream.end()
+      }
+    },
+  )
+
+  app.get<OwnedEvent>(
+    '/api/catch/:publicId/events/:eventId',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'One event',
+        security,
+        params: eventParams,
+        response: { 200: CatchEvent, ...errors(...ownerErrors) },
+      },
+      validatorCompiler: anyEventId,
+    },
+    async (request) => {
+      const inbox = ownedInbox(request)
+      const found = await service.event(inbox, request.params.eventId)
+      if (!found) throw notFound()
+      await service.used(inbox)
+      return found.event
+    },
+  )
+
+  app.get<OwnedEvent>(
+    '/api/catch/:publicId/events/:eventId/body',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'The raw body of one event, to download',
+        security,
+        params: eventParams,
+        response: { 200: Type.String({ contentEncoding: 'binary' }), ...errors(...ownerErrors) },
+      },
+      validatorCompiler: anyEventId,
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const found = await service.event(inbox, request.params.eventId)
+      if (!found) throw notFound()
+      await service.used(inbox)
+      // A stranger's bytes, served from our origin: never shown, sniffed or run.
+      return reply
+        .type('application/octet-stream')
+        .header('content-disposition', `attachment; filename="${found.event.id}.bin"`)
+        .header('content-security-policy', "default-src 'none'; sandbox")
+        .header('cross-origin-resource-policy', 'cross-origin')
+        .serializer((body: string) => body)
+        .send(found.body)
+    },
+  )
+
+  app.delete<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId',
     {
       onRequest: owner(notFound),
@@ -189,11 +317,10 @@ function mountOwner(app: App, service: CatchService): void {
         tags: ['catch'],
         summary: 'Delete one event for good; frees its bytes, not its count',
         security,
-        params: Type.Object({ publicId: Type.String(), eventId: Type.String({ format: 'uuid' }) }),
+        params: eventParams,
         response: { 204: NoContent, ...errors(...ownerErrors) },
       },
-      // A malformed event id is simply not there.
-      validatorCompiler: () => () => true,
+      validatorCompiler: anyEventId,
     },
     async (request, reply) => {
       const inbox = ownedInbox(request)
@@ -204,14 +331,47 @@ function mountOwner(app: App, service: CatchService): void {
   )
 }
 
+/** Sends what is there, then what comes, until the inbox or the client ends. */
+async function follow(
+  service: CatchService,
+  publicId: string,
+  from: number,
+  stream: EventStream,
+): Promise<void> {
+  let told = from
+  while (stream.isOpen()) {
+    const { events, ended } = await service.after(publicId, told)
+    for (const event of events) {
+      const id = String(event.sequence)
+      if (!(await stream.send({ event: 'capture', data: JSON.stringify(event), id }))) return
+      told = event.sequence
+    }
+    if (ended) {
+      await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
+      return
+    }
+    if (events.length === 0) await stream.wait(LOOK_AGAIN_MS)
+  }
+}
+
+/** The sequence that a client has got to, or null where it starts with what comes. */
+function lastEventId(request: FastifyRequest): number | null {
+  const value = request.headers['last-event-id']
+  if (value === undefined || value === '') return null
+  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value)
+  throw problem('invalid query')
+}
+
 function ownedInbox(request: FastifyRequest): InboxRow {
   if (!request.inbox) throw new Error('the route has no owner hook')
   return request.inbox
 }
 
 /** Path and query as sent, without decoding: a sender may have signed them. */
-function splitUrl(url: string, publicId: string): { path: string; query: string } {
-  const rest = url.slice('/c/'.length + publicId.length)
+function splitUrl(url: string): { path: string; query: string } {
+  const afterPrefix = url.slice('/c/'.length)
+  const end = afterPrefix.search(/[/?#]/)
+  const rest = end === -1 ? '' : afterPrefix.slice(end)
   const mark = rest.indexOf('?')
   return mark === -1
     ? { path: rest, query: '' }

@@ -6,13 +6,14 @@ import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { containsToken, isId, newId } from '../lib/ids.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import type { Grant, PlanId, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import type {
   CatchCapability,
   CatchEvent,
+  CatchIpLocation,
   CatchPlan,
   CatchState,
   CatchStatus,
@@ -40,6 +41,11 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024
 const SEARCH_EVENTS = 256
 const SEARCH_BYTES = 512 * 1024
 const DEFAULT_LIMIT = 20
+/** What a stream fetches at a time: one reader never holds more than this. */
+const STREAM_EVENTS = 64
+const STREAM_BYTES = 1024 * 1024
+/** Streams of one inbox at once, on one server. */
+const MAX_LISTENERS = 64
 /** What the ingest remembers of inboxes in use. */
 const REMEMBERED_INBOXES = 20_000
 /** The owner still sees `expired` for this long; with the purge's interval within 15 minutes. */
@@ -50,6 +56,7 @@ const PURGE_EVENTS = 100
 /** What never changes about an inbox while it lives, so that it need not be read again. */
 export type InboxFacts = {
   publicId: string
+  planId: PlanId
   ingestTokenHash: Uint8Array
   maxBytesPerRequest: number
 }
@@ -79,7 +86,22 @@ export type CatchService = {
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
   page(inbox: InboxRow, query: EventQuery): Promise<EventPage>
+  /** One event, or null where there is none of this id. */
+  event(inbox: InboxRow, id: string): Promise<{ event: CatchEvent; body: Buffer } | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
+  /**
+   * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
+   * come any more. Read in this order, so that an end never hides an event.
+   */
+  after(
+    publicId: string,
+    sequence: number,
+  ): Promise<{ events: CatchEvent[]; ended: CatchState | null }>
+  /**
+   * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
+   * many listen already.
+   */
+  listen(publicId: string, listener: () => void): (() => void) | null
   /** Ends the inbox at once; its bytes are gone within a minute. False when it was gone before. */
   destroy(inbox: InboxRow): Promise<boolean>
   /** Deletes what is over. @returns how many inboxes are gone for good. */
@@ -90,14 +112,21 @@ export function createCatch(deps: {
   db: Db
   clock: Clock
   isForwardingHeader: (name: string) => boolean
+  locate: (ip: string) => CatchIpLocation | null
 }): CatchService {
-  const { db, clock, isForwardingHeader } = deps
+  const { db, clock, isForwardingHeader, locate } = deps
   const store = createCatchStore(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
   let searches: Promise<unknown> = Promise.resolve()
   let purging: Promise<number> | null = null
+  /** Who waits for news of an inbox, by its id. */
+  const listeners = new Map<string, Set<() => void>>()
+
+  function wake(publicId: string): void {
+    for (const listener of listeners.get(publicId) ?? []) listener()
+  }
 
   async function facts(publicId: string): Promise<InboxFacts | null> {
     const known = remembered.get(publicId)
@@ -107,6 +136,7 @@ export function createCatch(deps: {
     if (!inbox || inbox.expires_at <= clock.now()) return null
     const found = {
       publicId,
+      planId: inbox.plan_id,
       ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
     }
@@ -160,6 +190,13 @@ export function createCatch(deps: {
     return { rows, nextCursor }
   }
 
+  async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
+    const parsed = parseEventId(id)
+    if (!parsed || inbox.expires_at <= clock.now()) return null
+    const [row] = await store.events(inbox.public_id, [parsed.sequence])
+    return row && eventId(row) === id.toLowerCase() ? row : null
+  }
+
   /** One search at a time: the next waits, and other requests do not. */
   function searchInTurn(...ask: Parameters<typeof search>): Promise<Newest> {
     const turn = searches.then(() => search(...ask))
@@ -171,8 +208,7 @@ export function createCatch(deps: {
     const now = clock.now()
     let dropped = 0
     for (;;) {
-      const inboxes = await store.over(now, PURGE_INBOXES)
-      const before = dropped
+      const inboxes = await store.over(now, now - SHOW_EXPIRED_MS, PURGE_INBOXES)
       for (const inbox of inboxes) {
         for (;;) {
           const [deleted] = await db.write([purgeEvents(inbox.public_id, PURGE_EVENTS)])
@@ -182,7 +218,7 @@ export function createCatch(deps: {
         await db.write([dropInbox(inbox.public_id)])
         dropped++
       }
-      if (inboxes.length < PURGE_INBOXES || dropped === before) return dropped
+      if (inboxes.length < PURGE_INBOXES) return dropped
     }
   }
 
@@ -215,6 +251,7 @@ export function createCatch(deps: {
       const now = clock.now()
       const isAuthenticated =
         request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
+      const place = locate(request.sourceIp)
       const isFirstUse = isAuthenticated && !sealed.has(inbox.publicId)
       const done = await attempt(
         db.write([
@@ -232,7 +269,7 @@ export function createCatch(deps: {
             body: request.body,
             bodySha256: hash('sha256', request.body, 'hex'),
             sourceIp: request.sourceIp,
-            ipLocation: null,
+            ipLocation: place === null ? null : JSON.stringify(place),
           }),
           ...(isFirstUse ? [sealDelivery(inbox.publicId, now)] : []),
         ]),
@@ -243,6 +280,7 @@ export function createCatch(deps: {
         return false
       }
       if (isFirstUse) sealed.set(inbox.publicId, true)
+      wake(inbox.publicId)
       return true
     },
 
@@ -285,18 +323,46 @@ export function createCatch(deps: {
       return { events: rows.map(eventOf), nextCursor, latestSequence }
     },
 
+    async event(inbox, id) {
+      const row = await find(inbox, id)
+      return row && { event: eventOf(row), body: bodyOf(row) }
+    },
+
     async deleteEvent(inbox, id) {
-      const parsed = parseEventId(id)
-      if (!parsed || inbox.expires_at <= clock.now()) return false
-      const [event] = await store.events(inbox.public_id, [parsed.sequence])
-      if (!event || eventId(event) !== id.toLowerCase()) return false
-      const done = await attempt(db.write(deleteEvent(inbox.public_id, event.sequence, event.salt)))
+      const row = await find(inbox, id)
+      if (!row) return false
+      const done = await attempt(db.write(deleteEvent(inbox.public_id, row.sequence, row.salt)))
       return 'rows' in done
+    },
+
+    async after(publicId, sequence) {
+      const inbox = await store.inbox(publicId)
+      if (!inbox) return { events: [], ended: 'manually_destroyed' }
+      const state = stateOf(inbox, clock.now())
+      if (state === 'expired') return { events: [], ended: state }
+      const rows = await store.oldest(publicId, sequence, {
+        limit: STREAM_EVENTS,
+        bytes: STREAM_BYTES,
+      })
+      // Read after the state: an exhausted inbox has no event that these rows could have missed.
+      const isOver = rows.length === 0 && state === 'exhausted'
+      return { events: rows.map(eventOf), ended: isOver ? state : null }
+    },
+
+    listen(publicId, listener) {
+      const some = listeners.get(publicId) ?? new Set()
+      if (some.size >= MAX_LISTENERS) return null
+      listeners.set(publicId, some.add(listener))
+      return () => {
+        some.delete(listener)
+        if (some.size === 0) listeners.delete(publicId)
+      }
     },
 
     async destroy(inbox) {
       remembered.delete(inbox.public_id)
       const done = await attempt(db.write([destroyInbox(inbox.public_id, clock.now())]))
+      wake(inbox.public_id)
       return 'rows' in done
     },
 
@@ -357,7 +423,7 @@ function isSecret(value: string): boolean {
 }
 
 function eventOf(row: EventRow): CatchEvent {
-  const body = Buffer.from(row.body.buffer, row.body.byteOffset, row.body.byteLength)
+  const body = bodyOf(row)
   const isText = isUtf8(body)
   return {
     id: eventId(row),
@@ -377,6 +443,10 @@ function eventOf(row: EventRow): CatchEvent {
     ipLocation:
       row.ip_location === null ? null : (JSON.parse(row.ip_location) as CatchEvent['ipLocation']),
   }
+}
+
+function bodyOf({ body }: EventRow): Buffer {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 }
 
 /** Cuts candidates into runs of a bounded number of body bytes. */

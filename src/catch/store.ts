@@ -209,11 +209,18 @@ export function createCatchStore(db: Db) {
       return inbox ?? null
     },
 
-    /** Inboxes whose content is gone for good: destroyed, or expired. */
-    over(now: number, limit: number): Promise<InboxRow[]> {
+    /**
+     * Inboxes with something to purge: destroyed, expired before `shownSince`, or expired and not
+     * empty yet. An empty one that is still shown is none, or many of them would hide the rest.
+     */
+    over(now: number, shownSince: number, limit: number): Promise<InboxRow[]> {
       return db.read<InboxRow>(
-        `select * from catch_inbox where destroyed_at is not null or expires_at <= $1 limit $2`,
+        `select * from catch_inbox where destroyed_at is not null or expires_at <= $2
+           or (expires_at <= $1 and exists (
+             select 1 from catch_event where catch_event.public_id = catch_inbox.public_id))
+         limit $3`,
         now,
+        shownSince,
         limit,
       )
     },
@@ -234,12 +241,7 @@ export function createCatchStore(db: Db) {
         ...values,
         most.limit + 1,
       )
-      let bytes = 0
-      const fitting = sizes.slice(0, most.limit).findIndex(({ body_bytes }, place) => {
-        bytes += body_bytes
-        return bytes > most.bytes && place > 0
-      })
-      const chosen = sizes.slice(0, fitting === -1 ? most.limit : fitting)
+      const chosen = fitting(sizes.slice(0, most.limit), most.bytes)
       const last = chosen.at(-1)
       if (!last) return { rows: [], nextCursor: null }
       const rows = await db.read<EventRow>(
@@ -249,6 +251,30 @@ export function createCatchStore(db: Db) {
         last.sequence,
       )
       return { rows, nextCursor: chosen.length < sizes.length ? last.sequence : null }
+    },
+
+    /** The events above a sequence, oldest first, within the same bounds. */
+    async oldest(
+      publicId: string,
+      above: number,
+      most: { limit: number; bytes: number },
+    ): Promise<EventRow[]> {
+      const sizes = await db.read<{ sequence: number; body_bytes: number }>(
+        `select sequence, body_bytes from catch_event where public_id = $1 and sequence > $2
+         order by sequence limit $3`,
+        publicId,
+        above,
+        most.limit,
+      )
+      const last = fitting(sizes, most.bytes).at(-1)
+      if (!last) return []
+      return db.read<EventRow>(
+        `select ${EVENT_COLUMNS} from catch_event
+         where public_id = $1 and sequence > $2 and sequence <= $3 order by sequence`,
+        publicId,
+        above,
+        last.sequence,
+      )
     },
 
     /** The short texts of the newest events that the filter lets through, for a search. */
@@ -286,6 +312,16 @@ export function createCatchStore(db: Db) {
 }
 
 export type CatchStore = ReturnType<typeof createCatchStore>
+
+/** The first of these whose bodies fit, but at least one. */
+function fitting<T extends { body_bytes: number }>(sizes: T[], most: number): T[] {
+  let bytes = 0
+  const cut = sizes.findIndex(({ body_bytes }, place) => {
+    bytes += body_bytes
+    return bytes > most && place > 0
+  })
+  return cut === -1 ? sizes : sizes.slice(0, cut)
+}
 
 function conditions(publicId: string, filter: EventFilter): { where: string; values: Value[] } {
   const parts: [string, Value][] = [

@@ -16,7 +16,7 @@ export async function moderateCommand(
     return 2
   }
   try {
-    const db = await openSqlite(readConfig(process.env).databaseUrl.file)
+    const db = await openSqlite(readConfig().databaseUrl.file)
     try {
       await migrate(db)
       const change =

@@ -10,7 +10,7 @@ const REDACTED = ['req', 'res', 'headers', 'body', 'authorization', '*.headers',
 export async function serveCommand(): Promise<number> {
   let server: Server
   try {
-    const config = readConfig(process.env)
+    const config = readConfig()
     const log = pino({
       level: config.logLevel,
       base: null,

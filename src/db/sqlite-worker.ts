@@ -8,7 +8,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import { concat } from '../lib/bytes.ts'
 import type { Statement, Value } from './db.ts'
 
-export type WorkerOptions = { file: string; role: 'writer' | 'reader' }
+export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
   | { kind: 'units'; units: Statement[][] }
@@ -34,8 +34,6 @@ export type Reply =
   | { kind: 'opened' }
   | { kind: 'unusable'; code: string; message: string }
 
-/** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
-const TRUNCATE_EVERY_MS = 20_000
 /** A damaged page in a larger file is found when it is read: checking it would delay the start. */
 const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
 /** A commit stays short enough that its first unit is not kept waiting by its last. */
@@ -113,7 +111,7 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
 
 const truncation = setInterval(() => {
   if (options.role === 'writer' && hasWritten) truncateLog()
-}, TRUNCATE_EVERY_MS)
+}, options.truncateEveryMs)
 
 function mainThread(): MessagePort {
   if (!parentPort) throw new Error('sqlite-worker runs as a worker thread only')
@@ -142,10 +140,10 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
   const bytes = Number(
     opened
       .prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size')
-      .get()?.['bytes'] ?? 0,
+      .get()?.bytes ?? 0,
   )
   if (bytes <= CHECK_FILES_UP_TO_BYTES) {
-    const verdict = opened.prepare('pragma quick_check(1)').get()?.['quick_check']
+    const verdict = opened.prepare('pragma quick_check(1)').get()?.quick_check
     if (verdict !== 'ok') throw Object.assign(new Error(String(verdict)), { code: 'CORRUPT' })
   }
   // A file that cannot be written must stop the start, and one that can stays as it is.
@@ -280,7 +278,7 @@ function prepare(text: string): Prepared {
 function truncateLog(): void {
   try {
     const result = database.prepare('pragma wal_checkpoint(truncate)').get()
-    hasWritten = result?.['busy'] !== 0
+    hasWritten = result?.busy !== 0
   } catch {
     // A reader or another process holds the log; the next turn tries again.
   }

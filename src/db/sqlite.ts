@@ -27,6 +27,8 @@ import type {
  * first while the last requests of this turn are still being read.
  */
 const ASKS_IN_MESSAGE = 8
+/** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
+const TRUNCATE_EVERY_MS = 20_000
 
 type Job<Ask, Answer> = {
   ask: Ask
@@ -35,25 +37,31 @@ type Job<Ask, Answer> = {
 }
 
 /**
- * Opens the file, made on the way if it is not there, readable by its owner alone.
+ * Opens the file, made on the way if it is not there, readable by its owner alone. What was
+ * deleted is in none of its files `truncateEveryMs` later.
  * @throws StoreUnusable with a sentence that says what to do.
  */
-export async function openSqlite(file: string): Promise<Db> {
+export async function openSqlite(
+  file: string,
+  { truncateEveryMs = TRUNCATE_EVERY_MS }: { truncateEveryMs?: number } = {},
+): Promise<Db> {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new StoreUnusable(`The folder of ${file} cannot be made: ${reason(error)}.`)
   }
   refuseReadOnly(file)
-  const writer = await startWorker({ file, role: 'writer' })
+  const writer = await startWorker({ file, role: 'writer', truncateEveryMs })
   // The log and its index got the mode that the file had when they were made.
   await Promise.all(
     ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
   )
-  const reader = await startWorker({ file, role: 'reader' }).catch(async (error: unknown) => {
-    await writer.stop()
-    throw error
-  })
+  const reader = await startWorker({ file, role: 'reader', truncateEveryMs }).catch(
+    async (error: unknown) => {
+      await writer.stop()
+      throw error
+    },
+  )
   const units = batcher<Statement[], Row[][]>(async (batch) => {
     const reply = await writer.ask({ kind: 'units', units: batch })
     return reply.kind === 'units' ? reply.results.map(unitRows) : []

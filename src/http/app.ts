@@ -1,6 +1,7 @@
 /** The HTTP server as such: limits, errors, CORS and what every answer carries. Knows no product. */
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { answerCors } from './cors.ts'
@@ -28,7 +29,8 @@ export type App = FastifyInstance
 
 export type AppOptions = {
   log: Logger
-  baseUrl: string
+  /** The address that clients use, known at the latest when the server listens. */
+  publicUrl: () => string
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
@@ -54,26 +56,42 @@ export async function createApp(options: AppOptions): Promise<App> {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
-      requireHostHeader: true,
+      // Node would refuse it without a body; the hook below does it in JSON.
+      requireHostHeader: false,
     },
+    // An id of any length is one that nobody has.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     // Everything under /c/{publicId} is that inbox's: the rest of the path is the sender's, raw.
     rewriteUrl: (request) => inboxUrl(request.url ?? '/'),
     clientErrorHandler: answerClientError,
-    frameworkErrors: (error, _request, reply) => {
-      sendProblem(
-        reply,
-        problem(error.code === 'FST_ERR_BAD_URL' ? 'not found' : 'invalid request body'),
-      )
+    // A path that does not decode; no hook has seen it.
+    frameworkErrors: (_error, request, reply) => {
+      reply.header('x-content-type-options', 'nosniff')
+      if (!answerCors(request, reply)) sendProblem(reply, problem('not found'))
     },
   })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
   app.server.maxHeadersCount = 0
+  app.server.prependListener('request', useOriginForm)
+  // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.
+  app.server.on('checkExpectation', (request, response) => {
+    app.server.emit('request', request, response)
+  })
+  // We are nobody's proxy. Node would hang up without a word.
+  app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
   app.setValidatorCompiler(compileValidator)
   const allowed = collectMethods(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    if (!answerCors(request, reply)) done()
+    if (answerCors(request, reply)) return
+    // RFC 9112 §3.2
+    if (request.raw.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      return done(problem('invalid request body', { connection: 'close' }))
+    }
+    // Before the body is looked at, which would have errors of its own.
+    if (request.is404) answerNotFound(request, reply)
+    else done()
   })
   if (log.isLevelEnabled('debug')) {
     app.addHook('onResponse', (request, reply, done) => {
@@ -90,13 +108,15 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.setErrorHandler((error, request, reply) => {
     sendProblem(reply, asProblem(error, request, reply, log))
   })
-  app.setNotFoundHandler((request, reply) => {
-    const methods = allowed(request.raw.url ?? '/')
-    if (methods.length === 0) return sendProblem(reply, problem('not found'))
-    return sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
-  })
-  await mountOpenapi(app, options.baseUrl)
+  app.setNotFoundHandler(answerNotFound)
+  await mountOpenapi(app, options.publicUrl)
   return app
+
+  function answerNotFound(request: FastifyRequest, reply: FastifyReply): void {
+    const methods = allowed(request.raw.url ?? '/')
+    if (methods.length === 0) sendProblem(reply, problem('not found'))
+    else sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
+  }
 }
 
 /** What was thrown, as the caller may see it. Our own bugs are logged here, once. */
@@ -141,7 +161,7 @@ function sendProblem(reply: FastifyReply, { phrase, status, headers }: Problem):
 }
 
 /** What Node's parser refuses has no request yet, so its answer is written by hand. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -150,6 +170,10 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const body = JSON.stringify({ error: phrase })
   socket.end(
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+    () => {
+      // What still arrives of a request that was timed out must not complete it.
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+    },
   )
 }
 
@@ -162,6 +186,14 @@ function clientErrorAnswer(code: string | undefined): { phrase: Phrase; line: st
     default:
       return { phrase: 'invalid request body', line: '400 Bad Request' }
   }
+}
+
+/** A target with scheme and host is the same request as one without (RFC 9112 §3.2.2). */
+function useOriginForm(request: IncomingMessage): void {
+  const target = request.url ?? ''
+  if (target.startsWith('/')) return
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  if (path !== target) request.url = path.startsWith('/') ? path : `/${path}`
 }
 
 /** `/c/{publicId}/anything?query` is routed as `/c/{publicId}`; the URL as sent stays readable. */
@@ -191,7 +223,7 @@ function collectMethods(app: App): (url: string) => string[] {
 }
 
 function isValidationError(error: unknown): error is { validationContext?: string } {
-  return error instanceof Error && 'validation' in error
+  return codeOf(error) === 'FST_ERR_VALIDATION'
 }
 
 function codeOf(error: unknown): string {

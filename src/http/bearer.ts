@@ -1,7 +1,6 @@
 /** Bearer tokens of RFC 6750, as far as they concern us: one header, one token. */
 import type { IncomingMessage } from 'node:http'
 import { isToken, type TokenKind } from '../lib/ids.ts'
-import { unauthorized } from './errors.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
@@ -14,12 +13,8 @@ export function bearerToken(request: IncomingMessage): string | null {
   return BEARER.exec(lines[0] ?? '')?.[1] ?? null
 }
 
-/**
- * The bearer token of a request, well formed and of this kind; whose it is remains to be seen.
- * @throws Problem `unauthorized`.
- */
-export function requireToken(request: IncomingMessage, kind: TokenKind): string {
+/** The bearer token of a request, if it is well formed and of this kind. */
+export function bearerOf(request: IncomingMessage, kind: TokenKind): string | null {
   const token = bearerToken(request)
-  if (token === null || !isToken(kind, token)) throw unauthorized()
-  return token
+  return token !== null && isToken(kind, token) ? token : null
 }

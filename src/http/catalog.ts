@@ -2,6 +2,9 @@
 import { type TSchema, Type } from 'typebox'
 import type { NodeHealth } from '../payment/health.ts'
 import type { App } from './app.ts'
+import { type ClientAddress, clientScope } from './client-address.ts'
+import type { Limits } from './limits.ts'
+import { errors } from './schemas.ts'
 
 export type CatalogEntry = {
   product: string
@@ -12,7 +15,12 @@ export type CatalogEntry = {
 
 export function mountCatalog(
   app: App,
-  deps: { health: NodeHealth; entries: CatalogEntry[] },
+  deps: {
+    health: NodeHealth
+    entries: CatalogEntry[]
+    limits: Limits
+    clientAddress: ClientAddress
+  },
 ): void {
   const products = Type.Object(
     Object.fromEntries(deps.entries.map(({ product, schema }) => [product, schema])),
@@ -29,15 +37,19 @@ export function mountCatalog(
             { checkoutEnabled: Type.Boolean(), currency: Type.Literal('sat'), products },
             { additionalProperties: false },
           ),
+          ...errors('rate limited'),
         },
       },
     },
-    async () => ({
-      checkoutEnabled: deps.health.isHealthy(),
-      currency: 'sat',
-      products: Object.fromEntries(
-        deps.entries.map(({ product, describe }) => [product, describe()]),
-      ),
-    }),
+    async (request, reply) => {
+      await deps.limits.take('catalog', clientScope(deps.clientAddress(request.raw)), reply)
+      return {
+        checkoutEnabled: deps.health.isHealthy(),
+        currency: 'sat' as const,
+        products: Object.fromEntries(
+          deps.entries.map(({ product, describe }) => [product, describe()]),
+        ),
+      }
+    },
   )
 }

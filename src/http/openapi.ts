@@ -1,11 +1,11 @@
 /** The machine-readable description, made from the schemas that validate. */
 import swagger from '@fastify/swagger'
-import type { App } from './app.ts'
+import type { FastifyInstance } from 'fastify'
 
 export const OPENAPI_VERSION = '0.1.0'
 
 /** Must be mounted before the routes that it describes. */
-export async function mountOpenapi(app: App, baseUrl: string): Promise<void> {
+export async function mountOpenapi(app: FastifyInstance, publicUrl: () => string): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -15,7 +15,6 @@ export async function mountOpenapi(app: App, baseUrl: string): Promise<void> {
         description:
           'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts.',
       },
-      servers: [{ url: baseUrl }],
       components: {
         securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
       },
@@ -25,7 +24,7 @@ export async function mountOpenapi(app: App, baseUrl: string): Promise<void> {
   let served = ''
   app.get('/openapi.json', async (_request, reply) => {
     // Made once: the routes are fixed when the server listens.
-    served ||= JSON.stringify(app.swagger())
+    served ||= JSON.stringify({ ...app.swagger(), servers: [{ url: publicUrl() }] })
     return reply
       .header('cache-control', 'public, max-age=300')
       .header('access-control-allow-origin', '*')

@@ -14,6 +14,7 @@ import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
+import { type Limits, rateLimited } from './limits.ts'
 import { errors, PaymentQuote } from './schemas.ts'
 
 export type PaidRoute = {
@@ -37,10 +38,16 @@ export type PaidRoute = {
 
 export function mountPaidRoute(
   app: App,
-  deps: { orders: Orders; clientAddress: ClientAddress },
+  deps: { orders: Orders; clientAddress: ClientAddress; limits: Limits },
   route: PaidRoute,
 ): void {
-  const { orders, clientAddress } = deps
+  const { orders, clientAddress, limits } = deps
+  async function refuseTooManyOpen(network: string): Promise<void> {
+    if (limits.openOrders === null) return
+    const open = await orders.openOf(network)
+    if (open.count >= limits.openOrders) throw rateLimited(open.secondsToNext)
+  }
+
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
@@ -66,12 +73,18 @@ export function mountPaidRoute(
         const asked: OrderRequest = { product: route.product, planId, terms, bodySha256 }
         const address = clientAddress(request.raw)
         const name = { route: route.path, key, clientAddress: clientScope(address) }
-        // The live catalogue counts only where no order exists yet.
-        const repeated = await orders.repeat(name, asked)
-        if (repeated) return answer(reply, repeated)
+        const known = await orders.find(name)
+        if (known) {
+          await limits.take('poll', known.orderId, reply)
+          return answer(reply, await known.repeat(asked))
+        }
+        // The live catalogue, the node and the limits on new orders count only from here on.
         const plan = route.plan(planId)
         if (!plan) throw problem('invalid plan')
-        const offer = { plan, memo: route.memo(planId), clientNetwork: clientNetwork(address) }
+        const network = clientNetwork(address)
+        await limits.take('quote', network, reply)
+        await refuseTooManyOpen(network)
+        const offer = { plan, memo: route.memo(planId), clientNetwork: network }
         return answer(reply, await orders.open(name, asked, offer))
       },
     )
@@ -143,6 +156,7 @@ function documented(route: PaidRoute): FastifySchema {
         'order expired',
         'already delivered',
         'request timeout',
+        'rate limited',
         'internal error',
         'checkout unavailable',
       ),

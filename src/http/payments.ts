@@ -1,16 +1,21 @@
 /** The poll: how a buyer without a wallet protocol learns of the settlement and gets what was sold. */
 import { type TSchema, Type } from 'typebox'
+import { isId } from '../lib/ids.ts'
 import { renderPending } from '../payment/flows/native.ts'
 import type { Orders } from '../payment/orders.ts'
 import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
+import type { Limits } from './limits.ts'
 import { idempotencyKey, sendDelivered } from './paid.ts'
 import { DateTime, errors } from './schemas.ts'
 
 /** A pending order is worth asking about again after this. */
 const POLL_SECONDS = 1
 
-export function mountPoll(app: App, deps: { orders: Orders; resources: TSchema[] }): void {
+export function mountPoll(
+  app: App,
+  deps: { orders: Orders; resources: TSchema[]; limits: Limits },
+): void {
   app.get<{ Params: { orderId: string } }>(
     '/api/payments/:orderId',
     {
@@ -18,6 +23,11 @@ export function mountPoll(app: App, deps: { orders: Orders; resources: TSchema[]
         tags: ['payments'],
         summary: 'Poll an order; the settled capability is returned once',
         params: Type.Object({ orderId: Type.String() }),
+        headers: Type.Object({
+          'idempotency-key': Type.Optional(
+            Type.String({ description: 'Proves the buyer: the answer can then be repeated' }),
+          ),
+        }),
         response: {
           200: Type.Object({
             settled: Type.Literal(true),
@@ -29,6 +39,7 @@ export function mountPoll(app: App, deps: { orders: Orders; resources: TSchema[]
             'order not found',
             'order expired',
             'already delivered',
+            'rate limited',
             'internal error',
             'checkout unavailable',
           ),
@@ -39,8 +50,11 @@ export function mountPoll(app: App, deps: { orders: Orders; resources: TSchema[]
       const hasKey = request.headers['idempotency-key'] !== undefined
       const key = idempotencyKey(request)
       if (hasKey && key === null) throw problem('invalid idempotency key')
+      const { orderId } = request.params
+      if (!isId('order', orderId)) throw problem('order not found')
+      await deps.limits.take('poll', orderId, reply)
       const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
-      const outcome = await deps.orders.poll(request.params.orderId, { key, isPrefetch })
+      const outcome = await deps.orders.poll(orderId, { key, isPrefetch })
       switch (outcome.kind) {
         case 'pending':
           return reply

@@ -13,7 +13,7 @@ import type { NodeHealth } from './health.ts'
 import { isKeyOf, keyHash, orderIds } from './idempotency.ts'
 import type { PaymentLog } from './log.ts'
 import type { Grant, PlanId, PlanTerms, Product, Provisioning } from './provisioning.ts'
-import { type Secrets, seal, unseal } from './secrets.ts'
+import { fingerprints, type Secrets, seal, unseal } from './secrets.ts'
 import {
   claimLookup,
   createOrderStore,
@@ -74,9 +74,17 @@ export type Outcome =
   /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
   | { kind: 'checkout unavailable' }
 
+/** An order that exists: the same request gets it as it stands for its buyer. */
+export type KnownOrder = {
+  orderId: string
+  repeat(request: OrderRequest): Promise<Outcome>
+}
+
 export type Orders = {
-  /** The order of this name, as it stands for its buyer, or null where there is none yet. */
-  repeat(name: OrderName, request: OrderRequest): Promise<Outcome | null>
+  /** The order of this name, or null where there is none yet. */
+  find(name: OrderName): Promise<KnownOrder | null>
+  /** The unpaid orders of a client network, and when the first of them runs out. */
+  openOf(clientNetwork: string): Promise<{ count: number; secondsToNext: number }>
   /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
   open(name: OrderName, request: OrderRequest, offer: Offer): Promise<Outcome>
   /** The order as the poll sees it. A key, when given, must be the order's own. */
@@ -87,7 +95,7 @@ export type Orders = {
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /**
    * Re-encrypts what is sealed under an older secret.
-   * @returns how many orders open under none of the configured secrets.
+   * @returns how many live orders were made under none of the configured secrets.
    */
   reseal(): Promise<number>
 }
@@ -275,6 +283,7 @@ export function createOrders(deps: {
       db.write([
         insertOrder({
           order_id: orderId,
+          secret_id: fingerprints(secrets)[0],
           key_hash: keyHash(secrets, name.key),
           request_hash: requestHash(request),
           product: request.product,
@@ -308,12 +317,24 @@ export function createOrders(deps: {
   }
 
   return {
-    async repeat(name, request) {
+    async find(name) {
       const order = await store.find(orderIds(secrets, name))
       if (!order || order.state === 'opening') return null
-      if (!isSame(order, request))
-        return { kind: 'idempotency key reused with a different request' }
-      return answer(await refresh(order), true)
+      return {
+        orderId: order.order_id,
+        async repeat(request) {
+          if (!isSame(order, request)) {
+            return { kind: 'idempotency key reused with a different request' }
+          }
+          return answer(await refresh(order), true)
+        },
+      }
+    },
+
+    async openOf(clientNetwork) {
+      const now = clock.now()
+      const { count, firstExpiresAt } = await store.openOf(clientNetwork, now)
+      return { count, secondsToNext: Math.ceil(((firstExpiresAt ?? now) - now) / 1000) }
     },
 
     async open(name, request, offer) {
@@ -349,20 +370,17 @@ export function createOrders(deps: {
 
     async reseal() {
       let after = ''
-      let unopened = 0
       for (;;) {
         const orders = await store.withSeed(after, 500)
         for (const order of orders) {
           after = order.order_id
           const opened = order.seed && openSeed(order.seed, order.order_id)
-          if (!order.seed || !opened) unopened++
-          else if (!opened.isCurrent) {
-            const key = secrets.keys('delivery seed')[0]
-            const sealed = seal(key, opened.plain, order.order_id)
-            await db.write([resealOrder(order.order_id, order.seed, sealed)])
-          }
+          if (!order.seed || !opened || opened.isCurrent) continue
+          const key = secrets.keys('delivery seed')[0]
+          const sealed = seal(key, opened.plain, order.order_id)
+          await db.write([resealOrder(order.order_id, order.seed, sealed)])
         }
-        if (orders.length < 500) return unopened
+        if (orders.length < 500) return store.foreign(fingerprints(secrets), clock.now())
       }
     },
   }

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 /** The uses of the secret. A new use is a new label. */
-export type KeyUse = 'order id' | 'idempotency key' | 'delivery seed'
+export type KeyUse = 'order id' | 'idempotency key' | 'delivery seed' | 'fingerprint'
 
 export type Secrets = {
   /** The key of a use under each secret, the current one first. */
@@ -68,4 +68,11 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, context: string): Bu
   } catch {
     return null
   }
+}
+
+/** A name for each configured secret that tells nothing of it, the current one first. */
+export function fingerprints(secrets: Secrets): [string, ...string[]] {
+  const [current, ...older] = secrets.keys('fingerprint')
+  const name = (key: Uint8Array): string => Buffer.from(key.subarray(0, 8)).toString('hex')
+  return [name(current), ...older.map(name)]
 }

@@ -8,6 +8,7 @@ export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
 export type OrderRow = {
   order_id: string
+  secret_id: string
   key_hash: Uint8Array
   request_hash: Uint8Array
   product: Product
@@ -36,6 +37,7 @@ export type OrderRow = {
 export type NewOrder = Pick<
   OrderRow,
   | 'order_id'
+  | 'secret_id'
   | 'key_hash'
   | 'request_hash'
   | 'product'
@@ -51,8 +53,8 @@ export type NewOrder = Pick<
 export const insertOrder = (order: NewOrder): Statement => ({
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
-     state, created_at, claimed_at, looked_up_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'opening', $10, $10, 0)
+     secret_id, state, created_at, claimed_at, looked_up_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, 'opening', $10, $10, 0)
     on conflict (order_id) do nothing returning *`,
   values: [
     order.order_id,
@@ -65,6 +67,7 @@ export const insertOrder = (order: NewOrder): Statement => ({
     order.amount_sats,
     order.client_network,
     order.created_at,
+    order.secret_id,
   ],
   expect: 1,
 })
@@ -204,6 +207,21 @@ export function createOrderStore(db: Db) {
       return order ?? null
     },
 
+    /** Orders of a client network whose quote still stands. */
+    async openOf(
+      clientNetwork: string,
+      now: number,
+    ): Promise<{ count: number; firstExpiresAt: number | null }> {
+      const [open] = await db.read<{ count: number; first_expires_at: number | null }>(
+        `select count(*) as count, min(quote_expires_at) as first_expires_at from purchase_order
+         where client_network = $1 and state in ('opening', 'pending')
+           and (quote_expires_at is null or quote_expires_at > $2)`,
+        clientNetwork,
+        now,
+      )
+      return { count: open?.count ?? 0, firstExpiresAt: open?.first_expires_at ?? null }
+    },
+
     /** Pending orders that nobody looked up since `before`, the longest waiting first. */
     pending(before: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
@@ -212,6 +230,19 @@ export function createOrderStore(db: Db) {
         before,
         limit,
       )
+    },
+
+    /** Orders that are open or not collected yet, made under none of these secrets. */
+    async foreign(secretIds: string[], now: number): Promise<number> {
+      const places = secretIds.map((_, i) => `$${i + 2}`).join(', ')
+      const [row] = await db.read<{ count: number }>(
+        `select count(*) as count from purchase_order
+         where secret_id not in (${places})
+           and (state in ('opening', 'pending') or (seed is not null and expires_at > $1))`,
+        now,
+        ...secretIds,
+      )
+      return row?.count ?? 0
     },
 
     /** Orders whose seed is still kept, by id, for re-encryption. */

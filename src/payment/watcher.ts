@@ -46,9 +46,12 @@ export function createWatcher(deps: {
       if (batch.length === 0) return
       for (let i = 0; i < batch.length && !signal.aborted; i += LOOKUPS_AT_ONCE) {
         const some = batch.slice(i, i + LOOKUPS_AT_ONCE)
-        // Marked before they are looked up: one that always fails must not hold up the rest.
-        await Promise.all(some.map((order) => store.one(markLookedUp(order.order_id, before))))
-        const asked = await Promise.all(some.map((order) => orders.lookUp(order, 'lookup')))
+        // Claimed before they are looked up: one that always fails must not hold up the rest.
+        const claimed = await Promise.all(
+          some.map((order) => store.one(claimSweep(order.order_id, before, clock.now()))),
+        )
+        const ours = claimed.filter((order) => order !== null)
+        const asked = await Promise.all(ours.map((order) => orders.lookUp(order, 'lookup')))
         if (!asked.every(Boolean)) return
       }
     }
@@ -104,9 +107,11 @@ export function createWatcher(deps: {
   }
 }
 
-const markLookedUp = (orderId: string, at: number) => ({
-  text: `update purchase_order set looked_up_at = $2 where order_id = $1 and state = 'pending'`,
-  values: [orderId, at],
+/** Counts as a look-up of its second, like any other; refused where somebody has looked since. */
+const claimSweep = (orderId: string, before: number, now: number) => ({
+  text: `update purchase_order set looked_up_at = $3
+    where order_id = $1 and state = 'pending' and looked_up_at < $2 returning *`,
+  values: [orderId, before, now],
 })
 
 /** True after the time, false when the signal aborts first. */

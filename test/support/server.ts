@@ -51,6 +51,8 @@ export async function startServer(
   async function start(): Promise<Server> {
     const config = readConfig({
       MAYFLY_PORT: '0',
+      // A test that is about a limit switches it on.
+      MAYFLY_RATE_LIMITS: 'off',
       MAYFLY_DATABASE_URL: `sqlite:${file}`,
       ...environment,
     })

@@ -8,6 +8,7 @@ create table meta (
 -- scope, so that the primary key alone makes a repeat find the same order.
 create table purchase_order (
   order_id text primary key,
+  secret_id text not null,         -- fingerprint of the secret that the id was derived under
   key_hash blob not null,          -- HMAC of the Idempotency-Key
   request_hash blob not null,      -- SHA-256 of plan, terms and body: what makes a repeat the same
   product text not null,
@@ -33,6 +34,8 @@ create table purchase_order (
   sealed_at integer
 );
 create index purchase_order_by_state on purchase_order (state, looked_up_at);
+create index purchase_order_open on purchase_order (client_network)
+  where state in ('opening', 'pending');
 create index purchase_order_unsealed on purchase_order (expires_at) where seed is not null;
 
 create table catch_inbox (

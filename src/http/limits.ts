@@ -1,0 +1,121 @@
+/**
+ * Rate limits. Each is a bucket of `burst` requests that fills again at `perMinute`; a request that
+ * finds it empty is refused before anything is stored, spent or charged.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { type ClientAddress, clientScope } from './client-address.ts'
+import { type Problem, problem } from './errors.ts'
+
+export type Rate = { perMinute: number; burst: number }
+
+/** The limits by the names of the configuration, with their defaults and what they count by. */
+export const RATES = {
+  /** New orders, by client network. */
+  quote: { perMinute: 10, burst: 10 },
+  /** Polls and repeats, by order. */
+  poll: { perMinute: 120, burst: 30 },
+  /** By client. */
+  catalog: { perMinute: 120, burst: 120 },
+  /** Tokens that open nothing, by client; asked only after one, so a good one never meets it. */
+  badBearer: { perMinute: 20, burst: 20 },
+  /** Owner requests, by capability. */
+  owner: { perMinute: 120, burst: 120 },
+  /** Requests into an inbox, by its plan. */
+  'ingest.spark': { perMinute: 600, burst: 50 },
+  'ingest.standard': { perMinute: 1_200, burst: 100 },
+  'ingest.long': { perMinute: 3_000, burst: 250 },
+  /** Reads of a WHISPER, by its id. */
+  read: { perMinute: 30, burst: 30 },
+  /** Pings, by monitor. */
+  ping: { perMinute: 12, burst: 5 },
+  /** Public status, by client. */
+  publicStatus: { perMinute: 60, burst: 60 },
+  /** GATE requests, by project. */
+  gate: { perMinute: 120, burst: 120 },
+} as const satisfies Record<string, Rate>
+
+export type LimitName = keyof typeof RATES
+
+/** What is in force; a name left out is not limited. `openOrders` is a count, not a rate. */
+export type Rates = Partial<Record<LimitName, Rate>> & { openOrders?: number }
+
+/** Unpaid orders that one client network may have open at once. */
+export const OPEN_ORDERS = 20
+
+/** Everything at its default. */
+export const DEFAULT_RATES: Rates = { ...RATES, openOrders: OPEN_ORDERS }
+
+export type Limits = {
+  /**
+   * Takes one from a bucket and says in the answer's headers what is left
+   * (draft-ietf-httpapi-ratelimit-headers).
+   * @throws Problem `rate limited` with the seconds to wait.
+   */
+  take(name: LimitName, key: string, reply: FastifyReply): Promise<void>
+  /**
+   * What a token that opens nothing gets: `refusal`, or 429 once its client has tried too many. A
+   * request without any token tries nothing and is not counted.
+   */
+  refuse(refusal: Problem, request: FastifyRequest, reply: FastifyReply): Promise<never>
+  /** How many unpaid orders a client network may have open, or null. */
+  openOrders: number | null
+}
+
+export function createLimits(rates: Rates, clientAddress: ClientAddress): Limits {
+  const buckets = new Map<LimitName, Bucket>()
+  for (const name of Object.keys(RATES) as LimitName[]) {
+    const rate = rates[name]
+    if (rate) buckets.set(name, createBucket(name, rate))
+  }
+
+  async function take(name: LimitName, key: string, reply: FastifyReply): Promise<void> {
+    const bucket = buckets.get(name)
+    if (!bucket) return
+    const taken = await consume(bucket.limiter, key)
+    const waitSeconds = Math.ceil(taken.msBeforeNext / 1000)
+    reply.header('ratelimit-policy', bucket.policy)
+    reply.header('ratelimit', `"${name}";r=${taken.remainingPoints};t=${waitSeconds}`)
+    if (taken.isRefused) throw rateLimited(waitSeconds)
+  }
+
+  return {
+    take,
+    async refuse(refusal, request, reply) {
+      if (request.headers.authorization !== undefined) {
+        await take('badBearer', clientScope(clientAddress(request.raw)), reply)
+      }
+      throw refusal
+    },
+    openOrders: rates.openOrders ?? null,
+  }
+}
+
+/** 429 with an integer Retry-After (RFC 9110 §10.2.3), never 0. */
+export function rateLimited(waitSeconds: number): Problem {
+  return problem('rate limited', { 'retry-after': String(Math.max(1, Math.ceil(waitSeconds))) })
+}
+
+type Bucket = { limiter: RateLimiterMemory; policy: string }
+
+function createBucket(name: LimitName, { perMinute, burst }: Rate): Bucket {
+  // The library counts in windows: one in which the whole burst fits at this rate.
+  const seconds = Math.max(1, Math.round((burst * 60) / perMinute))
+  return {
+    limiter: new RateLimiterMemory({ keyPrefix: name, points: burst, duration: seconds }),
+    policy: `"${name}";q=${burst};w=${seconds}`,
+  }
+}
+
+async function consume(
+  limiter: RateLimiterMemory,
+  key: string,
+): Promise<{ msBeforeNext: number; remainingPoints: number; isRefused: boolean }> {
+  try {
+    const { msBeforeNext, remainingPoints } = await limiter.consume(key)
+    return { msBeforeNext, remainingPoints, isRefused: false }
+  } catch (refused) {
+    if (!(refused instanceof RateLimiterRes)) throw refused
+    return { msBeforeNext: refused.msBeforeNext, remainingPoints: 0, isRefused: true }
+  }
+}
