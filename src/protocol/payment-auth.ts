@@ -1,0 +1,319 @@
+/**
+ * The `Payment` authentication scheme with Lightning `charge` (draft-httpauth-payment-01,
+ * draft-lightning-charge-00): challenge, credential and receipt, for server and browser alike.
+ * Readers of a peer's text answer null or an outcome; only our own mistakes throw.
+ */
+import { base64, base64Bytes, base64url, utf8, utf8Text } from '../lib/bytes.ts'
+import { type Json, jcs } from '../lib/jcs.ts'
+import { authScheme, type Challenge, parseCredentials, serialiseChallenge } from './auth-params.ts'
+
+export const PAYMENT_SCHEME = 'Payment'
+export const LIGHTNING_METHOD = 'lightning'
+export const CHARGE_INTENT = 'charge'
+
+/** A challenge as it stands on the wire. `request` and `opaque` are base64url texts. */
+export type PaymentChallenge = {
+  id: string
+  realm: string
+  method: string
+  intent: string
+  request: string
+  expires?: string
+  digest?: string
+  opaque?: string
+  description?: string
+  header?: string
+}
+
+/** A challenge of ours: always with an expiry, never with a member that some payer drops. */
+export type IssuedChallenge = {
+  id: string
+  realm: string
+  method: typeof LIGHTNING_METHOD
+  intent: typeof CHARGE_INTENT
+  request: string
+  expires: string
+  digest?: string
+}
+
+/** The decoded `request` of a Lightning charge; `amount` is satoshis as a decimal string. */
+export type ChargeRequest = {
+  amount: string
+  currency: 'sat'
+  description?: string
+  externalId?: string
+  methodDetails: {
+    invoice: string
+    network: 'mainnet' | 'regtest' | 'signet'
+    paymentHash?: string
+  }
+}
+
+export type PaymentCredential = {
+  /** The payer's echo of the challenge. It proves nothing before `verifyEcho`. */
+  challenge: PaymentChallenge
+  payload: { preimage: string }
+}
+
+/** What the `Authorization` field lines of a request hold. `reason` never quotes them. */
+export type CredentialReading =
+  | { outcome: 'none' }
+  | { outcome: 'several' }
+  | { outcome: 'malformed'; reason: string }
+  | { outcome: 'ok'; credential: PaymentCredential }
+
+export type EchoVerdict =
+  | { outcome: 'ok' }
+  | { outcome: 'mismatch'; member: keyof PaymentChallenge }
+
+export type Receipt = {
+  challengeId: string
+  method: string
+  /** The payment hash, never the preimage. */
+  reference: string
+  status: 'success'
+  timestamp: string
+}
+
+/** Room for an invoice with many route hints, and then some. */
+export const MAX_CREDENTIAL_CHARS = 65_536
+/** As far as other implementations read. */
+export const MAX_REQUEST_CHARS = 16_384
+export const MAX_RECEIPT_CHARS = 8_192
+
+const PROBLEMS_URI = 'https://paymentauth.org/problems'
+
+/** Problem types (RFC 9457) of a 402; the lightning draft's finer type where it has one. */
+export const PAYMENT_PROBLEMS = {
+  'payment-required': {
+    type: `${PROBLEMS_URI}/payment-required`,
+    title: 'Payment Required',
+  },
+  'malformed-credential': {
+    type: `${PROBLEMS_URI}/malformed-credential`,
+    title: 'Malformed Credential',
+    lightningType: `${PROBLEMS_URI}/lightning/malformed-credential`,
+  },
+  'invalid-challenge': {
+    type: `${PROBLEMS_URI}/invalid-challenge`,
+    title: 'Invalid Challenge',
+    lightningType: `${PROBLEMS_URI}/lightning/unknown-challenge`,
+  },
+  'payment-expired': {
+    type: `${PROBLEMS_URI}/payment-expired`,
+    title: 'Payment Expired',
+    lightningType: `${PROBLEMS_URI}/lightning/expired-invoice`,
+  },
+  'verification-failed': {
+    type: `${PROBLEMS_URI}/verification-failed`,
+    title: 'Verification Failed',
+    lightningType: `${PROBLEMS_URI}/lightning/invalid-preimage`,
+  },
+} as const
+
+export type PaymentProblem = keyof typeof PAYMENT_PROBLEMS
+
+/** `request`: base64url of the canonical JSON, since payers canonicalise what they echo. */
+export function encodeChargeRequest(request: ChargeRequest): string {
+  return encodeJson(request)
+}
+
+/** What a challenge asks for, or null if it is no Lightning charge that we can read. */
+export function decodeChargeRequest(encoded: string): ChargeRequest | null {
+  const request = decodeJson(encoded, MAX_REQUEST_CHARS)
+  const details = request?.methodDetails
+  if (!isObject(request) || !isObject(details)) return null
+  const { amount, currency, description, externalId } = request
+  const { invoice, network = 'mainnet', paymentHash } = details
+  // Sixteen digits hold every satoshi there will be, and stay an exact number.
+  if (typeof amount !== 'string' || !/^[1-9][0-9]{0,15}$/.test(amount)) return null
+  if (currency !== 'sat' || typeof invoice !== 'string' || invoice === '') return null
+  if (network !== 'mainnet' && network !== 'regtest' && network !== 'signet') return null
+  if (!isOptionalString(description) || !isOptionalString(externalId)) return null
+  if (!isOptionalString(paymentHash)) return null
+  if (paymentHash !== undefined && !HASH.test(paymentHash)) return null
+  return {
+    amount,
+    currency,
+    ...(description === undefined ? {} : { description }),
+    ...(externalId === undefined ? {} : { externalId }),
+    methodDetails: { invoice, network, ...(paymentHash === undefined ? {} : { paymentHash }) },
+  }
+}
+
+/**
+ * The `WWW-Authenticate` field value of a challenge.
+ * @throws TypeError for a value that would need an escape.
+ */
+export function paymentChallengeField(challenge: IssuedChallenge): string {
+  const { id, realm, method, intent, request, expires, digest } = challenge
+  return serialiseChallenge(PAYMENT_SCHEME, {
+    id,
+    realm,
+    method,
+    intent,
+    request,
+    expires,
+    digest,
+  })
+}
+
+/** The Payment challenges among parsed ones; unknown parameters are ignored (§ Challenge). */
+export function paymentChallenges(challenges: readonly Challenge[]): PaymentChallenge[] {
+  const found: PaymentChallenge[] = []
+  for (const candidate of challenges) {
+    if (candidate.scheme !== 'payment' || !('params' in candidate)) continue
+    const challenge = challengeOf(Object.fromEntries(candidate.params))
+    if (challenge !== null && challenge.id !== '') found.push(challenge)
+  }
+  return found
+}
+
+/** When the challenge ends in unix milliseconds, or null without a readable `expires`. */
+export function challengeExpiresAt(challenge: PaymentChallenge): number | null {
+  return challenge.expires === undefined ? null : timestampMs(challenge.expires)
+}
+
+/** The Payment credential among the `Authorization` field lines of a request. */
+export function readPaymentCredential(fieldLines: readonly string[]): CredentialReading {
+  const lines = fieldLines.filter((line) => authScheme(line) === 'payment')
+  const [line, ...more] = lines
+  if (line === undefined) return { outcome: 'none' }
+  // One credential a request (draft-httpauth-payment-01): with two, which one is being spent?
+  if (more.length > 0) return { outcome: 'several' }
+  if (line.length > MAX_CREDENTIAL_CHARS) return malformed('too long')
+  const credentials = parseCredentials(line)
+  if (credentials === null || !('token68' in credentials)) return malformed('not one token')
+  const json = decodeJson(credentials.token68, MAX_CREDENTIAL_CHARS)
+  if (json === null) return malformed('not base64url of a JSON object')
+  const { challenge: echo, payload } = json
+  if (!isObject(echo)) return malformed('challenge is not an object')
+  if (!isObject(payload)) return malformed('payload is not an object')
+  const challenge = challengeOf(echo)
+  if (challenge === null) return malformed('a challenge member is missing or not a string')
+  const { preimage } = payload
+  // Lower case only, as the draft spells it: one preimage, one credential.
+  if (typeof preimage !== 'string' || !HASH.test(preimage)) {
+    return malformed('payload.preimage is not 64 lower-case hex digits')
+  }
+  return { outcome: 'ok', credential: { challenge, payload: { preimage } } }
+}
+
+/** The `Authorization` field value of a credential. */
+export function serialisePaymentCredential(credential: PaymentCredential): string {
+  return `${PAYMENT_SCHEME} ${encodeJson(credential)}`
+}
+
+/**
+ * Whether a credential echoes the challenge that was issued. What a member holds decides, never
+ * the token's text: payers order and canonicalise as they like. `digest`, `opaque`, `description`
+ * and `header` may be left out, since a widespread payer drops them, but not changed.
+ */
+export function verifyEcho(
+  credential: PaymentCredential,
+  issued: PaymentChallenge & { expires: string },
+): EchoVerdict {
+  let mismatch: keyof PaymentChallenge | null = null
+  for (const member of REQUIRED_ECHO) {
+    if (!equalText(credential.challenge[member], issued[member])) mismatch ??= member
+  }
+  for (const member of OPTIONAL_ECHO) {
+    const echoed = credential.challenge[member]
+    if (echoed !== undefined && !equalText(echoed, issued[member])) mismatch ??= member
+  }
+  return mismatch === null ? { outcome: 'ok' } : { outcome: 'mismatch', member: mismatch }
+}
+
+/** `Content-Digest` item of a body's SHA-256 (RFC 9530), as a challenge carries it. */
+export function contentDigest(sha256: Uint8Array): string {
+  if (sha256.length !== 32) throw new TypeError('a SHA-256 must be 32 bytes')
+  return `sha-256=:${base64(sha256)}:`
+}
+
+/** The `Payment-Receipt` field value. Its members must be the verified record's, not an echo's. */
+export function encodeReceipt(receipt: Receipt): string {
+  const { challengeId, method, reference, status, timestamp } = receipt
+  return encodeJson({ challengeId, method, reference, status, timestamp })
+}
+
+/** The receipt of a `Payment-Receipt` field value, or null. Unknown members are dropped. */
+export function decodeReceipt(encoded: string): Receipt | null {
+  const receipt = decodeJson(encoded, MAX_RECEIPT_CHARS)
+  if (receipt === null) return null
+  const { challengeId, method, reference, status, timestamp } = receipt
+  if (!isText(challengeId) || !isText(method) || !isText(reference)) return null
+  if (status !== 'success' || !isText(timestamp) || timestampMs(timestamp) === null) return null
+  return { challengeId, method, reference, status, timestamp }
+}
+
+const HASH = /^[0-9a-f]{64}$/
+const REQUIRED_ECHO = ['id', 'realm', 'method', 'intent', 'request', 'expires'] as const
+const OPTIONAL_ECHO = ['digest', 'opaque', 'description', 'header'] as const
+// RFC 3339 §5.6 with the upper-case T and Z that payers insist on.
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+function timestampMs(text: string): number | null {
+  const unixMs = TIMESTAMP.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(unixMs) ? null : unixMs
+}
+
+function challengeOf(members: Record<string, unknown>): PaymentChallenge | null {
+  const { id, realm, method, intent, request } = members
+  if (!isStorable(id) || !isStorable(realm) || !isStorable(request)) return null
+  if (!isStorable(method) || !isStorable(intent)) return null
+  const challenge: PaymentChallenge = { id, realm, method, intent, request }
+  for (const member of ['expires', ...OPTIONAL_ECHO] as const) {
+    const value = members[member]
+    if (value === undefined) continue
+    if (!isStorable(value)) return null
+    challenge[member] = value
+  }
+  return challenge
+}
+
+function encodeJson(value: Json): string {
+  return base64url(utf8(jcs(value)))
+}
+
+/** Padding is tolerated, as draft-lightning-charge-00 asks; the other alphabet is not. */
+function decodeJson(encoded: string, maxChars: number): Record<string, unknown> | null {
+  if (encoded.length > maxChars || !/^[A-Za-z0-9_-]+={0,2}$/.test(encoded)) return null
+  const bytes = base64Bytes(encoded)
+  const text = bytes === null ? null : utf8Text(bytes)
+  if (text === null) return null
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function malformed(reason: string): CredentialReading {
+  return { outcome: 'malformed', reason }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isOptionalString(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
+
+/** Neither stores nor canonical JSON take a NUL or half a character, so no echo may hold one. */
+function isStorable(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** In time that depends on the lengths alone; missing equals nothing. */
+function equalText(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined || a.length !== b.length) return false
+  let difference = 0
+  for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i)
+  return difference === 0
+}

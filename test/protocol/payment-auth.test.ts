@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { base64url, utf8 } from '../../src/lib/bytes.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import {
+  type ChargeRequest,
+  type CredentialReading,
+  challengeExpiresAt,
+  contentDigest,
+  decodeChargeRequest,
+  decodeReceipt,
+  type EchoVerdict,
+  encodeChargeRequest,
+  encodeReceipt,
+  type IssuedChallenge,
+  MAX_CREDENTIAL_CHARS,
+  MAX_REQUEST_CHARS,
+  PAYMENT_PROBLEMS,
+  type PaymentChallenge,
+  type PaymentCredential,
+  paymentChallengeField,
+  paymentChallenges,
+  type Receipt,
+  readPaymentCredential,
+  serialisePaymentCredential,
+  verifyEcho,
+} from '../../src/protocol/payment-auth.ts'
+import { challengeId, isOwnChallenge } from '../../src/protocol/payment-challenge-id.ts'
+import { provesPayment } from '../../src/protocol/preimage.ts'
+import { fieldLines, mutated } from '../support/arbitraries.ts'
+import { vectors } from '../support/vectors.ts'
+
+type Issued = PaymentChallenge & { expires: string }
+
+const V = vectors<{
+  secret: string
+  body: string
+  contentDigest: string
+  preimage: string
+  paymentHash: string
+  expiresAt: number
+  challenges: {
+    note: string
+    request: ChargeRequest
+    challenge: PaymentChallenge
+    hmacInput: string
+    field: string | null
+    received: string
+    canonical: string
+    inserted: string
+  }[]
+  requests: { note: string; encoded: string; request: ChargeRequest | null }[]
+  credentials: {
+    note: string
+    authorization: string[]
+    reading: CredentialReading
+    issued?: Issued
+    verdict?: EchoVerdict
+  }[]
+  receipts: { note: string; value: string; canonical: boolean; receipt: Receipt | null }[]
+}>('payment-auth')
+
+const secret = utf8(V.secret)
+const otherSecret = utf8('another-secret-of-32-bytes-or-more')
+
+describe('a challenge', () => {
+  for (const { note, request, challenge, field, received, canonical, inserted } of V.challenges) {
+    const { id, ...fields } = challenge
+    const credential = { challenge, payload: { preimage: V.preimage } }
+
+    test(`has the id of its fields: ${note}`, () => {
+      assert.equal(challengeId(secret, fields), id)
+      assert.equal(isOwnChallenge([secret], challenge), true)
+      assert.equal(isOwnChallenge([otherSecret, secret], challenge), true)
+      assert.equal(isOwnChallenge([otherSecret], challenge), false)
+      assert.equal(isOwnChallenge([], challenge), false)
+    })
+
+    test(`carries its request as canonical JSON: ${note}`, () => {
+      assert.equal(encodeChargeRequest(request), challenge.request)
+      assert.deepEqual(decodeChargeRequest(challenge.request), request)
+    })
+
+    test(`is read from any spelling of the field: ${note}`, () => {
+      assert.deepEqual(paymentChallenges(parseChallenges([received]) ?? []), [challenge])
+    })
+
+    test(`is echoed by a credential: ${note}`, () => {
+      assert.equal(serialisePaymentCredential(credential), canonical)
+      assert.deepEqual(readPaymentCredential([canonical]), { outcome: 'ok', credential })
+      assert.deepEqual(readPaymentCredential([inserted]), { outcome: 'ok', credential })
+    })
+
+    if (field !== null) {
+      test(`is rendered in one line without escapes: ${note}`, () => {
+        assert.equal(paymentChallengeField(challenge as IssuedChallenge), field)
+        assert.deepEqual(paymentChallenges(parseChallenges([field]) ?? []), [challenge])
+      })
+    }
+  }
+
+  test('has another id when any signed field changes', () => {
+    const { challenge } = V.challenges.find((row) => row.challenge.header) ?? assert.fail()
+    for (const member of Object.keys(challenge) as (keyof PaymentChallenge)[]) {
+      const changed = { ...challenge, [member]: `${challenge[member]}x` }
+      assert.equal(isOwnChallenge([secret], changed), false, member)
+    }
+  })
+
+  test('holds no pipe, which would pass one field off as two', () => {
+    const fields = { realm: 'a|b', method: 'lightning', intent: 'charge', request: 'e30' }
+    assert.throws(() => challengeId(secret, fields), TypeError)
+    assert.equal(isOwnChallenge([secret], { id: 'x', ...fields }), false)
+  })
+
+  test('is never signed with a short secret', () => {
+    const { id: _, ...fields } = V.challenges[0]?.challenge ?? assert.fail()
+    assert.throws(() => challengeId(secret.subarray(0, 31), fields), TypeError)
+    assert.equal(challengeId(secret.subarray(0, 32), fields).length, 43)
+  })
+
+  test('is refused rather than escaped when a value needs it', () => {
+    const { challenge } = V.challenges.find((row) => row.field) ?? assert.fail()
+    assert.throws(
+      () => paymentChallengeField({ ...(challenge as IssuedChallenge), realm: 'a"b' }),
+      TypeError,
+    )
+  })
+
+  test('without an id, of another scheme or without a realm is not one', () => {
+    const lines = [
+      'Payment id="", realm="r", method="lightning", intent="charge", request="e30"',
+      'Payment id="x", method="lightning", intent="charge", request="e30"',
+      'Payment abc==',
+      'Other id="x", realm="r", method="lightning", intent="charge", request="e30"',
+    ]
+    for (const line of lines) {
+      assert.deepEqual(paymentChallenges(parseChallenges([line]) ?? assert.fail()), [])
+    }
+  })
+
+  test('tells when it ends, or null', () => {
+    const { challenge } = V.challenges.find((row) => row.field) ?? assert.fail()
+    assert.equal(challengeExpiresAt(challenge), V.expiresAt)
+    assert.equal(challengeExpiresAt({ ...challenge, expires: 'tomorrow' }), null)
+    assert.equal(challengeExpiresAt({ ...challenge, expires: '2026-01-01T00:10:00z' }), null)
+    const { expires: _, ...endless } = challenge
+    assert.equal(challengeExpiresAt(endless), null)
+  })
+})
+
+describe('a request object', () => {
+  for (const { note, encoded, request } of V.requests) {
+    test(note, () => assert.deepEqual(decodeChargeRequest(encoded), request))
+  }
+  test('longer than others read', () => {
+    assert.equal(decodeChargeRequest('A'.repeat(MAX_REQUEST_CHARS + 1)), null)
+  })
+})
+
+describe('a credential', () => {
+  for (const { note, authorization, reading, issued, verdict } of V.credentials) {
+    test(note, () => {
+      const actual = readPaymentCredential(authorization)
+      assert.deepEqual(actual, reading)
+      if (issued !== undefined) {
+        assert.ok(actual.outcome === 'ok')
+        assert.deepEqual(verifyEcho(actual.credential, issued), verdict)
+      }
+    })
+  }
+
+  test('of more than 64 KiB is refused', () => {
+    const line = `Payment ${'A'.repeat(MAX_CREDENTIAL_CHARS)}`
+    assert.deepEqual(readPaymentCredential([line]), { outcome: 'malformed', reason: 'too long' })
+    const allowed = line.slice(0, MAX_CREDENTIAL_CHARS)
+    assert.notDeepEqual(readPaymentCredential([allowed]), readPaymentCredential([line]))
+  })
+
+  test('that nests as deep as it can is refused, not a crash', () => {
+    for (const open of ['[', '{"a":']) {
+      const line = `Payment ${base64url(utf8(open.repeat(8000)))}`
+      assert.equal(readPaymentCredential([line]).outcome, 'malformed')
+      const nested = `{"challenge":${'['.repeat(20000)}${']'.repeat(20000)}}`
+      assert.equal(
+        readPaymentCredential([`Payment ${base64url(utf8(nested))}`]).outcome,
+        'malformed',
+      )
+    }
+  })
+})
+
+describe('a receipt', () => {
+  for (const { note, value, canonical, receipt } of V.receipts) {
+    test(note, () => {
+      assert.deepEqual(decodeReceipt(value), receipt)
+      if (canonical && receipt !== null) assert.equal(encodeReceipt(receipt), value)
+    })
+  }
+  test('carries its five members and nothing that the caller had beside them', () => {
+    const [{ receipt } = assert.fail()] = V.receipts
+    assert.ok(receipt)
+    const encoded = encodeReceipt({ ...receipt, ...{ preimage: V.preimage } })
+    assert.equal(encoded, V.receipts[0]?.value)
+  })
+})
+
+test('a body digest is the RFC 9530 item of the raw bytes', () => {
+  const sha256 = new Uint8Array(createHash('sha256').update(V.body).digest())
+  assert.equal(contentDigest(sha256), V.contentDigest)
+  assert.throws(() => contentDigest(sha256.subarray(1)), TypeError)
+})
+
+test('only the preimage proves a payment', () => {
+  assert.equal(provesPayment(V.preimage, V.paymentHash), true)
+  assert.equal(provesPayment(V.preimage.toUpperCase(), V.paymentHash.toUpperCase()), true)
+  assert.equal(provesPayment(V.paymentHash, V.paymentHash), false)
+  assert.equal(provesPayment('', ''), false)
+  assert.equal(provesPayment(V.preimage.slice(2), V.paymentHash), false)
+  assert.equal(provesPayment('x'.repeat(64), V.paymentHash), false)
+})
+
+test('problem types are the URIs of the draft', () => {
+  const base = 'https://paymentauth.org/problems'
+  assert.deepEqual(PAYMENT_PROBLEMS, {
+    'payment-required': { type: `${base}/payment-required`, title: 'Payment Required' },
+    'malformed-credential': {
+      type: `${base}/malformed-credential`,
+      title: 'Malformed Credential',
+      lightningType: `${base}/lightning/malformed-credential`,
+    },
+    'invalid-challenge': {
+      type: `${base}/invalid-challenge`,
+      title: 'Invalid Challenge',
+      lightningType: `${base}/lightning/unknown-challenge`,
+    },
+    'payment-expired': {
+      type: `${base}/payment-expired`,
+      title: 'Payment Expired',
+      lightningType: `${base}/lightning/expired-invoice`,
+    },
+    'verification-failed': {
+      type: `${base}/verification-failed`,
+      title: 'Verification Failed',
+      lightningType: `${base}/lightning/invalid-preimage`,
+    },
+  })
+})
+
+describe('any input', () => {
+  const { challenge, canonical, received, field } =
+    V.challenges.find((row) => row.field) ?? assert.fail()
+  const issued = challenge as Issued
+  const json = Buffer.from(canonical.slice('Payment '.length), 'base64url').toString()
+  const nearLine = mutated(canonical).map((line) => [line])
+  const nearJson = mutated(json).map((text) => [`Payment ${base64url(utf8(text))}`])
+  const anyJson = fc.json().map((text) => [`Payment ${base64url(utf8(text))}`])
+
+  test('as credential is read or refused, and what is read can be written and read again', () => {
+    fc.assert(
+      fc.property(fc.oneof(fieldLines, nearLine, nearJson, anyJson), (lines) => {
+        const reading = readPaymentCredential(lines)
+        if (reading.outcome !== 'ok') return
+        const { credential } = reading
+        assert.deepEqual(readPaymentCredential([serialisePaymentCredential(credential)]), reading)
+        isOwnChallenge([secret], credential.challenge)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('as credential passes only with the issued values', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearLine, nearJson), (lines) => {
+        const reading = readPaymentCredential(lines)
+        if (reading.outcome !== 'ok') return
+        const passes = verifyEcho(reading.credential, issued).outcome === 'ok'
+        const merged: PaymentChallenge = { ...issued, ...reading.credential.challenge }
+        assert.equal(passes, isSame(merged, issued) && 'expires' in reading.credential.challenge)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('as challenge is read or refused', () => {
+    fc.assert(
+      fc.property(fc.oneof(fieldLines, mutated(received), mutated(field ?? '')), (input) => {
+        const lines = Array.isArray(input) ? input : [input]
+        for (const found of paymentChallenges(parseChallenges(lines) ?? [])) {
+          challengeExpiresAt(found)
+          decodeChargeRequest(found.request)
+        }
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('as request object is read or refused, and what is read can be written and read again', () => {
+    const request = JSON.stringify(V.challenges[0]?.request)
+    const near = mutated(request).map((text) => base64url(utf8(text)))
+    const any = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json().map((t) => base64url(utf8(t))),
+    )
+    fc.assert(
+      fc.property(fc.oneof(near, any), (encoded) => {
+        const decoded = decodeChargeRequest(encoded)
+        if (decoded === null) return
+        assert.deepEqual(decodeChargeRequest(encodeChargeRequest(decoded)), decoded)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('as receipt is read or refused, and what is read can be written and read again', () => {
+    const [{ receipt, value } = assert.fail()] = V.receipts
+    const near = mutated(JSON.stringify(receipt)).map((text) => base64url(utf8(text)))
+    const any = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json().map((t) => base64url(utf8(t))),
+    )
+    fc.assert(
+      fc.property(fc.oneof(near, mutated(value), any), (encoded) => {
+        const decoded = decodeReceipt(encoded)
+        if (decoded === null) return
+        assert.deepEqual(decodeReceipt(encodeReceipt(decoded)), decoded)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+})
+
+function isSame(a: PaymentChallenge, b: PaymentChallenge): boolean {
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof PaymentChallenge>
+  return [...names].every((name) => a[name] === b[name])
+}
+
+test('a credential written for a peer is one that the peer can type-check', () => {
+  const credential: PaymentCredential = {
+    challenge: V.challenges[0]?.challenge ?? assert.fail(),
+    payload: { preimage: V.preimage },
+  }
+  assert.match(serialisePaymentCredential(credential), /^Payment [A-Za-z0-9_-]+$/)
+})
