@@ -1,0 +1,87 @@
+/**
+ * L402 on the wire (bLIP 26): the challenge and the credential, for server and browser alike. The
+ * macaroon is opaque here; l402-token.ts makes and judges it.
+ */
+import { base64Bytes } from '../lib/bytes.ts'
+import { authScheme, type Challenge, serialiseChallenge } from './auth-params.ts'
+
+export type L402Challenge = {
+  /** Standard base64 with padding: some clients decode nothing else. */
+  macaroon: string
+  invoice: string
+}
+
+export type L402Credential = { macaroon: Uint8Array; preimage: string }
+
+/** What the `Authorization` field lines of a request hold. `reason` never quotes them. */
+export type L402Reading =
+  | { outcome: 'none' }
+  | { outcome: 'malformed'; reason: string }
+  | { outcome: 'ok'; credential: L402Credential }
+
+/** base64 of the 4 KiB that a macaroon may have. */
+export const MAX_MACAROON_CHARS = 5464
+/** Clients send two, LSAT and L402; more would only be work. */
+export const MAX_CREDENTIAL_LINES = 4
+
+/**
+ * The `WWW-Authenticate` field value. Clients match it with expressions: the scheme in upper case,
+ * `macaroon` before `invoice`, both quoted, comma and space between them.
+ */
+export function l402ChallengeField(challenge: L402Challenge): string {
+  const { macaroon, invoice } = challenge
+  return serialiseChallenge('L402', { macaroon, invoice })
+}
+
+/** The L402 challenges among parsed ones, by the old and the new names of scheme and macaroon. */
+export function l402Challenges(challenges: readonly Challenge[]): L402Challenge[] {
+  const found: L402Challenge[] = []
+  for (const candidate of challenges) {
+    if (!isL402Scheme(candidate.scheme) || !('params' in candidate)) continue
+    const macaroon = candidate.params.get('macaroon') ?? candidate.params.get('token')
+    const invoice = candidate.params.get('invoice')
+    if (macaroon && invoice) found.push({ macaroon, invoice })
+  }
+  return found
+}
+
+/**
+ * The credential among the `Authorization` field lines of a request. Some clients send it twice,
+ * as LSAT and as L402: equal lines are one credential, others contradict each other.
+ */
+export function readL402Credential(fieldLines: readonly string[]): L402Reading {
+  const lines = fieldLines.filter((line) => isL402Scheme(authScheme(line)))
+  if (lines.length === 0) return { outcome: 'none' }
+  if (lines.length > MAX_CREDENTIAL_LINES) return malformed('too many credentials')
+  const seen = new Set<string>()
+  for (const line of lines) {
+    if (line.length > MAX_MACAROON_CHARS + 128) return malformed('too long')
+    const match = CREDENTIAL.exec(line)
+    // Several macaroons in one credential are in the specification and in no implementation.
+    if (match === null) return malformed('not one macaroon and one preimage')
+    seen.add(`${match[1]}:${match[2]?.toLowerCase()}`)
+  }
+  const [macaroonText = '', preimage = ''] = [...seen][0]?.split(':') ?? []
+  if (seen.size !== 1) return malformed('credentials differ')
+  const macaroon = base64Bytes(macaroonText)
+  if (macaroon === null) return malformed('macaroon is not base64')
+  return { outcome: 'ok', credential: { macaroon, preimage } }
+}
+
+/** The `Authorization` field value that pays a challenge. */
+export function serialiseL402Credential(credential: {
+  macaroon: string
+  preimage: string
+}): string {
+  return `L402 ${credential.macaroon}:${credential.preimage}`
+}
+
+const CREDENTIAL = /^[ \t]*(?:L402|LSAT)[ \t]+([A-Za-z0-9+/_-]+={0,2}):([0-9a-f]{64})[ \t]*$/i
+
+function isL402Scheme(scheme: string | null): boolean {
+  return scheme === 'l402' || scheme === 'lsat'
+}
+
+function malformed(reason: string): L402Reading {
+  return { outcome: 'malformed', reason }
+}

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { base64, base64Bytes, hex, hexBytes, utf8 } from '../../src/lib/bytes.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import {
+  type L402Challenge,
+  l402ChallengeField,
+  l402Challenges,
+  readL402Credential,
+  serialiseL402Credential,
+} from '../../src/protocol/l402.ts'
+import {
+  decodeIdentifier,
+  encodeIdentifier,
+  type L402Binding,
+  type L402Identifier,
+  type L402Outcome,
+  type L402Request,
+  l402RootKey,
+  MAX_ROUTE_BYTES,
+  mintL402,
+  verifyL402,
+} from '../../src/protocol/l402-token.ts'
+import {
+  decodeMacaroon,
+  encodeMacaroon,
+  isSignedBy,
+  MAX_CAVEATS,
+  MAX_MACAROON_BYTES,
+  mintMacaroon,
+} from '../../src/protocol/macaroon.ts'
+import { fieldLines, mutated, mutatedBytes } from '../support/arbitraries.ts'
+import { vectors } from '../support/vectors.ts'
+
+const V = vectors<{
+  macaroon: {
+    valid: {
+      note: string
+      rootKeyHex: string
+      identifierHex: string
+      location: string
+      caveats: string[]
+      signatureHex: string
+      hex: string
+    }[]
+    judged: { note: string; rootKeyHex: string; hex: string; verdict: string }[]
+  }
+  token: {
+    masterKeyHex: string
+    rootKeyHex: string
+    identifier: L402Identifier
+    identifierHex: string
+    binding: L402Binding
+    caveats: string[]
+    base64: string
+  }
+  identifiers: { note: string; hex: string; identifier: L402Identifier | null }[]
+  authorization: {
+    masterKeysHex: string[]
+    cases: { note: string; authorization: string[]; request: L402Request; outcome: L402Outcome }[]
+  }
+  challenge: {
+    note: string
+    field: string
+    macaroon: string
+    invoice: string
+    received: { note: string; fieldLines: string[]; challenges: L402Challenge[] | null }[]
+  }
+}>('l402')
+
+const bytesOf = (text: string) => hexBytes(text) ?? assert.fail(text)
+const masterKeys = V.authorization.masterKeysHex.map(bytesOf)
+
+describe('a macaroon', () => {
+  for (const row of V.macaroon.valid) {
+    test(`is minted, written, read and verified to the byte: ${row.note}`, () => {
+      const rootKey = bytesOf(row.rootKeyHex)
+      const macaroon = mintMacaroon(rootKey, {
+        location: utf8(row.location),
+        identifier: bytesOf(row.identifierHex),
+        caveats: row.caveats.map(utf8),
+      })
+      assert.equal(hex(macaroon.signature), row.signatureHex)
+      assert.equal(hex(encodeMacaroon(macaroon)), row.hex)
+      assert.deepEqual(decodeMacaroon(bytesOf(row.hex)), macaroon)
+      assert.equal(isSignedBy(macaroon, rootKey), true)
+      assert.equal(isSignedBy(macaroon, new Uint8Array(32)), false)
+    })
+  }
+
+  for (const row of V.macaroon.judged) {
+    test(`${row.verdict}: ${row.note}`, () => {
+      const macaroon = decodeMacaroon(bytesOf(row.hex))
+      const verdict =
+        macaroon === null
+          ? 'undecodable'
+          : isSignedBy(macaroon, bytesOf(row.rootKeyHex))
+            ? 'signed'
+            : 'unsigned'
+      assert.equal(verdict, row.verdict)
+    })
+  }
+
+  test('that nobody could read back is not made', () => {
+    const rootKey = new Uint8Array(32)
+    const parts = { location: new Uint8Array(), identifier: new Uint8Array(66) }
+    const many = Array.from({ length: MAX_CAVEATS + 1 }, () => utf8('a=b'))
+    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: many }), TypeError)
+    const long = [new Uint8Array(MAX_MACAROON_BYTES)]
+    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: long }), TypeError)
+    const longer = [new Uint8Array(MAX_MACAROON_BYTES + 1)]
+    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: longer }), TypeError)
+  })
+
+  test('of exactly the largest size is made, read and carried by a credential', () => {
+    const parts = { location: new Uint8Array(), identifier: new Uint8Array(66) }
+    const many = Array.from({ length: MAX_CAVEATS }, () => utf8('a=b'))
+    const most = mintMacaroon(new Uint8Array(32), { ...parts, caveats: many })
+    assert.deepEqual(decodeMacaroon(encodeMacaroon(most)), most)
+    const empty = encodeMacaroon(mintMacaroon(new Uint8Array(32), { ...parts, caveats: [] }))
+    // Four bytes around a caveat: its type, two of length, its end.
+    const long = [new Uint8Array(MAX_MACAROON_BYTES - empty.length - 4)]
+    const bytes = encodeMacaroon(mintMacaroon(new Uint8Array(32), { ...parts, caveats: long }))
+    assert.equal(bytes.length, MAX_MACAROON_BYTES)
+    assert.notEqual(decodeMacaroon(bytes), null)
+    const line = serialiseL402Credential({ macaroon: base64(bytes), preimage: '00'.repeat(32) })
+    assert.equal(readL402Credential([line]).outcome, 'ok')
+  })
+
+  test('survives writing and reading, whatever it holds', () => {
+    const bytes = fc.uint8Array({ maxLength: 300 })
+    fc.assert(
+      fc.property(
+        bytes,
+        bytes,
+        fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: MAX_CAVEATS }),
+        (location, identifier, caveats) => {
+          const rootKey = Uint8Array.of(1)
+          const macaroon = mintMacaroon(rootKey, {
+            location: new Uint8Array(location),
+            identifier: new Uint8Array(identifier),
+            caveats: caveats.map((caveat) => new Uint8Array(caveat)),
+          })
+          assert.deepEqual(decodeMacaroon(encodeMacaroon(macaroon)), macaroon)
+          assert.equal(isSignedBy(macaroon, rootKey), true)
+        },
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('has one encoding: any bytes are refused, or written again as they were', () => {
+    const good = bytesOf(V.macaroon.valid[2]?.hex ?? assert.fail())
+    const grammar = fc
+      .array(fc.constantFrom(0, 1, 2, 3, 4, 6, 32, 66, 127, 128, 255), { maxLength: 80 })
+      .map((bytes) => Uint8Array.from([2, ...bytes]))
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array(), grammar, mutatedBytes(good)), (bytes) => {
+        const macaroon = decodeMacaroon(bytes)
+        if (macaroon !== null) assert.equal(hex(encodeMacaroon(macaroon)), hex(bytes))
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+})
+
+describe('an identifier', () => {
+  for (const { note, hex: text, identifier } of V.identifiers) {
+    test(note, () => {
+      assert.deepEqual(decodeIdentifier(bytesOf(text)), identifier)
+      if (identifier !== null) assert.equal(hex(encodeIdentifier(identifier)), text)
+    })
+  }
+  test('of anything but two times 32 bytes is our mistake', () => {
+    const good = V.token.identifier
+    assert.throws(() => encodeIdentifier({ ...good, paymentHash: '00' }), TypeError)
+    assert.throws(() => encodeIdentifier({ ...good, tokenId: 'x'.repeat(64) }), TypeError)
+  })
+})
+
+describe('a token', () => {
+  const { masterKeyHex, rootKeyHex, identifier, identifierHex, binding, caveats } = V.token
+
+  test('is minted to the byte, and the same each time', () => {
+    assert.equal(hex(l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex))), rootKeyHex)
+    assert.equal(mintL402(bytesOf(masterKeyHex), identifier, binding), V.token.base64)
+    assert.equal(mintL402(bytesOf(masterKeyHex), identifier, binding), V.token.base64)
+  })
+
+  test('carries its caveats in order', () => {
+    const macaroon = decodeMacaroon(base64Bytes(V.token.base64) ?? assert.fail())
+    assert.deepEqual(macaroon?.caveats, caveats.map(utf8))
+  })
+
+  test('names its method in upper case', () => {
+    const token = mintL402(bytesOf(masterKeyHex), identifier, { ...binding, method: 'post' })
+    assert.equal(token, V.token.base64)
+  })
+
+  test('is not minted for what no request could redeem', () => {
+    const wrong: Partial<L402Binding>[] = [
+      { service: 'a,b' },
+      { service: 'a:b' },
+      { service: 'a=b' },
+      { service: '' },
+      { expiresAt: Number.NaN },
+      { expiresAt: 1.5 },
+      { bodySha256: 'AB'.repeat(32) },
+      { bodySha256: `${binding.bodySha256}00` },
+      { bodySha256: `00${binding.bodySha256}` },
+      { route: `/${'a'.repeat(MAX_ROUTE_BYTES)}` },
+    ]
+    for (const change of wrong) {
+      const bad = { ...binding, ...change }
+      assert.throws(() => mintL402(bytesOf(masterKeyHex), identifier, bad), TypeError)
+    }
+  })
+
+  test('of the longest route is redeemed', () => {
+    const [{ request, authorization } = assert.fail()] = V.authorization.cases.filter(
+      ({ outcome }) => outcome.outcome === 'ok',
+    )
+    const route = `/${'a'.repeat(MAX_ROUTE_BYTES - 1)}`
+    const token = mintL402(bytesOf(masterKeyHex), identifier, { ...binding, route })
+    const preimage = authorization[0]?.split(':')[1] ?? assert.fail()
+    const line = serialiseL402Credential({ macaroon: token, preimage })
+    assert.equal(verifyL402([line], masterKeys, { ...request, route }).outcome, 'ok')
+  })
+})
+
+describe('a credential', () => {
+  for (const { note, authorization, request, outcome } of V.authorization.cases) {
+    test(`${outcome.outcome}: ${note}`, () => {
+      assert.deepEqual(verifyL402(authorization, masterKeys, request), outcome)
+    })
+  }
+
+  test('is forged when there is no key at all', () => {
+    const { authorization, request } =
+      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
+    assert.deepEqual(verifyL402(authorization, [], request), { outcome: 'forged' })
+  })
+})
+
+describe('a challenge', () => {
+  const { field, macaroon, invoice, received } = V.challenge
+  test('is rendered exactly as every client can read it', () => {
+    assert.equal(l402ChallengeField({ macaroon, invoice }), field)
+  })
+  for (const { note, fieldLines: lines, challenges } of received) {
+    test(note, () => {
+      const parsed = parseChallenges(lines)
+      assert.deepEqual(parsed === null ? null : l402Challenges(parsed), challenges)
+    })
+  }
+})
+
+describe('any input', () => {
+  const { authorization, request, outcome } =
+    V.authorization.cases.find((row) => row.outcome.outcome === 'ok') ?? assert.fail()
+  const line = authorization[0] ?? assert.fail()
+  const [token = '', preimage = ''] = line.slice('L402 '.length).split(':')
+  const bytes = base64Bytes(token) ?? assert.fail()
+  const nearLine = mutated(line).map((text) => [text])
+  const nearToken = mutatedBytes(bytes).map((m) => [`L402 ${base64(m)}:${preimage}`])
+
+  test('as credential is read or refused, and what is read can be written and read again', () => {
+    fc.assert(
+      fc.property(fc.oneof(fieldLines, nearLine), (lines) => {
+        const reading = readL402Credential(lines)
+        if (reading.outcome !== 'ok') return
+        const written = serialiseL402Credential({
+          macaroon: base64(reading.credential.macaroon),
+          preimage: reading.credential.preimage,
+        })
+        assert.deepEqual(readL402Credential([written]), reading)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('near a good credential is refused unless what is signed is untouched', () => {
+    const signed = decodeMacaroon(bytes) ?? assert.fail()
+    fc.assert(
+      fc.property(fc.oneof(nearLine, nearToken), (lines) => {
+        const verdict = verifyL402(lines, masterKeys, request)
+        if (verdict.outcome !== 'ok') return
+        assert.deepEqual(verdict, outcome)
+        const reading = readL402Credential(lines)
+        assert.ok(reading.outcome === 'ok')
+        const { location: _, ...rest } = decodeMacaroon(reading.credential.macaroon) ?? signed
+        const { location: __, ...untouched } = signed
+        assert.deepEqual(rest, untouched)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test('as appended caveats narrows a token or spoils it, and never opens another request', () => {
+    const { masterKeyHex, identifier, identifierHex, binding } = V.token
+    const rootKey = l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex))
+    const name = fc.constantFrom(
+      ...['services', 'catch_valid_until', 'aud', 'order', 'plan', 'method', 'route'],
+      ...['body_sha256', 'preimage', 'other_valid_until', 'ip', ''],
+    )
+    const value = fc.constantFrom('', '0', '1', 'PUT', 'whisper:0', '/x', '99999999999', preimage)
+    const caveat = fc.oneof(
+      fc.tuple(name, value).map(([n, v]) => utf8(`${n}=${v}`)),
+      fc.uint8Array({ maxLength: 20 }),
+    )
+    fc.assert(
+      fc.property(fc.array(caveat, { minLength: 1, maxLength: 3 }), (appended) => {
+        const { location, caveats } = decodeMacaroon(bytes) ?? assert.fail()
+        const macaroon = mintMacaroon(rootKey, {
+          location,
+          identifier: encodeIdentifier(identifier),
+          caveats: [...caveats, ...appended.map((bytesOfOne) => new Uint8Array(bytesOfOne))],
+        })
+        const lines = [`L402 ${base64(encodeMacaroon(macaroon))}:${preimage}`]
+        const others: L402Request[] = [
+          { ...request, method: 'PUT' },
+          { ...request, route: '/x' },
+          { ...request, service: 'whisper' },
+          { ...request, now: binding.expiresAt },
+        ]
+        for (const other of others) {
+          assert.notEqual(verifyL402(lines, masterKeys, other).outcome, 'ok')
+        }
+        verifyL402(lines, masterKeys, request)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
