@@ -24,6 +24,8 @@ import { mountSimulator } from './http/simulator.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
 import { type Opened, openLightning } from './lightning/open.ts'
+import { createL402Flow } from './payment/flows/l402.ts'
+import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
@@ -107,6 +109,11 @@ export async function serve(
     const app = await createApp({ log, publicUrl, ...(timeouts ? { timeouts } : {}) })
     const streams = createEventStreams(app)
     const limits = createLimits(rates, clientAddress)
+    const flows = {
+      payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
+      l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
+    }
+    const paying = { orders, flows, clientAddress, limits }
     mountHealth(app)
     mountCatalog(app, {
       health,
@@ -124,15 +131,7 @@ export async function serve(
       ],
     })
     mountPoll(app, { orders, limits, resources: [CatchCapability] })
-    mountCatch(app, {
-      service: catchService,
-      orders,
-      plans: catchPlans,
-      clientAddress,
-      isProxied,
-      limits,
-      streams,
-    })
+    mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
     if (node.simulator) mountSimulator(app, node.simulator)
 
     await app.listen({ host: config.host, port: config.port })

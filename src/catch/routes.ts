@@ -8,10 +8,9 @@ import type { ClientAddress, IsProxied } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
-import { mountPaidRoute } from '../http/paid.ts'
+import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
-import type { Orders } from '../payment/orders.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import {
   CatchCapability,
@@ -51,34 +50,27 @@ const inboxParams = Type.Object({ publicId: Type.String() })
 
 export function mountCatch(
   app: App,
-  deps: {
+  deps: Paying & {
     service: CatchService
-    orders: Orders
     plans: Record<PlanId, CatchPlan>
-    clientAddress: ClientAddress
     isProxied: IsProxied
-    limits: Limits
     streams: EventStreams
   },
 ): void {
-  const { orders, plans, clientAddress, limits } = deps
-  mountPaidRoute(
-    app,
-    { orders, clientAddress, limits },
-    {
-      product: 'catch',
-      path: '/api/payments/catch',
-      summary: 'Buy a webhook inbox',
-      contentType: 'application/json',
-      maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
-      bodySchema: PlanSelection,
-      headerSchemas: {},
-      resourceSchema: CatchCapability,
-      parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
-      plan: (planId) => (plans[planId].available ? plans[planId] : null),
-      memo: (planId) => `Mayfly CATCH ${planId}`,
-    },
-  )
+  const { plans } = deps
+  mountPaidRoute(app, deps, {
+    product: 'catch',
+    path: '/api/payments/catch',
+    summary: 'Buy a webhook inbox',
+    contentType: 'application/json',
+    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
+    bodySchema: PlanSelection,
+    headerSchemas: {},
+    resourceSchema: CatchCapability,
+    parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
+    plan: (planId) => (plans[planId].available ? plans[planId] : null),
+    memo: (planId) => `Mayfly CATCH ${planId}`,
+  })
   mountIngest(app, deps)
   mountOwner(app, deps)
 }

@@ -72,6 +72,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
   app.server.maxHeadersCount = 0
+  // Node closes the connections that are idle at the close; one that is busy then goes after its
+  // answer, and does not hold up the end for the rest of its keep-alive time.
+  app.addHook('preClose', async () => {
+    app.server.keepAliveTimeout = 1
+    app.server.keepAliveTimeoutBuffer = 0
+  })
   app.server.prependListener('request', useOriginForm)
   // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.
   app.server.on('checkExpectation', (request, response) => {

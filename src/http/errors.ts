@@ -54,6 +54,21 @@ export const ERRORS = {
     status: 401,
     advice: 'The inbox is unknown, suspended, exhausted, expired or destroyed. Nothing was stored.',
   },
+  'payment required': {
+    status: 402,
+    advice:
+      'Pay the invoice of the challenge, then repeat the identical request with the credential.',
+  },
+  'invalid payment credential': {
+    status: 402,
+    advice:
+      "The Payment credential is malformed, forged, or another request's. Nothing was spent; the challenge shown is this request's own.",
+  },
+  'invalid L402 credential': {
+    status: 401,
+    advice:
+      'The L402 credential is malformed, forged, or its preimage is wrong. Nothing was spent.',
+  },
   'order not found': {
     status: 404,
     advice:

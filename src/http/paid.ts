@@ -2,18 +2,19 @@
  * Makes a route paid. Everything about the request is checked before there is an invoice; then
  * the order of its Idempotency-Key is repeated, or a new one opened.
  */
-import { createHash } from 'node:crypto'
-import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import { hash } from 'node:crypto'
+import type { FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Type } from 'typebox'
 import type { Json } from '../lib/jcs.ts'
-import { renderQuote } from '../payment/flows/native.ts'
+import type { Binding } from '../payment/flows/flow.ts'
 import { isIdempotencyKey } from '../payment/idempotency.ts'
-import type { OrderRequest, Orders, Outcome } from '../payment/orders.ts'
+import type { KnownOrder, Orders } from '../payment/orders.ts'
 import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
-import { checkoutUnavailable, problem } from './errors.ts'
+import { problem } from './errors.ts'
+import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
 import { type Limits, rateLimited } from './limits.ts'
 import { errors, PaymentQuote } from './schemas.ts'
 
@@ -36,16 +37,25 @@ export type PaidRoute = {
   memo(planId: PlanId): string
 }
 
-export function mountPaidRoute(
-  app: App,
-  deps: { orders: Orders; clientAddress: ClientAddress; limits: Limits },
-  route: PaidRoute,
-): void {
-  const { orders, clientAddress, limits } = deps
+/** What every paid route is mounted with. */
+export type Paying = {
+  orders: Orders
+  flows: Flows
+  clientAddress: ClientAddress
+  limits: Limits
+}
+
+export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
+  const { orders, flows, clientAddress, limits } = deps
   async function refuseTooManyOpen(network: string): Promise<void> {
     if (limits.openOrders === null) return
     const open = await orders.openOf(network)
     if (open.count >= limits.openOrders) throw rateLimited(open.secondsToNext)
+  }
+
+  /** A genuine credential finds its order by itself, whatever the address. */
+  async function paidOrder({ presented }: Spoken, key: string): Promise<KnownOrder | null> {
+    return presented.kind === 'right' ? orders.findPaid(presented.order.paymentHash, key) : null
   }
 
   app.register(async (scope) => {
@@ -65,18 +75,25 @@ export function mountPaidRoute(
       async (request, reply) => {
         const key = idempotencyKey(request)
         if (key === null) throw problem('invalid idempotency key')
-        checkProtocol(request)
         checkEncoding(request)
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
         const { planId, terms } = route.parse(body, request)
-        const bodySha256 = createHash('sha256').update(body).digest('hex')
-        const asked: OrderRequest = { product: route.product, planId, terms, bodySha256 }
+        const binding: Binding = {
+          product: route.product,
+          method: request.method,
+          target: request.originalUrl,
+          bodySha256: hash('sha256', body, 'hex'),
+        }
+        const spoken = readFlow(request, binding, flows)
+        const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
         const address = clientAddress(request.raw)
         const name = { route: route.path, key, clientAddress: clientScope(address) }
-        const known = await orders.find(name)
-        if (known) {
-          await limits.take('poll', known.orderId, reply)
-          return answer(reply, await known.repeat(asked))
+        const order = (await orders.find(name)) ?? (await paidOrder(spoken, key))
+        const credential = credentialFor(spoken.presented, order)
+        if (order) {
+          await limits.take('poll', order.orderId, reply)
+          const outcome = await order.repeat(asked, credential)
+          return answerIn(reply, spoken, outcome, binding, flows)
         }
         // The live catalogue, the node and the limits on new orders count only from here on.
         const plan = route.plan(planId)
@@ -85,32 +102,11 @@ export function mountPaidRoute(
         await limits.take('quote', network, reply)
         await refuseTooManyOpen(network)
         const offer = { plan, memo: route.memo(planId), clientNetwork: network }
-        return answer(reply, await orders.open(name, asked, offer))
+        const outcome = await orders.open(name, asked, offer)
+        return answerIn(reply, spoken, outcome, binding, flows)
       },
     )
   })
-}
-
-function answer(reply: FastifyReply, outcome: Outcome): FastifyReply {
-  switch (outcome.kind) {
-    case 'pending':
-      return reply.code(402).send(renderQuote(outcome.quote))
-    case 'delivered':
-      return sendDelivered(reply, outcome.body)
-    case 'checkout unavailable':
-      throw checkoutUnavailable()
-    default:
-      throw problem(outcome.kind)
-  }
-}
-
-/** The stored answer, byte for byte. */
-export function sendDelivered(reply: FastifyReply, body: string): FastifyReply {
-  return reply
-    .code(200)
-    .type('application/json; charset=utf-8')
-    .serializer((text: string) => text)
-    .send(body)
 }
 
 /** The one Idempotency-Key of a request, or null where it is missing, repeated or malformed. */
@@ -118,10 +114,6 @@ export function idempotencyKey(request: FastifyRequest): string | null {
   const lines = request.raw.headersDistinct['idempotency-key']
   const key = lines?.length === 1 ? lines[0] : undefined
   return key !== undefined && isIdempotencyKey(key) ? key : null
-}
-
-function checkProtocol(request: FastifyRequest): void {
-  if (request.headers['x-payment-protocol'] !== undefined) throw problem('unknown payment protocol')
 }
 
 /** A coded body has two sets of bytes, and clients and proxies change one into the other. */

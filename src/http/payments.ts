@@ -5,8 +5,9 @@ import { renderPending } from '../payment/flows/native.ts'
 import type { Orders } from '../payment/orders.ts'
 import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
+import { sendDelivered } from './flows.ts'
 import type { Limits } from './limits.ts'
-import { idempotencyKey, sendDelivered } from './paid.ts'
+import { idempotencyKey } from './paid.ts'
 import { DateTime, errors } from './schemas.ts'
 
 /** A pending order is worth asking about again after this. */
@@ -64,6 +65,7 @@ export function mountPoll(
         case 'delivered':
           return sendDelivered(reply, outcome.body)
         case 'checkout unavailable':
+        case 'credential refused':
           throw checkoutUnavailable()
         default:
           throw problem(outcome.kind)

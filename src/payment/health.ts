@@ -18,23 +18,24 @@ export function createNodeHealth(
   network: Network,
   log: PaymentLog,
 ): NodeHealth {
-  let isHealthy = false
+  /** Why nothing is sold, or null while the node takes money; undefined until it was asked. */
+  let closedFor: string | null | undefined
   let probing: Promise<void> | null = null
 
-  function report(next: boolean, reason?: string): void {
-    if (next === isHealthy) return
-    isHealthy = next
-    if (next) log.info({ event: 'checkout.open' })
+  function report(reason: string | null): void {
+    if (reason === closedFor) return
+    closedFor = reason
+    if (reason === null) log.info({ event: 'checkout.open' })
     else log.warn({ event: 'checkout.closed', reason })
   }
 
   async function probe(): Promise<void> {
     try {
       const node = await lightning.info()
-      if (node.network !== network) report(false, `the node is on ${node.network}`)
-      else report(node.synced, 'the node is not in sync with the chain')
+      if (node.network !== network) report(`the node is on ${node.network}`)
+      else report(node.synced ? null : 'the node is not in sync with the chain')
     } catch (error) {
-      report(false, error instanceof Error ? error.message : String(error))
+      report(error instanceof Error ? error.message : String(error))
     }
   }
 
@@ -46,9 +47,9 @@ export function createNodeHealth(
   }
 
   return {
-    isHealthy: () => isHealthy,
+    isHealthy: () => closedFor === null,
     doubt() {
-      report(false, 'an invoice could not be made')
+      if (closedFor === null) report('an invoice could not be made')
       void probeOnce()
     },
     async start(signal) {

@@ -61,12 +61,18 @@ export type Quote = {
   paymentHash: string
   expiresAt: number
   network: Network
+  /** The invoice's text: product and plan. */
+  memo: string
+  /** How long the capability will live. */
+  durationSeconds: number
 }
 
 export type Outcome =
   | { kind: 'pending'; quote: Quote }
+  /** The credential is not this order's, or none at all: nothing was changed. */
+  | { kind: 'credential refused'; quote: Quote }
   /** `body` is the JSON of SettledPayment, the same bytes each time. */
-  | { kind: 'delivered'; body: string }
+  | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
   | { kind: 'already delivered' }
   | { kind: 'order expired' }
   | { kind: 'order not found' }
@@ -74,15 +80,25 @@ export type Outcome =
   /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
   | { kind: 'checkout unavailable' }
 
+/**
+ * What came with a repeat: nothing, a preimage that was checked against this order's payment hash,
+ * or a credential that is not this order's.
+ */
+export type Credential = 'none' | 'paid' | 'refused'
+
 /** An order that exists: the same request gets it as it stands for its buyer. */
 export type KnownOrder = {
   orderId: string
-  repeat(request: OrderRequest): Promise<Outcome>
+  planId: PlanId
+  paymentHash: string
+  repeat(request: OrderRequest, credential: Credential): Promise<Outcome>
 }
 
 export type Orders = {
   /** The order of this name, or null where there is none yet. */
   find(name: OrderName): Promise<KnownOrder | null>
+  /** The order of an invoice that was opened with this key, from whatever address. */
+  findPaid(paymentHash: string, key: string): Promise<KnownOrder | null>
   /** The unpaid orders of a client network, and when the first of them runs out. */
   openOf(clientNetwork: string): Promise<{ count: number; secondsToNext: number }>
   /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
@@ -144,8 +160,8 @@ export function createOrders(deps: {
     if (isOver(order, now)) return { kind: 'order expired' }
     const delivered = await store.one(deliverOrder(order.order_id, now))
     if (delivered) {
-      log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
-      return { kind: 'delivered', body: settledPayment(delivered) }
+      logDelivered(delivered)
+      return deliveredAs(delivered)
     }
     const current = await store.find([order.order_id])
     return current ? replay(current, isBuyer) : { kind: 'order not found' }
@@ -153,8 +169,23 @@ export function createOrders(deps: {
 
   function replay(order: OrderRow, isBuyer: boolean): Outcome {
     return isBuyer && !isOver(order, clock.now())
-      ? { kind: 'delivered', body: settledPayment(order) }
+      ? deliveredAs(order)
       : { kind: 'already delivered' }
+  }
+
+  function logDelivered(order: OrderRow): void {
+    log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
+  }
+
+  function deliveredAs(order: OrderRow): Outcome {
+    const { payment_hash, settled_at } = order
+    if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
+    return {
+      kind: 'delivered',
+      body: settledPayment(order),
+      paymentHash: payment_hash,
+      settledAt: settled_at,
+    }
   }
 
   function settledPayment(order: OrderRow): string {
@@ -175,7 +206,15 @@ export function createOrders(deps: {
     return null
   }
 
-  async function settle(order: OrderRow, by: SettledBy): Promise<void> {
+  /**
+   * Settles and provisions in one unit; with `delivery`, hands over in the same one. Resolves to
+   * the delivered order, or null where it was not this call that delivered it.
+   */
+  async function settle(
+    order: OrderRow,
+    by: SettledBy,
+    delivery: 'later' | 'now' = 'later',
+  ): Promise<OrderRow | null> {
     const now = clock.now()
     const seed = randomBytes(32)
     const settled: OrderRow = {
@@ -194,14 +233,55 @@ export function createOrders(deps: {
           expiresAt: settled.expires_at ?? 0,
         }),
         ...product(order).provision(grantOf(settled, seed)),
+        ...(delivery === 'now' ? [deliverOrder(order.order_id, now)] : []),
       ]),
     )
     const facts = { orderId: order.order_id, product: order.product, amountSats: order.amount_sats }
-    if ('rows' in done) return log.info({ event: 'order.settled', ...facts, by })
+    if ('rows' in done) {
+      log.info({ event: 'order.settled', ...facts, by })
+      return (delivery === 'now' && (done.rows.at(-1)?.[0] as OrderRow | undefined)) || null
+    }
     // Statement 0 is the order itself: somebody else settled it, and that is as good.
-    if (done.refused === 0) return
+    if (done.refused === 0) return null
     const failed = await store.one(failSettlement(order.order_id, now, by))
     if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by })
+    return null
+  }
+
+  /** A preimage is proof by itself, while the quote stands; after that only the node can tell. */
+  async function redeem(order: OrderRow): Promise<Outcome> {
+    const isStanding = order.quote_expires_at !== null && clock.now() < order.quote_expires_at
+    if (isStanding) {
+      const delivered = await settle(order, 'preimage', 'now')
+      if (delivered) {
+        logDelivered(delivered)
+        return deliveredAs(delivered)
+      }
+    } else {
+      await withinMs(lookUp(order, 'lookup'), LOOKUP_WAIT_MS)
+    }
+    const current = await store.find([order.order_id])
+    if (!current) return { kind: 'order not found' }
+    // Never a challenge here: its holder would pay a second time.
+    return current.state === 'pending' ? { kind: 'checkout unavailable' } : answer(current, true)
+  }
+
+  function known(order: OrderRow): KnownOrder {
+    return {
+      orderId: order.order_id,
+      planId: order.plan_id,
+      paymentHash: order.payment_hash ?? '',
+      async repeat(request, credential) {
+        if (!isSame(order, request)) {
+          return { kind: 'idempotency key reused with a different request' }
+        }
+        const isDelivered = order.state === 'settled' && order.delivered_at !== null
+        if (isDelivered && isOver(order, clock.now())) return { kind: 'already delivered' }
+        if (credential === 'refused') return { kind: 'credential refused', quote: quoteOf(order) }
+        if (credential === 'paid' && order.state === 'pending') return redeem(order)
+        return answer(await refresh(order), true)
+      },
+    }
   }
 
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
@@ -234,8 +314,8 @@ export function createOrders(deps: {
   }
 
   /** Makes the invoice of an order that we hold the claim on. */
-  async function invoice(order: OrderRow, memo: string): Promise<OrderRow | null> {
-    const { order_id: orderId, claimed_at: claimedAt } = order
+  async function invoice(order: OrderRow): Promise<OrderRow | null> {
+    const { order_id: orderId, claimed_at: claimedAt, memo } = order
     try {
       const amountMsat = order.amount_sats * 1000
       const made = await lightning.createInvoice({ amountMsat, memo, expirySeconds: quoteSeconds })
@@ -254,7 +334,7 @@ export function createOrders(deps: {
         ]),
       )
       // Our claim ran out and was taken over: the order's invoice is another one.
-      if ('refused' in given) return awaitInvoice(orderId, memo)
+      if ('refused' in given) return awaitInvoice(orderId)
       log.info({
         event: 'order.quoted',
         orderId,
@@ -290,26 +370,27 @@ export function createOrders(deps: {
           plan_id: request.planId,
           plan: jcs(offer.plan),
           terms: jcs(request.terms),
+          memo: offer.memo,
           amount_sats: offer.plan.priceSats,
           client_network: offer.clientNetwork,
           created_at: now,
         }),
       ]),
     )
-    if ('refused' in done) return awaitInvoice(orderId, offer.memo)
+    if ('refused' in done) return awaitInvoice(orderId)
     const inserted = done.rows[0]?.[0] as OrderRow | undefined
-    return inserted ? invoice(inserted, offer.memo) : null
+    return inserted ? invoice(inserted) : null
   }
 
   /** Another instance is making the invoice: waits for it, and takes over from a dead one. */
-  async function awaitInvoice(orderId: string, memo: string): Promise<OrderRow | null> {
+  async function awaitInvoice(orderId: string): Promise<OrderRow | null> {
     for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_LOOK_MS) {
       const order = await store.find([orderId])
       if (order?.state !== 'opening') return order
       const now = clock.now()
       if (order.claimed_at < now - CLAIM_MS) {
         const ours = await store.one(reclaimOrder(orderId, order.claimed_at, now))
-        if (ours) return invoice(ours, memo)
+        if (ours) return invoice(ours)
       }
       await new Promise((resolve) => setTimeout(resolve, OPENING_LOOK_MS))
     }
@@ -319,16 +400,12 @@ export function createOrders(deps: {
   return {
     async find(name) {
       const order = await store.find(orderIds(secrets, name))
-      if (!order || order.state === 'opening') return null
-      return {
-        orderId: order.order_id,
-        async repeat(request) {
-          if (!isSame(order, request)) {
-            return { kind: 'idempotency key reused with a different request' }
-          }
-          return answer(await refresh(order), true)
-        },
-      }
+      return order && order.state !== 'opening' ? known(order) : null
+    },
+
+    async findPaid(paymentHash, key) {
+      const order = await store.findByPaymentHash(paymentHash)
+      return order && isKeyOf(secrets, key, order.key_hash) ? known(order) : null
     },
 
     async openOf(clientNetwork) {
@@ -412,6 +489,8 @@ function quoteOf(order: OrderRow): Quote {
     paymentHash: payment_hash,
     expiresAt: quote_expires_at,
     network,
+    memo: order.memo,
+    durationSeconds: planOf(order).durationSeconds,
   }
 }
 

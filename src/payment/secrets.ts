@@ -5,7 +5,13 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 /** The uses of the secret. A new use is a new label. */
-export type KeyUse = 'order id' | 'idempotency key' | 'delivery seed' | 'fingerprint'
+export type KeyUse =
+  | 'order id'
+  | 'idempotency key'
+  | 'delivery seed'
+  | 'fingerprint'
+  | 'payment challenge'
+  | 'l402 root'
 
 export type Secrets = {
   /** The key of a use under each secret, the current one first. */

@@ -15,6 +15,7 @@ export type OrderRow = {
   plan_id: PlanId
   plan: string
   terms: string
+  memo: string
   amount_sats: number
   client_network: string
   state: OrderState
@@ -44,6 +45,7 @@ export type NewOrder = Pick<
   | 'plan_id'
   | 'plan'
   | 'terms'
+  | 'memo'
   | 'amount_sats'
   | 'client_network'
   | 'created_at'
@@ -53,8 +55,8 @@ export type NewOrder = Pick<
 export const insertOrder = (order: NewOrder): Statement => ({
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
-     secret_id, state, created_at, claimed_at, looked_up_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, 'opening', $10, $10, 0)
+     secret_id, memo, state, created_at, claimed_at, looked_up_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, 'opening', $10, $10, 0)
     on conflict (order_id) do nothing returning *`,
   values: [
     order.order_id,
@@ -68,6 +70,7 @@ export const insertOrder = (order: NewOrder): Statement => ({
     order.client_network,
     order.created_at,
     order.secret_id,
+    order.memo,
   ],
   expect: 1,
 })

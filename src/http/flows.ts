@@ -1,0 +1,151 @@
+/** Chooses the flow that a purchase speaks, and writes an order's state in it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Binding, Presented } from '../payment/flows/flow.ts'
+import type { L402Flow } from '../payment/flows/l402.ts'
+import { renderQuote } from '../payment/flows/native.ts'
+import type { PaymentFlow } from '../payment/flows/payment-auth.ts'
+import type { Credential, KnownOrder, Outcome, Quote } from '../payment/orders.ts'
+import { acceptsL402, acceptsPayment } from '../protocol/accept.ts'
+import { authScheme } from '../protocol/auth-params.ts'
+import type { PaymentProblem } from '../protocol/payment-auth.ts'
+import { checkoutUnavailable, problem } from './errors.ts'
+
+export type Flows = { payment: PaymentFlow; l402: L402Flow }
+
+/** A purchase as its client speaks it: with which protocol, and with what proof. */
+export type Spoken =
+  | { protocol: 'native'; presented: { kind: 'none' } }
+  | { protocol: 'payment'; presented: Presented<PaymentProblem> }
+  | { protocol: 'l402'; presented: Presented<'invalid L402 credential'> }
+
+/**
+ * Reads the flow off a request. A credential selects its own; then X-Payment-Protocol, then the
+ * preferences that stock clients send by themselves.
+ * @throws Problem `unknown payment protocol`, or `invalid query` for a target too long to bind.
+ */
+export function readFlow(request: FastifyRequest, binding: Binding, flows: Flows): Spoken {
+  const fields = request.raw.headersDistinct
+  const asked = protocolHeader(fields['x-payment-protocol'])
+  const credentials = fields.authorization ?? []
+  const schemes = new Set(credentials.map(authScheme))
+  if (schemes.has('payment')) {
+    return { protocol: 'payment', presented: flows.payment.read(credentials, binding) }
+  }
+  const isL402 = schemes.has('l402') || schemes.has('lsat')
+  const prefersPayment = () => acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')
+  const prefersL402 = () => acceptsL402(fields['accept-authenticate'] ?? [])
+  if (isL402 || asked === 'l402' || (asked === null && !prefersPayment() && prefersL402())) {
+    if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
+    return { protocol: 'l402', presented: flows.l402.read(credentials, binding) }
+  }
+  if (asked === 'payment' || (asked === null && prefersPayment())) {
+    return { protocol: 'payment', presented: { kind: 'none' } }
+  }
+  return { protocol: 'native', presented: { kind: 'none' } }
+}
+
+/** How a credential stands to an order: only the order it was made for is paid by it. */
+export function credentialFor(
+  presented: Spoken['presented'],
+  order: KnownOrder | null,
+): Credential {
+  if (presented.kind === 'none') return 'none'
+  if (presented.kind !== 'right' || order === null) return 'refused'
+  const { paymentHash, orderId, planId } = presented.order
+  const isOwn =
+    paymentHash === order.paymentHash &&
+    (orderId === undefined || orderId === order.orderId) &&
+    (planId === undefined || planId === order.planId)
+  return isOwn ? 'paid' : 'refused'
+}
+
+/** Writes the outcome in the client's own flow. @throws Problem for what has no challenge. */
+export function answerIn(
+  reply: FastifyReply,
+  spoken: Spoken,
+  outcome: Outcome,
+  binding: Binding,
+  flows: Flows,
+): FastifyReply {
+  switch (outcome.kind) {
+    case 'pending':
+    case 'credential refused':
+      return ask(reply, spoken, outcome.quote, binding, flows)
+    case 'delivered':
+      if (spoken.protocol === 'payment' && spoken.presented.kind === 'right') {
+        const { challengeId } = spoken.presented
+        reply.header('payment-receipt', flows.payment.receipt({ ...outcome, challengeId }))
+        reply.header('cache-control', 'private, no-store')
+      }
+      return sendDelivered(reply, outcome.body)
+    case 'checkout unavailable':
+      throw checkoutUnavailable()
+    default:
+      throw problem(outcome.kind)
+  }
+}
+
+/** The stored answer, byte for byte. */
+export function sendDelivered(reply: FastifyReply, body: string): FastifyReply {
+  return reply
+    .code(200)
+    .type('application/json; charset=utf-8')
+    .serializer((text: string) => text)
+    .send(body)
+}
+
+/** A 402, or the 401 of an L402 credential that never was any good. */
+function ask(
+  reply: FastifyReply,
+  spoken: Spoken,
+  quote: Quote,
+  binding: Binding,
+  flows: Flows,
+): FastifyReply {
+  const { presented } = spoken
+  switch (spoken.protocol) {
+    case 'native':
+      return reply.code(402).send(renderQuote(quote))
+    case 'payment': {
+      const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(spoken))
+      return challenge(reply.code(402), field, body, 'application/problem+json; charset=utf-8')
+    }
+    case 'l402': {
+      const isBad = presented.kind === 'bad'
+      const error = isBad ? 'invalid L402 credential' : 'payment required'
+      const { field, body } = flows.l402.challenge(quote, binding, error)
+      return challenge(
+        reply.code(isBad ? 401 : 402),
+        field,
+        body,
+        'application/json; charset=utf-8',
+      )
+    }
+  }
+}
+
+function paymentProblem({ presented }: Spoken & { protocol: 'payment' }): PaymentProblem {
+  switch (presented.kind) {
+    case 'none':
+      return 'payment-required'
+    case 'bad':
+      return presented.reason
+    default:
+      return 'invalid-challenge'
+  }
+}
+
+function challenge(reply: FastifyReply, field: string, body: object, type: string): FastifyReply {
+  return reply
+    .header('www-authenticate', field)
+    .type(type)
+    .serializer((text: string) => text)
+    .send(JSON.stringify(body))
+}
+
+function protocolHeader(lines: string[] | undefined): 'payment' | 'l402' | null {
+  if (lines === undefined) return null
+  const value = lines.length === 1 ? lines[0]?.trim().toLowerCase() : undefined
+  if (value === 'payment' || value === 'l402') return value
+  throw problem('unknown payment protocol')
+}

@@ -1,0 +1,34 @@
+/** What the two wallet flows have in common: a request that is bound, and a credential for it. */
+import type { Product } from '../provisioning.ts'
+
+/** What a challenge binds, and a credential must come back with. */
+export type Binding = {
+  product: Product
+  /** The HTTP method, upper case. */
+  method: string
+  /** The raw request target: path and query as received. */
+  target: string
+  /** Lower-case hex of the body's bytes. */
+  bodySha256: string
+}
+
+/** The order that a genuine and paid credential belongs to. */
+export type PaidOrder = { paymentHash: string; orderId?: string; planId?: string }
+
+/**
+ * What an `Authorization` header proves for this request. `foreign` was genuine for another one;
+ * `bad` never was any good.
+ */
+export type Presented<Reason> =
+  | { kind: 'none' }
+  | { kind: 'bad'; reason: Reason }
+  | { kind: 'foreign' }
+  | { kind: 'right'; order: PaidOrder; challengeId: string }
+
+/** Sources of what is derived or public; read when needed, since the port may be picked late. */
+export type FlowOptions = {
+  /** The keys of this flow, the current one first. */
+  keys: readonly [Uint8Array, ...Uint8Array[]]
+  /** The origin that clients use. */
+  publicUrl: () => string
+}

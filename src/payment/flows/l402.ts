@@ -1,0 +1,89 @@
+/**
+ * L402 (lightninglabs/L402, bLIP-26 draft), as a rendering of an order: the macaroon is made of the
+ * order's facts each time, so a repeat shows the same one and nothing of it is stored.
+ */
+import { hex, utf8 } from '../../lib/bytes.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { hmacSha256 } from '../../protocol/hmac.ts'
+import { l402ChallengeField } from '../../protocol/l402.ts'
+import { MAX_ROUTE_BYTES, mintL402, verifyL402 } from '../../protocol/l402-token.ts'
+import type { Quote } from '../orders.ts'
+import type { Binding, FlowOptions, Presented } from './flow.ts'
+import { renderQuote } from './native.ts'
+
+/** A credential is good for as long as its order can still answer it, and a day more. */
+const GRACE_MS = 24 * 60 * 60 * 1000
+
+export type L402Flow = {
+  /** The challenge, with the phrase that says why it is shown. */
+  challenge(
+    quote: Quote,
+    binding: Binding,
+    error: 'payment required' | 'invalid L402 credential',
+  ): { field: string; body: object }
+  read(fieldLines: readonly string[], binding: Binding): Presented<'invalid L402 credential'>
+  /** Whether a request target is short enough to be bound. */
+  canBind(target: string): boolean
+}
+
+export function createL402Flow({
+  keys,
+  publicUrl,
+  clock,
+}: FlowOptions & { clock: Clock }): L402Flow {
+  return {
+    canBind: (target) => utf8(target).length <= MAX_ROUTE_BYTES,
+
+    challenge(quote, { product, method, target, bodySha256 }, error) {
+      const [key] = keys
+      const macaroon = mintL402(
+        key,
+        {
+          paymentHash: quote.paymentHash,
+          tokenId: hex(hmacSha256(key, utf8(`token ${quote.orderId}`))),
+        },
+        {
+          service: product,
+          expiresAt: quote.expiresAt + quote.durationSeconds * 1000 + GRACE_MS,
+          aud: publicUrl(),
+          order: quote.orderId,
+          plan: quote.planId,
+          method,
+          route: target,
+          bodySha256,
+        },
+      )
+      return {
+        field: l402ChallengeField({ macaroon, invoice: quote.bolt11 }),
+        body: { error, scheme: 'L402', macaroon, invoice: quote.bolt11, ...renderQuote(quote) },
+      }
+    },
+
+    read(fieldLines, { product, method, target, bodySha256 }) {
+      const verdict = verifyL402(fieldLines, keys, {
+        now: clock.now(),
+        service: product,
+        aud: publicUrl(),
+        method,
+        route: target,
+        bodySha256,
+      })
+      switch (verdict.outcome) {
+        case 'none':
+          return { kind: 'none' }
+        case 'violated':
+          return { kind: 'foreign' }
+        case 'ok': {
+          const { paymentHash, order, plan } = verdict.token
+          return {
+            kind: 'right',
+            order: { paymentHash, orderId: order, planId: plan },
+            challengeId: '',
+          }
+        }
+        default:
+          return { kind: 'bad', reason: 'invalid L402 credential' }
+      }
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * HTTP Payment Authentication with a Lightning charge (draft-httpauth-payment-01,
+ * draft-lightning-charge-00), as a rendering of an order: nothing about a challenge is stored.
+ */
+import { hexBytes, utf8 } from '../../lib/bytes.ts'
+import { rfc3339Seconds } from '../../lib/clock.ts'
+import { hmacSha256 } from '../../protocol/hmac.ts'
+import {
+  CHARGE_INTENT,
+  contentDigest,
+  decodeChargeRequest,
+  encodeChargeRequest,
+  encodeReceipt,
+  type IssuedChallenge,
+  LIGHTNING_METHOD,
+  PAYMENT_PROBLEMS,
+  type PaymentProblem,
+  paymentChallengeField,
+  readPaymentCredential,
+} from '../../protocol/payment-auth.ts'
+import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id.ts'
+import { provesPayment } from '../../protocol/preimage.ts'
+import type { Quote } from '../orders.ts'
+import type { Binding, FlowOptions, Presented } from './flow.ts'
+import { renderQuote } from './native.ts'
+
+export type PaymentFlow = {
+  /** The 402 that asks for payment, or says what was wrong with the credential. */
+  challenge(
+    quote: Quote,
+    binding: Binding,
+    problem: PaymentProblem,
+  ): { field: string; body: object }
+  read(fieldLines: readonly string[], binding: Binding): Presented<PaymentProblem>
+  /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
+  receipt(paid: { challengeId: string; paymentHash: string; settledAt: number }): string
+}
+
+const DETAILS: Record<PaymentProblem, string> = {
+  'payment-required': 'Pay the invoice and repeat the identical request with the credential.',
+  'malformed-credential': 'The Authorization header holds no readable Payment credential.',
+  'invalid-challenge': 'The credential belongs to another request, or to none of ours.',
+  'payment-expired': 'The challenge has expired.',
+  'verification-failed': 'The preimage does not belong to the invoice.',
+}
+
+export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow {
+  const realm = (): string => new URL(publicUrl()).hostname
+
+  /**
+   * The drafts leave binding to method and URL to the server. The key of a challenge's HMAC is
+   * made of both, so that the id holds for this route alone and no parameter has to carry it.
+   */
+  const routeKeys = ({ method, target }: Binding): Uint8Array[] =>
+    keys.map((key) => hmacSha256(key, utf8(`${method} ${target}`)))
+
+  return {
+    challenge(quote, binding, problem) {
+      const request = {
+        amount: String(quote.amountSats),
+        currency: 'sat' as const,
+        description: quote.memo,
+        methodDetails: {
+          invoice: quote.bolt11,
+          network: quote.network,
+          paymentHash: quote.paymentHash,
+        },
+      }
+      const fields = {
+        realm: realm(),
+        method: LIGHTNING_METHOD,
+        intent: CHARGE_INTENT,
+        request: encodeChargeRequest(request),
+        expires: rfc3339Seconds(quote.expiresAt),
+        digest: digestOf(binding),
+      } as const
+      const [key] = routeKeys(binding)
+      const challenge: IssuedChallenge = { id: challengeId(key ?? keys[0], fields), ...fields }
+      return {
+        field: paymentChallengeField(challenge),
+        body: {
+          ...PAYMENT_PROBLEMS[problem],
+          status: 402,
+          detail: DETAILS[problem],
+          error: problem === 'payment-required' ? 'payment required' : 'invalid payment credential',
+          challengeId: challenge.id,
+          challenge,
+          request,
+          ...renderQuote(quote),
+        },
+      }
+    },
+
+    read(fieldLines, binding) {
+      const reading = readPaymentCredential(fieldLines)
+      if (reading.outcome === 'none') return { kind: 'none' }
+      if (reading.outcome !== 'ok') return { kind: 'bad', reason: 'malformed-credential' }
+      const { challenge, payload } = reading.credential
+      // Some payers drop the digest: then the live body must be the one that was challenged.
+      const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
+      const isOurs =
+        echoed.digest === digestOf(binding) && isOwnChallenge(routeKeys(binding), echoed)
+      const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
+      if (!isOurs || paymentHash === undefined) return { kind: 'bad', reason: 'invalid-challenge' }
+      if (!provesPayment(payload.preimage, paymentHash)) {
+        return { kind: 'bad', reason: 'verification-failed' }
+      }
+      return { kind: 'right', order: { paymentHash }, challengeId: challenge.id }
+    },
+
+    receipt: ({ challengeId: id, paymentHash, settledAt }) =>
+      encodeReceipt({
+        challengeId: id,
+        method: LIGHTNING_METHOD,
+        reference: paymentHash,
+        status: 'success',
+        timestamp: rfc3339Seconds(settledAt),
+      }),
+  }
+}
+
+function digestOf({ bodySha256 }: Binding): string {
+  return contentDigest(hexBytes(bodySha256) ?? new Uint8Array())
+}
