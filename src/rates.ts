@@ -16,13 +16,12 @@ const RateSchema = Type.Union([
 ])
 const file = Compile(
   Type.Partial(
-    Type.Object(
-      {
-        ...Object.fromEntries(Object.keys(RATES).map((name) => [name, RateSchema])),
-        openOrders: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 1e9 })]),
-      },
-      { additionalProperties: false },
-    ),
+    Type.Object({
+      ...Object.fromEntries(Object.keys(RATES).map((name) => [name, RateSchema])),
+      openOrders: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 1e9 })]),
+    }),
+    // Here, not inside: Partial makes a new object, and a mistyped name would limit nothing.
+    { additionalProperties: false },
   ),
 )
 

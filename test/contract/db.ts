@@ -1,0 +1,369 @@
+/** What every engine of the store promises. Each one runs this suite on a store of its own. */
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { attempt, type Db, type Statement, StoreError, UnitRefused } from '../../src/db/db.ts'
+
+/** An empty store, and the same store opened anew after `db` was closed. */
+export type OpenStore = { db: Db; reopen(): Promise<Db> }
+
+/** How the engine spells the two column types that the migrations use. */
+export type ColumnTypes = { bytes: string; integer: string }
+
+export function dbContract(
+  name: string,
+  open: (t: TestContext) => Promise<OpenStore>,
+  types: ColumnTypes = { bytes: 'blob', integer: 'integer' },
+): void {
+  const LETTERS = [...'abcdefghijkl']
+
+  async function opened(t: TestContext): Promise<OpenStore> {
+    const store = await open(t)
+    await store.db.tx(async (tx) => {
+      await tx.run(
+        `create table item (id text primary key, n ${types.integer}, bytes ${types.bytes})`,
+      )
+      await tx.run(`create table wide (${LETTERS.map((letter) => `${letter} text`).join(', ')})`)
+      await tx.run(
+        `create table counter (id text primary key, n ${types.integer}, most ${types.integer})`,
+      )
+    })
+    return store
+  }
+
+  const anItem = (id: string, n: number | null = 1): Statement => ({
+    text: 'insert into item (id, n) values ($1, $2)',
+    values: [id, n],
+  })
+  const aCounter = (most: number): Statement => ({
+    text: `insert into counter (id, n, most) values ('c', 0, $1)`,
+    values: [most],
+  })
+  const count = (): Statement => ({
+    text: `update counter set n = n + 1 where id = 'c' and n < most returning n`,
+    values: [],
+    expect: 1,
+  })
+  /** A condition that never holds. */
+  const refusal = (): Statement => ({
+    text: `update counter set n = 0 where id = 'nobody'`,
+    values: [],
+    expect: 1,
+  })
+  const ids = async (db: Db): Promise<unknown[]> =>
+    (await db.read('select id from item order by id')).map((row) => row.id)
+  const counted = async (db: Db): Promise<unknown> => (await db.read('select n from counter'))[0]?.n
+
+  suite(`${name} as a store`, { timeout: 30_000 }, () => {
+    test('a unit resolves to the rows that each of its statements returned', async (t) => {
+      const { db } = await opened(t)
+      const rows = await db.write([
+        {
+          text: 'insert into item (id, n) values ($1, 1), ($2, 2) returning id, n',
+          values: ['a', 'b'],
+        },
+        { text: 'update item set n = n + 10', values: [] },
+        { text: 'select id, n from item order by id', values: [] },
+        { text: `delete from item where id = 'nobody' returning id`, values: [] },
+      ])
+      assert.deepEqual(rows, [
+        [
+          { id: 'a', n: 1 },
+          { id: 'b', n: 2 },
+        ],
+        [],
+        [
+          { id: 'a', n: 11 },
+          { id: 'b', n: 12 },
+        ],
+        [],
+      ])
+    })
+
+    test('an empty unit happens, and returns nothing', async (t) => {
+      const { db } = await opened(t)
+      assert.deepEqual(await db.write([]), [])
+    })
+
+    test('expect counts changed rows without returning, and returned rows with it', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('a'), anItem('b'), anItem('c')])
+      const three = await attempt(
+        db.write([
+          { text: 'update item set n = 2', values: [], expect: 3 },
+          { text: 'update item set n = 3 returning id', values: [], expect: 3 },
+          { text: 'select id from item', values: [], expect: 3 },
+          { text: `delete from item where id = 'nobody'`, values: [], expect: 0 },
+        ]),
+      )
+      assert.ok('rows' in three)
+      const two = await attempt(
+        db.write([{ text: 'update item set n = 9', values: [], expect: 2 }]),
+      )
+      assert.deepEqual(two, { refused: 0 })
+      assert.deepEqual(await db.read('select distinct n from item'), [{ n: 3 }])
+    })
+
+    test('$n binds by position, however often and in whatever order it is named', async (t) => {
+      const { db } = await opened(t)
+      const [rows] = await db.write([
+        {
+          text: `insert into wide (a, b, c, d, e, f, g, h, i, j, k, l)
+            values ($12, $11, $10, $9, $8, $7, $6, $5, $4, $3, $2, $1) returning *`,
+          values: LETTERS,
+        },
+      ])
+      const reversed = LETTERS.toReversed()
+      assert.deepEqual(rows, [
+        Object.fromEntries(LETTERS.map((letter, i) => [letter, reversed[i] ?? ''])),
+      ])
+      assert.deepEqual(
+        await db.read('select a, b from wide where a = $2 and b = $1 and a = $2', 'k', 'l'),
+        [{ a: 'l', b: 'k' }],
+      )
+    })
+
+    test('a statement used again keeps nothing of the values before', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('a', 1)])
+      await db.write([anItem('b', null)])
+      assert.deepEqual(await db.read('select id, n from item order by id'), [
+        { id: 'a', n: 1 },
+        { id: 'b', n: null },
+      ])
+    })
+
+    test('bytes, null, text and integers up to 2^53 - 1 come back as they went in', async (t) => {
+      const { db } = await opened(t)
+      const all = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+      const rows: [string, number | null, Uint8Array | null][] = [
+        ['null', null, null],
+        ['empty', 0, new Uint8Array()],
+        ['most', Number.MAX_SAFE_INTEGER, all],
+        ['naïve ✓ 🪰 \n"\'', Number.MIN_SAFE_INTEGER, all.subarray(7, 9)],
+      ]
+      const text = 'insert into item (id, n, bytes) values ($1, $2, $3)'
+      await db.write(rows.map((values) => ({ text, values })))
+      const read = await db.read('select id, n, bytes from item')
+      assert.deepEqual(
+        read.map(({ id, n, bytes }) => [
+          id,
+          n,
+          bytes instanceof Uint8Array ? new Uint8Array(bytes) : bytes,
+        ]),
+        rows.map(([id, n, bytes]) => [id, n, bytes && new Uint8Array(bytes)]),
+      )
+    })
+
+    test('an integer beyond 2^53 - 1 is an error, never another number', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('a', Number.MAX_SAFE_INTEGER)])
+      await assert.rejects(db.read('select n + 2 as n from item'), StoreError)
+      await assert.rejects(
+        db.write([{ text: 'update item set n = n + 2 returning n', values: [] }]),
+        StoreError,
+      )
+      assert.deepEqual(await db.read('select n from item'), [{ n: Number.MAX_SAFE_INTEGER }])
+    })
+
+    test('a refused unit names the statement that refused it, and nothing of it happened', async (t) => {
+      const { db } = await opened(t)
+      for (const index of [0, 1, 2]) {
+        const unit = [anItem('a'), anItem('b')].toSpliced(index, 0, refusal())
+        await assert.rejects(
+          db.write(unit),
+          (error) => error instanceof UnitRefused && error.statement === index,
+        )
+      }
+      assert.deepEqual(await ids(db), [])
+    })
+
+    test('of units that arrive together, a refused one undoes nobody else', async (t) => {
+      const { db } = await opened(t)
+      const numbers = Array.from({ length: 50 }, (_, i) => i)
+      const isRefused = (i: number): boolean => i % 7 === 3
+      const name = (i: number): string => `item ${String(i).padStart(2, '0')}`
+      const outcomes = await Promise.all(
+        numbers.map((i) =>
+          attempt(db.write([anItem(name(i)), ...(isRefused(i) ? [refusal()] : [])])),
+        ),
+      )
+      assert.deepEqual(
+        outcomes,
+        numbers.map((i) => (isRefused(i) ? { refused: 1 } : { rows: [[]] })),
+      )
+      assert.deepEqual(await ids(db), numbers.filter((i) => !isRefused(i)).map(name))
+    })
+
+    test('of units that arrive together, one that breaks a constraint fails alone', async (t) => {
+      const { db } = await opened(t)
+      const outcomes = await Promise.allSettled([
+        db.write([anItem('a')]),
+        db.write([anItem('b'), anItem('a')]),
+        db.write([{ text: 'insert into no_such_table values (1)', values: [] }]),
+        db.write([anItem('c')]),
+      ])
+      assert.deepEqual(
+        outcomes.map((outcome) =>
+          outcome.status === 'fulfilled' ? 'done' : outcome.reason instanceof StoreError,
+        ),
+        ['done', true, true, 'done'],
+      )
+      assert.deepEqual(await ids(db), ['a', 'c'])
+    })
+
+    test('units take their turn: a later one sees the earlier ones', async (t) => {
+      const { db } = await opened(t)
+      const results = await Promise.all([
+        db.write([aCounter(99)]),
+        ...Array.from({ length: 20 }, () => db.write([count()])),
+      ])
+      assert.deepEqual(
+        results.slice(1).map(([rows]) => rows?.[0]?.n),
+        Array.from({ length: 20 }, (_, i) => i + 1),
+      )
+    })
+
+    test('200 units at once against a counter with a limit take exactly the limit', async (t) => {
+      const { db } = await opened(t)
+      await db.write([aCounter(120)])
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, () => attempt(db.write([count()]))),
+      )
+      const refused = outcomes.filter((outcome) => 'refused' in outcome)
+      assert.equal(refused.length, 80)
+      assert.equal(await counted(db), 120)
+    })
+
+    test('a read sees every write that was acknowledged', async (t) => {
+      const { db } = await opened(t)
+      await db.write([aCounter(1_000)])
+      await Promise.all(
+        Array.from({ length: 50 }, async () => {
+          const [rows] = await db.write([count()])
+          const mine = Number(rows?.[0]?.n)
+          const seen = Number(await counted(db))
+          assert.ok(seen >= mine, `wrote ${mine} and read ${seen}`)
+        }),
+      )
+    })
+
+    test('a read that fails is an error of its own', async (t) => {
+      const { db } = await opened(t)
+      const [bad, good] = await Promise.allSettled([
+        db.read('select * from no_such_table'),
+        db.read('select id from item'),
+      ])
+      assert.ok(bad.status === 'rejected' && bad.reason instanceof StoreError)
+      assert.deepEqual(good, { status: 'fulfilled', value: [] })
+    })
+
+    test('a read does not wait behind writes, nor behind a transaction', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('before')])
+      const gate = Promise.withResolvers<void>()
+      const inside = Promise.withResolvers<void>()
+      const transaction = db.tx(async (tx) => {
+        await tx.run(`insert into item (id) values ('inside')`)
+        inside.resolve()
+        await gate.promise
+      })
+      await inside.promise
+      const queued = db.write([anItem('queued')])
+      assert.deepEqual(await ids(db), ['before'])
+      gate.resolve()
+      await Promise.all([transaction, queued])
+      assert.deepEqual(await ids(db), ['before', 'inside', 'queued'])
+    })
+
+    test('a transaction resolves to what its work returned', async (t) => {
+      const { db } = await opened(t)
+      const seen = await db.tx(async (tx) => {
+        await tx.run('insert into item (id, n) values ($1, $2)', 'a', 5)
+        return tx.run('select id, n from item where n = $1', 5)
+      })
+      assert.deepEqual(seen, [{ id: 'a', n: 5 }])
+      assert.deepEqual(await ids(db), ['a'])
+    })
+
+    test('a transaction whose work throws leaves nothing, and the store works on', async (t) => {
+      const { db } = await opened(t)
+      const reason = new Error('changed my mind')
+      await assert.rejects(
+        db.tx(async (tx) => {
+          await tx.run(`insert into item (id) values ('a')`)
+          throw reason
+        }),
+        reason,
+      )
+      await assert.rejects(
+        db.tx(async (tx) => {
+          await tx.run(`insert into item (id) values ('b')`)
+          await tx.run('insert into no_such_table values (1)')
+        }),
+        StoreError,
+      )
+      await db.write([anItem('c')])
+      assert.deepEqual(await ids(db), ['c'])
+    })
+
+    test('transactions and units that start together run one after another', async (t) => {
+      const { db } = await opened(t)
+      await db.write([aCounter(1_000)])
+      const readAndWrite = () =>
+        db.tx(async (tx) => {
+          const [row] = await tx.run<{ n: number }>('select n from counter')
+          await tx.run('update counter set n = $1', (row?.n ?? 0) + 1)
+        })
+      await Promise.all([
+        readAndWrite(),
+        readAndWrite(),
+        db.write([count()]),
+        readAndWrite(),
+        db.write([count()]),
+        readAndWrite(),
+      ])
+      assert.equal(await counted(db), 6)
+    })
+
+    test('units that arrive during a transaction wait for its end, and then happen', async (t) => {
+      const { db } = await opened(t)
+      await db.write([aCounter(1_000)])
+      const units: Promise<unknown>[] = []
+      await db.tx(async (tx) => {
+        units.push(db.write([count()]), db.write([count()]))
+        for (let i = 0; i < 5; i++) {
+          assert.deepEqual(await tx.run('select n from counter'), [{ n: 0 }])
+        }
+        await tx.run('update counter set n = 100')
+      })
+      assert.deepEqual(await Promise.all(units), [[[{ n: 101 }]], [[{ n: 102 }]]])
+    })
+
+    test('close waits for what is under way, and what was acknowledged is kept', async (t) => {
+      const { db, reopen } = await opened(t)
+      await db.write([aCounter(1_000)])
+      const gate = Promise.withResolvers<void>()
+      const transaction = db.tx(async (tx) => {
+        await gate.promise
+        await tx.run('update counter set n = n + 500')
+      })
+      const units = Array.from({ length: 100 }, () => db.write([count()]))
+      const read = ids(db)
+      const closed = db.close()
+      gate.resolve()
+      await Promise.all([transaction, ...units, read, closed])
+      assert.equal(await counted(await reopen()), 600)
+    })
+
+    test('a closed store refuses work, rather than let it wait', async (t) => {
+      const { db } = await opened(t)
+      await db.close()
+      await assert.rejects(db.write([anItem('a')]), StoreError)
+      await assert.rejects(db.read('select id from item'), StoreError)
+      await assert.rejects(
+        db.tx(() => Promise.resolve()),
+        StoreError,
+      )
+    })
+  })
+}

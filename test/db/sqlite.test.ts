@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { migrate } from '../../src/db/migrate.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { refusedStart } from '../support/program.ts'
+
+/** Root writes whatever it likes, so as root the program runs as nobody. */
+const NOBODY = 65_534
+const STRANGER = process.getuid?.() === 0 ? { uid: NOBODY } : {}
+
+/** A migrated store with some hundred pages of orders' worth of text, closed. */
+async function aStore(t: TestContext, ...statements: string[]): Promise<string> {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const db = await openSqlite(file)
+  await migrate(db)
+  await db.write([
+    ...Array.from({ length: 200 }, (_, i) => ({
+      text: 'insert into meta (name, value) values ($1, $2)',
+      values: [`filler ${i}`, randomBytes(1_500).toString('hex')],
+    })),
+    ...statements.map((text) => ({ text, values: [] })),
+  ])
+  await db.close()
+  return file
+}
+
+async function hand(folder: string, to: { uid?: number }): Promise<void> {
+  if (to.uid === undefined) return
+  for (const name of await readdir(folder)) await chown(join(folder, name), to.uid, to.uid)
+  await chown(folder, to.uid, to.uid)
+}
+
+/** Does `work` while the folder has this mode; a folder that stayed so could not be swept away. */
+async function withMode<T>(folder: string, mode: number, work: () => Promise<T>): Promise<T> {
+  await chmod(folder, mode)
+  try {
+    return await work()
+  } finally {
+    await chmod(folder, 0o700)
+  }
+}
+
+/** Every file of the folder with its mode and a hash of its bytes. */
+async function snapshot(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const files = entries.map(async (entry): Promise<[string, string]> => {
+    const path = join(folder, entry.name)
+    const mode = ((await stat(path)).mode & 0o777).toString(8)
+    if (!entry.isFile()) return [entry.name, mode]
+    const hash = createHash('sha256').update(await readFile(path))
+    return [entry.name, `${mode} ${hash.digest('hex')}`]
+  })
+  return Object.fromEntries(await Promise.all(files))
+}
+
+/** Starts on this file, expects the sentence, and that nothing around the file has changed. */
+async function refuses(
+  t: TestContext,
+  file: string,
+  sentence: string | RegExp,
+  options: { uid?: number } = {},
+): Promise<void> {
+  const before = await snapshot(dirname(file))
+  const { code, told } = await refusedStart(t, file, options)
+  const prefix = 'Mayfly did not start. '
+  assert.equal(told.slice(0, prefix.length), prefix)
+  if (typeof sentence === 'string') assert.equal(told, `${prefix}${sentence}\n`)
+  else assert.match(told.slice(prefix.length), sentence)
+  assert.equal(code, 1)
+  assert.deepEqual(await snapshot(dirname(file)), before)
+}
+
+suite('a start on a store that cannot be used says why and changes nothing', () => {
+  test('a file that is no database', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    await writeFile(file, randomBytes(50_000), { mode: 0o640 })
+    await refuses(t, file, `${file} is not an SQLite database. Choose another MAYFLY_DATABASE_URL.`)
+  })
+
+  test('a page damaged in the middle', async (t) => {
+    const file = await aStore(t)
+    const handle = await open(file, 'r+')
+    const { size } = await handle.stat()
+    await handle.write(Buffer.alloc(4096, 0xff), 0, 4096, Math.floor(size / 4096 / 2) * 4096)
+    await handle.close()
+    await refuses(
+      t,
+      file,
+      /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup; nothing was changed\.\n$/,
+    )
+  })
+
+  test('a file that lost its end', async (t) => {
+    const file = await aStore(t)
+    const handle = await open(file, 'r+')
+    await handle.truncate(((await handle.stat()).size / 2) & ~4095)
+    await handle.close()
+    await refuses(t, file, /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup/)
+  })
+
+  test('a store of a newer version', async (t) => {
+    const file = await aStore(
+      t,
+      `insert into migration (version, name) values (9999, '9999-from-the-future.sql')`,
+    )
+    await refuses(
+      t,
+      file,
+      /^The database is of version 9999 and this Mayfly knows up to \d+\. Start the newer Mayfly that wrote it\.\n$/,
+    )
+  })
+
+  test('a folder instead of a file', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    await mkdir(file)
+    await refuses(
+      t,
+      file,
+      `The database ${file} cannot be opened. Check that the path is right and writable.`,
+    )
+  })
+
+  test('a file that may not be written', async (t) => {
+    const file = await aStore(t)
+    await hand(dirname(file), STRANGER)
+    await chmod(file, 0o400)
+    await refuses(
+      t,
+      file,
+      `The database ${file} is read-only. Make it and its folder writable for this user.`,
+      STRANGER,
+    )
+  })
+
+  test('a folder that may not be written', async (t) => {
+    const file = await aStore(t)
+    await hand(dirname(file), STRANGER)
+    await withMode(dirname(file), 0o500, () =>
+      refuses(
+        t,
+        file,
+        `The database ${file} is read-only. Make it and its folder writable for this user.`,
+        STRANGER,
+      ),
+    )
+  })
+
+  test('a folder that may not be made', async (t) => {
+    const folder = await temporaryFolder(t)
+    await hand(folder, STRANGER)
+    const file = join(folder, 'data', 'mayfly.db')
+    const { code, told } = await withMode(folder, 0o500, () => refusedStart(t, file, STRANGER))
+    assert.match(told, /^Mayfly did not start\. The folder of \S+ cannot be made: [^\n]+\.\n$/)
+    assert.deepEqual({ code, files: await readdir(folder) }, { code: 1, files: [] })
+  })
+})
+
+suite('the SQLite file', () => {
+  test('is written ahead, synced at each commit, and wiped where something is deleted', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    const pragmas = await db.tx(async (tx) => [
+      await tx.run('pragma journal_mode'),
+      await tx.run('pragma synchronous'),
+      await tx.run('pragma secure_delete'),
+    ])
+    assert.deepEqual(pragmas, [
+      [{ journal_mode: 'wal' }],
+      [{ synchronous: 2 }],
+      [{ secure_delete: 1 }],
+    ])
+  })
+
+  test('is for its owner alone, and so are its log and its index', async (t) => {
+    const folder = join(await temporaryFolder(t), 'made', 'on the way')
+    const file = join(folder, 'mayfly.db')
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    await migrate(db)
+    const modes = Object.fromEntries(
+      Object.entries(await snapshot(folder)).map(([name, facts]) => [name, facts.slice(0, 3)]),
+    )
+    assert.deepEqual(modes, { 'mayfly.db': '600', 'mayfly.db-shm': '600', 'mayfly.db-wal': '600' })
+    assert.equal((await stat(folder)).mode & 0o777, 0o700)
+  })
+
+  test('takes 50 units that arrive together in a few commits', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    await migrate(db)
+    const before = commits(await readFile(`${file}-wal`))
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        db.write([{ text: 'insert into meta (name, value) values ($1, $1)', values: [`${i}`] }]),
+      ),
+    )
+    const took = commits(await readFile(`${file}-wal`)) - before
+    assert.ok(took >= 1 && took <= 3, `it took ${took} commits`)
+  })
+
+  test('is migrated once, however often it is opened', async (t) => {
+    const file = await aStore(t)
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    const before = await db.read('select version, name from migration')
+    await migrate(db)
+    await migrate(db)
+    assert.deepEqual(await db.read('select version, name from migration'), before)
+    assert.equal(before.length > 0, true)
+  })
+
+  test('is migrated by one of two that start at once', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const both = await Promise.all([openSqlite(file), openSqlite(file)])
+    t.after(() => Promise.all(both.map((db) => db.close())))
+    await Promise.all(both.map(migrate))
+    const [one, other] = await Promise.all(
+      both.map((db) => db.read('select version, name from migration order by version')),
+    )
+    assert.deepEqual(one, other)
+  })
+})
+
+/** Commits in a write-ahead log: frames of its own salt that carry a database size (§4 of fileformat2). */
+function commits(log: Buffer): number {
+  const HEADER = 32
+  const FRAME_HEADER = 24
+  const pageSize = log.readUInt32BE(8)
+  const salt = log.subarray(16, 24)
+  let count = 0
+  for (let at = HEADER; at < log.length; at += FRAME_HEADER + pageSize) {
+    if (!log.subarray(at + 8, at + 16).equals(salt)) break
+    if (log.readUInt32BE(at + 4) !== 0) count++
+  }
+  return count
+}

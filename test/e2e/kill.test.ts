@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { dirname, join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { type CatchCapability, type CatchEvent, createMayfly } from '../../src/client/index.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createSimulator } from '../../src/lightning/simulator.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+
+const KEY = '3e9d1f70-52c4-4b8a-8d6e-7a1c0b9f2e35'
+const SENDERS = 16
+
+type Quote = { orderId: string; bolt11: string }
+
+/** A store of its own, on which the program can be started again and again. */
+async function aStore(t: TestContext, catalog: unknown = {}) {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const plans = join(dirname(file), 'catalog.json')
+  await writeFile(plans, JSON.stringify(catalog))
+  const environment = { MAYFLY_CATALOG: plans, MAYFLY_RATE_LIMITS: 'off' }
+  return { file, start: () => startProgram(t, file, { environment }) }
+}
+
+async function buy({ url }: Program): Promise<CatchCapability> {
+  const mayfly = createMayfly({ baseUrl: url })
+  return mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(url, bolt11) })
+}
+
+function post(url: string, body: unknown): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': KEY },
+    body: JSON.stringify(body),
+  })
+}
+
+const purchase = ({ url }: Program) => post(`${url}/api/payments/catch`, { planId: 'spark' })
+
+async function quoted(program: Program): Promise<Quote> {
+  const response = await purchase(program)
+  assert.equal(response.status, 402)
+  return (await response.json()) as Quote
+}
+
+async function pay(url: string, bolt11: string): Promise<void> {
+  assert.equal((await post(`${url}/simulator/pay`, { bolt11 })).status, 200)
+}
+
+/** The capability of a paid order; the node and the store may need a moment for it. */
+function collected({ url }: Program, { orderId }: Quote): Promise<string> {
+  return until('the poll delivers', async () => {
+    const response = await fetch(`${url}/api/payments/${orderId}`)
+    return response.status === 200 && response.text()
+  })
+}
+
+/** The capability works: the inbox takes a request and shows it to its owner. */
+async function works({ url }: Program, body: string): Promise<void> {
+  const { resource } = JSON.parse(body) as { resource: CatchCapability }
+  const sent = await fetch(`${url}/c/${resource.publicId}`, { method: 'POST', body: 'hello' })
+  assert.equal(sent.status, 204)
+  const { events } = await createMayfly({ baseUrl: url }).catch(resource).page()
+  assert.deepEqual(
+    events.map((event) => event.body),
+    ['hello'],
+  )
+}
+
+suite('killed under load', { timeout: 60_000 }, () => {
+  const LIMIT = 1_500
+
+  test('it keeps every event that it has answered 204, and no more than were sold', async (t) => {
+    const { start } = await aStore(t, { catch: { spark: { requestLimit: LIMIT } } })
+    const sent = new Set<string>()
+    const answered = new Set<string>()
+    const ids = new Map<string, string>()
+    let program = await start()
+    const inbox = await buy(program)
+
+    for (const [round, before] of [10, 40, 90, 160, 250].entries()) {
+      await sendUntil(program, inbox, { round, sent, answered, enough: answered.size + before })
+      await program.kill()
+      program = await start()
+      checkKept(await stored(program, inbox))
+    }
+    await sendUntil(program, inbox, { round: 9, sent, answered, enough: Number.POSITIVE_INFINITY })
+    const events = await stored(program, inbox)
+    checkKept(events)
+    assert.equal(events.length, LIMIT)
+    const { status, acceptedRequestCount } = await createMayfly({ baseUrl: program.url })
+      .catch(inbox)
+      .status()
+    assert.deepEqual(
+      { status, acceptedRequestCount },
+      { status: 'exhausted', acceptedRequestCount: LIMIT },
+    )
+
+    function checkKept(events: CatchEvent[]): void {
+      const bodies = new Map(events.map((event) => [event.body, event.id]))
+      assert.deepEqual(
+        {
+          lost: [...answered].filter((body) => !bodies.has(body)),
+          neverSent: [...bodies.keys()].filter((body) => !sent.has(body)),
+          twice: events.length - bodies.size,
+          renamed: [...ids].filter(([body, id]) => bodies.get(body) !== id),
+          sequences: events.map(({ sequence }) => sequence),
+        },
+        {
+          lost: [],
+          neverSent: [],
+          twice: 0,
+          renamed: [],
+          sequences: events.map((_, i) => events.length - i),
+        },
+      )
+      for (const [body, id] of bodies) ids.set(body, id)
+    }
+  })
+
+  /** Several senders, each one request after another, until so many were answered or one fails. */
+  async function sendUntil(
+    program: Program,
+    inbox: CatchCapability,
+    load: { round: number; sent: Set<string>; answered: Set<string>; enough: number },
+  ): Promise<void> {
+    const { round, sent, answered, enough } = load
+    const url = `${program.url}/c/${inbox.publicId}`
+    let isOver = false
+    let number = 0
+    const senders = Array.from({ length: SENDERS }, async () => {
+      while (!isOver) {
+        const body = `round ${round}, event ${number++}`
+        sent.add(body)
+        // What the killed program leaves unanswered may be stored or not.
+        const response = await fetch(url, { method: 'POST', body }).catch(() => null)
+        if (response?.status !== 204) return
+        answered.add(body)
+        if (answered.size >= enough && !isOver) {
+          isOver = true
+          program.signal('SIGKILL')
+        }
+      }
+    })
+    await Promise.all(senders)
+  }
+
+  const stored = ({ url }: Program, inbox: CatchCapability): Promise<CatchEvent[]> =>
+    Array.fromAsync(createMayfly({ baseUrl: url }).catch(inbox).events({ limit: 50 }))
+})
+
+suite('killed in the middle of a sale', { timeout: 60_000 }, () => {
+  test('between settlement and poll, the poll delivers after the restart', async (t) => {
+    const { start } = await aStore(t)
+    const first = await start()
+    const quote = await quoted(first)
+    await pay(first.url, quote.bolt11)
+    await first.saw('order.settled')
+    await first.kill()
+    const second = await start()
+    await works(second, await collected(second, quote))
+  })
+
+  test('as soon as the payer has paid, the poll delivers after the restart', async (t) => {
+    const { start } = await aStore(t)
+    const first = await start()
+    const quote = await quoted(first)
+    await pay(first.url, quote.bolt11)
+    await first.kill()
+    const second = await start()
+    await works(second, await collected(second, quote))
+  })
+
+  test('right after the quote, the invoice still sells what it was made for', async (t) => {
+    const { start } = await aStore(t)
+    const first = await start()
+    const quote = await quoted(first)
+    await first.kill()
+    const second = await start()
+    assert.deepEqual(await quoted(second), quote)
+    await pay(second.url, quote.bolt11)
+    await works(second, await collected(second, quote))
+  })
+
+  test('after the delivery, the buyer gets the same bytes again and nobody else does', async (t) => {
+    const { start } = await aStore(t)
+    const first = await start()
+    const quote = await quoted(first)
+    await pay(first.url, quote.bolt11)
+    const body = await collected(first, quote)
+    await first.kill()
+    const second = await start()
+    const plain = await fetch(`${second.url}/api/payments/${quote.orderId}`)
+    const repeated = await purchase(second)
+    assert.deepEqual(
+      [plain.status, await plain.json(), repeated.status, await repeated.text()],
+      [404, { error: 'already delivered' }, 200, body],
+    )
+  })
+
+  test('what was paid while it was down is found at the start, without a poll', async (t) => {
+    const { file, start } = await aStore(t)
+    const first = await start()
+    const quote = await quoted(first)
+    await first.kill()
+
+    const db = await openSqlite(file)
+    const simulator = await createSimulator({ db, clock: systemClock })
+    assert.equal((await simulator.pay(quote.bolt11)).kind, 'paid')
+    await db.close()
+
+    const second = await start()
+    const { orderId, by } = await second.saw('order.settled')
+    assert.deepEqual({ orderId, by }, { orderId: quote.orderId, by: 'lookup' })
+    await works(second, await collected(second, quote))
+  })
+})
+
+suite('told to stop', { timeout: 60_000 }, () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`by ${signal}, it finishes the request under way and exits with 0`, async (t) => {
+      const { start } = await aStore(t)
+      const program = await start()
+      const inbox = await buy(program)
+      const underWay = await beginRequest(program, inbox)
+      program.signal(signal)
+      await until('it says so', () => program.told().includes('Stopping'))
+      await until('it takes no new request', () =>
+        fetch(`${program.url}/health`).then(
+          () => false,
+          () => true,
+        ),
+      )
+      const [response] = await Promise.all([once(underWay, 'response'), underWay.end(' end')])
+      assert.equal((response[0] as IncomingMessage).statusCode, 204)
+      assert.deepEqual(await program.ended, { code: 0, signal: null })
+      assert.equal(program.logged.at(-1)?.event, 'stopped')
+
+      const again = await start()
+      const { events } = await createMayfly({ baseUrl: again.url }).catch(inbox).page()
+      assert.deepEqual(
+        events.map(({ body }) => body),
+        ['begin end'],
+      )
+    })
+  }
+
+  test('twice, it ends at once, whatever is under way', async (t) => {
+    const { start } = await aStore(t)
+    const program = await start()
+    const underWay = await beginRequest(program, await buy(program))
+    const cut = once(underWay, 'error')
+    program.signal('SIGTERM')
+    await until('it says so', () => program.told().includes('Stopping'))
+    program.signal('SIGTERM')
+    assert.deepEqual(await program.ended, { code: 1, signal: null })
+    await cut
+  })
+
+  /** A request to the inbox of which the program has the headers, and half the body. */
+  async function beginRequest(
+    { url }: Program,
+    { publicId }: CatchCapability,
+  ): Promise<ClientRequest> {
+    const underWay = request(`${url}/c/${publicId}`, {
+      method: 'POST',
+      headers: { expect: '100-continue', 'content-length': 'begin end'.length },
+    })
+    underWay.flushHeaders()
+    await once(underWay, 'continue')
+    underWay.write('begin')
+    return underWay
+  }
+})

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { syncBuiltinESMExports } from 'node:module'
+import { suite, type TestContext, test } from 'node:test'
+import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import {
+  dropAbandoned,
+  insertOrder,
+  type OrderRow,
+  purgeOrders,
+  sealOverdue,
+} from '../../src/payment/store.ts'
+import { createWatcher } from '../../src/payment/watcher.ts'
+import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+
+/** Watches until the test ends, or `stop` is called. */
+function watching(t: TestContext, shop: Shop): { stop(): Promise<void> } {
+  const { db, node: lightning, orders, clock, log } = shop
+  const watcher = createWatcher({ db, lightning, orders, clock, log })
+  const ending = new AbortController()
+  const stop = async (): Promise<void> => {
+    ending.abort()
+    await watcher.stopped()
+  }
+  watcher.start(ending.signal)
+  t.after(stop)
+  return { stop }
+}
+
+const isSettled = async (shop: Shop, quote: { orderId: string }): Promise<boolean> =>
+  (await shop.order(quote))?.state === 'settled'
+
+/** Keeps the stream silent, so that only looking finds anything. */
+function silence(shop: Shop): void {
+  shop.node.replaced.watch = (_onSettled, signal) =>
+    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+suite('the watcher', () => {
+  test('finds at the start whatever was paid while nobody watched', async (t) => {
+    const shop = await aShop(t)
+    const paid = await Promise.all([1, 2, 3, 4, 5].map((i) => shop.paid(key(i))))
+    const open = await shop.quote(key(6))
+    silence(shop)
+    watching(t, shop)
+    await until('all that was paid is provisioned', async () => {
+      return (await shop.provisioned()).length === paid.length
+    })
+    await until('each order was looked up', () => shop.node.lookups.length === paid.length + 1)
+    assert.deepEqual(
+      shop.node.lookups.toSorted(),
+      [...paid, open].map(({ paymentHash }) => paymentHash).sort(),
+    )
+    assert.equal((await shop.order(open))?.state, 'pending')
+  })
+
+  test('goes on past an order that always fails', async (t) => {
+    const shop = await aShop(t)
+    const lost = await shop.quote(key(0))
+    const paid = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
+    shop.node.replaced.lookupInvoice = (paymentHash) =>
+      paymentHash === lost.paymentHash
+        ? Promise.reject(new UnknownInvoice())
+        : shop.node.simulator.lookupInvoice(paymentHash)
+    silence(shop)
+    watching(t, shop)
+    await until('all others are provisioned', async () => {
+      return (await shop.provisioned()).length === paid.length
+    })
+    assert.equal((await shop.order(lost))?.state, 'pending')
+  })
+
+  test('stops asking a node that cannot be reached', async (t) => {
+    const shop = await aShop(t)
+    await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
+    silence(shop)
+    const { stop } = watching(t, shop)
+    await until('the node was asked', () => shop.node.lookups.length > 0)
+    // Were it to go on, it would have marked and asked many more by then.
+    for (let i = 0; i < 50; i++) await shop.db.write([])
+    await stop()
+    assert.ok(shop.node.lookups.length < 20, `asked ${shop.node.lookups.length} times`)
+  })
+
+  test('settles as soon as the node tells of it', async (t) => {
+    const shop = await aShop(t)
+    watching(t, shop)
+    const quote = await shop.paid()
+    await until('the order is settled', () => isSettled(shop, quote))
+    assert.equal((await shop.order(quote))?.settled_by, 'stream')
+  })
+
+  test('opens the stream again after it broke', async (t) => {
+    const shop = await aShop(t)
+    let streams = 0
+    shop.node.replaced.watch = (onSettled, signal) => {
+      if (++streams === 1) return Promise.reject(new Error('the node restarts'))
+      return shop.node.simulator.watch(onSettled, signal)
+    }
+    watching(t, shop)
+    await until('the stream is open again', () => streams === 2)
+    const quote = await shop.paid()
+    await until('the order is settled', () => isSettled(shop, quote))
+    assert.deepEqual(
+      shop.logged
+        .filter(({ event }) => event === 'lightning.stream_ended')
+        .map(({ reason }) => reason),
+      ['Error: the node restarts'],
+    )
+  })
+
+  test('takes hints of payments that are not ours', async (t) => {
+    const shop = await aShop(t)
+    const listening = Promise.withResolvers<(paymentHash: string) => void>()
+    shop.node.replaced.watch = (onSettled, signal) => {
+      listening.resolve(onSettled)
+      return shop.node.simulator.watch(onSettled, signal)
+    }
+    watching(t, shop)
+    const tell = await listening.promise
+    for (const hash of ['', 'ff'.repeat(32), 'not a hash']) tell(hash)
+    const quote = await shop.paid()
+    await until('the order is settled', () => isSettled(shop, quote))
+    assert.deepEqual(
+      shop.logged.filter(({ event }) => event === 'order.hint_failed'),
+      [],
+    )
+  })
+
+  test('is over once it was told to stop', async (t) => {
+    const shop = await aShop(t)
+    const { stop } = watching(t, shop)
+    await stop()
+    const quote = await shop.paid()
+    assert.equal(await isSettled(shop, quote), false)
+  })
+})
+
+suite('the sweep', () => {
+  /** The watcher's pauses end when the test says so; `sweeps` ends them until something holds. */
+  function ownedTimers(t: TestContext): { sweeps(effect: () => unknown): Promise<void> } {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    syncBuiltinESMExports()
+    t.after(() => {
+      t.mock.timers.reset()
+      syncBuiltinESMExports()
+    })
+    return {
+      async sweeps(effect) {
+        const giveUpAt = performance.now() + 20_000
+        for (;;) {
+          if (await effect()) return
+          assert.ok(performance.now() < giveUpAt, 'no sweep had its effect')
+          t.mock.timers.tick(15_000)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      },
+    }
+  }
+
+  test('finds a payment that no stream told of and nobody polled', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    silence(shop)
+    const quote = await shop.quote()
+    watching(t, shop)
+    await sweeps(() => shop.node.lookups.length === 1)
+    await shop.pay(quote)
+    shop.clock.advance(16 * SECOND)
+    await sweeps(() => isSettled(shop, quote))
+    assert.equal((await shop.order(quote))?.settled_by, 'lookup')
+  })
+
+  test('counts as the one look-up of that second', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    silence(shop)
+    const { orderId } = await shop.quote()
+    watching(t, shop)
+    await sweeps(() => shop.node.lookups.length === 1)
+    shop.clock.advance(16 * SECOND)
+    await sweeps(() => shop.node.lookups.length === 2)
+    const poll = () => shop.orders.poll(orderId, { key: null, isPrefetch: false })
+    await poll()
+    assert.equal(shop.node.lookups.length, 2)
+    shop.clock.advance(SECOND)
+    await poll()
+    assert.equal(shop.node.lookups.length, 3)
+  })
+
+  test('leaves out what somebody has polled meanwhile', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    silence(shop)
+    const polled = await shop.quote(key(1))
+    const silent = await shop.quote(key(2))
+    watching(t, shop)
+    await sweeps(() => shop.node.lookups.length === 2)
+    shop.clock.advance(16 * SECOND)
+    await shop.orders.poll(polled.orderId, { key: null, isPrefetch: false })
+    await sweeps(() => shop.node.lookups.length === 4)
+    assert.deepEqual(shop.node.lookups.slice(2), [polled.paymentHash, silent.paymentHash])
+  })
+
+  test('wipes the seeds whose replay is over', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
+    watching(t, shop)
+    shop.clock.advance(DAY)
+    await sweeps(async () => (await shop.order(quote))?.seed === null)
+  })
+})
+
+suite('what the watcher tidies up', () => {
+  test('seeds whose replay is over are wiped, and others are not', async (t) => {
+    const shop = await aShop(t)
+    const [fresh, collected, uncollected] = await Promise.all(
+      [1, 2, 3].map((i) => shop.paid(key(i))),
+    )
+    assert.ok(fresh && collected && uncollected)
+    for (const { paymentHash } of [collected, uncollected]) {
+      await shop.orders.reconcile(paymentHash, 'stream')
+    }
+    await shop.orders.poll(collected.orderId, { key: null, isPrefetch: false })
+    shop.clock.advance(DAY - 1)
+    await shop.orders.reconcile(fresh.paymentHash, 'stream')
+    await shop.orders.poll(fresh.orderId, { key: null, isPrefetch: false })
+    const wiped = async () => {
+      await shop.db.write([sealOverdue(shop.clock.now(), DAY)])
+      const orders = await Promise.all([fresh, collected, uncollected].map(shop.order))
+      return orders.map((order) => order?.seed === null && order.sealed_at !== null)
+    }
+    assert.deepEqual(await wiped(), [false, false, false])
+    shop.clock.advance(1)
+    assert.deepEqual(await wiped(), [false, true, false])
+    shop.clock.advance(LIFE - DAY - 1)
+    assert.deepEqual(await wiped(), [true, true, false])
+    shop.clock.advance(1)
+    assert.deepEqual(await wiped(), [true, true, true])
+  })
+
+  test('orders are forgotten only when they owe nobody anything', async (t) => {
+    const shop = await aShop(t)
+    const settled = await shop.paid(key(1))
+    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    const dead = await shop.quote(key(2))
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    await shop.orders.reconcile(dead.paymentHash, 'lookup')
+    const pending = await shop.quote(key(3))
+    const soldOut = shop.another({ isSoldOut: true })
+    const owed = await shop.paid(key(4))
+    await soldOut.reconcile(owed.paymentHash, 'stream')
+    const opening = { orderId: 'order_opening' }
+    const likeness = (await shop.order(pending)) as OrderRow
+    await shop.db.write([
+      insertOrder({ ...likeness, order_id: opening.orderId, created_at: shop.clock.now() }),
+    ])
+    const states = async () =>
+      (await Promise.all([settled, dead, pending, owed, opening].map(shop.order))).map(
+        (order) => order?.state ?? 'forgotten',
+      )
+    const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
+    assert.deepEqual(await states(), all)
+
+    await shop.db.write([purgeOrders(dead.expiresAt), dropAbandoned(shop.clock.now())])
+    assert.deepEqual(await states(), all)
+    await shop.db.write([purgeOrders(dead.expiresAt + 1), dropAbandoned(shop.clock.now() + 1)])
+    assert.deepEqual(await states(), [
+      'settled',
+      'forgotten',
+      'pending',
+      'paid_unfulfilled',
+      'forgotten',
+    ])
+    await shop.db.write([purgeOrders(shop.clock.now() + 1000 * DAY)])
+    assert.deepEqual(await states(), [
+      'forgotten',
+      'forgotten',
+      'pending',
+      'paid_unfulfilled',
+      'forgotten',
+    ])
+  })
+})

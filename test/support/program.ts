@@ -1,0 +1,106 @@
+/** The real program in a process of its own, on a port that it picks. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { After } from './folder.ts'
+import { until } from './until.ts'
+
+const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
+/** Node keeps there what it made of the sources, which is half the time of a start. */
+const COMPILED = fileURLToPath(new URL('../../.cache/compiled/', import.meta.url))
+
+export type ProgramOptions = { environment?: Record<string, string>; uid?: number }
+
+export type Ended = { code: number | null; signal: NodeJS.Signals | null }
+
+export type Program = {
+  url: string
+  /** The lines of stdout so far, parsed. */
+  logged: Record<string, unknown>[]
+  /** Resolves to the first line with this event, which may be there already. */
+  saw(event: string): Promise<Record<string, unknown>>
+  /** What it told people so far. */
+  told(): string
+  signal(signal: NodeJS.Signals): void
+  /** Ends it without a chance to say goodbye. */
+  kill(): Promise<void>
+  ended: Promise<Ended>
+}
+
+/** `mayfly serve` on this SQLite file, once it listens. */
+export async function startProgram(
+  t: After,
+  file: string,
+  options: ProgramOptions = {},
+): Promise<Program> {
+  const { child, output } = launch(t, file, options)
+  const ended = once(child, 'exit').then(
+    ([code, signal]): Ended => ({ code: code as Ended['code'], signal: signal as Ended['signal'] }),
+  )
+  const saw = (event: string): Promise<Record<string, unknown>> =>
+    Promise.race([
+      until(`the program logs ${event}`, () =>
+        output.logged.find((candidate) => candidate.event === event),
+      ),
+      ended.then(({ code, signal }) => {
+        throw new Error(`it ended with ${code ?? signal}, and before ${event}: ${output.told}`)
+      }),
+    ])
+
+  const { url } = await saw('listening')
+  return {
+    url: String(url),
+    logged: output.logged,
+    saw,
+    told: () => output.told,
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+    ended,
+  }
+}
+
+/** `mayfly serve` that is expected to stop by itself. */
+export async function refusedStart(
+  t: After,
+  file: string,
+  options: ProgramOptions = {},
+): Promise<{ code: number | null; told: string }> {
+  const { child, output } = launch(t, file, options)
+  const [code] = await once(child, 'close', { signal: AbortSignal.timeout(20_000) })
+  return { code: code as number | null, told: output.told }
+}
+
+function launch(
+  t: After,
+  file: string,
+  { environment = {}, uid }: ProgramOptions,
+): { child: ChildProcess; output: { logged: Record<string, unknown>[]; told: string } } {
+  const child = spawn(process.execPath, [BIN, 'serve'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: COMPILED,
+      MAYFLY_PORT: '0',
+      MAYFLY_DATABASE_URL: `sqlite:${file}`,
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  })
+  const output = { logged: [] as Record<string, unknown>[], told: '' }
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    output.logged.push(JSON.parse(line) as Record<string, unknown>)
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.told += text
+  })
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  return { child, output }
+}

@@ -1,0 +1,234 @@
+/** Orders on a store of their own, with a node, a product and a clock that the test owns. */
+import { join } from 'node:path'
+import type { Db, Row, Statement } from '../../src/db/db.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { type Clock, rfc3339 } from '../../src/lib/clock.ts'
+import { newId } from '../../src/lib/ids.ts'
+import type { Lightning } from '../../src/lightning/lightning.ts'
+import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
+import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
+import type { PaymentLog } from '../../src/payment/log.ts'
+import {
+  type Credential,
+  createOrders,
+  type Offer,
+  type OrderName,
+  type OrderRequest,
+  type Orders,
+  type Outcome,
+  type Quote,
+} from '../../src/payment/orders.ts'
+import type { Provisioning } from '../../src/payment/provisioning.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { sealDelivery } from '../../src/payment/store.ts'
+import { tokenFromSeed } from '../../src/payment/tokens.ts'
+import { type After, temporaryFolder } from './folder.ts'
+
+export const SECOND = 1_000
+export const HOUR = 3_600 * SECOND
+export const DAY = 24 * HOUR
+export const QUOTE_SECONDS = 900
+/** What the capability of `anOffer` lives. */
+export const LIFE = 7 * DAY
+
+export type ManualClock = Clock & { advance(ms: number): void }
+
+/** Stands still until it is moved. */
+export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualClock {
+  let now = start
+  return {
+    now: () => now,
+    advance(ms) {
+      now += ms
+    },
+  }
+}
+
+/** The simulator, of which a test may replace any answer, and which counts the look-ups. */
+export type TestNode = Lightning & {
+  simulator: Simulator
+  replaced: Partial<Lightning>
+  lookups: string[]
+  invoices: string[]
+}
+
+export type ShopOptions = {
+  /** The secrets in hex, the current one first. */
+  secrets?: [string, ...string[]]
+  isSoldOut?: boolean
+}
+
+export type RepeatAsk = {
+  key?: string
+  request?: OrderRequest
+  credential?: Credential
+  at?: Orders
+}
+
+export type Shop = {
+  file: string
+  db: Db
+  clock: ManualClock
+  node: TestNode
+  health: NodeHealth
+  orders: Orders
+  /** The events that were logged. */
+  logged: ({ event: string } & Record<string, unknown>)[]
+  log: PaymentLog
+  /** Opens an order that has to be pending. */
+  quote(key?: string): Promise<Quote>
+  /** Opens an order and pays it; nobody has told us of it yet. */
+  paid(key?: string): Promise<Quote>
+  pay(quote: Quote): Promise<void>
+  /** The same purchase request again, at this instance or another; null where there is no order. */
+  repeat(ask?: RepeatAsk): Promise<Outcome | null>
+  /** The order as its row stands. */
+  order(quote: { orderId: string }): Promise<Row | undefined>
+  /** The public ids that the product provisioned. */
+  provisioned(): Promise<unknown[]>
+  /** A first use of a dispensed token. */
+  use(publicId: string): Promise<void>
+  /** Another instance on the same store. */
+  another(options?: ShopOptions): Orders
+}
+
+export const SECRET = '11'.repeat(32)
+export const KEY = '5f8a2c1e-0d3b-4a6f-9e7c-1b2d3e4f5a6b'
+
+export const aName = (key = KEY, name: Partial<OrderName> = {}): OrderName => ({
+  route: '/api/payments/catch',
+  key,
+  clientAddress: '203.0.113.7',
+  ...name,
+})
+
+export const aRequest = (request: Partial<OrderRequest> = {}): OrderRequest => ({
+  product: 'catch',
+  planId: 'spark',
+  terms: null,
+  bodySha256: '00'.repeat(32),
+  ...request,
+})
+
+export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
+  plan: { planId: 'spark', priceSats: 100, durationSeconds: LIFE / SECOND },
+  memo: 'Mayfly CATCH spark',
+  clientNetwork: '203.0.113',
+  ...offer,
+})
+
+export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const clock = manualClock()
+  const db = await openSqlite(file)
+  const ending = new AbortController()
+  t.after(async () => {
+    ending.abort()
+    await db.close()
+  })
+  await migrate(db)
+  const logged: Shop['logged'] = []
+  const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
+  const log: PaymentLog = { info: note, warn: note, error: note }
+  const node = await aNode(db, clock)
+  const health = createNodeHealth(node, 'regtest', log)
+  await health.start(ending.signal)
+
+  const another = ({ secrets = [SECRET], isSoldOut = false }: ShopOptions = {}): Orders =>
+    createOrders({
+      db,
+      lightning: node,
+      health,
+      clock,
+      log,
+      secrets: createSecrets([fromHex(secrets[0]), ...secrets.slice(1).map(fromHex)]),
+      products: { catch: aProduct(isSoldOut) },
+      quoteSeconds: QUOTE_SECONDS,
+    })
+  const orders = another(options)
+
+  const shop: Shop = {
+    file,
+    db,
+    clock,
+    node,
+    health,
+    orders,
+    logged,
+    log,
+    quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
+    async paid(key) {
+      const quote = await shop.quote(key)
+      await shop.pay(quote)
+      return quote
+    },
+    async pay({ bolt11 }) {
+      const { kind } = await node.simulator.pay(bolt11)
+      if (kind !== 'paid') throw new Error(`the simulator did not pay: ${kind}`)
+    },
+    async repeat({ key = KEY, request = aRequest(), credential = 'none', at = orders } = {}) {
+      const known = await at.find(aName(key))
+      return known ? known.repeat(request, credential) : null
+    },
+    order: async ({ orderId }) =>
+      (await db.read('select * from purchase_order where order_id = $1', orderId))[0],
+    provisioned: async () =>
+      (await db.read(`select name from meta where name like 'catch\\_%' escape '\\'`)).map(
+        (row) => row.name,
+      ),
+    async use(publicId) {
+      await db.write([sealDelivery(publicId, clock.now())])
+    },
+    another,
+  }
+  return shop
+}
+
+export function pendingQuote(outcome: Outcome): Quote {
+  if (outcome.kind !== 'pending') throw new Error(`the order is not pending: ${outcome.kind}`)
+  return outcome.quote
+}
+
+async function aNode(db: Db, clock: Clock): Promise<TestNode> {
+  const simulator = await createSimulator({ db, clock })
+  const node: TestNode = {
+    simulator,
+    replaced: {},
+    lookups: [],
+    invoices: [],
+    info: () => (node.replaced.info ?? simulator.info)(),
+    async createInvoice(ask) {
+      const made = await (node.replaced.createInvoice ?? simulator.createInvoice)(ask)
+      node.invoices.push(made.paymentHash)
+      return made
+    },
+    lookupInvoice(paymentHash) {
+      node.lookups.push(paymentHash)
+      return (node.replaced.lookupInvoice ?? simulator.lookupInvoice)(paymentHash)
+    },
+    watch: (onSettled, signal) => (node.replaced.watch ?? simulator.watch)(onSettled, signal),
+  }
+  return node
+}
+
+/** Provisions one row that names its order. Sold out, it has a condition that never holds. */
+function aProduct(isSoldOut: boolean): Provisioning {
+  return {
+    newPublicId: () => newId('catch'),
+    provision: ({ publicId, orderId }): Statement[] => [
+      { text: 'insert into meta (name, value) values ($1, $2)', values: [publicId, orderId] },
+      ...(isSoldOut
+        ? [{ text: `delete from meta where name = 'the last one'`, values: [], expect: 1 }]
+        : []),
+    ],
+    capability: ({ publicId, seed, expiresAt }) => ({
+      product: 'catch',
+      publicId,
+      ownerToken: tokenFromSeed('catch_owner', seed),
+      expiresAt: rfc3339(expiresAt),
+    }),
+  }
+}
+
+const fromHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'hex'))
