@@ -206,7 +206,8 @@ function baseUrl(value: string): string {
 
 function databaseUrl(value: string): { kind: 'sqlite'; file: string } {
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
-  if (!file) throw new Error('`sqlite:<file>`')
+  // A database in memory would be another one for each of the store's threads.
+  if (!file || file === ':memory:') throw new Error('`sqlite:<file>`')
   return { kind: 'sqlite', file }
 }
 

@@ -412,15 +412,22 @@ function storedHeaders(
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
     if (isProxied && isForwardingHeader(name.toLowerCase())) continue
-    if (isSecret(value)) continue
+    if (isSecret(name, value)) continue
     headers.push({ name, value })
   }
   return headers
 }
 
-function isSecret(value: string): boolean {
-  return containsToken(value) || /^\s*(?:Payment|L402|LSAT)\s+\S/i.test(value)
+/** Credentials that the request came with, and ours wherever they stand. */
+function isSecret(name: string, value: string): boolean {
+  if (containsToken(value) || CREDENTIAL.test(value)) return true
+  return AUTHORIZATION.has(name.toLowerCase()) && PAYMENT_SCHEME.test(value)
 }
+
+const AUTHORIZATION = new Set(['authorization', 'payment-authorization', 'proxy-authorization'])
+const PAYMENT_SCHEME = /^\s*(?:Payment|L402|LSAT)\b/i
+/** One long token after the scheme: a header that only speaks of a payment is kept. */
+const CREDENTIAL = /^\s*(?:Payment|L402|LSAT)\s+[A-Za-z0-9+/_=-]{12,}(?::[0-9a-fA-F]*)?\s*$/i
 
 function eventOf(row: EventRow): CatchEvent {
   const body = bodyOf(row)

@@ -8,6 +8,8 @@ import { type Server, serve } from '../serve.ts'
 const REDACTED = ['req', 'res', 'headers', 'body', 'authorization', '*.headers', '*.authorization']
 
 export async function serveCommand(): Promise<number> {
+  // Asked for before anything is started: a signal must never find nobody listening.
+  const stop = signalled()
   let server: Server
   try {
     const config = readConfig()
@@ -28,7 +30,7 @@ export async function serveCommand(): Promise<number> {
     }
     throw error
   }
-  await signalled()
+  await stop
   process.stderr.write('Stopping: finishing what is under way. Once more to stop at once.\n')
   void signalled().then(() => process.exit(1))
   await server.stop()

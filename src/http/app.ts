@@ -177,8 +177,9 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
     () => {
-      // What still arrives of a request that was timed out must not complete it.
-      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+      // What still arrives must not complete a request that was timed out, nor fill a tunnel. Only
+      // what the parser refused it goes on refusing, while its sender reads why.
+      if (!error.code?.startsWith('HPE_')) socket.destroy()
     },
   )
 }

@@ -6,8 +6,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
-import type { Lightning, Network } from '../lightning/lightning.ts'
-import { UnknownInvoice } from '../lightning/lightning.ts'
+import {
+  type InvoiceState,
+  type Lightning,
+  type Network,
+  UnknownInvoice,
+} from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import type { NodeHealth } from './health.ts'
 import { isKeyOf, keyHash, orderIds } from './idempotency.ts'
@@ -286,22 +290,29 @@ export function createOrders(deps: {
 
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
     if (!order.payment_hash) return true
+    const state = await stateAtNode(order.order_id, order.payment_hash)
+    if (state === 'settled') await settle(order, by)
+    if (state === 'dead' && (await store.one(killOrder(order.order_id)))) {
+      log.info({ event: 'order.dead', orderId: order.order_id, product: order.product })
+    }
+    return state !== 'unreachable'
+  }
+
+  async function stateAtNode(
+    orderId: string,
+    paymentHash: string,
+  ): Promise<InvoiceState | 'unknown' | 'unreachable'> {
     try {
-      const { state } = await lightning.lookupInvoice(order.payment_hash)
-      if (state === 'settled') await settle(order, by)
-      if (state === 'dead' && (await store.one(killOrder(order.order_id)))) {
-        log.info({ event: 'order.dead', orderId: order.order_id, product: order.product })
-      }
-      return true
+      return (await lightning.lookupInvoice(paymentHash)).state
     } catch (error) {
-      const facts = { orderId: order.order_id, reason: reasonOf(error) }
+      const facts = { orderId, reason: reasonOf(error) }
       if (error instanceof UnknownInvoice) {
         // A restored or a wrong node. The order stays open: the buyer may have paid.
         log.error({ event: 'order.invoice_unknown', ...facts })
-        return true
+        return 'unknown'
       }
       log.warn({ event: 'lightning.lookup_failed', ...facts })
-      return false
+      return 'unreachable'
     }
   }
 

@@ -1,0 +1,247 @@
+/**
+ * `node scripts/check-arrows.ts`: holds src/ to its rooms and the arrows between them (AGENTS.md).
+ * Prints one line per wrong import and ends with 1 when there is any.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+
+/** Paths inside src/, such as `http/app.ts`, and their text. */
+export type Sources = ReadonlyMap<string, string>
+
+/** The wrong imports of these files, a line each: `src/a.ts → src/b.ts: why`. */
+export function checkArrows(sources: Sources): string[] {
+  const graph = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)]))
+  const lines: string[] = []
+  for (const [file, imports] of graph) {
+    for (const arrow of imports) {
+      const why = whyWrong(file, arrow, sources)
+      if (why) lines.push(`src/${file} → ${shown(arrow)}: ${why}`)
+    }
+  }
+  return [...lines, ...cycles(graph)]
+}
+
+const PRODUCTS = ['catch', 'whisper', 'pulse', 'gate'] as const
+const FOLDERS = ['cli', 'http', 'payment', 'lightning', 'db', 'protocol', 'lib', 'client', 'web']
+type Product = (typeof PRODUCTS)[number]
+type Room =
+  | Product
+  | 'main'
+  | 'cli'
+  | 'serve'
+  | 'settings'
+  | 'http'
+  | 'payment'
+  | 'lightning'
+  | 'db'
+  | 'protocol'
+  | 'lib'
+  | 'client'
+  | 'web'
+
+/** Leaves of the top room: what serve and the commands set up the service with. */
+const SETTINGS = new Set([
+  'config.ts',
+  'catalog.ts',
+  'llms.ts',
+  'rates.ts',
+  'secret-file.ts',
+  'store-identity.ts',
+])
+
+const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'protocol', 'lib'] as const
+
+/** The rooms that a room may import, besides itself. A room not listed here is refused. */
+const ARROWS: Record<Room, readonly Room[]> = {
+  main: ['cli'],
+  cli: ['client', 'settings', 'protocol', 'lib'],
+  serve: ['settings', ...PRODUCTS, ...BELOW_PRODUCTS],
+  settings: ['lightning', 'db', 'lib'],
+  catch: BELOW_PRODUCTS,
+  whisper: BELOW_PRODUCTS,
+  pulse: BELOW_PRODUCTS,
+  gate: BELOW_PRODUCTS,
+  http: ['payment', 'lightning', 'db', 'protocol', 'lib'],
+  payment: ['lightning', 'db', 'protocol', 'lib'],
+  lightning: ['protocol', 'lib'],
+  db: ['protocol', 'lib'],
+  protocol: ['lib'],
+  lib: [],
+  web: ['client', 'protocol', 'lib'],
+  client: ['protocol', 'lib'],
+}
+
+/** Commands that run or mend the service itself; all others go through the client. */
+const OPERATOR_COMMANDS = new Set(['cli/serve.ts', 'cli/moderate.ts'])
+const OPERATOR_ROOMS: readonly Room[] = ['serve', ...PRODUCTS, 'payment', 'lightning', 'db']
+
+/** What the other rooms see of a room with several implementations. */
+const PORTS: Partial<Record<Room, string>> = { lightning: 'lightning/lightning.ts', db: 'db/db.ts' }
+
+/** Wire formats that need the server's own libraries; browsers get the rest. */
+const SERVER_ONLY = new Set([
+  'protocol/bolt11-sign.ts',
+  'protocol/hmac.ts',
+  'protocol/l402-token.ts',
+  'protocol/macaroon.ts',
+  'protocol/payment-challenge-id.ts',
+  'protocol/preimage.ts',
+])
+
+/** Rooms that a browser loads: nothing there comes from a package or from Node. */
+const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
+
+/** Arrows besides those above. Types alone are gone when the code runs. */
+const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = [
+  // The SDK has the service's own types, so that the two cannot drift apart.
+  {
+    from: /^client\//,
+    to: /^(?:(?:catch|whisper|pulse|gate)\/schema|payment\/.+)\.ts$/,
+    typesOnly: true,
+  },
+  // A backend may be handed the store for facts of its own; the port knows of none.
+  { from: /^lightning\/(?!lightning\.ts$)/, to: /^db\/db\.ts$/, typesOnly: true },
+  // The limits know their own names and defaults; the file only changes them.
+  { from: /^rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
+  // The payer's route belongs to the simulator alone.
+  { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
+  // A setting is checked for the scheme of a backend, and the backends name their schemes.
+  { from: /^config\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
+]
+
+type Arrow =
+  | { kind: 'file'; to: string; isType: boolean }
+  | { kind: 'bare'; to: string; isType: boolean }
+  | { kind: 'unreadable'; to: string }
+
+function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
+  const from = roomOf(file)
+  if (from === null)
+    return 'the importing file is in no room; name the room in scripts/check-arrows.ts'
+  if (arrow.kind === 'unreadable') return 'this check cannot read the import; write it plainly'
+  if (arrow.kind === 'bare') {
+    if (!BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
+    return `browsers load ${from}, so it imports no package and nothing of Node`
+  }
+  const { to } = arrow
+  if (!sources.has(to)) return 'there is no such file'
+  const room = roomOf(to)
+  if (room === null)
+    return 'the imported file is in no room; name the room in scripts/check-arrows.ts'
+  if (isException(file, arrow)) return null
+  const isServerSide = !BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)
+  if (SERVER_ONLY.has(to) && !isServerSide)
+    return `browsers load ${from}, and that file is for the server`
+  if (from === room) return null
+  const isOperator = OPERATOR_COMMANDS.has(file)
+  if (!ARROWS[from].includes(room) && !(isOperator && OPERATOR_ROOMS.includes(room))) {
+    return whyNoArrow(from, room)
+  }
+  const port = PORTS[room]
+  if (port !== undefined && to !== port && from !== 'serve' && !isOperator) {
+    return `only serve.ts and the operator's commands pick an implementation; ${from} knows src/${port}`
+  }
+  return null
+}
+
+function isException(file: string, { to, isType }: Arrow & { kind: 'file' }): boolean {
+  return EXCEPTIONS.some(
+    (some) => some.from.test(file) && some.to.test(to) && (isType || !some.typesOnly),
+  )
+}
+
+function whyNoArrow(from: Room, to: Room): string {
+  const isProduct = (room: Room): boolean => PRODUCTS.some((product) => product === room)
+  if (isProduct(from) && isProduct(to)) return 'products never import each other'
+  if (isProduct(to) && (from === 'http' || from === 'payment')) return `${from} knows no product`
+  if (from === 'cli') return `a command that is not the operator's goes through the client`
+  if (from === 'client') return 'the client takes only types from the service, with `import type`'
+  const allowed = ARROWS[from]
+  return allowed.length === 0
+    ? `${from} imports nothing but itself`
+    : `${from} may import ${allowed.join(', ')}, not ${to}`
+}
+
+function roomOf(file: string): Room | null {
+  if (file === 'main.ts') return 'main'
+  if (file === 'serve.ts') return 'serve'
+  if (SETTINGS.has(file)) return 'settings'
+  const [folder = '', ...rest] = file.split('/')
+  const isKnown = FOLDERS.includes(folder) || PRODUCTS.some((product) => product === folder)
+  return isKnown && rest.length > 0 ? (folder as Room) : null
+}
+
+/** Statements start at the left edge: the formatter sees to that. */
+const STATEMENT =
+  /^(?:import\s+(?<importType>type\s+(?!from\b))?(?:[\w$*{},\s]+?\sfrom\s*)?|export\s+(?<exportType>type\s+)?(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s*)'(?<to>[^']+)'/gm
+const ANY_IMPORT = /^import\b(?![.(])/gm
+const DYNAMIC = /\bimport\(\s*(?:'(?<to>[^']+)'\s*[,)]|(?<other>[^)\n]*))/g
+
+/**
+ * Every import, re-export and `import()` of a file. `import type` alone is erased;
+ * `import { type X }` still loads its file under verbatimModuleSyntax.
+ */
+function importsOf(file: string, text: string): Arrow[] {
+  const arrows: Arrow[] = []
+  const add = (to: string, isType: boolean): void => {
+    if (!to.startsWith('.')) arrows.push({ kind: 'bare', to, isType })
+    else arrows.push({ kind: 'file', to: posix.join(posix.dirname(file), to), isType })
+  }
+  let imports = 0
+  for (const { 0: statement, groups } of text.matchAll(STATEMENT)) {
+    if (statement.startsWith('import')) imports++
+    add(groups?.to ?? '', Boolean(groups?.importType ?? groups?.exportType))
+  }
+  if (imports !== [...text.matchAll(ANY_IMPORT)].length) {
+    arrows.push({ kind: 'unreadable', to: 'an import statement' })
+  }
+  for (const { groups } of text.matchAll(DYNAMIC)) {
+    if (groups?.to !== undefined) add(groups.to, false)
+    else arrows.push({ kind: 'unreadable', to: `import(${groups?.other ?? ''})` })
+  }
+  return arrows
+}
+
+const shown = (arrow: Arrow): string => (arrow.kind === 'file' ? `src/${arrow.to}` : arrow.to)
+
+/** One line for each import that leads back to a file on the way to it; types count too. */
+function cycles(graph: ReadonlyMap<string, Arrow[]>): string[] {
+  const lines: string[] = []
+  const done = new Set<string>()
+  const path: string[] = []
+
+  function visit(file: string): void {
+    if (done.has(file)) return
+    const start = path.indexOf(file)
+    if (start !== -1) {
+      const round = [...path.slice(start), file].map((name) => `src/${name}`)
+      lines.push(`${round.join(' → ')}: an import cycle`)
+      return
+    }
+    path.push(file)
+    for (const arrow of graph.get(file) ?? []) if (arrow.kind === 'file') visit(arrow.to)
+    path.pop()
+    done.add(file)
+  }
+
+  for (const file of graph.keys()) visit(file)
+  return lines
+}
+
+/** All TypeScript files of src/. */
+export function readSources(): Sources {
+  const src = new URL('../src/', import.meta.url)
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.ts'))
+    .sort()
+  return new Map(files.map((file) => [file, readFileSync(new URL(file, src), 'utf8')]))
+}
+
+if (import.meta.main) {
+  const sources = readSources()
+  const lines = checkArrows(sources)
+  for (const line of lines) process.stderr.write(`${line}\n`)
+  if (lines.length > 0) process.exitCode = 1
+  else process.stdout.write(`The arrows of ${sources.size} files point the right way.\n`)
+}

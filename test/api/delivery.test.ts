@@ -1,0 +1,487 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { eventId } from '../../src/catch/event-id.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
+import { isId, isToken } from '../../src/lib/ids.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const MINUTE = 60 * 1000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** The node is asked about one order at most this often. */
+const LOOKUP = 1_000
+
+const NOT_FOUND = { status: 404, text: '{"error":"order not found"}' }
+const DELIVERED = { status: 404, text: '{"error":"already delivered"}' }
+const EXPIRED = { status: 404, text: '{"error":"order expired"}' }
+
+test('a poll before the payment says until when, and when to ask again', async (t) => {
+  const server = await startServer(t)
+  const { orderId, expiresAt } = await anOrder(server)
+  const answer = await fetch(`${server.url}/api/payments/${orderId}`)
+  assert.equal(answer.status, 402)
+  assert.deepEqual(await answer.json(), { settled: false, expiresAt })
+  assert.equal(answer.headers.get('retry-after'), '1')
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  assert.equal(answer.headers.get('www-authenticate'), null)
+})
+
+test('the capability is delivered whole, by the first poll after the payment', async (t) => {
+  const server = await startServer(t)
+  const order = await aPaidOrder(server)
+  const answer = await fetch(`${server.url}/api/payments/${order.orderId}`)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+  const body = (await answer.json()) as { settled: true; resource: CatchCapability }
+  const { publicId, ownerToken, ingestToken, expiresAt } = body.resource
+  assert.deepEqual(body, {
+    settled: true,
+    resource: { product: 'catch', publicId, ownerToken, ingestToken, expiresAt },
+  })
+  assert.ok(isId('catch', publicId))
+  assert.ok(isToken('catch_owner', ownerToken))
+  assert.ok(isToken('catch_ingest', ingestToken))
+  const status = await server.mayfly.catch(body.resource).status()
+  assert.equal(status.expiresAt, expiresAt)
+  assert.equal(Date.parse(expiresAt) - Date.parse(status.createdAt), DAY)
+})
+
+test('a second poll gets nothing', async (t) => {
+  const server = await startServer(t)
+  const { orderId } = await aPaidOrder(server)
+  assert.equal((await poll(server, orderId)).status, 200)
+  assert.deepEqual(await poll(server, orderId), DELIVERED)
+})
+
+test('an order that nobody opened is not found', async (t) => {
+  const server = await startServer(t)
+  const ids = [
+    'order_0000000000000000000000',
+    'catch',
+    'x',
+    '%00',
+    'order_',
+    'a%2Fb',
+    "'",
+    '%F0%9F',
+  ]
+  for (const id of ids) assert.equal((await poll(server, id)).status, 404, id)
+  assert.deepEqual(await poll(server, 'order_0000000000000000000000'), NOT_FOUND)
+})
+
+test('an id of any length is simply not found', async (t) => {
+  const server = await startServer(t)
+  assert.deepEqual(await poll(server, 'x'.repeat(101)), NOT_FOUND)
+  assert.deepEqual(await poll(server, 'x'.repeat(20_000)), NOT_FOUND)
+})
+
+test('a prefetch never takes the delivery', async (t) => {
+  const server = await startServer(t)
+  const { orderId, expiresAt } = await aPaidOrder(server)
+  for (const purpose of ['prefetch', 'prefetch;prerender', 'prefetch; anonymous-client-ip']) {
+    const answer = await poll(server, orderId, { 'sec-purpose': purpose })
+    assert.deepEqual(answer, { status: 402, text: JSON.stringify({ settled: false, expiresAt }) })
+  }
+  assert.equal((await poll(server, orderId)).status, 200)
+})
+
+test('of 50 polls at once exactly one gets the capability', async (t) => {
+  const server = await startServer(t)
+  const { orderId } = await aPaidOrder(server)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  const losers = answers.filter(({ status }) => status !== 200)
+  assert.deepEqual(
+    losers,
+    losers.map(() => DELIVERED),
+  )
+})
+
+test('of 50 polls that learn of the payment themselves exactly one gets the capability', async (t) => {
+  const server = await startServer(t)
+  const order = await anOrder(server)
+  const { orderId, bolt11 } = order
+  const settled = settlement(server, order)
+  await server.pay(bolt11)
+  server.clock.advance(LOOKUP)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
+  await settled
+  answers.push(await poll(server, orderId))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  for (const { status, text } of answers) {
+    if (status === 404) assert.equal(text, DELIVERED.text)
+    else assert.ok(status === 200 || status === 402)
+  }
+  assert.equal(rows(server, 'select * from catch_inbox').length, 1)
+})
+
+test('an order is settled when its payer pays, whether somebody polls or not', async (t) => {
+  const server = await startServer(t)
+  await aPaidOrder(server)
+  assert.deepEqual(rows(server, 'select state, settled_by from purchase_order'), [
+    { state: 'settled', settled_by: 'stream' },
+  ])
+})
+
+test('a buyer who shows the key gets the same bytes again, by poll and by purchase', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key } = await aPaidOrder(server)
+  const first = await poll(server, orderId)
+  assert.equal(first.status, 200)
+  for (let i = 0; i < 3; i++) {
+    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+    assert.deepEqual(await purchase(server, key), first)
+  }
+  assert.deepEqual(await poll(server, orderId), DELIVERED, 'without the key')
+})
+
+test('the purchase itself, repeated, is a first delivery', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key } = await aPaidOrder(server)
+  const first = await purchase(server, key)
+  assert.equal(first.status, 200)
+  assert.deepEqual(await poll(server, orderId), DELIVERED)
+  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+})
+
+test('50 repeats at once by the buyer all get the same bytes', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key } = await aPaidOrder(server)
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, i) =>
+      i % 2 === 0 ? purchase(server, key) : poll(server, orderId, { 'idempotency-key': key }),
+    ),
+  )
+  assert.equal(answers[0]?.status, 200)
+  assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
+})
+
+test('a poll with another key finds nothing, and takes nothing', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key } = await aPaidOrder(server)
+  const { key: other } = await anOrder(server)
+  for (const wrong of [randomUUID(), other, key.toUpperCase()]) {
+    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': wrong }), NOT_FOUND)
+  }
+  const malformed = await poll(server, orderId, { 'idempotency-key': 'short' })
+  assert.deepEqual(malformed, { status: 400, text: '{"error":"invalid idempotency key"}' })
+  assert.equal((await poll(server, orderId)).status, 200)
+  assert.deepEqual(
+    await poll(server, orderId, { 'idempotency-key': randomUUID() }),
+    NOT_FOUND,
+    'after the delivery too',
+  )
+})
+
+const uses: [
+  name: string,
+  use: (server: TestServer, inbox: CatchCapability) => Promise<unknown>,
+][] = [
+  ['reading the status', (server, inbox) => server.mayfly.catch(inbox).status()],
+  ['listing events', (server, inbox) => server.mayfly.catch(inbox).page()],
+  [
+    'deleting an event',
+    async (server, { publicId, ownerToken }) => {
+      assert.equal(await ingest(server, publicId), 204)
+      // The list would be a use already, so the id comes out of the store.
+      const id = eventIdIn(server)
+      const deleted = await fetch(`${server.url}/api/catch/${publicId}/events/${id}`, {
+        method: 'DELETE',
+        headers: bearer(ownerToken),
+      })
+      assert.equal(deleted.status, 204)
+    },
+  ],
+  ['destroying the inbox', (server, inbox) => server.mayfly.catch(inbox).destroy()],
+  [
+    'an authenticated request to the inbox',
+    async (server, { publicId, ingestToken }) => {
+      assert.equal(await ingest(server, publicId, bearer(ingestToken)), 204)
+    },
+  ],
+]
+
+for (const [name, use] of uses) {
+  test(`${name} ends the replay for good, and wipes the seed`, async (t) => {
+    const server = await startServer(t)
+    const { orderId, key, inbox } = await aDeliveredOrder(server)
+    await use(server, inbox)
+    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), DELIVERED)
+    assert.deepEqual(await purchase(server, key), DELIVERED)
+    assert.deepEqual(await poll(server, orderId), DELIVERED)
+    assert.deepEqual(rows(server, 'select seed from purchase_order'), [{ seed: null }])
+  })
+}
+
+test('nothing that fails, and nobody without the token, ends the replay', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key, inbox, text } = await aDeliveredOrder(server)
+  const { inbox: other } = await aDeliveredOrder(server)
+  const { publicId, ownerToken, ingestToken } = inbox
+  const owner = `${server.url}/api/catch/${publicId}`
+  const ask = async (path: string, token: string, method = 'GET'): Promise<number> =>
+    (await fetch(owner + path, { method, headers: bearer(token) })).status
+
+  assert.equal(await ingest(server, publicId), 204, 'a public request')
+  assert.equal(await ingest(server, publicId, bearer(ownerToken)), 204, 'the owner token there')
+  assert.equal(await ingest(server, publicId, bearer(other.ingestToken)), 204, 'of another inbox')
+  assert.equal(await ingest(server, other.publicId, bearer(ingestToken)), 204, 'to another inbox')
+  const tooLarge = await fetch(`${server.url}/c/${publicId}`, {
+    method: 'POST',
+    headers: bearer(ingestToken),
+    body: 'x'.repeat(65_537),
+  })
+  assert.equal(tooLarge.status, 400, 'a refused body')
+  assert.equal(await ask('', other.ownerToken), 404)
+  assert.equal(await ask('', ingestToken), 401)
+  assert.equal(await ask('', other.ownerToken, 'DELETE'), 404)
+  assert.equal(await ask('/events', other.ownerToken), 401)
+  assert.equal(await ask('/events?limit=0', ownerToken), 400)
+  assert.equal(await ask('/events?surprise=1', ownerToken), 400)
+  assert.equal(await ask('/events/nothing', ownerToken, 'DELETE'), 404)
+  assert.equal(await ask(`/events/${randomUUID()}`, ownerToken, 'DELETE'), 404)
+
+  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), { status: 200, text })
+})
+
+test('an authenticated request that a full inbox refuses does not end the replay', async (t) => {
+  const server = await startServer(t)
+  const { key, inbox, text } = await aDeliveredOrder(server)
+  const sent = Array.from({ length: 100 }, () => ingest(server, inbox.publicId))
+  assert.deepEqual(new Set(await Promise.all(sent)), new Set([204]))
+  assert.equal(await ingest(server, inbox.publicId, bearer(inbox.ingestToken)), 401)
+  assert.deepEqual(await purchase(server, key), { status: 200, text })
+})
+
+test('the replay ends 24 hours after the first delivery', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key } = await aPaidOrder(server, 'standard')
+  server.clock.advance(DAY)
+  const first = await poll(server, orderId)
+  assert.equal(first.status, 200, 'it starts with the delivery, not with the payment')
+  server.clock.advance(DAY - MINUTE)
+  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+  server.clock.advance(MINUTE)
+  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), DELIVERED)
+  assert.deepEqual(await purchase(server, key, 'standard'), DELIVERED)
+})
+
+test('what was never collected waits until the capability expires', async (t) => {
+  const server = await startServer(t)
+  const collected = await aPaidOrder(server)
+  const forgotten = await aPaidOrder(server)
+  server.clock.advance(DAY - MINUTE)
+  assert.equal((await poll(server, collected.orderId)).status, 200)
+  server.clock.advance(MINUTE)
+  assert.deepEqual(await poll(server, forgotten.orderId), EXPIRED)
+  assert.deepEqual(await purchase(server, forgotten.key), EXPIRED)
+  assert.deepEqual(await poll(server, collected.orderId), DELIVERED)
+  assert.deepEqual(await purchase(server, collected.key), DELIVERED)
+})
+
+test('an order that was not paid keeps its quote until it expires, and offers nothing after', async (t) => {
+  const server = await startServer(t)
+  const { orderId, key, quoted } = await anOrder(server)
+  server.clock.advance(14 * MINUTE)
+  assert.equal((await poll(server, orderId)).status, 402)
+  assert.deepEqual(await purchase(server, key), { status: 402, text: quoted })
+  server.clock.advance(MINUTE)
+  assert.deepEqual(await poll(server, orderId), EXPIRED)
+  assert.deepEqual(await purchase(server, key), EXPIRED)
+})
+
+test('the repeat of a purchase that has run out says so by itself', async (t) => {
+  const server = await startServer(t)
+  const { key } = await anOrder(server)
+  server.clock.advance(15 * MINUTE)
+  assert.deepEqual(await purchase(server, key), EXPIRED)
+})
+
+test('a key never asks for money twice, whatever became of its order', async (t) => {
+  const server = await startServer(t)
+  const unpaid = await anOrder(server)
+  const forgotten = await aPaidOrder(server)
+  const sealed = await aDeliveredOrder(server)
+  await server.mayfly.catch(sealed.inbox).status()
+  const destroyed = await aDeliveredOrder(server)
+  await server.mayfly.catch(destroyed.inbox).destroy()
+  for (const days of [1, 1, 27]) {
+    server.clock.advance(days * DAY)
+    for (const { key } of [unpaid, forgotten, sealed, destroyed]) {
+      assert.equal((await purchase(server, key)).status, 404, `after ${days} more days`)
+    }
+  }
+  assert.equal(rows(server, 'select * from purchase_order').length, 4)
+  assert.equal(rows(server, 'select * from simulator_invoice').length, 4)
+})
+
+test('a restart between any two steps changes nothing for the buyer', async (t) => {
+  const server = await startServer(t)
+  const order = await anOrder(server)
+  const { orderId, key, quoted } = order
+  await server.restart()
+  assert.deepEqual(await purchase(server, key), { status: 402, text: quoted })
+  const settled = settlement(server, order)
+  await server.pay(order.bolt11)
+  await settled
+  await server.restart()
+  const first = await poll(server, orderId)
+  assert.equal(first.status, 200)
+  await server.restart()
+  assert.deepEqual(await poll(server, orderId), DELIVERED)
+  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+  const { resource } = JSON.parse(first.text) as { resource: CatchCapability }
+  assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
+  await server.restart()
+  assert.deepEqual(await purchase(server, key), DELIVERED)
+})
+
+test('a payment in time is honoured, however late the server learns of it', async (t) => {
+  const server = await startServer(t)
+  const order = await anOrder(server)
+  const { orderId, paymentHash } = order
+  await server.stop()
+  const store = new DatabaseSync(server.file)
+  const paid = `update simulator_invoice set state = 'settled' where payment_hash = ?`
+  assert.equal(store.prepare(paid).run(paymentHash).changes, 1)
+  store.close()
+  server.clock.advance(2 * HOUR)
+  const settled = settlement(server, order)
+  await server.restart()
+  await settled
+  const { status, text } = await poll(server, orderId)
+  assert.equal(status, 200)
+  const { resource } = JSON.parse(text) as { resource: CatchCapability }
+  const { createdAt, expiresAt } = await server.mayfly.catch(resource).status()
+  assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY, 'a whole life, from now on')
+  assert.ok(Date.parse(createdAt) >= server.clock.now() - HOUR)
+})
+
+test('a payment of an order that was given up is honoured all the same', async (t) => {
+  const server = await startServer(t)
+  const order = await anOrder(server)
+  const { orderId, key, bolt11 } = order
+  server.clock.advance(15 * MINUTE)
+  assert.deepEqual(await poll(server, orderId), EXPIRED)
+  server.clock.advance(-5 * MINUTE)
+  const settled = settlement(server, order)
+  await server.pay(bolt11)
+  await settled
+  const first = await poll(server, orderId)
+  assert.equal(first.status, 200)
+  assert.deepEqual(await purchase(server, key), first)
+})
+
+test('the store holds no token and no key, before, during and after the delivery', async (t) => {
+  const server = await startServer(t)
+  const { key, inbox } = await aDeliveredOrder(server)
+  const secrets = [key, inbox.ownerToken, inbox.ingestToken]
+  await assertStoreLacks(server, secrets)
+  await server.mayfly.catch(inbox).status()
+  await assertStoreLacks(server, secrets)
+})
+
+type Quote = { orderId: string; bolt11: string; paymentHash: string; expiresAt: string }
+type Order = Quote & { key: string; quoted: string }
+type Answer = { status: number; text: string }
+type Plan = 'spark' | 'standard'
+
+async function anOrder(server: TestServer, plan: Plan = 'spark'): Promise<Order> {
+  const key = randomUUID()
+  const { status, text } = await purchase(server, key, plan)
+  assert.equal(status, 402, text)
+  return { ...JSON.parse(text), key, quoted: text }
+}
+
+/** Paid and settled, and delivered to nobody. */
+async function aPaidOrder(server: TestServer, plan: Plan = 'spark'): Promise<Order> {
+  const order = await anOrder(server, plan)
+  const settled = settlement(server, order)
+  await server.pay(order.bolt11)
+  await settled
+  return order
+}
+
+async function aDeliveredOrder(
+  server: TestServer,
+): Promise<Order & { inbox: CatchCapability; text: string }> {
+  const order = await aPaidOrder(server)
+  const { status, text } = await poll(server, order.orderId)
+  assert.equal(status, 200, text)
+  return { ...order, text, inbox: JSON.parse(text).resource }
+}
+
+async function purchase(server: TestServer, key: string, planId: Plan = 'spark'): Promise<Answer> {
+  return answerOf(
+    await fetch(`${server.url}/api/payments/catch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify({ planId }),
+    }),
+  )
+}
+
+async function poll(
+  server: TestServer,
+  orderId: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return answerOf(await fetch(`${server.url}/api/payments/${orderId}`, { headers }))
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  return { status: response.status, text: await response.text() }
+}
+
+async function ingest(
+  server: TestServer,
+  publicId: string,
+  headers: Record<string, string> = {},
+): Promise<number> {
+  const answer = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', headers, body: 'x' })
+  return answer.status
+}
+
+const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` })
+
+/** Resolves when the server says that it has settled this order. */
+function settlement({ logged }: TestServer, { orderId }: Quote): Promise<void> {
+  return new Promise((resolve) => {
+    const push = logged.push.bind(logged)
+    logged.push = (...lines) => {
+      for (const line of lines) {
+        const facts = JSON.parse(line)
+        if (facts.event === 'order.settled' && facts.orderId === orderId) resolve()
+      }
+      return push(...lines)
+    }
+  })
+}
+
+function rows({ file }: TestServer, query: string): Record<string, unknown>[] {
+  const store = new DatabaseSync(file, { readOnly: true })
+  try {
+    return store
+      .prepare(query)
+      .all()
+      .map((row) => ({ ...row }))
+  } finally {
+    store.close()
+  }
+}
+
+function eventIdIn(server: TestServer): string {
+  const [row] = rows(server, 'select received_at, salt, sequence from catch_event')
+  return eventId(row as Parameters<typeof eventId>[0])
+}
+
+async function assertStoreLacks({ file }: TestServer, secrets: string[]): Promise<void> {
+  for (const part of [file, `${file}-wal`]) {
+    const bytes = await readFile(part)
+    for (const secret of secrets) assert.ok(!bytes.includes(secret), `${part} holds a secret`)
+  }
+}
