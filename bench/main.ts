@@ -3,11 +3,13 @@
  * compare two programs that took turns in the same run.
  */
 import { ingestRow } from './rows/ingest.ts'
+import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
 import { quoteRow } from './rows/quote.ts'
 
 const ROWS: Record<string, () => Promise<string[]>> = {
   ingest: ingestRow,
+  lnd: lndRow,
   page: pageRow,
   quote: quoteRow,
 }

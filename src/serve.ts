@@ -5,6 +5,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
+import { CATCH_GUIDE } from './catch/guide.ts'
 import { type IpLocator, installedDatabases, openIpLocator } from './catch/ip-location.ts'
 import { mountCatch } from './catch/routes.ts'
 import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
@@ -21,9 +22,11 @@ import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountSimulator } from './http/simulator.ts'
+import { mountText } from './http/text.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
 import { type Opened, openLightning } from './lightning/open.ts'
+import { llmsText } from './llms.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
@@ -133,6 +136,9 @@ export async function serve(
     mountPoll(app, { orders, limits, resources: [CatchCapability] })
     mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
     if (node.simulator) mountSimulator(app, node.simulator)
+    const isSimulator = node.simulator !== null
+    const guides = [CATCH_GUIDE]
+    mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
 
     await app.listen({ host: config.host, port: config.port })
     const purging = every(

@@ -1,6 +1,7 @@
 /** The continent of a country (ISO 3166-1 alpha-2), for databases that leave it out. */
 
-const COUNTRIES: Record<string, string> = {
+/** Of ISO 3166-1, and Kosovo; each stands once. */
+export const COUNTRIES: Record<string, string> = {
   AF: 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW',
   AN: 'AQ BV GS HM TF',
   AS: 'AE AF AM AZ BD BH BN BT CC CN CX CY GE HK ID IL IN IO IQ IR JO JP KG KH KP KR KW KZ LA LB LK MM MN MO MV MY NP OM PH PK PS QA SA SG SY TH TJ TL TM TR TW UZ VN YE',

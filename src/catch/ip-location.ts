@@ -22,6 +22,9 @@ export type IpLocator = {
   close(): void
 }
 
+/** Told of a file that changed and cannot be used, or is damaged somewhere inside. */
+export type OnProblem = (file: string, error: unknown) => void
+
 /** The databases of the npm package, where the operator installed it; none otherwise. */
 export function installedDatabases(): string[] {
   try {
@@ -39,9 +42,12 @@ export function installedDatabases(): string[] {
  */
 export async function openIpLocator(
   files: readonly string[],
-  onProblem: (file: string, error: unknown) => void,
+  onProblem: OnProblem,
+  { checkEveryMs = CHECK_EVERY_MS }: { checkEveryMs?: number } = {},
 ): Promise<IpLocator> {
-  const databases = await Promise.all(files.map((file) => openDatabase(file, onProblem)))
+  const databases = await Promise.all(
+    files.map((file) => openDatabase(file, onProblem, checkEveryMs)),
+  )
   return {
     locate(ip) {
       const family = isIP(ip)
@@ -76,9 +82,12 @@ type Database = {
 
 async function openDatabase(
   file: string,
-  onProblem: (file: string, error: unknown) => void,
+  onProblem: OnProblem,
+  checkEveryMs: number,
 ): Promise<Database> {
   let reader = await read(file)
+  /** Reported already; a damaged place must not fill the log, request by request. */
+  let reported: unknown = null
   const onChange = (now: Stats, before: Stats): void => {
     // A file that is gone for now is being replaced; the next look finds the new one.
     if (now.mtimeMs === 0 || (now.mtimeMs === before.mtimeMs && now.size === before.size)) return
@@ -89,13 +98,20 @@ async function openDatabase(
       (error: unknown) => onProblem(file, error),
     )
   }
-  watchFile(file, { interval: CHECK_EVERY_MS, persistent: false }, onChange)
+  watchFile(file, { interval: checkEveryMs, persistent: false }, onChange)
   return {
     locate(ip, family) {
       // A database of IPv4 alone has no tree to look an IPv6 address up in.
       if (family === 6 && reader.metadata.ipVersion === 4) return null
-      const place = reader.get(ip) as unknown as Place | null
-      return place === null ? null : locationOf(ip, place, sourceOf(file, reader))
+      try {
+        const place = reader.get(ip) as unknown as Place | null
+        return place === null ? null : locationOf(ip, place, sourceOf(file, reader))
+      } catch (error) {
+        // No request is lost because the place of its sender cannot be read.
+        if (reported !== reader) onProblem(file, error)
+        reported = reader
+        return null
+      }
     },
     close: () => unwatchFile(file, onChange),
   }

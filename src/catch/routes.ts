@@ -238,14 +238,14 @@ function mountOwner(
       let wake = (): void => {}
       const unlisten = service.listen(inbox.public_id, () => wake())
       if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
-      await service.used(inbox)
-      const stream = streams.open(reply)
-      wake = stream.wake
       try {
+        await service.used(inbox)
+        const stream = streams.open(reply)
+        wake = stream.wake
+        stream.mark(String(from))
         await follow(service, inbox.public_id, from, stream)
       } finally {
         unlisten()
-        stream.end()
       }
     },
   )
@@ -331,18 +331,22 @@ async function follow(
   stream: EventStream,
 ): Promise<void> {
   let told = from
-  while (stream.isOpen()) {
-    const { events, ended } = await service.after(publicId, told)
-    for (const event of events) {
-      const id = String(event.sequence)
-      if (!(await stream.send({ event: 'capture', data: JSON.stringify(event), id }))) return
-      told = event.sequence
+  try {
+    while (stream.isOpen()) {
+      const { events, ended } = await service.after(publicId, told)
+      for (const event of events) {
+        const id = String(event.sequence)
+        if (!(await stream.send({ event: 'capture', data: JSON.stringify(event), id }))) return
+        told = event.sequence
+      }
+      if (ended) {
+        await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
+        return
+      }
+      if (events.length === 0) await stream.wait(LOOK_AGAIN_MS)
     }
-    if (ended) {
-      await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
-      return
-    }
-    if (events.length === 0) await stream.wait(LOOK_AGAIN_MS)
+  } finally {
+    stream.end()
   }
 }
 

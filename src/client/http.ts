@@ -20,20 +20,25 @@ export type Http = {
   ask(ask: Ask): Promise<Answer>
   /** The body of a 2xx answer. @throws MayflyError for any other. */
   get(ask: Ask): Promise<unknown>
+  /** A 200 answer with its body yet to be read, for a stream. @throws MayflyError for any other. */
+  open(ask: Ask): Promise<ReadableStream<Uint8Array>>
 }
 
 /** `fetch` is the platform's, unless a test or a proxy hands in another. */
 export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
   const base = baseUrl.replace(/\/+$/, '')
 
-  async function ask({ method = 'GET', path, token, headers, body, signal }: Ask): Promise<Answer> {
-    const response = await fetch(base + path, {
+  function send({ method = 'GET', path, token, headers, body, signal }: Ask): Promise<Response> {
+    return fetch(base + path, {
       method,
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
       redirect: 'error',
     })
+  }
+
+  async function read(response: Response): Promise<Answer> {
     if (Number(response.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) {
       await response.body?.cancel()
       throw new MayflyError('unexpected answer', response.status)
@@ -42,12 +47,19 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     return { status: response.status, headers: response.headers, body: parse(text) }
   }
 
+  const ask = async (request: Ask): Promise<Answer> => read(await send(request))
+
   return {
     ask,
     async get(request) {
       const answer = await ask(request)
       if (answer.status >= 200 && answer.status < 300) return answer.body
       throw errorOf(answer)
+    },
+    async open(request) {
+      const response = await send(request)
+      if (response.status === 200 && response.body) return response.body
+      throw errorOf(await read(response))
     },
   }
 }

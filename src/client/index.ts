@@ -15,11 +15,12 @@ import { createPayments, type Purchase } from './payments.ts'
 export type {
   CatchCapability,
   CatchEvent,
+  CatchState,
   CatchStatus,
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
-export type { CatchClient, CatchOwner } from './catch.ts'
+export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
 

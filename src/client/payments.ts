@@ -2,6 +2,7 @@
 import type { Quote as ServerQuote } from '../payment/orders.ts'
 import { MayflyError } from './errors.ts'
 import { type Answer, type Ask, errorOf, type Http, retryAfterSeconds } from './http.ts'
+import { wait } from './wait.ts'
 
 /** The interface's PaymentQuote. `expiresAt` is RFC 3339. */
 export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
@@ -20,8 +21,6 @@ export type Purchase = {
 /** A lost answer is asked for again this often, with the same key. */
 const LOST_ANSWERS = 4
 const RETRY_SECONDS = 1
-/** Bounds what a server can make us wait between two polls. */
-const MAX_WAIT_SECONDS = 60
 
 export type Payments = {
   /** Buys natively: shows the invoice and polls until it is paid. Resolves to the resource. */
@@ -94,20 +93,4 @@ function quoteOf({ status, body }: Answer): PaymentQuote {
     throw new MayflyError('unexpected answer', status)
   }
   return quote as PaymentQuote
-}
-
-function wait(seconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const done = (): void => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }
-    const timer = setTimeout(done, Math.min(seconds, MAX_WAIT_SECONDS) * 1000)
-    const abort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    signal?.addEventListener('abort', abort, { once: true })
-  })
 }

@@ -10,8 +10,12 @@ import type { App } from './app.ts'
 const HEARTBEAT_MS = 15_000
 /** A reader that takes nothing for this long is gone, whatever its socket says. */
 const STALLED_MS = 60_000
+/** What is left of an ended stream may take this long to go out. */
+const ENDING_MS = 2_000
 
 export type EventStream = {
+  /** Tells where the reader stands, so that it can resume before its first event. */
+  mark(id: string): void
   /** Sends one event; resolves when the client has room for the next. False once it is gone. */
   send(event: { event: string; data: string; id?: string }): Promise<boolean>
   /** Waits for a wake-up, at most so long. */
@@ -32,7 +36,9 @@ export type EventStreams = {
 /** The streams of one server, ended when it stops. */
 export function createEventStreams(app: App): EventStreams {
   const streams = new Set<EventStream>()
+  let isStopping = false
   app.addHook('preClose', async () => {
+    isStopping = true
     for (const stream of streams) stream.end()
   })
   return {
@@ -48,6 +54,9 @@ export function createEventStreams(app: App): EventStreams {
         'x-accel-buffering': 'no',
       })
       const stream = createStream(response)
+      if (isStopping) stream.end()
+      // A client that left while its request was looked at never closes again.
+      if (!stream.isOpen()) return stream
       streams.add(stream)
       response.on('close', () => {
         streams.delete(stream)
@@ -62,14 +71,19 @@ function createStream(response: ServerResponse): EventStream {
   let resume: (() => void) | null = null
   let isWoken = false
   const isOpen = (): boolean => !response.destroyed && !response.writableEnded
-  const heartbeat = setInterval(() => {
-    if (isOpen() && !response.writableNeedDrain) response.write(':\n\n')
-  }, HEARTBEAT_MS)
-  response.on('close', () => clearInterval(heartbeat))
-  response.flushHeaders()
+  if (isOpen()) {
+    const heartbeat = setInterval(() => {
+      if (isOpen() && !response.writableNeedDrain) response.write(':\n\n')
+    }, HEARTBEAT_MS)
+    response.on('close', () => clearInterval(heartbeat))
+    response.flushHeaders()
+  }
 
   return {
     isOpen,
+    mark(id) {
+      if (isOpen()) response.write(`id: ${id}\n\n`)
+    },
     async send({ event, data, id }) {
       if (!isOpen()) return false
       const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
@@ -100,7 +114,12 @@ function createStream(response: ServerResponse): EventStream {
       resume?.()
     },
     end() {
-      if (isOpen()) response.end()
+      if (isOpen()) {
+        response.end()
+        // A reader that has stopped reading would hold up the server's own end.
+        const timer = setTimeout(() => response.destroy(), ENDING_MS)
+        response.on('close', () => clearTimeout(timer))
+      }
       resume?.()
     },
   }

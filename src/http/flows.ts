@@ -10,6 +10,8 @@ import { authScheme } from '../protocol/auth-params.ts'
 import type { PaymentProblem } from '../protocol/payment-auth.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+
 export type Flows = { payment: PaymentFlow; l402: L402Flow }
 
 /** A purchase as its client speaks it: with which protocol, and with what proof. */
@@ -89,7 +91,7 @@ export function answerIn(
 export function sendDelivered(reply: FastifyReply, body: string): FastifyReply {
   return reply
     .code(200)
-    .type('application/json; charset=utf-8')
+    .type(JSON_TYPE)
     .serializer((text: string) => text)
     .send(body)
 }
@@ -105,21 +107,18 @@ function ask(
   const { presented } = spoken
   switch (spoken.protocol) {
     case 'native':
-      return reply.code(402).send(renderQuote(quote))
+      return sendJson(reply.code(402), renderQuote(quote), JSON_TYPE)
     case 'payment': {
       const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(spoken))
-      return challenge(reply.code(402), field, body, 'application/problem+json; charset=utf-8')
+      reply.header('www-authenticate', field)
+      return sendJson(reply.code(402), body, 'application/problem+json; charset=utf-8')
     }
     case 'l402': {
       const isBad = presented.kind === 'bad'
       const error = isBad ? 'invalid L402 credential' : 'payment required'
       const { field, body } = flows.l402.challenge(quote, binding, error)
-      return challenge(
-        reply.code(isBad ? 401 : 402),
-        field,
-        body,
-        'application/json; charset=utf-8',
-      )
+      reply.header('www-authenticate', field)
+      return sendJson(reply.code(isBad ? 401 : 402), body, JSON_TYPE)
     }
   }
 }
@@ -135,9 +134,9 @@ function paymentProblem({ presented }: Spoken & { protocol: 'payment' }): Paymen
   }
 }
 
-function challenge(reply: FastifyReply, field: string, body: object, type: string): FastifyReply {
+/** Past the schemas, of which a 402 has three: choosing among them costs more than it checks. */
+function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
   return reply
-    .header('www-authenticate', field)
     .type(type)
     .serializer((text: string) => text)
     .send(JSON.stringify(body))

@@ -40,6 +40,9 @@ export type LimitName = keyof typeof RATES
 /** What is in force; a name left out is not limited. `openOrders` is a count, not a rate. */
 export type Rates = Partial<Record<LimitName, Rate>> & { openOrders?: number }
 
+/** A longer timer fires at once, and would forget what it counts: 24 days. */
+const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
+
 /** Unpaid orders that one client network may have open at once. */
 export const OPEN_ORDERS = 20
 
@@ -100,10 +103,10 @@ type Bucket = { limiter: RateLimiterMemory; policy: string }
 
 function createBucket(name: LimitName, { perMinute, burst }: Rate): Bucket {
   // The library counts in windows: one in which the whole burst fits at this rate.
-  const seconds = Math.max(1, Math.round((burst * 60) / perMinute))
+  const seconds = Math.min((burst * 60) / perMinute, MAX_WINDOW_SECONDS)
   return {
     limiter: new RateLimiterMemory({ keyPrefix: name, points: burst, duration: seconds }),
-    policy: `"${name}";q=${burst};w=${seconds}`,
+    policy: `"${name}";q=${burst};w=${Math.ceil(seconds)}`,
   }
 }
 

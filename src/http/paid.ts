@@ -16,7 +16,13 @@ import { type ClientAddress, clientNetwork, clientScope } from './client-address
 import { problem } from './errors.ts'
 import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
 import { type Limits, rateLimited } from './limits.ts'
-import { errors, PaymentQuote } from './schemas.ts'
+import {
+  errors,
+  L402Challenge,
+  PaymentAuthChallenge,
+  PaymentQuote,
+  PlanIdSchema,
+} from './schemas.ts'
 
 export type PaidRoute = {
   product: Product
@@ -88,7 +94,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
         const address = clientAddress(request.raw)
         const name = { route: route.path, key, clientAddress: clientScope(address) }
-        const order = (await orders.find(name)) ?? (await paidOrder(spoken, key))
+        // Before the name: where a key can be guessed, its order at this address is a neighbour's.
+        const order = (await paidOrder(spoken, key)) ?? (await orders.find(name))
         const credential = credentialFor(spoken.presented, order)
         if (order) {
           await limits.take('poll', order.orderId, reply)
@@ -125,24 +132,56 @@ function checkEncoding(request: FastifyRequest): void {
 }
 
 function documented(route: PaidRoute): FastifySchema {
+  const offers = offersOf(route)
   return {
     tags: ['payments'],
     summary: route.summary,
     consumes: [route.contentType],
+    security: [{}, { payment: [] }, { l402: [] }],
+    ...(offers.length > 0 ? { 'x-payment-info': { offers } } : {}),
     headers: Type.Object({
-      'idempotency-key': Type.String({ minLength: 8, maxLength: 128 }),
+      'idempotency-key': Type.String({
+        minLength: 8,
+        maxLength: 128,
+        description: 'Names this purchase; a fresh UUIDv4 for each one intended',
+      }),
+      'x-payment-protocol': Type.Optional(
+        Type.Enum(['payment', 'l402'], { description: 'Omitted: the native flow' }),
+      ),
+      'accept-payment': Type.Optional(
+        Type.String({ description: '`lightning/charge` selects the Payment flow too' }),
+      ),
+      'accept-authenticate': Type.Optional(
+        Type.String({ description: '`L402` selects the L402 flow too' }),
+      ),
+      authorization: Type.Optional(
+        Type.String({
+          description:
+            'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
+        }),
+      ),
       ...route.headerSchemas,
     }),
     body: route.bodySchema,
     response: {
-      200: Type.Object({ settled: Type.Literal(true), resource: route.resourceSchema }),
-      402: PaymentQuote,
+      200: {
+        description: 'Paid: the capability. Save it; it is not shown again after its first use.',
+        headers: {
+          'Payment-Receipt': Type.String({ description: 'With a Payment credential: its receipt' }),
+        },
+        content: {
+          'application/json': {
+            schema: Type.Object({ settled: Type.Literal(true), resource: route.resourceSchema }),
+          },
+        },
+      },
       ...errors(
         'invalid plan',
         'invalid request body',
         'invalid idempotency key',
         'idempotency key reused with a different request',
         'unknown payment protocol',
+        'invalid query',
         'unsupported media type',
         'request too large',
         'order expired',
@@ -152,6 +191,42 @@ function documented(route: PaidRoute): FastifySchema {
         'internal error',
         'checkout unavailable',
       ),
+      401: {
+        description: 'invalid L402 credential',
+        headers: { 'WWW-Authenticate': Type.String({ description: 'The L402 challenge' }) },
+        content: { 'application/json': { schema: L402Challenge } },
+      },
+      402: {
+        description:
+          'Pay the invoice. Native: a quote, then poll the order. Payment and L402: a challenge, then repeat this request with the credential.',
+        headers: {
+          'WWW-Authenticate': Type.String({
+            description: 'The Payment or the L402 challenge; none in the native flow',
+          }),
+        },
+        content: {
+          'application/json': { schema: Type.Union([PaymentQuote, L402Challenge]) },
+          'application/problem+json': { schema: PaymentAuthChallenge },
+        },
+      },
     },
   } as FastifySchema
+}
+
+/** What each plan costs, for registries (draft-payment-discovery-01); the 402 is what counts. */
+function offersOf({ plan, memo }: PaidRoute): Record<string, string>[] {
+  return PlanIdSchema.enum.flatMap((planId) => {
+    const terms = plan(planId)
+    return terms
+      ? [
+          {
+            intent: 'charge',
+            method: 'lightning',
+            amount: String(terms.priceSats),
+            currency: 'sat',
+            description: memo(planId),
+          },
+        ]
+      : []
+  })
 }

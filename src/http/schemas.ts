@@ -13,21 +13,24 @@ export const ErrorSchema = Type.Object({ error: Type.String() })
 
 /** The error answers of an operation, for its `response`, with the phrases each may carry. */
 export function errors(...phrases: Phrase[]) {
-  const responses: Record<number, typeof ErrorSchema & { description: string }> = {}
+  const responses: Record<number, typeof ErrorSchema> = {}
+  const said = new Map<number, string>()
   for (const phrase of phrases) {
     const { status } = ERRORS[phrase]
-    const others = responses[status]?.description
+    const others = said.get(status)
+    said.set(status, others === undefined ? phrase : `${others} · ${phrase}`)
     responses[status] = Type.Object(
       { error: Type.String() },
-      { description: others ? `${others} · ${phrase}` : phrase },
-    ) as typeof ErrorSchema & { description: string }
+      // The document has it once, beside the schema; `description` would stand inside it as well.
+      { 'x-response-description': said.get(status) },
+    )
   }
   return responses
 }
 
 export const PlanSelection = Type.Object({ planId: PlanIdSchema }, { additionalProperties: false })
 
-export const PaymentQuote = Type.Object({
+const quoteFields = {
   orderId: Type.String(),
   product: Type.Enum(['catch', 'whisper', 'pulse']),
   planId: PlanIdSchema,
@@ -36,6 +39,48 @@ export const PaymentQuote = Type.Object({
   paymentHash: Type.String(),
   expiresAt: DateTime,
   network: NetworkSchema,
+}
+
+export const PaymentQuote = Type.Object(quoteFields)
+
+/** The 402 of the Payment flow: a problem (RFC 9457), the challenge again, and the quote. */
+export const PaymentAuthChallenge = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  lightningType: Type.Optional(Type.String()),
+  status: Type.Literal(402),
+  detail: Type.String(),
+  error: Type.String(),
+  challengeId: Type.String(),
+  challenge: Type.Object({
+    id: Type.String(),
+    realm: Type.String(),
+    method: Type.Literal('lightning'),
+    intent: Type.Literal('charge'),
+    request: Type.String(),
+    expires: Type.String(),
+    digest: Type.String(),
+  }),
+  request: Type.Object({
+    amount: Type.String(),
+    currency: Type.Literal('sat'),
+    description: Type.String(),
+    methodDetails: Type.Object({
+      invoice: Type.String(),
+      network: NetworkSchema,
+      paymentHash: Type.String(),
+    }),
+  }),
+  ...quoteFields,
+})
+
+/** The 402 and the 401 of the L402 flow: the challenge again, and the quote. */
+export const L402Challenge = Type.Object({
+  error: Type.String(),
+  scheme: Type.Literal('L402'),
+  macaroon: Type.String(),
+  invoice: Type.String(),
+  ...quoteFields,
 })
 
 /** The fields that every plan has. */

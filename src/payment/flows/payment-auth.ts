@@ -98,8 +98,11 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       const { challenge, payload } = reading.credential
       // Some payers drop the digest: then the live body must be the one that was challenged.
       const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
+      // A description is in no HMAC, and we issue none.
       const isOurs =
-        echoed.digest === digestOf(binding) && isOwnChallenge(routeKeys(binding), echoed)
+        echoed.digest === digestOf(binding) &&
+        echoed.description === undefined &&
+        isOwnChallenge(routeKeys(binding), echoed)
       const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
       if (!isOurs || paymentHash === undefined) return { kind: 'bad', reason: 'invalid-challenge' }
       if (!provesPayment(payload.preimage, paymentHash)) {

@@ -1,0 +1,75 @@
+/**
+ * /llms.txt (llmstxt.org): how a program buys, keeps and uses what is sold here, in two pages at
+ * most. Each product brings its own part.
+ */
+
+export function llmsText({
+  baseUrl,
+  isSimulator,
+  guides,
+}: {
+  baseUrl: string
+  isSimulator: boolean
+  /** The products' parts. `{base_url}` stands for the service's address. */
+  guides: readonly string[]
+}): string {
+  const parts = [INTRODUCTION, BUYING, ...(isSimulator ? [SIMULATED] : []), SAVING, ...guides]
+  return [...parts, FURTHER].join('\n').replaceAll('{base_url}', baseUrl)
+}
+
+const INTRODUCTION = `# Mayfly
+
+> Temporary, narrowly scoped capabilities, paid in satoshis over the Lightning network. No accounts:
+> you pay an invoice and get bearer tokens, which end by themselves.
+
+Base address: {base_url}
+`
+
+const BUYING = `## Buying
+
+Each purchase is one POST with a header Idempotency-Key: <a fresh UUIDv4>. The same key and body is the
+same order and the same invoice, however often you send it. Use a new key only for a new purchase.
+Nothing is charged before you pay the invoice. Check its amount before you pay.
+
+Choose one of three flows. They show the same order, and you may change between them.
+
+1. Native. Send the POST. 402 has {"orderId","amountSats","bolt11","paymentHash","expiresAt",…}. Pay
+   bolt11 with any wallet. Then GET /api/payments/{orderId} about once a second: 402 while unpaid, then
+   once 200 {"settled":true,"resource":{…}}. Send the Idempotency-Key with the poll to be able to
+   repeat it.
+2. Payment (HTTP Payment Authentication, method lightning, intent charge). Add
+   X-Payment-Protocol: payment (or Accept-Payment: lightning/charge). 402 has
+   WWW-Authenticate: Payment …; its request parameter holds the invoice. Pay it, then repeat the
+   identical request with Authorization: Payment <base64url of
+   {"challenge":{the parameters},"payload":{"preimage":"<hex>"}}>. 200 is the capability, with a
+   Payment-Receipt.
+3. L402. Add X-Payment-Protocol: l402. 402 has
+   WWW-Authenticate: L402 macaroon="…", invoice="…". Pay it, then repeat the identical request with
+   Authorization: L402 <macaroon>:<preimage as hex>. 200 is the capability.
+
+Flows 2 and 3 need a wallet that shows the preimage. A credential is good for its own order, route and
+body alone. If the answer to a paid request is lost, send the same request again: never pay again.
+
+- 402 after you have paid: you sent another key, route or body than you paid for.
+- 401: the L402 credential is malformed. 404 "already delivered": you have had it. 404 "order expired":
+  it was not paid in time; buy anew with a new key.
+- 429 and 503: wait for Retry-After seconds, then send the same request again.
+- Errors are {"error":"<phrase>"}.
+`
+
+const SIMULATED = `This service runs on a simulator: no real money moves. Instead of a wallet,
+POST /simulator/pay {"bolt11":"…"} pays an invoice and answers {"preimage","paymentHash"}.
+`
+
+const SAVING = `## Keeping what you bought
+
+The answer can be repeated until you first use one of its tokens, for 24 hours at most. Save it before
+anything else. Tokens are secrets: never put them into URLs, logs or shared places. Send them as
+Authorization: Bearer <token>. A lost token cannot be recovered.
+`
+
+const FURTHER = `## More
+
+- {base_url}/openapi.json: every operation, with prices
+- {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open
+`
