@@ -41,6 +41,11 @@ export const ERRORS = {
     status: 400,
     advice: 'A query parameter is unknown, repeated or out of bounds.',
   },
+  'invalid settings': {
+    status: 400,
+    advice:
+      'A setting is unknown, of the wrong type or out of bounds, or the grace is below the minimum of the plan. Nothing was changed.',
+  },
   'invoice expired': {
     status: 400,
     advice: 'The simulator does not pay an invoice after its expiry.',
