@@ -33,6 +33,9 @@ import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
+import { mountPulse } from './pulse/routes.ts'
+import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './pulse/schema.ts'
+import { createPulse } from './pulse/service.ts'
 import { readRates } from './rates.ts'
 import { secretBeside } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
@@ -62,8 +65,9 @@ export async function serve(
   { clock = systemClock, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
-  refuseUnknownProducts(config.catalog, ['catch'])
+  refuseUnknownProducts(config.catalog, ['catch', 'pulse'])
   const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
+  const pulsePlans = readPlans(config.catalog, 'pulse', PulsePlan, PULSE_PLANS)
   const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
   const stopping = new AbortController()
@@ -92,6 +96,7 @@ export async function serve(
       isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
       locate: locator.locate,
     })
+    const pulseService = createPulse({ db, clock })
     const orders = createOrders({
       db,
       lightning,
@@ -99,7 +104,7 @@ export async function serve(
       secrets,
       clock,
       log,
-      products: { catch: catchService.provisioning },
+      products: { catch: catchService.provisioning, pulse: pulseService.provisioning },
       quoteSeconds: config.quoteSeconds,
     })
     await refuseForeignOrders(orders.reseal())
@@ -131,10 +136,19 @@ export async function serve(
             plans: Object.values(catchPlans),
           }),
         },
+        {
+          product: 'pulse',
+          schema: PulseCatalog,
+          describe: () => ({
+            description: `A heartbeat monitor: it knows when a job that should ping it has stopped.${node.simulator ? SIMULATED : ''}`,
+            plans: Object.values(pulsePlans),
+          }),
+        },
       ],
     })
-    mountPoll(app, { orders, limits, resources: [CatchCapability] })
+    mountPoll(app, { orders, limits, resources: [CatchCapability, PulseCapability] })
     mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
+    mountPulse(app, { ...paying, service: pulseService, plans: pulsePlans })
     if (node.simulator) mountSimulator(app, node.simulator)
     const isSimulator = node.simulator !== null
     const guides = [CATCH_GUIDE]
@@ -149,6 +163,14 @@ export async function serve(
       },
       (error) => log.error({ event: 'catch.purge_failed', err: error }),
     )
+    const purgingPulse = every(
+      PURGE_EVERY_MS,
+      async () => {
+        const monitors = await pulseService.purge()
+        if (monitors > 0) log.info({ event: 'pulse.purged', monitors })
+      },
+      (error) => log.error({ event: 'pulse.purge_failed', err: error }),
+    )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
@@ -160,6 +182,7 @@ export async function serve(
         stopping.abort()
         await app.close()
         await purging.stop()
+        await purgingPulse.stop()
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })

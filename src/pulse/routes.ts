@@ -1,0 +1,245 @@
+/** PULSE over HTTP: buying a monitor, pinging it, what its owner does with it, and what is shared. */
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { bearerOf } from '../http/bearer.ts'
+import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import { isBodyLong, sendNoContent } from '../http/ignored-body.ts'
+import { mountPaidRoute, type Paying } from '../http/paid.ts'
+import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
+import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+import { badge } from './badge.ts'
+import {
+  PublicPulseStatus,
+  PulseCapability,
+  type PulsePlan,
+  PulseSettings,
+  PulseStatus,
+} from './schema.ts'
+import type { PulseService } from './service.ts'
+import { parseSettings } from './settings.ts'
+import type { MonitorRow } from './store.ts'
+
+/** Room for the longest name and description, with every character escaped. */
+const MAX_SETTINGS_BYTES = 16 * 1024
+/** A badge may be this old; it is shown where nobody reloads it by hand. */
+const BADGE_SECONDS = 30
+/** The document is data, wherever it is opened. */
+const BADGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+type Owned = { Params: { publicId: string } }
+type Shared = { Params: { publicStatusId: string } }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The monitor that the bearer of this request owns; set where a route asks for an owner. */
+    monitor: MonitorRow | null
+  }
+}
+
+const security = [{ bearer: [] }]
+const monitorParams = Type.Object({ publicId: Type.String() })
+const sharedParams = Type.Object({
+  publicStatusId: Type.String({ pattern: '^pulse_status_[A-Za-z0-9_-]{22,}$' }),
+})
+
+export function mountPulse(
+  app: App,
+  deps: Paying & { service: PulseService; plans: Record<PlanId, PulsePlan> },
+): void {
+  const { service, plans } = deps
+  mountPaidRoute(app, deps, {
+    product: 'pulse',
+    path: '/api/payments/pulse',
+    summary: 'Buy a heartbeat monitor',
+    contentType: 'application/json',
+    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
+    bodySchema: PlanSelection,
+    headerSchemas: {},
+    resourceSchema: PulseCapability,
+    parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
+    plan: (planId) => (plans[planId].available ? plans[planId] : null),
+    memo: (planId) => `Mayfly PULSE ${planId}`,
+  })
+  mountPing(app, service)
+  mountOwner(app, service)
+  mountShared(app, service)
+}
+
+function mountPing(app: App, service: PulseService): void {
+  app.route<Owned>({
+    method: 'POST',
+    url: '/p/:publicId',
+    schema: {
+      tags: ['pulse'],
+      summary: 'Record one heartbeat; a body is ignored and never stored',
+      security,
+      params: monitorParams,
+      response: { 204: NoContent, ...errors('not found', 'internal error') },
+    },
+    // Answered before Fastify looks at the body, which may be anything and of any name.
+    onRequest: async (request, reply) => {
+      const refused = (): Problem =>
+        problem('not found', isBodyLong(request.raw) ? { connection: 'close' } : {})
+      const token = bearerOf(request.raw, 'pulse_ping')
+      const monitor = token === null ? null : await service.pinged(request.params.publicId, token)
+      if (!monitor || !(await service.ping(monitor))) throw refused()
+      return sendNoContent(request, reply)
+    },
+    handler: () => {
+      throw new Error('every ping is answered before')
+    },
+  })
+}
+
+function mountOwner(app: App, service: PulseService): void {
+  app.decorateRequest('monitor', null)
+
+  /** Authentication comes before the body. */
+  async function owner(request: FastifyRequest): Promise<void> {
+    const token = bearerOf(request.raw, 'pulse_owner')
+    if (token === null) throw unauthorized()
+    const { publicId } = request.params as Owned['Params']
+    request.monitor = await service.owned(publicId, token)
+    if (!request.monitor) throw notFound()
+  }
+
+  app.get<Owned>(
+    '/api/pulse/:publicId',
+    {
+      onRequest: owner,
+      schema: {
+        tags: ['pulse'],
+        summary: 'The state, counters and settings of a monitor',
+        security,
+        params: monitorParams,
+        response: { 200: PulseStatus, ...errors('unauthorized', 'not found', 'internal error') },
+      },
+    },
+    async (request) => {
+      const monitor = ownedMonitor(request)
+      await service.used(monitor)
+      return service.status(monitor)
+    },
+  )
+
+  app.delete<Owned>(
+    '/api/pulse/:publicId',
+    {
+      onRequest: owner,
+      schema: {
+        tags: ['pulse'],
+        summary: 'Destroy a monitor with both capabilities and what it shares',
+        security,
+        params: monitorParams,
+        response: { 204: NoContent, ...errors('unauthorized', 'not found', 'internal error') },
+      },
+    },
+    async (request, reply) => {
+      if (!(await service.destroy(ownedMonitor(request)))) throw notFound()
+      return reply.code(204).send()
+    },
+  )
+
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer', bodyLimit: MAX_SETTINGS_BYTES },
+      (_request, body, done) => done(null, body),
+    )
+    scope.patch<Owned>(
+      '/api/pulse/:publicId',
+      {
+        onRequest: async (request) => {
+          await owner(request)
+          if (service.hasExpired(ownedMonitor(request))) throw notFound()
+        },
+        schema: {
+          tags: ['pulse'],
+          summary: 'Change any of the settings of a monitor',
+          security,
+          params: monitorParams,
+          body: PulseSettings,
+          response: {
+            200: PulseStatus,
+            ...errors(
+              'invalid settings',
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'unauthorized',
+              'not found',
+              'request timeout',
+              'internal error',
+            ),
+          },
+        },
+        // The body is parsed below, so that what is no JSON and what is no settings stay apart.
+        validatorCompiler: () => () => true,
+      },
+      async (request) => {
+        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+        const changed = await service.change(ownedMonitor(request), parseSettings(body))
+        if (changed.kind !== 'changed') throw problem(changed.kind)
+        return service.status(changed.monitor)
+      },
+    )
+  })
+}
+
+function mountShared(app: App, service: PulseService): void {
+  app.get<Shared>(
+    '/api/pulse/public/:publicStatusId',
+    {
+      schema: {
+        tags: ['pulse'],
+        summary: 'What the owner of a monitor shares',
+        params: sharedParams,
+        response: { 200: PublicPulseStatus, ...errors('not found', 'internal error') },
+      },
+      // A malformed id is simply not there.
+      validatorCompiler: () => () => true,
+    },
+    async (request) => {
+      const status = await service.publicStatus(request.params.publicStatusId)
+      if (!status) throw notFound()
+      return status
+    },
+  )
+
+  app.get<Shared>(
+    '/api/pulse/public/:publicStatusId/badge.svg',
+    {
+      schema: {
+        tags: ['pulse'],
+        summary: 'The name and state of a shared monitor, as an SVG badge',
+        produces: ['image/svg+xml'],
+        params: sharedParams,
+        response: {
+          200: Type.String({ description: 'An SVG document' }),
+          ...errors('not found', 'internal error'),
+        },
+      },
+      validatorCompiler: () => () => true,
+    },
+    async (request, reply) => {
+      const status = await service.publicStatus(request.params.publicStatusId)
+      if (!status) throw notFound()
+      return reply
+        .type('image/svg+xml; charset=utf-8')
+        .header('cache-control', `public, max-age=${BADGE_SECONDS}`)
+        .header('content-security-policy', BADGE_POLICY)
+        .serializer((document: string) => document)
+        .send(badge(status.name, status.state))
+    },
+  )
+}
+
+function ownedMonitor(request: FastifyRequest): MonitorRow {
+  if (!request.monitor) throw new Error('the route has no owner hook')
+  return request.monitor
+}
+
+const notFound = (): Problem => problem('not found')

@@ -1,0 +1,133 @@
+/** PULSE in types: plans, capability, settings, status. Names and bounds are the interface's. */
+import { type Static, Type } from 'typebox'
+import { AtLeast0, AtLeast1, DateTime, PlanIdSchema, planFields } from '../http/schemas.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+
+/** Bounds of `expectedIntervalSeconds` and `graceSeconds`, whatever the plan says. */
+export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
+export const GRACE_SECONDS = { minimum: 60, maximum: 604_800 }
+
+const limits = {
+  heartbeatLimit: AtLeast1,
+  suggestedCadenceSeconds: AtLeast1,
+  minimumGraceSeconds: AtLeast1,
+}
+
+/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+export const PulsePlan = Type.Object(
+  { ...planFields, durationSeconds: AtLeast1, ...limits },
+  { additionalProperties: false },
+)
+export type PulsePlan = Static<typeof PulsePlan>
+
+export const PulseCatalog = Type.Object({
+  description: Type.String(),
+  plans: Type.Array(Type.Object({ ...planFields, ...limits })),
+})
+export type PulseCatalog = Static<typeof PulseCatalog>
+
+const DAY = 24 * 60 * 60
+
+export const PULSE_PLANS: Record<PlanId, PulsePlan> = {
+  spark: {
+    planId: 'spark',
+    priceSats: 50,
+    durationSeconds: DAY,
+    durationLabel: '24 hours',
+    bestFor: 'Watching one job for a day',
+    available: true,
+    heartbeatLimit: 4_500,
+    suggestedCadenceSeconds: 60,
+    minimumGraceSeconds: 60,
+  },
+  standard: {
+    planId: 'standard',
+    priceSats: 300,
+    durationSeconds: 30 * DAY,
+    durationLabel: '30 days',
+    bestFor: 'A month of a job that runs every few minutes',
+    available: true,
+    heartbeatLimit: 10_000,
+    suggestedCadenceSeconds: 300,
+    minimumGraceSeconds: 60,
+  },
+  long: {
+    planId: 'long',
+    priceSats: 900,
+    durationSeconds: 180 * DAY,
+    durationLabel: '180 days',
+    bestFor: 'Half a year of a job that runs every quarter of an hour',
+    available: true,
+    heartbeatLimit: 20_000,
+    suggestedCadenceSeconds: 900,
+    minimumGraceSeconds: 300,
+  },
+}
+
+export const PulseCapability = Type.Object({
+  product: Type.Literal('pulse'),
+  publicId: Type.String(),
+  ownerToken: Type.String(),
+  pingToken: Type.String(),
+  expiresAt: DateTime,
+})
+export type PulseCapability = Static<typeof PulseCapability>
+
+/** Lengths count characters (code points), not UTF-16 units. */
+export const PulseSettings = Type.Object(
+  {
+    name: Type.Optional(Type.String({ maxLength: 80 })),
+    description: Type.Optional(Type.String({ maxLength: 240 })),
+    expectedIntervalSeconds: Type.Optional(Type.Integer(INTERVAL_SECONDS)),
+    graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),
+    publicStatusEnabled: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+)
+export type PulseSettings = Static<typeof PulseSettings>
+
+export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
+export const PulseState = Type.Enum([...PULSE_STATES])
+export type PulseState = (typeof PULSE_STATES)[number]
+
+const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
+
+export const PulseStatus = Type.Object(
+  {
+    publicId: Type.String(),
+    planId: PlanIdSchema,
+    state: PulseState,
+    name: Type.String(),
+    description: Type.String(),
+    expectedIntervalSeconds: AtLeast1,
+    graceSeconds: AtLeast1,
+    publicStatusEnabled: Type.Boolean(),
+    publicStatusId: Type.String({ description: 'For sharing; tells nothing about the monitor' }),
+    heartbeatLimit: AtLeast1,
+    acceptedHeartbeatCount: AtLeast0,
+    remainingHeartbeats: AtLeast0,
+    lastPingAt: DateTimeOrNull,
+    nextExpectedAt: DateTimeOrNull,
+    lateAt: DateTimeOrNull,
+    stateChangedAt: DateTime,
+    createdAt: DateTime,
+    expiresAt: DateTime,
+    recentHeartbeats: Type.Array(DateTime, {
+      maxItems: 100,
+      description: 'The last 100 times, newest first',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type PulseStatus = Static<typeof PulseStatus>
+
+export const PublicPulseStatus = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    state: PulseState,
+    lastPingAt: DateTimeOrNull,
+  },
+  { additionalProperties: false },
+)
+export type PublicPulseStatus = Static<typeof PublicPulseStatus>

@@ -1,0 +1,283 @@
+/** The rules of PULSE: who may do what with a monitor, and what it tells of itself. */
+import { LRUCache } from 'lru-cache'
+import { attempt, type Db } from '../db/db.ts'
+import { utf8 } from '../lib/bytes.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { isId, newId } from '../lib/ids.ts'
+import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { sealDelivery } from '../payment/store.ts'
+import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
+import {
+  GRACE_SECONDS,
+  INTERVAL_SECONDS,
+  type PublicPulseStatus,
+  type PulseCapability,
+  type PulsePlan,
+  type PulseSettings,
+  type PulseStatus,
+} from './schema.ts'
+import { nextStateChangeAt, standingAt } from './state.ts'
+import {
+  acceptPing,
+  changeSettings,
+  createPulseStore,
+  dropMonitor,
+  heartbeatTimes,
+  insertMonitor,
+  type MonitorRow,
+  purgeMonitors,
+  type SettingsChange,
+} from './store.ts'
+
+/** What the pings remember of monitors in use. */
+const REMEMBERED_MONITORS = 20_000
+/** An expired monitor is still shown for this long, so that "ended" differs from "died". */
+const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
+const PURGE_MONITORS = 200
+/** Streams of one monitor at once, on one server. */
+const MAX_LISTENERS = 64
+
+/** What never changes about a monitor while it takes pings, so that it need not be read again. */
+export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
+
+/** What has just happened to a monitor in this process. */
+export type PulseNews = 'ping' | 'settings' | 'destroyed'
+
+export type Changed =
+  | { kind: 'changed'; monitor: MonitorRow }
+  | { kind: 'invalid settings' }
+  | { kind: 'not found' }
+
+export type PulseService = {
+  provisioning: Provisioning
+  /** The monitor that a well-formed token pings, or null. Its limits decide later. */
+  pinged(publicId: string, token: string): Promise<MonitorFacts | null>
+  /** Records one heartbeat, durably. False when the monitor does not take it. */
+  ping(monitor: MonitorFacts): Promise<boolean>
+  /** The monitor that this token owns, or null: unknown, gone or somebody else's. */
+  owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
+  /** The owner token was used with success: what the sale dispensed is not repeated any more. */
+  used(monitor: MonitorRow): Promise<void>
+  hasExpired(monitor: MonitorRow): boolean
+  status(monitor: MonitorRow): PulseStatus
+  /** When the status changes next if nobody does anything, in unix milliseconds, or null. */
+  nextChangeAt(monitor: MonitorRow): number | null
+  change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed>
+  /** Ends the monitor at once, and forgets it. False when it was gone before. */
+  destroy(monitor: MonitorRow): Promise<boolean>
+  /** What the owner shares under this id, or null where nothing is shared. */
+  publicStatus(publicStatusId: string): Promise<PublicPulseStatus | null>
+  /**
+   * Tells what this process does to a monitor, once it is durable; returns how to stop, or null
+   * where too many listen already.
+   */
+  listen(publicId: string, listener: (news: PulseNews) => void): (() => void) | null
+  /** Forgets what has been over for a day. @returns how many monitors are gone for good. */
+  purge(): Promise<number>
+}
+
+export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseService {
+  const store = createPulseStore(db)
+  const remembered = new LRUCache<string, MonitorFacts>({ max: REMEMBERED_MONITORS })
+  /** Monitors whose delivery is known to be sealed, so that it need not be sealed again. */
+  const sealed = new LRUCache<string, true>({ max: REMEMBERED_MONITORS })
+  const listeners = new Map<string, Set<(news: PulseNews) => void>>()
+
+  async function facts(publicId: string): Promise<MonitorFacts | null> {
+    const known = remembered.get(publicId)
+    if (known) return known
+    if (!isId('pulse', publicId)) return null
+    const monitor = await store.monitor(publicId)
+    if (!monitor || monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) return null
+    if (monitor.expires_at <= clock.now()) return null
+    const found = { publicId, pingTokenHash: monitor.ping_token_hash }
+    remembered.set(publicId, found)
+    return found
+  }
+
+  function tell(publicId: string, news: PulseNews): void {
+    for (const listener of listeners.get(publicId) ?? []) listener(news)
+  }
+
+  const isForgotten = ({ expires_at }: MonitorRow): boolean =>
+    expires_at + SHOW_EXPIRED_MS <= clock.now()
+
+  return {
+    provisioning: {
+      newPublicId: () => newId('pulse'),
+      provision(grant) {
+        const plan = grant.plan as PulsePlan
+        const { ownerToken, pingToken } = capability(grant)
+        const minimumGraceSeconds = clamp(plan.minimumGraceSeconds, GRACE_SECONDS)
+        return [
+          insertMonitor({
+            publicId: grant.publicId,
+            publicStatusId: newId('pulse_status'),
+            planId: grant.planId,
+            ownerTokenHash: tokenHash(ownerToken),
+            pingTokenHash: tokenHash(pingToken),
+            heartbeatLimit: plan.heartbeatLimit,
+            minimumGraceSeconds,
+            expectedIntervalSeconds: clamp(plan.suggestedCadenceSeconds, INTERVAL_SECONDS),
+            graceSeconds: minimumGraceSeconds,
+            createdAt: grant.settledAt,
+            expiresAt: grant.expiresAt,
+          }),
+        ]
+      },
+      capability,
+    },
+
+    async pinged(publicId, token) {
+      const monitor = await facts(publicId)
+      return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
+    },
+
+    async ping({ publicId }) {
+      const now = clock.now()
+      const isFirstUse = !sealed.has(publicId)
+      const done = await attempt(
+        db.write([acceptPing(publicId, now), ...(isFirstUse ? [sealDelivery(publicId, now)] : [])]),
+      )
+      if ('refused' in done) {
+        // Exhausted, expired or destroyed: what was remembered does not hold any more.
+        remembered.delete(publicId)
+        return false
+      }
+      if (isFirstUse) sealed.set(publicId, true)
+      tell(publicId, 'ping')
+      return true
+    },
+
+    async owned(publicId, ownerToken) {
+      if (!isId('pulse', publicId)) return null
+      const monitor = await store.monitor(publicId)
+      if (!monitor || isForgotten(monitor)) return null
+      return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
+    },
+
+    async used(monitor) {
+      if (sealed.has(monitor.public_id)) return
+      await db.write([sealDelivery(monitor.public_id, clock.now())])
+      sealed.set(monitor.public_id, true)
+    },
+
+    hasExpired: (monitor) => monitor.expires_at <= clock.now(),
+
+    status(monitor) {
+      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, clock.now())
+      return {
+        publicId: monitor.public_id,
+        planId: monitor.plan_id,
+        state,
+        name: textOf(monitor.name),
+        description: textOf(monitor.description),
+        expectedIntervalSeconds: monitor.expected_interval_seconds,
+        graceSeconds: monitor.grace_seconds,
+        publicStatusEnabled: monitor.public_status_enabled === 1,
+        publicStatusId: monitor.public_status_id,
+        heartbeatLimit: monitor.heartbeat_limit,
+        acceptedHeartbeatCount: monitor.accepted_heartbeat_count,
+        remainingHeartbeats: monitor.heartbeat_limit - monitor.accepted_heartbeat_count,
+        lastPingAt: timeOrNull(monitor.last_ping_at),
+        nextExpectedAt: timeOrNull(nextExpectedAt),
+        lateAt: timeOrNull(lateAt),
+        stateChangedAt: rfc3339(stateChangedAt),
+        createdAt: rfc3339(monitor.created_at),
+        expiresAt: rfc3339(monitor.expires_at),
+        recentHeartbeats: heartbeatTimes(monitor.recent_heartbeats).map(rfc3339),
+      }
+    },
+
+    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now()),
+
+    async change(monitor, settings) {
+      const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
+      if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
+        return { kind: 'invalid settings' }
+      }
+      const now = clock.now()
+      const done = await attempt(
+        db.write([changeSettings(publicId, now, changeOf(settings)), sealDelivery(publicId, now)]),
+      )
+      const changed = 'rows' in done && (done.rows[0]?.[0] as MonitorRow | undefined)
+      if (!changed) return { kind: 'not found' }
+      sealed.set(publicId, true)
+      tell(publicId, 'settings')
+      return { kind: 'changed', monitor: changed }
+    },
+
+    async destroy({ public_id: publicId }) {
+      const done = await attempt(
+        db.write([dropMonitor(publicId), sealDelivery(publicId, clock.now())]),
+      )
+      remembered.delete(publicId)
+      if ('refused' in done) return false
+      tell(publicId, 'destroyed')
+      return true
+    },
+
+    async publicStatus(publicStatusId) {
+      if (!isId('pulse_status', publicStatusId)) return null
+      const monitor = await store.shared(publicStatusId)
+      if (!monitor || isForgotten(monitor)) return null
+      return {
+        name: textOf(monitor.name),
+        description: textOf(monitor.description),
+        state: standingAt(monitor, clock.now()).state,
+        lastPingAt: timeOrNull(monitor.last_ping_at),
+      }
+    },
+
+    listen(publicId, listener) {
+      const some = listeners.get(publicId) ?? new Set()
+      if (some.size >= MAX_LISTENERS) return null
+      // Of its own, so that one function may listen twice and each end takes away one.
+      const own = (news: PulseNews): void => listener(news)
+      listeners.set(publicId, some.add(own))
+      return () => {
+        some.delete(own)
+        if (some.size === 0 && listeners.get(publicId) === some) listeners.delete(publicId)
+      }
+    },
+
+    async purge() {
+      const expiredBefore = clock.now() - SHOW_EXPIRED_MS
+      let gone = 0
+      for (;;) {
+        const [some] = await db.write([purgeMonitors(expiredBefore, PURGE_MONITORS)])
+        gone += some?.length ?? 0
+        if ((some?.length ?? 0) < PURGE_MONITORS) return gone
+      }
+    },
+  }
+}
+
+function capability(grant: Grant): PulseCapability {
+  return {
+    product: 'pulse',
+    publicId: grant.publicId,
+    ownerToken: tokenFromSeed('pulse_owner', grant.seed),
+    pingToken: tokenFromSeed('pulse_ping', grant.seed),
+    expiresAt: rfc3339(grant.expiresAt),
+  }
+}
+
+function changeOf(settings: PulseSettings): SettingsChange {
+  const { name, description, publicStatusEnabled } = settings
+  return {
+    name: name === undefined ? null : utf8(name),
+    description: description === undefined ? null : utf8(description),
+    expectedIntervalSeconds: settings.expectedIntervalSeconds ?? null,
+    graceSeconds: settings.graceSeconds ?? null,
+    publicStatusEnabled: publicStatusEnabled === undefined ? null : Number(publicStatusEnabled),
+  }
+}
+
+const clamp = (value: number, { minimum, maximum }: { minimum: number; maximum: number }): number =>
+  Math.min(Math.max(value, minimum), maximum)
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
+
+const timeOrNull = (unixMs: number | null): string | null =>
+  unixMs === null ? null : rfc3339(unixMs)
