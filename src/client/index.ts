@@ -8,9 +8,16 @@
  * ```
  */
 import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
+import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
-import { createHttp } from './http.ts'
+import { type Ask, createHttp } from './http.ts'
 import { createPayments, type Purchase } from './payments.ts'
+import {
+  createPulseClient,
+  type PulseClient,
+  type PulseHolder,
+  pulsePublicStatus,
+} from './pulse.ts'
 
 export type {
   CatchCapability,
@@ -20,9 +27,17 @@ export type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+export type {
+  PublicPulseStatus,
+  PulseCapability,
+  PulseSettings,
+  PulseState,
+  PulseStatus,
+} from '../pulse/schema.ts'
 export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
+export type { PulseClient, PulseHolder } from './pulse.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
 const DEFAULT_MAX_SATS = 1000
@@ -37,7 +52,7 @@ export type MayflyOptions = {
 export type Catalog = {
   checkoutEnabled: boolean
   currency: 'sat'
-  products: { catch: CatchCatalog }
+  products: { catch: CatchCatalog; pulse: PulseCatalog }
 }
 
 export type Mayfly = {
@@ -47,6 +62,12 @@ export type Mayfly = {
   buyCatch(purchase: Purchase): Promise<CatchCapability>
   /** The inbox of a capability. */
   catch(owner: CatchOwner): CatchClient
+  /** Buys a heartbeat monitor. The capability is returned once: save it before anything else. */
+  buyPulse(purchase: Purchase): Promise<PulseCapability>
+  /** The monitor of a capability, or of the part of it that a job holds to ping. */
+  pulse(holder: PulseHolder): PulseClient
+  /** What the owner of a monitor shares under this id. */
+  pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
 }
 
 export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly {
@@ -55,13 +76,21 @@ export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly
   return {
     catalog: async () => (await http.get({ path: '/api/catalog' })) as Catalog,
     async buyCatch(purchase) {
-      const request = {
-        path: '/api/payments/catch',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ planId: purchase.planId }),
-      }
-      return (await payments.buy(request, purchase)) as CatchCapability
+      return (await payments.buy(planSelection('catch', purchase), purchase)) as CatchCapability
     },
     catch: (owner) => createCatchClient(http, owner),
+    async buyPulse(purchase) {
+      return (await payments.buy(planSelection('pulse', purchase), purchase)) as PulseCapability
+    },
+    pulse: (holder) => createPulseClient(http, holder),
+    pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
+  }
+}
+
+function planSelection(product: 'catch' | 'pulse', { planId }: Purchase): Ask {
+  return {
+    path: `/api/payments/${product}`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ planId }),
   }
 }

@@ -1,0 +1,62 @@
+/** PULSE from the side of its owner, of the job that pings, and of anybody it is shared with. */
+import type {
+  PublicPulseStatus,
+  PulseCapability,
+  PulseSettings,
+  PulseStatus,
+} from '../pulse/schema.ts'
+import type { Http } from './http.ts'
+
+export type PulseClient = {
+  /** Records one heartbeat. Needs the ping token. */
+  ping(): Promise<void>
+  /** State, counters and settings. Needs the owner token, like all that follows. */
+  status(): Promise<PulseStatus>
+  /** Changes the settings that are given, and resolves to the status with them. */
+  update(settings: PulseSettings): Promise<PulseStatus>
+  /** Destroys the monitor, both of its capabilities and what it shares. */
+  destroy(): Promise<void>
+}
+
+/** The part of a capability that somebody holds: a job that pings needs no owner token. */
+export type PulseHolder = Pick<PulseCapability, 'publicId'> &
+  Partial<Pick<PulseCapability, 'ownerToken' | 'pingToken'>>
+
+/** Without the token that a call needs, the service refuses it like any stranger's. */
+export function createPulseClient(
+  http: Http,
+  { publicId, ownerToken, pingToken }: PulseHolder,
+): PulseClient {
+  const id = encodeURIComponent(publicId)
+  const path = `/api/pulse/${id}`
+  const owner = ownerToken === undefined ? {} : { token: ownerToken }
+  const job = pingToken === undefined ? {} : { token: pingToken }
+  return {
+    async ping() {
+      await http.get({ method: 'POST', path: `/p/${id}`, ...job })
+    },
+    status: async () => (await http.get({ path, ...owner })) as PulseStatus,
+    async update(settings) {
+      const changed = await http.get({
+        method: 'PATCH',
+        path,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(settings),
+        ...owner,
+      })
+      return changed as PulseStatus
+    },
+    async destroy() {
+      await http.get({ method: 'DELETE', path, ...owner })
+    },
+  }
+}
+
+/** What is shared under this id. */
+export async function pulsePublicStatus(
+  http: Http,
+  publicStatusId: string,
+): Promise<PublicPulseStatus> {
+  const path = `/api/pulse/public/${encodeURIComponent(publicStatusId)}`
+  return (await http.get({ path })) as PublicPulseStatus
+}
