@@ -8,6 +8,7 @@ app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 1_048_576 }, (_req
   done(null, body),
 )
 app.post('/c/:publicId', async (_request, reply) => reply.code(204).send())
+app.post('/p/:publicId', async (_request, reply) => reply.code(204).send())
 await app.listen({ host: '127.0.0.1', port: 0 })
 const { port } = app.server.address() as AddressInfo
 process.stdout.write(`${JSON.stringify({ event: 'listening', url: `http://127.0.0.1:${port}` })}\n`)

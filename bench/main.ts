@@ -5,12 +5,14 @@
 import { ingestRow } from './rows/ingest.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
+import { pulseRow } from './rows/pulse.ts'
 import { quoteRow } from './rows/quote.ts'
 
 const ROWS: Record<string, () => Promise<string[]>> = {
   ingest: ingestRow,
   lnd: lndRow,
   page: pageRow,
+  pulse: pulseRow,
   quote: quoteRow,
 }
 

@@ -29,6 +29,7 @@ export async function startMayfly(
     catalog,
     JSON.stringify({
       catch: { long: { requestLimit: 1e9, storageLimitBytes: 1e12, maxBytesPerRequest: 1048576 } },
+      pulse: { long: { heartbeatLimit: 1e9 } },
     }),
   )
   const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
@@ -54,15 +55,20 @@ export function startBare(): Promise<Program> {
 }
 
 export async function buyInbox(url: string): Promise<{ publicId: string; ownerToken: string }> {
-  return createMayfly({ baseUrl: url }).buyCatch({
-    planId: 'long',
-    onInvoice: ({ bolt11 }) =>
-      fetch(`${url}/simulator/pay`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ bolt11 }),
-      }),
-  })
+  return createMayfly({ baseUrl: url }).buyCatch({ planId: 'long', onInvoice: payer(url) })
+}
+
+export async function buyMonitor(url: string): Promise<{ publicId: string; pingToken: string }> {
+  return createMayfly({ baseUrl: url }).buyPulse({ planId: 'long', onInvoice: payer(url) })
+}
+
+function payer(url: string): (quote: { bolt11: string }) => Promise<unknown> {
+  return ({ bolt11 }) =>
+    fetch(`${url}/simulator/pay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ bolt11 }),
+    })
 }
 
 async function start(args: string[], environment: Record<string, string>): Promise<Program> {
