@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Db } from '../../src/db/db.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { rfc3339 } from '../../src/lib/clock.ts'
+import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
+import { createPulse, type PulseNews, type PulseService } from '../../src/pulse/service.ts'
+import type { MonitorRow } from '../../src/pulse/store.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+test('the first ping ends the wait, and the next ones change nothing but the times', async (t) => {
+  const { ping, seen, at } = await aMonitor(t)
+  assert.deepEqual(await seen(), { state: 'waiting', since: 0, lateAt: null })
+  at(17)
+  assert.ok(await ping())
+  assert.deepEqual(await seen(), { state: 'operational', since: 17, lateAt: 17 + 2 * MINUTE })
+  at(MINUTE)
+  assert.ok(await ping())
+  assert.deepEqual(await seen(), { state: 'operational', since: 17, lateAt: 3 * MINUTE })
+})
+
+test('a ping at the last millisecond keeps it operational, one at the deadline revives it', async (t) => {
+  const { ping, seen, at } = await aMonitor(t)
+  await ping()
+  at(2 * MINUTE - 1)
+  await ping()
+  assert.deepEqual(await seen(), { state: 'operational', since: 0, lateAt: 4 * MINUTE - 1 })
+  at(4 * MINUTE - 1)
+  assert.deepEqual(await seen(), {
+    state: 'late',
+    since: 4 * MINUTE - 1,
+    lateAt: 4 * MINUTE - 1,
+  })
+  await ping()
+  assert.deepEqual(await seen(), {
+    state: 'operational',
+    since: 4 * MINUTE - 1,
+    lateAt: 6 * MINUTE - 1,
+  })
+})
+
+test('more time given while late makes it operational, since then', async (t) => {
+  const { ping, seen, at, change } = await aMonitor(t)
+  await ping()
+  at(3 * MINUTE)
+  assert.equal((await seen()).state, 'late')
+  await change({ graceSeconds: 180 })
+  assert.deepEqual(await seen(), {
+    state: 'operational',
+    since: 3 * MINUTE,
+    lateAt: 4 * MINUTE,
+  })
+  at(4 * MINUTE - 1)
+  assert.equal((await seen()).state, 'operational')
+  at(4 * MINUTE)
+  assert.deepEqual(await seen(), { state: 'late', since: 4 * MINUTE, lateAt: 4 * MINUTE })
+})
+
+test('a deadline moved to this very millisecond leaves it late, one more makes it operational', async (t) => {
+  const { ping, seen, at, change } = await aMonitor(t)
+  await ping()
+  at(3 * MINUTE)
+  await change({ graceSeconds: 120 })
+  assert.deepEqual(await seen(), { state: 'late', since: 2 * MINUTE, lateAt: 3 * MINUTE })
+  await change({ graceSeconds: 121 })
+  assert.deepEqual(await seen(), {
+    state: 'operational',
+    since: 3 * MINUTE,
+    lateAt: 3 * MINUTE + SECOND,
+  })
+})
+
+test('less time given makes it late, since then', async (t) => {
+  const { ping, seen, at, change } = await aMonitor(t)
+  await ping()
+  at(90 * SECOND)
+  await change({ expectedIntervalSeconds: 20 })
+  assert.deepEqual(await seen(), { state: 'late', since: 90 * SECOND, lateAt: 80 * SECOND })
+  at(91 * SECOND)
+  await change({ name: 'still' })
+  assert.deepEqual(await seen(), { state: 'late', since: 90 * SECOND, lateAt: 80 * SECOND })
+})
+
+test('settings that leave the state as it was leave the time that it began', async (t) => {
+  const { ping, seen, at, change } = await aMonitor(t)
+  at(5)
+  await change({ expectedIntervalSeconds: 30 })
+  assert.deepEqual(await seen(), { state: 'waiting', since: 0, lateAt: null })
+  at(MINUTE)
+  await ping()
+  at(MINUTE + 30 * SECOND)
+  await change({ expectedIntervalSeconds: 60 })
+  assert.deepEqual(await seen(), { state: 'operational', since: MINUTE, lateAt: 3 * MINUTE })
+  at(10 * MINUTE)
+  await change({ expectedIntervalSeconds: 120 })
+  assert.deepEqual(await seen(), { state: 'late', since: 3 * MINUTE, lateAt: 4 * MINUTE })
+  await change({})
+  assert.deepEqual(await seen(), { state: 'late', since: 3 * MINUTE, lateAt: 4 * MINUTE })
+  at(11 * MINUTE)
+  await ping()
+  assert.deepEqual(await seen(), {
+    state: 'operational',
+    since: 11 * MINUTE,
+    lateAt: 14 * MINUTE,
+  })
+})
+
+test('the last ping is accepted and exhausts it, for good', async (t) => {
+  const { ping, seen, at, change } = await aMonitor(t, { heartbeatLimit: 2 })
+  await ping()
+  at(1)
+  assert.ok(await ping())
+  assert.deepEqual(await seen(), { state: 'exhausted', since: 1, lateAt: null })
+  at(2)
+  assert.equal(await ping(), false)
+  await change({ graceSeconds: 600 })
+  at(DAY - 1)
+  assert.deepEqual(await seen(), { state: 'exhausted', since: 1, lateAt: null })
+  at(DAY)
+  assert.deepEqual(await seen(), { state: 'expired', since: DAY, lateAt: null })
+})
+
+test('a ping counts until the last millisecond of its life', async (t) => {
+  const { ping, seen, at } = await aMonitor(t)
+  at(DAY - 1)
+  assert.ok(await ping())
+  at(DAY)
+  assert.equal(await ping(), false)
+  assert.deepEqual(await seen(), { state: 'expired', since: DAY, lateAt: null })
+})
+
+test('the last hundred times are kept, newest first', async (t) => {
+  const { ping, status, at } = await aMonitor(t)
+  for (let i = 1; i <= 205; i++) {
+    at(i)
+    await ping()
+    if (i % 50 !== 0 && i !== 1 && i !== 101 && i !== 205) continue
+    const kept = Math.min(i, 100)
+    const { recentHeartbeats, lastPingAt } = await status()
+    assert.deepEqual(
+      recentHeartbeats,
+      Array.from({ length: kept }, (_, n) => rfc3339(T + i - n)),
+    )
+    assert.equal(lastPingAt, recentHeartbeats[0])
+  }
+})
+
+test('the built-in defaults stay inside the bounds of the interface, whatever the plan says', async (t) => {
+  const small = await aMonitor(t, { suggestedCadenceSeconds: 1, minimumGraceSeconds: 1 })
+  const large = await aMonitor(t, { suggestedCadenceSeconds: 1e7, minimumGraceSeconds: 1e7 })
+  const [least, most] = [await small.status(), await large.status()]
+  assert.deepEqual([least.expectedIntervalSeconds, least.graceSeconds], [20, 60])
+  assert.deepEqual([most.expectedIntervalSeconds, most.graceSeconds], [604_800, 604_800])
+  assert.equal((await small.change({ graceSeconds: 60 })).kind, 'changed')
+  assert.equal((await large.change({ graceSeconds: 604_800 })).kind, 'changed')
+})
+
+test('a grace below the minimum of the plan changes nothing at all', async (t) => {
+  const { change, status } = await aMonitor(t, { minimumGraceSeconds: 300 })
+  assert.equal((await change({ graceSeconds: 299, name: 'x' })).kind, 'invalid settings')
+  assert.equal((await status()).name, '')
+  assert.equal((await change({ graceSeconds: 300, name: 'x' })).kind, 'changed')
+})
+
+test('two changes at once of different settings both hold', async (t) => {
+  const { change, status } = await aMonitor(t)
+  await Promise.all([change({ name: 'a' }), change({ description: 'b' })])
+  const { name, description } = await status()
+  assert.deepEqual([name, description], ['a', 'b'])
+})
+
+test('whoever listens is told what happens to this monitor, and nothing after it stopped', async (t) => {
+  const { pulse, capability, ping, change, monitor } = await aMonitor(t)
+  const told: [string, PulseNews][] = []
+  const first = pulse.listen(capability.publicId, (news) => told.push(['first', news]))
+  const second = pulse.listen(capability.publicId, (news) => told.push(['second', news]))
+  pulse.listen('pulse_of_another', () => assert.fail('this is about another monitor'))
+  await ping()
+  assert.deepEqual(told, [
+    ['first', 'ping'],
+    ['second', 'ping'],
+  ])
+  first?.()
+  first?.()
+  await change({ name: 'x' })
+  assert.equal(await pulse.pinged(capability.publicId, capability.ownerToken), null)
+  await pulse.destroy(await monitor())
+  assert.deepEqual(told.slice(2), [
+    ['second', 'settings'],
+    ['second', 'destroyed'],
+  ])
+  second?.()
+  await ping()
+  assert.equal(told.length, 4)
+})
+
+test('64 may listen to one monitor, and another when one of them stopped', async (t) => {
+  const { pulse } = await aShop(t)
+  const stops = Array.from({ length: 64 }, () => pulse.listen('pulse_x', () => undefined))
+  assert.ok(stops.every(Boolean))
+  assert.equal(
+    pulse.listen('pulse_x', () => undefined),
+    null,
+  )
+  assert.ok(pulse.listen('pulse_y', () => undefined))
+  stops[7]?.()
+  assert.ok(pulse.listen('pulse_x', () => undefined))
+})
+
+test('the next change is foretold for whoever waits for it', async (t) => {
+  const { pulse, monitor, ping, at, change } = await aMonitor(t)
+  assert.equal(pulse.nextChangeAt(await monitor()), T + DAY)
+  await ping()
+  assert.equal(pulse.nextChangeAt(await monitor()), T + 2 * MINUTE)
+  await change({ graceSeconds: 120 })
+  assert.equal(pulse.nextChangeAt(await monitor()), T + 3 * MINUTE)
+  at(3 * MINUTE)
+  assert.equal(pulse.nextChangeAt(await monitor()), T + DAY)
+  at(DAY)
+  assert.equal(pulse.nextChangeAt(await monitor()), null)
+})
+
+test('a purge forgets what has been over for a day, however much, and nothing else', async (t) => {
+  const shop = await aShop(t)
+  await Promise.all(Array.from({ length: 401 }, () => shop.grant(PULSE_PLANS.spark)))
+  const longer = await shop.grant(PULSE_PLANS.standard)
+  shop.at(2 * DAY - 1)
+  assert.equal(await shop.pulse.purge(), 0)
+  shop.at(2 * DAY)
+  assert.equal(await shop.pulse.purge(), 401)
+  assert.deepEqual(await shop.db.read('select public_id from pulse_monitor'), [
+    { public_id: longer.publicId },
+  ])
+})
+
+type Shop = {
+  db: Db
+  pulse: PulseService
+  /** Moves the clock to so long after the start. */
+  at(ms: number): void
+  grant(plan: PulsePlan): Promise<PulseCapability>
+}
+
+/** The service on a store of its own, with a clock that stands still until it is moved. */
+async function aShop(t: After): Promise<Shop> {
+  const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+  t.after(() => db.close())
+  await migrate(db)
+  let now = T
+  const pulse = createPulse({ db, clock: { now: () => now } })
+  return {
+    db,
+    pulse,
+    at(ms) {
+      now = T + ms
+    },
+    async grant(plan) {
+      const grant = {
+        orderId: 'order_1',
+        publicId: pulse.provisioning.newPublicId(),
+        planId: plan.planId,
+        plan,
+        terms: null,
+        seed: crypto.getRandomValues(new Uint8Array(32)),
+        settledAt: now,
+        expiresAt: now + plan.durationSeconds * SECOND,
+      }
+      await db.write(pulse.provisioning.provision(grant))
+      return pulse.provisioning.capability(grant) as PulseCapability
+    },
+  }
+}
+
+async function aMonitor(t: After, change: Partial<PulsePlan> = {}) {
+  const shop = await aShop(t)
+  const capability = await shop.grant({ ...PULSE_PLANS.spark, ...change })
+  const { pulse } = shop
+  const { publicId, ownerToken, pingToken } = capability
+  const sinceStart = (time: string | null): number | null =>
+    time === null ? null : Date.parse(time) - T
+
+  async function monitor(): Promise<MonitorRow> {
+    const found = await pulse.owned(publicId, ownerToken)
+    assert.ok(found)
+    return found
+  }
+  const status = async () => pulse.status(await monitor())
+  return {
+    ...shop,
+    capability,
+    monitor,
+    status,
+    async ping() {
+      const facts = await pulse.pinged(publicId, pingToken)
+      return facts !== null && pulse.ping(facts)
+    },
+    change: async (settings: Parameters<PulseService['change']>[1]) =>
+      pulse.change(await monitor(), settings),
+    /** The state and its times, in milliseconds from the start. */
+    async seen() {
+      const { state, stateChangedAt, lateAt } = await status()
+      return { state, since: sinceStart(stateChangedAt), lateAt: sinceStart(lateAt) }
+    },
+  }
+}
