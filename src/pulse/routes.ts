@@ -1,10 +1,12 @@
 /** PULSE over HTTP: buying a monitor, pinging it, what its owner does with it, and what is shared. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/bearer.ts'
+import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import { isBodyLong, sendNoContent } from '../http/ignored-body.ts'
+import type { Limits } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
@@ -38,6 +40,7 @@ declare module 'fastify' {
   }
 }
 
+const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 const security = [{ bearer: [] }]
 const monitorParams = Type.Object({ publicId: Type.String() })
 const sharedParams = Type.Object({
@@ -48,7 +51,7 @@ export function mountPulse(
   app: App,
   deps: Paying & { service: PulseService; plans: Record<PlanId, PulsePlan> },
 ): void {
-  const { service, plans } = deps
+  const { plans } = deps
   mountPaidRoute(app, deps, {
     product: 'pulse',
     path: '/api/payments/pulse',
@@ -62,13 +65,22 @@ export function mountPulse(
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly PULSE ${planId}`,
   })
-  mountPing(app, service)
-  mountOwner(app, service)
-  mountShared(app, service)
+  mountPing(app, deps)
+  mountOwner(app, deps)
+  mountShared(app, deps)
 }
 
-function mountPing(app: App, service: PulseService): void {
-  app.route<Owned>({
+function mountPing(app: App, { service, limits }: { service: PulseService; limits: Limits }): void {
+  async function accept(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { publicId } = request.params as Owned['Params']
+    const token = bearerOf(request.raw, 'pulse_ping')
+    const monitor = token === null ? null : await service.pinged(publicId, token)
+    if (!monitor) return limits.refuse(notFound(), request, reply)
+    await limits.take('ping', publicId, reply)
+    if (!(await service.ping(monitor))) throw notFound()
+  }
+
+  app.route({
     method: 'POST',
     url: '/p/:publicId',
     schema: {
@@ -76,15 +88,16 @@ function mountPing(app: App, service: PulseService): void {
       summary: 'Record one heartbeat; a body is ignored and never stored',
       security,
       params: monitorParams,
-      response: { 204: NoContent, ...errors('not found', 'internal error') },
+      response: { 204: NoContent, ...errors('not found', 'rate limited', 'internal error') },
     },
     // Answered before Fastify looks at the body, which may be anything and of any name.
     onRequest: async (request, reply) => {
-      const refused = (): Problem =>
-        problem('not found', isBodyLong(request.raw) ? { connection: 'close' } : {})
-      const token = bearerOf(request.raw, 'pulse_ping')
-      const monitor = token === null ? null : await service.pinged(request.params.publicId, token)
-      if (!monitor || !(await service.ping(monitor))) throw refused()
+      try {
+        await accept(request, reply)
+      } catch (error) {
+        if (isBodyLong(request.raw)) reply.header('connection', 'close')
+        throw error
+      }
       return sendNoContent(request, reply)
     },
     handler: () => {
@@ -93,16 +106,20 @@ function mountPing(app: App, service: PulseService): void {
   })
 }
 
-function mountOwner(app: App, service: PulseService): void {
+function mountOwner(
+  app: App,
+  { service, limits }: { service: PulseService; limits: Limits },
+): void {
   app.decorateRequest('monitor', null)
 
   /** Authentication comes before the body. */
-  async function owner(request: FastifyRequest): Promise<void> {
-    const token = bearerOf(request.raw, 'pulse_owner')
-    if (token === null) throw unauthorized()
+  async function owner(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { publicId } = request.params as Owned['Params']
+    const token = bearerOf(request.raw, 'pulse_owner')
+    if (token === null) return limits.refuse(unauthorized(), request, reply)
     request.monitor = await service.owned(publicId, token)
-    if (!request.monitor) throw notFound()
+    if (!request.monitor) return limits.refuse(notFound(), request, reply)
+    await limits.take('owner', publicId, reply)
   }
 
   app.get<Owned>(
@@ -114,7 +131,7 @@ function mountOwner(app: App, service: PulseService): void {
         summary: 'The state, counters and settings of a monitor',
         security,
         params: monitorParams,
-        response: { 200: PulseStatus, ...errors('unauthorized', 'not found', 'internal error') },
+        response: { 200: PulseStatus, ...errors(...ownerErrors) },
       },
     },
     async (request) => {
@@ -133,7 +150,7 @@ function mountOwner(app: App, service: PulseService): void {
         summary: 'Destroy a monitor with both capabilities and what it shares',
         security,
         params: monitorParams,
-        response: { 204: NoContent, ...errors('unauthorized', 'not found', 'internal error') },
+        response: { 204: NoContent, ...errors(...ownerErrors) },
       },
     },
     async (request, reply) => {
@@ -152,8 +169,8 @@ function mountOwner(app: App, service: PulseService): void {
     scope.patch<Owned>(
       '/api/pulse/:publicId',
       {
-        onRequest: async (request) => {
-          await owner(request)
+        onRequest: async (request, reply) => {
+          await owner(request, reply)
           if (service.hasExpired(ownedMonitor(request))) throw notFound()
         },
         schema: {
@@ -169,10 +186,8 @@ function mountOwner(app: App, service: PulseService): void {
               'invalid request body',
               'unsupported media type',
               'request too large',
-              'unauthorized',
-              'not found',
               'request timeout',
-              'internal error',
+              ...ownerErrors,
             ),
           },
         },
@@ -189,27 +204,41 @@ function mountOwner(app: App, service: PulseService): void {
   })
 }
 
-function mountShared(app: App, service: PulseService): void {
-  app.get<Shared>(
+function mountShared(
+  app: App,
+  {
+    service,
+    limits,
+    clientAddress,
+  }: Pick<Paying, 'limits' | 'clientAddress'> & { service: PulseService },
+): void {
+  async function found(request: FastifyRequest, reply: FastifyReply): Promise<PublicPulseStatus> {
+    await limits.take('publicStatus', clientScope(clientAddress(request.raw)), reply)
+    const { publicStatusId } = request.params as Shared['Params']
+    const status = await service.publicStatus(publicStatusId)
+    if (!status) throw notFound()
+    return status
+  }
+
+  app.get(
     '/api/pulse/public/:publicStatusId',
     {
       schema: {
         tags: ['pulse'],
         summary: 'What the owner of a monitor shares',
         params: sharedParams,
-        response: { 200: PublicPulseStatus, ...errors('not found', 'internal error') },
+        response: {
+          200: PublicPulseStatus,
+          ...errors('not found', 'rate limited', 'internal error'),
+        },
       },
       // A malformed id is simply not there.
       validatorCompiler: () => () => true,
     },
-    async (request) => {
-      const status = await service.publicStatus(request.params.publicStatusId)
-      if (!status) throw notFound()
-      return status
-    },
+    found,
   )
 
-  app.get<Shared>(
+  app.get(
     '/api/pulse/public/:publicStatusId/badge.svg',
     {
       schema: {
@@ -219,20 +248,19 @@ function mountShared(app: App, service: PulseService): void {
         params: sharedParams,
         response: {
           200: Type.String({ description: 'An SVG document' }),
-          ...errors('not found', 'internal error'),
+          ...errors('not found', 'rate limited', 'internal error'),
         },
       },
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {
-      const status = await service.publicStatus(request.params.publicStatusId)
-      if (!status) throw notFound()
+      const { name, state } = await found(request, reply)
       return reply
         .type('image/svg+xml; charset=utf-8')
         .header('cache-control', `public, max-age=${BADGE_SECONDS}`)
         .header('content-security-policy', BADGE_POLICY)
         .serializer((document: string) => document)
-        .send(badge(status.name, status.state))
+        .send(badge(name, state))
     },
   )
 }

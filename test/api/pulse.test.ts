@@ -22,6 +22,7 @@ const NOT_FOUND = { status: 404, text: '{"error":"not found"}' }
 const UNAUTHORIZED = { status: 401, text: '{"error":"unauthorized"}' }
 const INVALID_SETTINGS = { status: 400, text: '{"error":"invalid settings"}' }
 const INVALID_BODY = { status: 400, text: '{"error":"invalid request body"}' }
+const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
 const UNSUPPORTED = { status: 400, text: '{"error":"unsupported media type"}' }
 
 // Buying
@@ -776,6 +777,53 @@ test('the description of the API has every operation of PULSE', async (t) => {
   })
   const badge = paths['/api/pulse/public/{publicStatusId}/badge.svg'].get
   assert.deepEqual(Object.keys(badge.responses['200'].content), ['image/svg+xml'])
+})
+
+// Limits
+
+test('a monitor takes five pings at once, and a refused one costs no heartbeat and is no use', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const key = randomUUID()
+  const capability = await aMonitor(server, 'spark', key)
+  const other = await aMonitor(server)
+  for (let i = 0; i < 6; i++) {
+    assert.deepEqual(await ping(server, { ...capability, pingToken: other.pingToken }), NOT_FOUND)
+  }
+  assert.equal((await purchase(server, '{"planId":"spark"}', key)).status, 200)
+  for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, capability), DONE)
+  const limited = await fetch(`${server.url}/p/${capability.publicId}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${capability.pingToken}` },
+  })
+  assert.match(limited.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.deepEqual(await answerOf(limited), LIMITED)
+  assert.deepEqual(await ping(server, other), DONE, 'every monitor has its own')
+  const { acceptedHeartbeatCount } = await server.mayfly.pulse(capability).status()
+  assert.equal(acceptedHeartbeatCount, 5)
+})
+
+test('guessing tokens is limited by client, and the right ones are never refused for it', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const capability = await aMonitor(server)
+  const guess = () => owner(server, { ...capability, ownerToken: aToken('pulse_owner') }, 'GET')
+  for (let i = 0; i < 20; i++) assert.deepEqual(await guess(), NOT_FOUND)
+  assert.deepEqual(await guess(), LIMITED)
+  assert.deepEqual(await ping(server, { ...capability, pingToken: aToken('pulse_ping') }), LIMITED)
+  assert.deepEqual(await ping(server, capability), DONE)
+  assert.equal((await owner(server, capability, 'GET')).status, 200)
+})
+
+test('reading what is shared is limited by client, badge and all', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const { publicStatusId } = await server.mayfly
+    .pulse(await aMonitor(server))
+    .update({ publicStatusEnabled: true })
+  for (let i = 0; i < 30; i++) {
+    assert.equal((await shared(server, publicStatusId)).status, 200)
+    assert.equal((await shared(server, `${publicStatusId}/badge.svg`)).status, 200)
+  }
+  assert.deepEqual(await shared(server, publicStatusId), LIMITED)
+  assert.deepEqual(await shared(server, `${publicStatusId}/badge.svg`), LIMITED)
 })
 
 // The SDK
