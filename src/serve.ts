@@ -33,6 +33,7 @@ import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
+import { PULSE_GUIDE } from './pulse/guide.ts'
 import { mountPulse } from './pulse/routes.ts'
 import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './pulse/schema.ts'
 import { createPulse } from './pulse/service.ts'
@@ -148,10 +149,10 @@ export async function serve(
     })
     mountPoll(app, { orders, limits, resources: [CatchCapability, PulseCapability] })
     mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
-    mountPulse(app, { ...paying, service: pulseService, plans: pulsePlans })
+    mountPulse(app, { ...paying, service: pulseService, plans: pulsePlans, streams, clock })
     if (node.simulator) mountSimulator(app, node.simulator)
     const isSimulator = node.simulator !== null
-    const guides = [CATCH_GUIDE]
+    const guides = [CATCH_GUIDE, PULSE_GUIDE]
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
 
     await app.listen({ host: config.host, port: config.port })

@@ -5,11 +5,13 @@ import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import type { EventStreams } from '../http/event-stream.ts'
 import { isBodyLong, sendNoContent } from '../http/ignored-body.ts'
-import type { Limits } from '../http/limits.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import { badge } from './badge.ts'
 import {
@@ -22,9 +24,12 @@ import {
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
+import { followMonitor } from './stream.ts'
 
 /** Room for the longest name and description, with every character escaped. */
 const MAX_SETTINGS_BYTES = 16 * 1024
+/** A monitor has only so many streams at once; one of them may end. */
+const RETRY_STREAM_SECONDS = 10
 /** A badge may be this old; it is shown where nobody reloads it by hand. */
 const BADGE_SECONDS = 30
 /** The document is data, wherever it is opened. */
@@ -49,7 +54,12 @@ const sharedParams = Type.Object({
 
 export function mountPulse(
   app: App,
-  deps: Paying & { service: PulseService; plans: Record<PlanId, PulsePlan> },
+  deps: Paying & {
+    service: PulseService
+    plans: Record<PlanId, PulsePlan>
+    streams: EventStreams
+    clock: Clock
+  },
 ): void {
   const { plans } = deps
   mountPaidRoute(app, deps, {
@@ -108,7 +118,12 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
 
 function mountOwner(
   app: App,
-  { service, limits }: { service: PulseService; limits: Limits },
+  {
+    service,
+    limits,
+    streams,
+    clock,
+  }: { service: PulseService; limits: Limits; streams: EventStreams; clock: Clock },
 ): void {
   app.decorateRequest('monitor', null)
 
@@ -138,6 +153,43 @@ function mountOwner(
       const monitor = ownedMonitor(request)
       await service.used(monitor)
       return service.status(monitor)
+    },
+  )
+
+  app.get<Owned>(
+    '/api/pulse/:publicId/stream',
+    {
+      onRequest: owner,
+      schema: {
+        tags: ['pulse'],
+        summary: 'Pings and changes of state as they happen (server-sent events)',
+        security,
+        params: monitorParams,
+        response: {
+          200: Type.String({
+            description: 'text/event-stream of `state` and `ping` with the status, then `end`',
+          }),
+          ...errors(...ownerErrors),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { public_id: publicId } = ownedMonitor(request)
+      let wake = (): void => {}
+      const unlisten = service.listen(publicId, () => wake())
+      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+      try {
+        await service.used(ownedMonitor(request))
+        const stream = streams.open(reply)
+        wake = stream.wake
+        try {
+          await followMonitor(service, publicId, stream, clock)
+        } finally {
+          stream.end()
+        }
+      } finally {
+        unlisten()
+      }
     },
   )
 

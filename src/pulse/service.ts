@@ -56,6 +56,8 @@ export type PulseService = {
   ping(monitor: MonitorFacts): Promise<boolean>
   /** The monitor that this token owns, or null: unknown, gone or somebody else's. */
   owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
+  /** The monitor as it is now, or null once it is destroyed or forgotten. */
+  current(publicId: string): Promise<MonitorRow | null>
   /** The owner token was used with success: what the sale dispensed is not repeated any more. */
   used(monitor: MonitorRow): Promise<void>
   hasExpired(monitor: MonitorRow): boolean
@@ -154,6 +156,11 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
       const monitor = await store.monitor(publicId)
       if (!monitor || isForgotten(monitor)) return null
       return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
+    },
+
+    async current(publicId) {
+      const monitor = await store.monitor(publicId)
+      return monitor && !isForgotten(monitor) ? monitor : null
     },
 
     async used(monitor) {

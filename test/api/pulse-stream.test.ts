@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEventParser, readEvents } from '../../src/client/event-stream.ts'
+import type { PulseCapability } from '../../src/client/index.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+type Told = { event: string; state: string; count: number }
+
+async function aMonitor({ mayfly, pay }: TestServer): Promise<PulseCapability> {
+  return mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
+}
+
+/** The events of a stream, one at each call. */
+async function follow(
+  t: { after(end: () => void): void },
+  server: TestServer,
+  token: string,
+  publicId: string,
+) {
+  const leaving = new AbortController()
+  t.after(() => leaving.abort())
+  const response = await fetch(`${server.url}/api/pulse/${publicId}/stream`, {
+    headers: { authorization: `Bearer ${token}` },
+    signal: leaving.signal,
+  })
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  assert.ok(response.body)
+  const events = readEvents(response.body, createEventParser())
+  return async (): Promise<Told> => {
+    const { value, done } = await events.next()
+    if (done) return { event: 'closed', state: '', count: 0 }
+    const data = JSON.parse(value.data) as {
+      state?: string
+      status?: string
+      acceptedHeartbeatCount?: number
+    }
+    return {
+      event: value.event,
+      state: data.state ?? data.status ?? '',
+      count: data.acceptedHeartbeatCount ?? 0,
+    }
+  }
+}
+
+test('a stream begins with the status, tells of pings, and learns of late by itself', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const client = server.mayfly.pulse(monitor)
+  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+  await client.ping()
+  assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 1 })
+  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+  await client.update({ expectedIntervalSeconds: 20, graceSeconds: 60 })
+  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+  // Half a second before the deadline of 80 s, so that the stream's own timer meets it.
+  server.clock.advance(79_500)
+  await client.update({ name: 'nearly late' })
+  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+  assert.deepEqual(await next(), { event: 'state', state: 'late', count: 1 })
+  await client.ping()
+  assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 2 })
+  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 2 })
+})
+
+test('a stream ends when its monitor is destroyed', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  await next()
+  await server.mayfly.pulse(monitor).destroy()
+  assert.deepEqual(await next(), { event: 'end', state: 'destroyed', count: 0 })
+  assert.equal((await next()).event, 'closed')
+})
+
+test('a stream tells of expiry, then ends', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  server.clock.advance(24 * 60 * 60 * 1000 - 1_000)
+  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  assert.equal((await next()).state, 'waiting')
+  assert.deepEqual(await next(), { event: 'state', state: 'expired', count: 0 })
+  assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
+})
+
+test('a stranger, a ping token and no token get no stream', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const other = await aMonitor(server)
+  const path = `${server.url}/api/pulse/${monitor.publicId}/stream`
+  for (const [token, status] of [
+    [monitor.pingToken, 401],
+    [other.ownerToken, 404],
+  ] as const) {
+    const refused = await fetch(path, { headers: { authorization: `Bearer ${token}` } })
+    assert.equal(refused.status, status)
+  }
+  assert.equal((await fetch(path)).status, 401)
+})
+
+test('the server stops while streams are open', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  await next()
+  await server.stop()
+  assert.equal((await next()).event, 'closed')
+})
