@@ -1,16 +1,21 @@
 /** Reads request bodies as they are: counted while they arrive, never trusted by their headers. */
 import type { IncomingMessage } from 'node:http'
-import { type Problem, problem } from './errors.ts'
+import { type Phrase, type Problem, problem } from './errors.ts'
 
 /** So much of a refused body is still read, so that its sender can read our answer. */
 const DRAIN_BYTES = 1024 * 1024
 
 /**
  * The whole body, at most `limit` bytes.
- * @throws Problem `request too large`, after which the connection closes; `request timeout` when
- * the peer went away.
+ * @throws Problem `phrase` for a larger one, after which the connection closes; `request timeout`
+ * when the peer went away.
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  limit: number,
+  phrase: Phrase = 'request too large',
+): Promise<Buffer> {
+  const tooLarge = (): Problem => problem(phrase, { connection: 'close' })
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -36,5 +41,3 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     })
   })
 }
-
-const tooLarge = (): Problem => problem('request too large', { connection: 'close' })

@@ -46,6 +46,24 @@ export const ERRORS = {
     advice:
       'A setting is unknown, of the wrong type or out of bounds, or the grace is below the minimum of the plan. Nothing was changed.',
   },
+  'invalid ciphertext': {
+    status: 400,
+    advice: 'The body must be the encrypted bytes, 30 or more of them. Nothing was charged.',
+  },
+  'ciphertext too large': {
+    status: 400,
+    advice: "The body is above the plan's maxCiphertextBytes. Nothing was stored or charged.",
+  },
+  'invalid read limit': {
+    status: 400,
+    advice:
+      "X-Whisper-Read-Limit is an integer from 1 to the plan's readLimit. Nothing was charged.",
+  },
+  'invalid reveal time': {
+    status: 400,
+    advice:
+      "X-Whisper-Reveal-At is ISO 8601 with an offset, in the future and inside the plan's lifetime. Nothing was charged.",
+  },
   'invoice expired': {
     status: 400,
     advice: 'The simulator does not pay an invoice after its expiry.',
@@ -97,6 +115,10 @@ export const ERRORS = {
   'request timeout': {
     status: 408,
     advice: 'The request did not arrive in time. Nothing was stored.',
+  },
+  'not revealed': {
+    status: 425,
+    advice: 'Scheduled for revealAt. Wait for Retry-After seconds; no read was spent.',
   },
   'rate limited': { status: 429, advice: 'Wait for Retry-After seconds. Nothing was spent.' },
   'internal error': {

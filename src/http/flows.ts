@@ -9,6 +9,10 @@ import { acceptsL402, acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import type { PaymentProblem } from '../protocol/payment-auth.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
+import { rateLimited } from './limits.ts'
+
+/** Unpaid orders give back what they reserve when they are paid or die: it may be at any time. */
+const RETRY_ROOM_SECONDS = 60
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -82,6 +86,8 @@ export function answerIn(
       return sendDelivered(reply, outcome.body)
     case 'checkout unavailable':
       throw checkoutUnavailable()
+    case 'rate limited':
+      throw rateLimited(RETRY_ROOM_SECONDS)
     default:
       throw problem(outcome.kind)
   }

@@ -6,14 +6,16 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Type } from 'typebox'
+import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
 import type { Binding } from '../payment/flows/flow.ts'
 import { isIdempotencyKey } from '../payment/idempotency.ts'
 import type { KnownOrder, Orders } from '../payment/orders.ts'
 import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
+import { readBody } from './body.ts'
 import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
-import { problem } from './errors.ts'
+import { type Phrase, problem } from './errors.ts'
 import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
 import { type Limits, rateLimited } from './limits.ts'
 import {
@@ -31,16 +33,35 @@ export type PaidRoute = {
   summary: string
   contentType: 'application/json' | 'application/octet-stream'
   maxBodyBytes: number
+  /** What a larger body is refused with. Default `request too large`. */
+  tooLarge?: Phrase
   /** For the document; `parse` applies them. */
   bodySchema: TSchema
   headerSchemas: Record<string, TSchema>
   resourceSchema: TSchema
+  /** The errors that only this route answers, for the document. */
+  phrases?: Phrase[]
+  /** Looks at the headers before the body is read. @throws Problem from the catalogue. */
+  checkHeaders?(request: FastifyRequest): void
   /** What the buyer asks for. @throws Problem from the catalogue. */
-  parse(body: Buffer, request: FastifyRequest): { planId: PlanId; terms: Json }
+  parse(
+    body: Buffer,
+    request: FastifyRequest,
+  ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
   /** The plan as it is sold now, or null when it is not. */
   plan(planId: PlanId): (PlanTerms & Record<string, Json>) | null
   /** The invoice's text: product and plan, nothing else. */
   memo(planId: PlanId): string
+  /**
+   * Checks what counts for a new order alone, and says what its unit has to reserve.
+   * @throws Problem from the catalogue.
+   */
+  reserve?(ask: {
+    planId: PlanId
+    terms: Json
+    body: Buffer
+    clientNetwork: string
+  }): (orderId: string) => Statement[]
 }
 
 /** What every paid route is mounted with. */
@@ -66,11 +87,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      route.contentType,
-      { parseAs: 'buffer', bodyLimit: route.maxBodyBytes },
-      (_request, body, done) => done(null, body),
-    )
+    // Bytes are read below, once the headers are right.
+    scope.addContentTypeParser(route.contentType, (_request, _payload, done) => done(null))
     scope.post(
       route.path,
       {
@@ -82,7 +100,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         const key = idempotencyKey(request)
         if (key === null) throw problem('invalid idempotency key')
         checkEncoding(request)
-        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+        route.checkHeaders?.(request)
+        const body = await readBody(request.raw, route.maxBodyBytes, route.tooLarge)
         const { planId, terms } = route.parse(body, request)
         const binding: Binding = {
           product: route.product,
@@ -106,10 +125,17 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         const plan = route.plan(planId)
         if (!plan) throw problem('invalid plan')
         const network = clientNetwork(address)
+        // Refused for itself before it takes anything from the limits.
+        const reserve = route.reserve?.({
+          planId,
+          terms: typeof terms === 'function' ? terms(plan) : terms,
+          body,
+          clientNetwork: network,
+        })
         await limits.take('quote', network, reply)
         await refuseTooManyOpen(network)
         const offer = { plan, memo: route.memo(planId), clientNetwork: network }
-        const outcome = await orders.open(name, asked, offer)
+        const outcome = await orders.open(name, asked, reserve ? { ...offer, reserve } : offer)
         return answerIn(reply, spoken, outcome, binding, flows)
       },
     )
@@ -190,6 +216,7 @@ function documented(route: PaidRoute): FastifySchema {
         'rate limited',
         'internal error',
         'checkout unavailable',
+        ...(route.phrases ?? []),
       ),
       401: {
         description: 'invalid L402 credential',

@@ -3,7 +3,7 @@
  * flow that shows it, and each step is one conditional update: whoever changes the row did it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import {
@@ -49,11 +49,28 @@ const OPENING_LOOK_MS = 50
 /** What names an order: the same route, key and (for a guessable key) client. */
 export type OrderName = { route: string; key: string; clientAddress: string }
 
-/** What must be equal for a repeat to be the same request. */
-export type OrderRequest = { product: Product; planId: PlanId; terms: Json; bodySha256: string }
+/**
+ * What must be equal for a repeat to be the same request. Terms that the plan fills in are a
+ * function of it, so that a repeat is compared under the plan that its order keeps.
+ */
+export type OrderRequest = {
+  product: Product
+  planId: PlanId
+  terms: Json | ((plan: Json) => Json)
+  bodySha256: string
+}
 
 /** What a new order is made of. `plan` is kept as it is now. */
-export type Offer = { plan: PlanTerms & Record<string, Json>; memo: string; clientNetwork: string }
+export type Offer = {
+  plan: PlanTerms & Record<string, Json>
+  memo: string
+  clientNetwork: string
+  /**
+   * The statements that reserve what settling will need; they join the unit that inserts the
+   * order. One that is refused means that there is no room: no order, no invoice.
+   */
+  reserve?: (orderId: string) => Statement[]
+}
 
 /** An order with its invoice. `quoteExpiresAt` is a whole second, in unix milliseconds. */
 export type Quote = {
@@ -81,6 +98,8 @@ export type Outcome =
   | { kind: 'order expired' }
   | { kind: 'order not found' }
   | { kind: 'idempotency key reused with a different request' }
+  /** There is no room for what the offer reserves. Nothing was opened. */
+  | { kind: 'rate limited' }
   /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
   | { kind: 'checkout unavailable' }
 
@@ -113,12 +132,17 @@ export type Orders = {
   reconcile(paymentHash: string, by: SettledBy): Promise<void>
   /** The same for an order at hand. False when the node could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
+  /** Forgets orders that a process left before they had an invoice, with what they reserved. */
+  dropAbandoned(before: number): Promise<void>
   /**
    * Re-encrypts what is sealed under an older secret.
    * @returns how many live orders were made under none of the configured secrets.
    */
   reseal(): Promise<number>
 }
+
+/** What is needed of an order to end it. */
+type Ended = Pick<OrderRow, 'order_id' | 'product'>
 
 export function createOrders(deps: {
   db: Db
@@ -132,10 +156,16 @@ export function createOrders(deps: {
 }): Orders {
   const { db, lightning, health, secrets, clock, log, products, quoteSeconds } = deps
   const store = createOrderStore(db)
-  const opening = new Map<string, Promise<OrderRow | null>>()
+  const opening = new Map<string, Promise<OrderRow | 'rate limited' | null>>()
 
   const isSame = (order: OrderRow, request: OrderRequest): boolean =>
-    Buffer.from(order.request_hash).equals(requestHash(request))
+    Buffer.from(order.request_hash).equals(requestHash(request, planOf(order)))
+
+  /** Ends an order that nobody paid, and lets go of what it reserved; false when it had changed. */
+  async function end(statement: Statement, order: Ended): Promise<boolean> {
+    const release = products[order.product]?.release?.(order.order_id) ?? []
+    return 'rows' in (await attempt(db.write([statement, ...release])))
+  }
 
   function product(order: OrderRow): Provisioning {
     const provisioning = products[order.product]
@@ -292,7 +322,7 @@ export function createOrders(deps: {
     if (!order.payment_hash) return true
     const state = await stateAtNode(order.order_id, order.payment_hash)
     if (state === 'settled') await settle(order, by)
-    if (state === 'dead' && (await store.one(killOrder(order.order_id)))) {
+    if (state === 'dead' && (await end(killOrder(order.order_id), order))) {
       log.info({ event: 'order.dead', orderId: order.order_id, product: order.product })
     }
     return state !== 'unreachable'
@@ -357,7 +387,7 @@ export function createOrders(deps: {
     } catch (error) {
       log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
       health.doubt()
-      await store.one(dropOpening(orderId, claimedAt))
+      await end(dropOpening(orderId, claimedAt), order)
       return null
     }
   }
@@ -368,7 +398,7 @@ export function createOrders(deps: {
     name: OrderName,
     request: OrderRequest,
     offer: Offer,
-  ): Promise<OrderRow | null> {
+  ): Promise<OrderRow | 'rate limited' | null> {
     const now = clock.now()
     const done = await attempt(
       db.write([
@@ -376,19 +406,23 @@ export function createOrders(deps: {
           order_id: orderId,
           secret_id: fingerprints(secrets)[0],
           key_hash: keyHash(secrets, name.key),
-          request_hash: requestHash(request),
+          request_hash: requestHash(request, offer.plan),
           product: request.product,
           plan_id: request.planId,
           plan: jcs(offer.plan),
-          terms: jcs(request.terms),
+          terms: jcs(termsUnder(offer.plan, request)),
           memo: offer.memo,
           amount_sats: offer.plan.priceSats,
           client_network: offer.clientNetwork,
           created_at: now,
         }),
+        ...(offer.reserve?.(orderId) ?? []),
       ]),
     )
-    if ('refused' in done) return awaitInvoice(orderId)
+    // Statement 0 is the order itself: it exists already.
+    if ('refused' in done) {
+      return done.refused === 0 ? awaitInvoice(orderId) : 'rate limited'
+    }
     const inserted = done.rows[0]?.[0] as OrderRow | undefined
     return inserted ? invoice(inserted) : null
   }
@@ -435,6 +469,7 @@ export function createOrders(deps: {
       }
       const order = await work
       if (!order) return { kind: 'checkout unavailable' }
+      if (order === 'rate limited') return { kind: 'rate limited' }
       if (!isSame(order, request))
         return { kind: 'idempotency key reused with a different request' }
       return answer(order, true)
@@ -456,6 +491,14 @@ export function createOrders(deps: {
 
     lookUp,
 
+    async dropAbandoned(before) {
+      for (;;) {
+        const orders = await store.abandoned(before, 500)
+        for (const order of orders) await end(dropOpening(order.order_id, order.claimed_at), order)
+        if (orders.length < 500) return
+      }
+    },
+
     async reseal() {
       let after = ''
       for (;;) {
@@ -474,9 +517,14 @@ export function createOrders(deps: {
   }
 }
 
-function requestHash(request: OrderRequest): Buffer {
-  const { product, planId, terms, bodySha256 } = request
+function requestHash(request: OrderRequest, plan: Json): Buffer {
+  const { product, planId, bodySha256 } = request
+  const terms = termsUnder(plan, request)
   return createHash('sha256').update(jcs({ product, planId, terms, bodySha256 })).digest()
+}
+
+function termsUnder(plan: Json, { terms }: OrderRequest): Json {
+  return typeof terms === 'function' ? terms(plan) : terms
 }
 
 /** Whether nothing is dispensed any more: sealed, past its replay time, or past its life. */

@@ -31,4 +31,9 @@ export type Provisioning = {
   provision(grant: Grant): Statement[]
   /** What the buyer gets, `resource` of SettledPayment. The same bytes for the same grant. */
   capability(grant: Grant): Json
+  /**
+   * The statements that let go of what an offer reserved. They join the unit that ends an unpaid
+   * order, whichever that is, and do nothing where nothing is reserved.
+   */
+  release?(orderId: string): Statement[]
 }

@@ -106,6 +106,7 @@ export const invoiceOrder = (
 export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
   text: `delete from purchase_order where order_id = $1 and state = 'opening' and claimed_at = $2`,
   values: [orderId, claimedAt],
+  expect: 1,
 })
 
 /** The one transition that provisions. A dead order may still turn out to be paid. */
@@ -133,8 +134,9 @@ export const failSettlement = (orderId: string, now: number, by: SettledBy): Sta
 })
 
 export const killOrder = (orderId: string): Statement => ({
-  text: `update purchase_order set state = 'dead' where order_id = $1 and state = 'pending' returning *`,
+  text: `update purchase_order set state = 'dead' where order_id = $1 and state = 'pending'`,
   values: [orderId],
+  expect: 1,
 })
 
 /** Claims the one delivery, before the answer is written. */
@@ -171,11 +173,6 @@ export const purgeOrders = (before: number): Statement => ({
       select order_id from purchase_order
       where (state = 'settled' and expires_at < $1) or (state = 'dead' and quote_expires_at < $1)
       limit 500)`,
-  values: [before],
-})
-
-export const dropAbandoned = (before: number): Statement => ({
-  text: `delete from purchase_order where state = 'opening' and claimed_at < $1`,
   values: [before],
 })
 
@@ -246,6 +243,15 @@ export function createOrderStore(db: Db) {
         ...secretIds,
       )
       return row?.count ?? 0
+    },
+
+    /** Opening orders whose claim is older than `before`. */
+    abandoned(before: number, limit: number): Promise<OrderRow[]> {
+      return db.read<OrderRow>(
+        `select * from purchase_order where state = 'opening' and claimed_at < $1 limit $2`,
+        before,
+        limit,
+      )
     },
 
     /** Orders whose seed is still kept, by id, for re-encryption. */

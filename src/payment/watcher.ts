@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import type { PaymentLog } from './log.ts'
 import { type Orders, REPLAY_MS } from './orders.ts'
-import { createOrderStore, dropAbandoned, purgeOrders, sealOverdue } from './store.ts'
+import { createOrderStore, purgeOrders, sealOverdue } from './store.ts'
 
 /** An order that nobody polls is looked up this often. */
 const SWEEP_EVERY_MS = 15_000
@@ -63,11 +63,8 @@ export function createWatcher(deps: {
       await guarded('order.sweep_failed', () => pass(clock.now() - SWEEP_EVERY_MS, signal))
       await guarded('order.cleanup_failed', async () => {
         const now = clock.now()
-        await db.write([
-          sealOverdue(now, REPLAY_MS),
-          dropAbandoned(now - ABANDONED_MS),
-          purgeOrders(now - KEEP_MS),
-        ])
+        await db.write([sealOverdue(now, REPLAY_MS), purgeOrders(now - KEEP_MS)])
+        await orders.dropAbandoned(now - ABANDONED_MS)
       })
     }
   }
