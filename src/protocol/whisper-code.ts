@@ -1,0 +1,40 @@
+/**
+ * The share code of a WHISPER: everything that its reader needs, in one text that survives being
+ * pasted. `mayfly-whisper:1:<publicId>:<readToken>:<key>`, and `:p` where a password is asked for.
+ * It opens the content, so it travels like the content itself: never in a URL that a server sees.
+ */
+import { base64Bytes, base64url } from '../lib/bytes.ts'
+import { isId, isToken } from '../lib/ids.ts'
+import { KEY_BYTES } from './whisper-envelope.ts'
+
+const PREFIX = 'mayfly-whisper:1:'
+/** The spelling of 32 bytes in base64url, without padding. */
+const KEY = /^[A-Za-z0-9_-]{43}$/
+
+export type WhisperCode = {
+  publicId: string
+  readToken: string
+  /** 32 bytes; opens the envelope, and the service has never seen it. */
+  key: Uint8Array
+  hasPassword: boolean
+}
+
+/** @throws RangeError for a part that is not what its name says. */
+export function formatWhisperCode({ publicId, readToken, key, hasPassword }: WhisperCode): string {
+  const code = [publicId, readToken, base64url(key), ...(hasPassword ? ['p'] : [])].join(':')
+  if (!parseWhisperCode(PREFIX + code)) throw new RangeError('not the parts of a share code')
+  return PREFIX + code
+}
+
+/** The parts of a share code, or null where the text is not exactly one. */
+export function parseWhisperCode(text: string): WhisperCode | null {
+  if (!text.startsWith(PREFIX)) return null
+  const [publicId = '', readToken = '', keyText = '', flag, ...rest] = text
+    .slice(PREFIX.length)
+    .split(':')
+  if (rest.length > 0 || (flag !== undefined && flag !== 'p')) return null
+  if (!isId('whisper', publicId) || !isToken('whisper_read', readToken)) return null
+  // Strict to the last bit: one key has one spelling.
+  const key = KEY.test(keyText) ? base64Bytes(keyText) : null
+  return key?.length === KEY_BYTES ? { publicId, readToken, key, hasPassword: flag === 'p' } : null
+}

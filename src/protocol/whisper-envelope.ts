@@ -1,0 +1,272 @@
+/**
+ * The envelope of a WHISPER: what our own clients upload as ciphertext. docs/whisper.md has it to
+ * the byte. The service never looks inside.
+ *
+ * Version 1: `0x01 ‖ IV (12) ‖ AES-256-GCM ciphertext ‖ tag (16)`, under the key of the share code.
+ * Version 2: `0x02 ‖ salt (16) ‖ IV (12) ‖ ciphertext ‖ tag (16)`, under a key that needs the
+ * password as well. The additional data of each names it, so that none passes for the other.
+ */
+import { concat, utf8, utf8Text } from '../lib/bytes.ts'
+
+export const KEY_BYTES = 32
+const IV_BYTES = 12
+const SALT_BYTES = 16
+const TAG_BYTES = 16
+const PLAIN = 1
+const WITH_PASSWORD = 2
+
+/** OWASP's figure for PBKDF2-HMAC-SHA-256 (Password Storage Cheat Sheet). */
+const PASSWORD_ROUNDS = 600_000
+/** Below this Padmé tells the length of a password or a PIN nearly to the byte. */
+const MIN_PADDED_BYTES = 256
+/** The length of the data has four bytes, and padding may add an eighth. */
+const MAX_DATA_BYTES = 2 ** 31
+/** What file systems take as a name, and one byte can count. */
+const MAX_NAME_BYTES = 255
+const MAX_MEDIA_TYPE_BYTES = 255
+
+/** Path separators, control characters, and what turns the reading direction of a file name. */
+const UNSAFE_IN_NAME = /[/\\\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
+/** RFC 9110 §8.3.1, with parameters as any visible text. */
+const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[ ;][ -~]*)?$/
+
+/**
+ * The envelope does not open: a wrong key or password, no password where one is needed, an unknown
+ * version, or bytes that were cut or changed. Which of them is not told, and cannot always be.
+ */
+export class UnreadableWhisper extends Error {
+  override name = 'UnreadableWhisper'
+  constructor() {
+    super('the whisper does not open: a wrong key or password, or damaged bytes')
+  }
+}
+
+/** What a whisper holds. `name` is a file name without a path. */
+export type WhisperContent = { data: Uint8Array; name?: string; mediaType?: string }
+
+export type SealWhisper = WhisperContent & {
+  /** Asked of the reader besides the key; travels another way than the share code. */
+  password?: string
+  /** Made at random. Given only to write test vectors: a pair of key and IV must never repeat. */
+  key?: Uint8Array
+  iv?: Uint8Array
+  salt?: Uint8Array
+}
+
+export type SealedWhisper = {
+  envelope: Uint8Array<ArrayBuffer>
+  /** 32 bytes, for the share code; the service must never see them. */
+  key: Uint8Array<ArrayBuffer>
+  hasPassword: boolean
+}
+
+export type OpenedWhisper = {
+  data: Uint8Array<ArrayBuffer>
+  name: string | null
+  mediaType: string | null
+}
+
+/**
+ * Encrypts data into an envelope, under a fresh key.
+ * @throws RangeError for a name, media type, password, key, IV or salt that cannot be taken.
+ */
+export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
+  const { password } = ask
+  const key = fixed('key', ask.key, KEY_BYTES)
+  const iv = fixed('iv', ask.iv, IV_BYTES)
+  const padded = pad(plaintextOf(ask))
+  if (password === undefined) {
+    const aesKey = await importAes(key, 'encrypt')
+    const sealed = await encrypt(aesKey, PLAIN, iv, padded)
+    return { envelope: concat(Uint8Array.of(PLAIN), iv, sealed), key, hasPassword: false }
+  }
+  const salt = fixed('salt', ask.salt, SALT_BYTES)
+  const aesKey = await mixedKey(key, password, salt, 'encrypt')
+  const sealed = await encrypt(aesKey, WITH_PASSWORD, iv, padded)
+  return {
+    envelope: concat(Uint8Array.of(WITH_PASSWORD), salt, iv, sealed),
+    key,
+    hasPassword: true,
+  }
+}
+
+/**
+ * Decrypts an envelope. A password that the envelope does not ask for is refused as well: whoever
+ * has the key alone must not be able to put something else in its place.
+ * @throws UnreadableWhisper, and nothing of the content.
+ */
+export async function openWhisper(
+  envelope: Uint8Array,
+  key: Uint8Array,
+  password?: string,
+): Promise<OpenedWhisper> {
+  const version = envelope[0]
+  const saltBytes = version === WITH_PASSWORD ? SALT_BYTES : 0
+  const ivAt = 1 + saltBytes
+  const isWhole = envelope.length >= ivAt + IV_BYTES + TAG_BYTES && key.length === KEY_BYTES
+  const isKnown =
+    (version === PLAIN && password === undefined) ||
+    (version === WITH_PASSWORD && password !== undefined && isPassword(password))
+  if (!isWhole || !isKnown) throw new UnreadableWhisper()
+  const iv = new Uint8Array(envelope.subarray(ivAt, ivAt + IV_BYTES))
+  const sealed = new Uint8Array(envelope.subarray(ivAt + IV_BYTES))
+  const aesKey =
+    password === undefined
+      ? await importAes(new Uint8Array(key), 'decrypt')
+      : await mixedKey(
+          new Uint8Array(key),
+          password,
+          new Uint8Array(envelope.subarray(1, ivAt)),
+          'decrypt',
+        )
+  const padded = await decrypt(aesKey, version, iv, sealed)
+  const content = padded && contentOf(padded)
+  if (!content) throw new UnreadableWhisper()
+  return content
+}
+
+/** Whether an envelope asks for a password, as far as its first byte can say. */
+export function needsPassword(envelope: Uint8Array): boolean {
+  return envelope[0] === WITH_PASSWORD
+}
+
+/**
+ * The length that Padmé gives to a content of `bytes` (Nikitin et al., PURBs, PETS 2019 §4): it
+ * keeps the leading bits and so tells O(log log n) of them, for at most 12 % more.
+ */
+export function paddedLength(bytes: number): number {
+  const length = Math.max(bytes, MIN_PADDED_BYTES)
+  const exponent = Math.floor(Math.log2(length))
+  const kept = Math.floor(Math.log2(exponent)) + 1
+  const step = 2 ** (exponent - kept)
+  return Math.ceil(length / step) * step
+}
+
+/** `name length (1) ‖ name ‖ media type length (1) ‖ media type ‖ data length (4) ‖ data`. */
+function plaintextOf({ data, name = '', mediaType = '' }: WhisperContent): Uint8Array<ArrayBuffer> {
+  const nameBytes = utf8(name)
+  const mediaTypeBytes = utf8(mediaType)
+  if (!name.isWellFormed() || !isName(name, nameBytes.length)) {
+    throw new RangeError('"name" must be a file name without a path, of at most 255 bytes')
+  }
+  if (!isMediaType(mediaType, mediaTypeBytes.length)) {
+    throw new RangeError('"mediaType" must be a media type of at most 255 bytes')
+  }
+  if (data.length > MAX_DATA_BYTES) throw new RangeError('"data" must be at most 2 GiB')
+  const dataLength = new DataView(new ArrayBuffer(4))
+  dataLength.setUint32(0, data.length)
+  return concat(
+    Uint8Array.of(nameBytes.length),
+    nameBytes,
+    Uint8Array.of(mediaTypeBytes.length),
+    mediaTypeBytes,
+    new Uint8Array(dataLength.buffer),
+    data,
+  )
+}
+
+function pad(plaintext: Uint8Array): Uint8Array<ArrayBuffer> {
+  const padded = new Uint8Array(paddedLength(plaintext.length))
+  padded.set(plaintext)
+  return padded
+}
+
+/** The content of a plaintext, or null where it is not one that `plaintextOf` and `pad` write. */
+function contentOf(padded: Uint8Array<ArrayBuffer>): OpenedWhisper | null {
+  const nameEnd = 1 + (padded[0] ?? 0)
+  const mediaTypeEnd = nameEnd + 1 + (padded[nameEnd] ?? 0)
+  const dataAt = mediaTypeEnd + 4
+  if (dataAt > padded.length) return null
+  const length = new DataView(padded.buffer, mediaTypeEnd, 4).getUint32(0)
+  const dataEnd = dataAt + length
+  if (paddedLength(dataEnd) !== padded.length) return null
+  for (let i = dataEnd; i < padded.length; i++) if (padded[i] !== 0) return null
+  const name = utf8Text(padded.subarray(1, nameEnd))
+  const mediaType = utf8Text(padded.subarray(nameEnd + 1, mediaTypeEnd))
+  // The sender is a stranger too: nothing that a page or a file system could trip over.
+  if (name === null || !isName(name, nameEnd - 1)) return null
+  if (mediaType === null || !isMediaType(mediaType, mediaTypeEnd - nameEnd - 1)) return null
+  return { data: padded.slice(dataAt, dataEnd), name: name || null, mediaType: mediaType || null }
+}
+
+function isName(name: string, bytes: number): boolean {
+  return bytes <= MAX_NAME_BYTES && name !== '.' && name !== '..' && !UNSAFE_IN_NAME.test(name)
+}
+
+function isMediaType(mediaType: string, bytes: number): boolean {
+  return bytes <= MAX_MEDIA_TYPE_BYTES && (mediaType === '' || MEDIA_TYPE.test(mediaType))
+}
+
+/** A lone surrogate has no bytes, and nobody could type it again. */
+function isPassword(password: string): boolean {
+  return password !== '' && password.isWellFormed()
+}
+
+/** HKDF over key ‖ PBKDF2(password): neither of the two opens anything without the other. */
+async function mixedKey(
+  key: Uint8Array<ArrayBuffer>,
+  password: string,
+  salt: Uint8Array<ArrayBuffer>,
+  use: 'encrypt' | 'decrypt',
+): Promise<CryptoKey> {
+  if (!isPassword(password)) throw new RangeError('"password" must be text, and not empty')
+  const { subtle } = crypto
+  // One password has one spelling, whatever keyboard it is typed on (RFC 8265 §4.2).
+  const typed = utf8(password.normalize('NFC'))
+  const stretched = await subtle.deriveBits(
+    { name: 'PBKDF2', hash: 'SHA-256', salt, iterations: PASSWORD_ROUNDS },
+    await subtle.importKey('raw', typed, 'PBKDF2', false, ['deriveBits']),
+    8 * KEY_BYTES,
+  )
+  const material = concat(key, new Uint8Array(stretched))
+  return subtle.deriveKey(
+    { name: 'HKDF', hash: 'SHA-256', salt, info: context(WITH_PASSWORD) },
+    await subtle.importKey('raw', material, 'HKDF', false, ['deriveKey']),
+    { name: 'AES-GCM', length: 8 * KEY_BYTES },
+    false,
+    [use],
+  )
+}
+
+function importAes(key: Uint8Array<ArrayBuffer>, use: 'encrypt' | 'decrypt'): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', key, 'AES-GCM', false, [use])
+}
+
+async function encrypt(
+  key: CryptoKey,
+  version: number,
+  iv: Uint8Array<ArrayBuffer>,
+  plaintext: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.encrypt(gcm(version, iv), key, plaintext))
+}
+
+/** The plaintext, or null where the tag is not right. */
+async function decrypt(
+  key: CryptoKey,
+  version: number,
+  iv: Uint8Array<ArrayBuffer>,
+  sealed: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  try {
+    return new Uint8Array(await crypto.subtle.decrypt(gcm(version, iv), key, sealed))
+  } catch {
+    return null
+  }
+}
+
+function gcm(version: number, iv: Uint8Array<ArrayBuffer>): AesGcmParams {
+  return { name: 'AES-GCM', iv, additionalData: context(version), tagLength: 8 * TAG_BYTES }
+}
+
+const context = (version: number): Uint8Array<ArrayBuffer> => utf8(`mayfly/whisper/${version}`)
+
+function fixed(
+  name: string,
+  given: Uint8Array | undefined,
+  length: number,
+): Uint8Array<ArrayBuffer> {
+  if (given === undefined) return crypto.getRandomValues(new Uint8Array(length))
+  if (given.length !== length) throw new RangeError(`"${name}" must be ${length} bytes`)
+  return new Uint8Array(given)
+}
