@@ -109,6 +109,12 @@ export const OPTIONS = {
     help: 'one `.mmdb` file, or two (IPv4, IPv6), comma-separated; the place of a sender is looked up there',
     parse: fileList,
   },
+  unpaidBytes: {
+    name: 'MAYFLY_UNPAID_BYTES',
+    default: '67108864,1073741824',
+    help: 'how many bytes of WHISPER may wait for their payment: per client network (/24, /48), and in all',
+    parse: unpaidBytes,
+  },
   simulator: {
     name: 'MAYFLY_SIMULATOR',
     default: 'local',
@@ -183,6 +189,16 @@ function integer(least: number, most: number): (value: string) => number {
     if (!(number >= least && number <= most)) throw new Error(`an integer from ${least} to ${most}`)
     return number
   }
+}
+
+function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
+  const parts = value.split(',').map((part) => part.trim())
+  const [perNetwork = 0, inAll = 0] = parts.map(Number)
+  const isTwo = parts.length === 2 && parts.every((part) => /^[1-9]\d{0,14}$/.test(part))
+  if (!isTwo || perNetwork > inAll) {
+    throw new Error('two numbers of bytes: per client network, and, not below it, in all')
+  }
+  return { perNetwork, inAll }
 }
 
 function oneOf<const T extends readonly string[]>(values: T): (value: string) => T[number] {

@@ -40,6 +40,9 @@ import { createPulse } from './pulse/service.ts'
 import { readRates } from './rates.ts'
 import { secretBeside } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
+import { mountWhisper } from './whisper/routes.ts'
+import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './whisper/schema.ts'
+import { createWhisper } from './whisper/service.ts'
 
 /** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
 const PURGE_EVERY_MS = 30_000
@@ -66,8 +69,9 @@ export async function serve(
   { clock = systemClock, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
-  refuseUnknownProducts(config.catalog, ['catch', 'pulse'])
+  refuseUnknownProducts(config.catalog, ['catch', 'whisper', 'pulse'])
   const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
+  const whisperPlans = readPlans(config.catalog, 'whisper', WhisperPlan, WHISPER_PLANS)
   const pulsePlans = readPlans(config.catalog, 'pulse', PulsePlan, PULSE_PLANS)
   const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
@@ -97,6 +101,7 @@ export async function serve(
       isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
       locate: locator.locate,
     })
+    const whisperService = createWhisper({ db, clock, unpaidBytes: config.unpaidBytes })
     const pulseService = createPulse({ db, clock })
     const orders = createOrders({
       db,
@@ -105,7 +110,11 @@ export async function serve(
       secrets,
       clock,
       log,
-      products: { catch: catchService.provisioning, pulse: pulseService.provisioning },
+      products: {
+        catch: catchService.provisioning,
+        whisper: whisperService.provisioning,
+        pulse: pulseService.provisioning,
+      },
       quoteSeconds: config.quoteSeconds,
     })
     await refuseForeignOrders(orders.reseal())
@@ -138,6 +147,15 @@ export async function serve(
           }),
         },
         {
+          product: 'whisper',
+          schema: WhisperCatalog,
+          describe: () => ({
+            description: `Bytes that were encrypted before they came here, read a bounded number of times, from a set time on.${node.simulator ? SIMULATED : ''}`,
+            clientEncryption: 'AES-256-GCM',
+            plans: Object.values(whisperPlans),
+          }),
+        },
+        {
           product: 'pulse',
           schema: PulseCatalog,
           describe: () => ({
@@ -147,8 +165,10 @@ export async function serve(
         },
       ],
     })
-    mountPoll(app, { orders, limits, resources: [CatchCapability, PulseCapability] })
+    const resources = [CatchCapability, WhisperCapability, PulseCapability]
+    mountPoll(app, { orders, limits, resources })
     mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
+    mountWhisper(app, { ...paying, service: whisperService, plans: whisperPlans, clock })
     mountPulse(app, { ...paying, service: pulseService, plans: pulsePlans, streams, clock })
     if (node.simulator) mountSimulator(app, node.simulator)
     const isSimulator = node.simulator !== null
@@ -161,6 +181,8 @@ export async function serve(
       async () => {
         const inboxes = await catchService.purge()
         if (inboxes > 0) log.info({ event: 'catch.purged', inboxes })
+        const whispers = await whisperService.purge()
+        if (whispers > 0) log.info({ event: 'whisper.purged', whispers })
       },
       (error) => log.error({ event: 'catch.purge_failed', err: error }),
     )

@@ -44,6 +44,9 @@ const CACHE_KIBIBYTES = 24_000
 /** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
 const CHECKPOINT_PAGES = 4_000
 
+/** Below this a copy costs less than handing over. */
+const TRANSFER_FROM_BYTES = 16 * 1024
+
 type Prepared = { statement: StatementSync; columns: string[] }
 
 const options = workerData as WorkerOptions
@@ -79,7 +82,7 @@ port.on('message', (first: Request) => {
   let from = 0
   for (const batch of batches) {
     const own = results.slice(from, from + batch.length)
-    port.postMessage({ kind: 'units', results: own } satisfies Reply)
+    port.postMessage({ kind: 'units', results: own } satisfies Reply, large(own))
     from += batch.length
   }
   if (next && next.kind !== 'units') answer(next)
@@ -260,7 +263,23 @@ function pack(columns: string[], rows: Value[][]): Table {
       row[c] = value.length
     }
   }
-  return { columns, rows, byteCells, bytes: parts.length > 0 ? concat(...parts) : NO_BYTES }
+  return { columns, rows, byteCells, bytes: joined(parts) }
+}
+
+/** In one piece; what is one already is not copied for it. */
+function joined(parts: Uint8Array[]): Uint8Array {
+  const [only = NO_BYTES, ...others] = parts
+  return others.length === 0 ? only : concat(only, ...others)
+}
+
+/** The large pieces of an answer, which go over to the other thread as they are, without a copy. */
+function large(results: UnitResult[]): ArrayBuffer[] {
+  return results
+    .flatMap((result) => ('tables' in result ? result.tables : []))
+    .map((table) => table?.bytes ?? NO_BYTES)
+    .filter(({ byteLength }) => byteLength >= TRANSFER_FROM_BYTES)
+    .map(({ buffer }) => buffer)
+    .filter((buffer) => buffer instanceof ArrayBuffer)
 }
 
 function prepare(text: string): Prepared {

@@ -1,0 +1,150 @@
+/** WHISPER over HTTP: buying with the encrypted bytes as the body, and reading them. */
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { bearerOf } from '../http/bearer.ts'
+import { problem } from '../http/errors.ts'
+import type { Limits } from '../http/limits.ts'
+import { mountPaidRoute, type Paying } from '../http/paid.ts'
+import { errors } from '../http/schemas.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+import { parseRevealAt } from './reveal-at.ts'
+import {
+  MAX_READS,
+  MIN_CIPHERTEXT_BYTES,
+  NotRevealed,
+  WhisperCapability,
+  type WhisperPlan,
+  whisperHeaders,
+} from './schema.ts'
+import type { WhisperService, WhisperTerms } from './service.ts'
+
+/** What the headers of a purchase ask for; null where the plan decides. */
+type Asked = { planId: PlanId; readLimit: number | null; revealAt: number | null }
+
+export function mountWhisper(
+  app: App,
+  deps: Paying & { service: WhisperService; plans: Record<PlanId, WhisperPlan>; clock: Clock },
+): void {
+  const { service, plans, clock } = deps
+  const termsUnder = ({ readLimit, revealAt }: Asked, plan: WhisperPlan): WhisperTerms => ({
+    readLimit: readLimit ?? plan.readLimit,
+    revealAt,
+  })
+  mountPaidRoute(app, deps, {
+    product: 'whisper',
+    path: '/api/payments/whisper',
+    summary: 'Buy bounded reads of client-encrypted bytes',
+    contentType: 'application/octet-stream',
+    // Of any plan, on sale or not: an order keeps its plan, and its repeat brings the same body.
+    maxBodyBytes: Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
+    tooLarge: 'ciphertext too large',
+    bodySchema: Type.String({ format: 'binary', minLength: MIN_CIPHERTEXT_BYTES }),
+    headerSchemas: whisperHeaders,
+    resourceSchema: WhisperCapability,
+    phrases: [
+      'invalid ciphertext',
+      'ciphertext too large',
+      'invalid read limit',
+      'invalid reveal time',
+    ],
+    checkHeaders: readHeaders,
+    parse(body, request) {
+      const asked = readHeaders(request)
+      if (body.length < MIN_CIPHERTEXT_BYTES) throw problem('invalid ciphertext')
+      return {
+        planId: asked.planId,
+        terms: (plan) => termsUnder(asked, plan as WhisperPlan),
+      }
+    },
+    plan: (planId) => (plans[planId].available ? plans[planId] : null),
+    memo: (planId) => `Mayfly WHISPER ${planId}`,
+    reserve({ planId, terms, body, clientNetwork }) {
+      const plan = plans[planId]
+      const { readLimit, revealAt } = terms as WhisperTerms
+      if (body.length > plan.maxCiphertextBytes) throw problem('ciphertext too large')
+      if (readLimit > plan.readLimit) throw problem('invalid read limit')
+      const now = clock.now()
+      const isInside =
+        revealAt === null || (revealAt > now && revealAt < now + plan.durationSeconds * 1000)
+      if (!isInside) throw problem('invalid reveal time')
+      return (orderId) => service.reserve({ orderId, clientNetwork, ciphertext: body })
+    },
+  })
+  mountRead(app, deps)
+}
+
+function mountRead(
+  app: App,
+  { service, limits }: { service: WhisperService; limits: Limits },
+): void {
+  app.get<{ Params: { publicId: string } }>(
+    '/w/:publicId',
+    {
+      schema: {
+        tags: ['whisper'],
+        summary: 'Read the encrypted bytes; each 200 spends one read',
+        security: [{ bearer: [] }],
+        params: Type.Object({ publicId: Type.String() }),
+        response: {
+          200: {
+            description: 'The bytes as they were uploaded',
+            content: {
+              'application/octet-stream': { schema: Type.String({ format: 'binary' }) },
+            },
+          },
+          425: NotRevealed,
+          ...errors('not found', 'rate limited', 'internal error'),
+        },
+      },
+    },
+    async (request, reply) => {
+      // No 401 here: whether the id or the token is wrong, or there is none, is not told apart.
+      const { publicId } = request.params
+      const token = bearerOf(request.raw, 'whisper_read')
+      const whisper = token === null ? null : await service.find(publicId, token)
+      if (!whisper) return limits.refuse(problem('not found'), request, reply)
+      // After the token: a stranger who knows the id must not keep its readers out.
+      await limits.take('read', publicId, reply)
+      const reading = await service.read(whisper)
+      switch (reading.kind) {
+        case 'gone':
+          throw problem('not found')
+        case 'not revealed':
+          return reply
+            .code(425)
+            .header('retry-after', Math.ceil((reading.revealAt - reading.now) / 1000))
+            .send({ error: 'not revealed', revealAt: rfc3339(reading.revealAt) })
+        case 'revealed':
+          return reply
+            .type('application/octet-stream')
+            .header('content-disposition', 'attachment')
+            .send(reading.ciphertext)
+      }
+    },
+  )
+}
+
+/** @throws Problem for a header that is missing, repeated or not what it should be. */
+function readHeaders(request: FastifyRequest): Asked {
+  const planId = one(request, 'x-whisper-plan')
+  if (planId !== 'spark' && planId !== 'standard' && planId !== 'long') {
+    throw problem('invalid plan')
+  }
+  const limitText = one(request, 'x-whisper-read-limit')
+  const readLimit = limitText === null ? null : Number(limitText)
+  if (limitText !== null && !(/^[1-9]\d{0,2}$/.test(limitText) && Number(limitText) <= MAX_READS)) {
+    throw problem('invalid read limit')
+  }
+  const revealText = one(request, 'x-whisper-reveal-at')
+  const revealAt = revealText === null ? null : parseRevealAt(revealText)
+  if (revealText !== null && revealAt === null) throw problem('invalid reveal time')
+  return { planId, readLimit, revealAt }
+}
+
+/** The value of a header, null without it; lines of a repeated one are no value of ours. */
+function one(request: FastifyRequest, name: string): string | null {
+  const lines = request.raw.headersDistinct[name]
+  return lines === undefined ? null : lines.join('\n')
+}

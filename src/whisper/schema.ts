@@ -1,0 +1,98 @@
+/** WHISPER in types: plans, capability, and what a scheduled one answers. Bounds are the interface's. */
+import { type Static, Type } from 'typebox'
+import { AtLeast1, DateTime, planFields } from '../http/schemas.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+
+/** The most reads that any plan can sell. */
+export const MAX_READS = 402
+/** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
+export const MIN_CIPHERTEXT_BYTES = 30
+/** A body is held whole in memory, and our own client takes no longer answer. */
+const MAX_CIPHERTEXT_BYTES = 64 * 1024 * 1024
+
+const ReadLimit = Type.Integer({ minimum: 1, maximum: MAX_READS })
+
+/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+export const WhisperPlan = Type.Object(
+  {
+    ...planFields,
+    durationSeconds: AtLeast1,
+    readLimit: ReadLimit,
+    maxCiphertextBytes: Type.Integer({
+      minimum: MIN_CIPHERTEXT_BYTES,
+      maximum: MAX_CIPHERTEXT_BYTES,
+    }),
+  },
+  { additionalProperties: false },
+)
+export type WhisperPlan = Static<typeof WhisperPlan>
+
+export const WhisperCatalog = Type.Object({
+  description: Type.String(),
+  clientEncryption: Type.Literal('AES-256-GCM'),
+  plans: Type.Array(
+    Type.Object({
+      ...planFields,
+      readLimit: AtLeast1,
+      maxCiphertextBytes: Type.Integer({ minimum: MIN_CIPHERTEXT_BYTES }),
+    }),
+  ),
+})
+export type WhisperCatalog = Static<typeof WhisperCatalog>
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const DAY = 24 * 60 * 60
+
+export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
+  spark: {
+    planId: 'spark',
+    priceSats: 21,
+    durationSeconds: DAY,
+    durationLabel: '24 hours',
+    bestFor: 'One password to one person',
+    available: true,
+    readLimit: 3,
+    maxCiphertextBytes: 64 * KIB,
+  },
+  standard: {
+    planId: 'standard',
+    priceSats: 121,
+    durationSeconds: 7 * DAY,
+    durationLabel: '7 days',
+    bestFor: 'A document for a team',
+    available: true,
+    readLimit: 42,
+    maxCiphertextBytes: MIB,
+  },
+  long: {
+    planId: 'long',
+    priceSats: 402,
+    durationSeconds: 30 * DAY,
+    durationLabel: '30 days',
+    bestFor: 'A file for many readers',
+    available: true,
+    readLimit: MAX_READS,
+    maxCiphertextBytes: 8 * MIB,
+  },
+}
+
+/** Headers of a purchase, for the document; routes.ts reads them, strictly. */
+export const whisperHeaders = {
+  'x-whisper-plan': Type.Enum(['spark', 'standard', 'long']),
+  'x-whisper-read-limit': Type.Optional(ReadLimit),
+  'x-whisper-reveal-at': Type.Optional(DateTime),
+}
+
+export const WhisperCapability = Type.Object({
+  product: Type.Literal('whisper'),
+  publicId: Type.String(),
+  readToken: Type.String(),
+  expiresAt: DateTime,
+})
+export type WhisperCapability = Static<typeof WhisperCapability>
+
+export const NotRevealed = Type.Object(
+  { error: Type.Literal('not revealed'), revealAt: DateTime },
+  { description: 'not revealed' },
+)

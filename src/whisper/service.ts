@@ -1,0 +1,156 @@
+/** The rules of WHISPER: bytes that only their reader can open, read a bounded number of times. */
+import { LRUCache } from 'lru-cache'
+import { attempt, type Db } from '../db/db.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { isId, newId } from '../lib/ids.ts'
+import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { sealDelivery } from '../payment/store.ts'
+import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
+import type { WhisperCapability } from './schema.ts'
+import {
+  createWhisperStore,
+  dropEmptyCounters,
+  dropWhisper,
+  insertWhisper,
+  READ_BYTES,
+  releaseCiphertext,
+  reserveCiphertext,
+  spendRead,
+  type UnpaidBytes,
+  type WhisperFacts,
+} from './store.ts'
+
+/** What reads remember of those in use. */
+const REMEMBERED = 20_000
+const PURGE_AT_ONCE = 100
+
+/** What the buyer chose. `revealAt` is unix milliseconds. */
+export type WhisperTerms = { readLimit: number; revealAt: number | null }
+
+export type Reading =
+  | { kind: 'revealed'; ciphertext: Buffer }
+  | { kind: 'not revealed'; revealAt: number; now: number }
+  /** Exhausted or expired; to its reader the same as unknown. */
+  | { kind: 'gone' }
+
+export type WhisperService = {
+  provisioning: Provisioning
+  /** The statements that keep the bytes of a quote, refused where too much waits for payment. */
+  reserve: (reserved: {
+    orderId: string
+    clientNetwork: string
+    ciphertext: Uint8Array
+  }) => ReturnType<typeof reserveCiphertext>
+  /** The WHISPER that this token reads, or null. What it has left decides later. */
+  find(publicId: string, token: string): Promise<WhisperFacts | null>
+  /** Spends a read, durably, before its bytes are handed out. */
+  read(whisper: WhisperFacts): Promise<Reading>
+  /** Deletes what is over. @returns how many are gone for good. */
+  purge(): Promise<number>
+}
+
+export function createWhisper(deps: {
+  db: Db
+  clock: Clock
+  unpaidBytes: UnpaidBytes
+}): WhisperService {
+  const { db, clock, unpaidBytes } = deps
+  const store = createWhisperStore(db)
+  const remembered = new LRUCache<string, WhisperFacts>({ max: REMEMBERED })
+  /** Those whose delivery is known to be sealed, so that it need not be sealed again. */
+  const sealed = new LRUCache<string, true>({ max: REMEMBERED })
+  let purging: Promise<number> | null = null
+
+  async function factsOf(publicId: string): Promise<WhisperFacts | null> {
+    const known = remembered.get(publicId)
+    if (known) return known
+    if (!isId('whisper', publicId)) return null
+    const facts = await store.facts(publicId)
+    if (facts) remembered.set(publicId, facts)
+    return facts
+  }
+
+  async function purgeOver(): Promise<number> {
+    let dropped = 0
+    for (;;) {
+      const over = await store.expired(clock.now(), PURGE_AT_ONCE)
+      for (const publicId of over) {
+        await db.write(dropWhisper(publicId))
+        remembered.delete(publicId)
+        dropped++
+      }
+      if (over.length < PURGE_AT_ONCE) break
+    }
+    await db.write([dropEmptyCounters()])
+    return dropped
+  }
+
+  return {
+    provisioning: {
+      newPublicId: () => newId('whisper'),
+      provision(grant) {
+        const { readLimit, revealAt } = grant.terms as WhisperTerms
+        return insertWhisper({
+          publicId: grant.publicId,
+          orderId: grant.orderId,
+          readTokenHash: tokenHash(capability(grant).readToken),
+          reads: readLimit,
+          revealAt,
+          createdAt: grant.settledAt,
+          expiresAt: grant.expiresAt,
+        })
+      },
+      capability,
+      release: releaseCiphertext,
+    },
+
+    reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
+
+    async find(publicId, token) {
+      const facts = await factsOf(publicId)
+      return facts && isTokenOf('whisper_read', token, facts.read_token_hash) ? facts : null
+    },
+
+    async read({ public_id: publicId, expires_at, reveal_at }) {
+      const now = clock.now()
+      if (expires_at <= now) return GONE
+      if (reveal_at !== null && reveal_at > now) {
+        return { kind: 'not revealed', revealAt: reveal_at, now }
+      }
+      const isFirstUse = !sealed.has(publicId)
+      const done = await attempt(
+        db.write([
+          ...spendRead(publicId, now),
+          ...(isFirstUse ? [sealDelivery(publicId, now)] : []),
+        ]),
+      )
+      if ('refused' in done) {
+        remembered.delete(publicId)
+        return GONE
+      }
+      if (isFirstUse) sealed.set(publicId, true)
+      const bytes = done.rows[READ_BYTES]?.[0]?.ciphertext
+      if (!(bytes instanceof Uint8Array)) throw new Error('a read was spent on no bytes')
+      const ciphertext = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      return { kind: 'revealed', ciphertext }
+    },
+
+    purge() {
+      purging ??= purgeOver().finally(() => {
+        purging = null
+      })
+      return purging
+    },
+  }
+}
+
+const GONE = { kind: 'gone' } as const
+
+function capability(grant: Grant): WhisperCapability {
+  return {
+    product: 'whisper',
+    publicId: grant.publicId,
+    readToken: tokenFromSeed('whisper_read', grant.seed),
+    expiresAt: rfc3339(grant.expiresAt),
+  }
+}

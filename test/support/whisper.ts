@@ -1,0 +1,124 @@
+/** Buying and reading a WHISPER over plain HTTP, with every header and byte in the test's hands. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
+import type { WhisperCapability } from '../../src/client/index.ts'
+
+export type Shop = { url: string; pay(bolt11: string): Promise<unknown> }
+
+export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer; text: string }
+
+export type Purchase = {
+  key?: string | null
+  plan?: string | null
+  body?: Uint8Array
+  readLimit?: string | number
+  revealAt?: string
+  /** The client's address, where the server trusts us as a proxy. */
+  from?: string
+  /** Sent as they are; a list is one line each. Undefined takes a default away. */
+  headers?: Record<string, string | string[] | undefined>
+}
+
+export type Quote = { orderId: string; bolt11: string; paymentHash: string; amountSats: number }
+
+export const A_BODY = randomBytes(64)
+
+/** `POST /api/payments/whisper`; the defaults make it a spark for `A_BODY`. */
+export function purchase(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
+  const { key = randomUUID(), plan = 'spark', body = A_BODY, readLimit, revealAt, from } = ask
+  const headers: Record<string, string | string[] | undefined> = {
+    'content-type': 'application/octet-stream',
+    'content-length': String(body.length),
+    ...(key === null ? {} : { 'idempotency-key': key }),
+    ...(plan === null ? {} : { 'x-whisper-plan': plan }),
+    ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
+    ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt }),
+    ...(from === undefined ? {} : { 'x-forwarded-for': from }),
+    ...ask.headers,
+  }
+  return send(`${shop.url}/api/payments/whisper`, { method: 'POST', headers, body })
+}
+
+/** A purchase that has to be quoted. */
+export async function aQuote(shop: { url: string }, ask: Purchase = {}): Promise<Quote> {
+  const answer = await purchase(shop, ask)
+  if (answer.status !== 402) throw new Error(`not quoted: ${answer.status} ${answer.text}`)
+  return JSON.parse(answer.text) as Quote
+}
+
+/** A purchase that is paid and delivered. */
+export async function aWhisper(shop: Shop, ask: Purchase = {}): Promise<WhisperCapability> {
+  const again = { ...ask, key: ask.key ?? randomUUID() }
+  const quote = await aQuote(shop, again)
+  await shop.pay(quote.bolt11)
+  return delivered(shop, quote, again.key)
+}
+
+/** The capability of a paid order; its buyer may ask as often as he likes. */
+export async function delivered(
+  shop: { url: string },
+  { orderId }: Quote,
+  key?: string,
+): Promise<WhisperCapability> {
+  // The stream settles it within moments; a look-up of its own is allowed once a second.
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const answer = await send(`${shop.url}/api/payments/${orderId}`, {
+      headers: key === undefined ? {} : { 'idempotency-key': key },
+    })
+    if (answer.status === 200) {
+      return (JSON.parse(answer.text) as { resource: WhisperCapability }).resource
+    }
+    if (answer.status !== 402) throw new Error(`not delivered: ${answer.status} ${answer.text}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error('the order did not settle')
+}
+
+/** `GET /w/{publicId}` with its token; null sends none. */
+export function read(
+  shop: { url: string },
+  { publicId, readToken }: { publicId: string; readToken: string | null },
+  headers: Record<string, string | string[]> = {},
+  method = 'GET',
+): Promise<Answer> {
+  return send(`${shop.url}/w/${publicId}`, {
+    method,
+    headers: {
+      ...(readToken === null ? {} : { authorization: `Bearer ${readToken}` }),
+      ...headers,
+    },
+  })
+}
+
+export function send(
+  url: string,
+  ask: {
+    method?: string
+    headers?: Record<string, string | string[] | undefined>
+    body?: Uint8Array
+  },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers: OutgoingHttpHeaders = {}
+    for (const [name, value] of Object.entries(ask.headers ?? {})) {
+      if (value !== undefined) headers[name] = value
+    }
+    const asked = request(url, { method: ask.method ?? 'GET', headers, agent: false })
+    asked.on('response', (response) => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('error', reject)
+      response.on('end', () => {
+        const body = Buffer.concat(parts)
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body,
+          text: body.toString('utf8'),
+        })
+      })
+    })
+    asked.on('error', reject)
+    asked.end(ask.body)
+  })
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
+import { type Answer, aQuote, aWhisper, delivered, purchase, read } from '../support/whisper.ts'
+
+const READS = 7
+const KEY = '0d1b6c5e-8f53-4b1c-9a51-2f1d6a3b7c11'
+const MARKER = 'MARKERMARKERMARKERMARKERMARKERMARKER'
+
+test('100 readers of seven reads: seven get the bytes, the others nothing', async (t) => {
+  const server = await startServer(t)
+  const body = randomBytes(200_000)
+  const whisper = await aWhisper(server, { plan: 'standard', readLimit: READS, body })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => read(server, whisper)))
+  assert.equal(revealed(answers, body), READS)
+  assert.equal(answers.filter(({ status }) => status === 404).length, 100 - READS)
+})
+
+test('two servers on one store hand out no read twice', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const [one, two] = [await startProgram(t, file), await startProgram(t, file)]
+  const body = randomBytes(40_000)
+  const whisper = await aWhisper(
+    { ...one, pay: pay(one) },
+    { plan: 'standard', readLimit: READS, body },
+  )
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => read(i % 2 === 0 ? one : two, whisper)),
+  )
+  assert.equal(revealed(answers, body), READS)
+})
+
+test('killed while 100 read, it hands out no more after a restart than were left', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  let program = await startProgram(t, file)
+  const body = randomBytes(200_000)
+  const whisper = await aWhisper(
+    { ...program, pay: pay(program) },
+    {
+      plan: 'standard',
+      readLimit: READS,
+      body,
+    },
+  )
+  let killing: Promise<void> | null = null
+  const first = await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const answer = await read(program, whisper).catch(() => null)
+      // As soon as some are served, while the others are under way.
+      if (answer?.status === 200) killing ??= program.kill()
+      return answer
+    }),
+  )
+  await killing
+  const before = revealed(
+    first.filter((answer) => answer !== null),
+    body,
+  )
+  assert.ok(before >= 1)
+  program = await startProgram(t, file)
+  const second = await Promise.all(Array.from({ length: 50 }, () => read(program, whisper)))
+  // A read that was spent for an answer that the kill cut off is spent.
+  assert.ok(before + revealed(second, body) <= READS)
+  assert.ok(second.every(({ status }) => status === 200 || status === 404))
+  assert.equal((await read(program, whisper)).status, 404)
+})
+
+test('killed between two reads, it has exactly the others left', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  let program = await startProgram(t, file)
+  const body = randomBytes(1_000)
+  const whisper = await aWhisper({ ...program, pay: pay(program) }, { readLimit: 3, body })
+  assert.deepEqual((await read(program, whisper)).body, body)
+  await program.kill()
+  program = await startProgram(t, file)
+  const answers = await Promise.all(Array.from({ length: 10 }, () => read(program, whisper)))
+  assert.equal(revealed(answers, body), 2)
+})
+
+test('killed between quote and payment, it still has the bytes', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  let program = await startProgram(t, file)
+  const key = KEY
+  const body = randomBytes(60_000)
+  const quote = await aQuote(program, { key, body })
+  await program.kill()
+  program = await startProgram(t, file)
+  await pay(program)(quote.bolt11)
+  const whisper = await delivered(program, quote, key)
+  assert.deepEqual((await read(program, whisper)).body, body)
+})
+
+test('after the last read no byte of it is in the files', async (t) => {
+  const server = await startServer(t)
+  // Over many pages, and in the log as well as in the database.
+  const body = Buffer.from(MARKER.repeat(4_000))
+  const whisper = await aWhisper(server, { plan: 'standard', readLimit: 2, body })
+  await server.restart()
+  assert.equal((await read(server, whisper)).status, 200)
+  assert.ok(await isInFiles(server.file), 'while it can be read it is there')
+  assert.equal((await read(server, whisper)).status, 200)
+  await server.stop()
+  assert.ok(!(await isInFiles(server.file)))
+})
+
+test('after its quote is dead no byte of it is in the files', async (t) => {
+  const server = await startServer(t)
+  const ask = { key: KEY, plan: 'standard', body: Buffer.from(MARKER.repeat(4_000)) }
+  await aQuote(server, ask)
+  await server.restart()
+  assert.ok(await isInFiles(server.file))
+  server.clock.advance(16 * 60_000)
+  assert.equal((await purchase(server, ask)).status, 404)
+  await server.stop()
+  assert.ok(!(await isInFiles(server.file)))
+})
+
+/** How many of the answers have the bytes; one with others is a failure. */
+function revealed(answers: Answer[], body: Buffer): number {
+  const successes = answers.filter(({ status }) => status === 200)
+  for (const answer of successes) assert.ok(answer.body.equals(body))
+  return successes.length
+}
+
+async function isInFiles(file: string): Promise<boolean> {
+  const parts = await Promise.all(
+    ['', '-wal'].map((part) => readFile(file + part).catch(() => Buffer.alloc(0))),
+  )
+  return parts.some((part) => part.includes(MARKER))
+}
+
+const pay =
+  ({ url }: { url: string }) =>
+  async (bolt11: string): Promise<void> => {
+    const answer = await fetch(`${url}/simulator/pay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ bolt11 }),
+    })
+    assert.equal(answer.status, 200)
+  }
