@@ -4,7 +4,8 @@
  * The service said no, or could not be understood.
  *
  * `phrase` is the service's own (`order expired`, `catch unavailable`, …; docs/errors.md says what
- * each means for the money), or one of the SDK's: `unexpected answer`, `price above the ceiling`.
+ * each means for the money), or one of the SDK's: `unexpected answer`, `price above the ceiling`,
+ * `invalid share code`, `password needed`.
  * `status` is the HTTP status, 0 where the SDK itself refused.
  */
 export class MayflyError extends Error {

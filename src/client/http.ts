@@ -22,6 +22,8 @@ export type Http = {
   get(ask: Ask): Promise<unknown>
   /** A 200 answer with its body yet to be read, for a stream. @throws MayflyError for any other. */
   open(ask: Ask): Promise<ReadableStream<Uint8Array>>
+  /** The bytes of a 2xx answer. @throws MayflyError for any other. */
+  getBytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>>
 }
 
 /** `fetch` is the platform's, unless a test or a proxy hands in another. */
@@ -39,10 +41,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
   }
 
   async function read(response: Response): Promise<Answer> {
-    if (Number(response.headers.get('content-length') ?? 0) > MAX_ANSWER_BYTES) {
-      await response.body?.cancel()
-      throw new MayflyError('unexpected answer', response.status)
-    }
+    await refuseTooLarge(response)
     const text = await response.text()
     return { status: response.status, headers: response.headers, body: parse(text) }
   }
@@ -61,7 +60,19 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       if (response.status === 200 && response.body) return response.body
       throw errorOf(await read(response))
     },
+    async getBytes(request) {
+      const response = await send(request)
+      if (!response.ok) throw errorOf(await read(response))
+      await refuseTooLarge(response)
+      return new Uint8Array(await response.arrayBuffer())
+    },
   }
+}
+
+async function refuseTooLarge(response: Response): Promise<void> {
+  if (Number(response.headers.get('content-length') ?? 0) <= MAX_ANSWER_BYTES) return
+  await response.body?.cancel()
+  throw new MayflyError('unexpected answer', response.status)
 }
 
 /** The error that an answer stands for. */

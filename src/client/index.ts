@@ -8,7 +8,9 @@
  * ```
  */
 import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
+import type { OpenedWhisper } from '../protocol/whisper-envelope.ts'
 import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
+import type { WhisperCatalog } from '../whisper/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { type Ask, createHttp } from './http.ts'
 import { createPayments, type Purchase } from './payments.ts'
@@ -18,6 +20,7 @@ import {
   type PulseHolder,
   pulsePublicStatus,
 } from './pulse.ts'
+import { createWhisperClient, type SharedWhisper, type WhisperPurchase } from './whisper.ts'
 
 export type {
   CatchCapability,
@@ -27,6 +30,16 @@ export type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+export { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
+export {
+  needsPassword,
+  type OpenedWhisper,
+  openWhisper,
+  type SealedWhisper,
+  type SealWhisper,
+  sealWhisper,
+  UnreadableWhisper,
+} from '../protocol/whisper-envelope.ts'
 export type {
   PublicPulseStatus,
   PulseCapability,
@@ -34,10 +47,12 @@ export type {
   PulseState,
   PulseStatus,
 } from '../pulse/schema.ts'
+export type { WhisperCapability } from '../whisper/schema.ts'
 export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
 export type { PulseClient, PulseHolder } from './pulse.ts'
+export type { SharedWhisper, WhisperPurchase } from './whisper.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
 const DEFAULT_MAX_SATS = 1000
@@ -52,7 +67,7 @@ export type MayflyOptions = {
 export type Catalog = {
   checkoutEnabled: boolean
   currency: 'sat'
-  products: { catch: CatchCatalog; pulse: PulseCatalog }
+  products: { catch: CatchCatalog; whisper: WhisperCatalog; pulse: PulseCatalog }
 }
 
 export type Mayfly = {
@@ -68,6 +83,12 @@ export type Mayfly = {
   pulse(holder: PulseHolder): PulseClient
   /** What the owner of a monitor shares under this id. */
   pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
+  /** Encrypts data here and buys its reads. The share code is returned once: save it. */
+  buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
+  /** Spends a read and opens what it brought. Before the reveal time: `not revealed`, unspent. */
+  readWhisper(code: string, password?: string): Promise<OpenedWhisper>
+  /** Spends a read; what it brings can be opened with `openWhisper`, as often as a password takes. */
+  fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
 }
 
 export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly {
@@ -84,6 +105,7 @@ export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly
     },
     pulse: (holder) => createPulseClient(http, holder),
     pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
+    ...createWhisperClient(http, payments),
   }
 }
 

@@ -1,0 +1,74 @@
+/** WHISPER from both ends: encrypt and buy, fetch and decrypt. The key stays on this side. */
+import { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
+import {
+  type OpenedWhisper,
+  openWhisper,
+  type SealedWhisper,
+  sealWhisper,
+  type WhisperContent,
+} from '../protocol/whisper-envelope.ts'
+import type { WhisperCapability } from '../whisper/schema.ts'
+import { MayflyError } from './errors.ts'
+import type { Http } from './http.ts'
+import type { Payments, Purchase } from './payments.ts'
+
+/**
+ * Either the content, sealed here, or what `sealWhisper` made of it: to take up an interrupted
+ * purchase, whose `idempotencyKey` goes with the same bytes only.
+ */
+export type WhisperPurchase = Purchase & {
+  /** From 1 to the plan's allowance, which is the default. */
+  readLimit?: number
+  /** Not before this time; inside the purchased lifetime. */
+  revealAt?: Date
+} & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
+
+/** The capability, and the code to share: whoever has it reads. */
+export type SharedWhisper = WhisperCapability & { code: string }
+
+export type WhisperClient = {
+  buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
+  readWhisper(code: string, password?: string): Promise<OpenedWhisper>
+  fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+}
+
+export function createWhisperClient(http: Http, payments: Payments): WhisperClient {
+  function fetchCiphertext({ publicId, readToken }: WhisperCode): Promise<Uint8Array<ArrayBuffer>> {
+    // Never asked for twice: an answer that was lost has spent its read.
+    return http.getBytes({ path: `/w/${publicId}`, token: readToken })
+  }
+
+  return {
+    async buyWhisper(purchase) {
+      const sealed = purchase.sealed ?? (await sealWhisper(purchase))
+      const { readLimit, revealAt } = purchase
+      const request = {
+        path: '/api/payments/whisper',
+        headers: {
+          'content-type': 'application/octet-stream',
+          'x-whisper-plan': purchase.planId,
+          ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
+          ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt.toISOString() }),
+        },
+        body: sealed.envelope,
+      }
+      const capability = (await payments.buy(request, purchase)) as WhisperCapability
+      return { ...capability, code: formatWhisperCode({ ...capability, ...sealed }) }
+    },
+
+    async readWhisper(text, password) {
+      const code = codeOf(text)
+      // Asked before a read is spent on bytes that could not be opened.
+      if (code.hasPassword && password === undefined) throw new MayflyError('password needed', 0)
+      return openWhisper(await fetchCiphertext(code), code.key, password)
+    },
+
+    fetchWhisper: async (text) => fetchCiphertext(codeOf(text)),
+  }
+}
+
+function codeOf(text: string): WhisperCode {
+  const code = parseWhisperCode(text.trim())
+  if (!code) throw new MayflyError('invalid share code', 0)
+  return code
+}
