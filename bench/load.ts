@@ -4,7 +4,9 @@ import autocannon from 'autocannon'
 export type Load = {
   url: string
   connections: number
-  seconds: number
+  /** How long, or how many requests. */
+  seconds?: number
+  requests?: number
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
   body?: string
@@ -19,7 +21,7 @@ export async function load(ask: Load, status: number): Promise<Measured> {
   const result = await autocannon({
     url: ask.url,
     connections: ask.connections,
-    duration: ask.seconds,
+    ...(ask.requests === undefined ? { duration: ask.seconds ?? 5 } : { amount: ask.requests }),
     method: ask.method ?? 'GET',
     headers: ask.headers ?? {},
     ...(ask.body === undefined ? {} : { body: ask.body }),

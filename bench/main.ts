@@ -2,16 +2,20 @@
  * `npm run bench [row …]`: what is measured, and against what. Rows print one line each; ratios
  * compare two programs that took turns in the same run.
  */
+import { challengeRow } from './rows/challenge.ts'
 import { ingestRow } from './rows/ingest.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
+import { paidRepeatRow } from './rows/paid-repeat.ts'
 import { pulseRow } from './rows/pulse.ts'
 import { quoteRow } from './rows/quote.ts'
 
 const ROWS: Record<string, () => Promise<string[]>> = {
+  challenge: challengeRow,
   ingest: ingestRow,
   lnd: lndRow,
   page: pageRow,
+  'paid-repeat': paidRepeatRow,
   pulse: pulseRow,
   quote: quoteRow,
 }

@@ -1,0 +1,38 @@
+/** A 402 with a challenge, on the simulator: a new order, a signed invoice and a bound challenge. */
+import { randomUUID } from 'node:crypto'
+import { load } from '../load.ts'
+import { startMayfly } from '../program.ts'
+
+export async function challengeRow(): Promise<string[]> {
+  return [await challenges('payment'), await challenges('l402')]
+}
+
+async function challenges(protocol: 'payment' | 'l402'): Promise<string> {
+  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+  try {
+    const ask = (seconds: number) =>
+      load(
+        {
+          url: `${mayfly.url}/api/payments/catch`,
+          connections: 32,
+          seconds,
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-payment-protocol': protocol },
+          body: '{"planId":"spark"}',
+          eachRequest: (request) => ({
+            ...request,
+            headers: { ...request.headers, 'idempotency-key': randomUUID() },
+          }),
+        },
+        402,
+      )
+    await ask(2)
+    const measured = await ask(5)
+    return (
+      `${protocol}: ${measured.perSecond}/s with 32 connections, p50 ${measured.p50} ms, ` +
+      `p99 ${measured.p99} ms, ${measured.errors} errors; ${mayfly.memoryMib()} MiB`
+    )
+  } finally {
+    await mayfly.stop()
+  }
+}

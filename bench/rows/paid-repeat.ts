@@ -1,0 +1,118 @@
+/**
+ * The paid repeat: a credential is verified, its order settled, provisioned and delivered, and the
+ * answer is durable. Orders are prepared first and are not part of the time; nobody tells the
+ * service that they are paid, so that it is the repeat which settles.
+ */
+import { randomUUID } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { Pool } from 'undici'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
+import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { load, type Measured } from '../load.ts'
+import { type MayflyProgram, startMayfly } from '../program.ts'
+
+const ORDERS = 16_000
+const WARM_UP = 2_000
+const CONNECTIONS = 32
+const BODY = '{"planId":"spark"}'
+const TARGET = '/api/payments/catch'
+
+type Protocol = 'payment' | 'l402'
+type Prepared = { key: string; authorization: string }
+
+export async function paidRepeatRow(): Promise<string[]> {
+  return [await repeats('payment'), await repeats('l402')]
+}
+
+async function repeats(protocol: Protocol): Promise<string> {
+  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+  try {
+    const orders = await prepare(mayfly, protocol, WARM_UP + ORDERS)
+    await redeem(mayfly, orders.slice(0, WARM_UP))
+    const first = await redeem(mayfly, orders.slice(WARM_UP))
+    const memory = mayfly.memoryMib()
+    const again = await redeem(mayfly, orders.slice(WARM_UP))
+    return (
+      `${protocol}: ${first.perSecond}/s with ${CONNECTIONS} connections, p50 ${first.p50} ms, ` +
+      `p99 ${first.p99} ms, ${first.errors} errors; ${memory} MiB; ` +
+      `the same again, already delivered: ${again.perSecond}/s, ${again.errors} errors`
+    )
+  } finally {
+    await mayfly.stop()
+  }
+}
+
+/** Each order once, in turn. */
+function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Measured> {
+  let next = 0
+  return load(
+    {
+      url: url + TARGET,
+      connections: CONNECTIONS,
+      requests: orders.length,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: BODY,
+      eachRequest: (request) => {
+        // One request is made per connection that is never sent.
+        const { key, authorization } = orders[next++ % orders.length] ?? {
+          key: '',
+          authorization: '',
+        }
+        return {
+          ...request,
+          headers: { ...request.headers, 'idempotency-key': key, authorization },
+        }
+      },
+    },
+    200,
+  )
+}
+
+async function prepare(
+  { url, file }: MayflyProgram,
+  protocol: Protocol,
+  count: number,
+): Promise<Prepared[]> {
+  const pool = new Pool(url, { connections: CONNECTIONS })
+  const asked: { key: string; field: string; paymentHash: string }[] = []
+  let left = count
+  async function buyer(): Promise<void> {
+    while (left-- > 0) {
+      const key = randomUUID()
+      const { headers, body } = await pool.request({
+        method: 'POST',
+        path: TARGET,
+        headers: {
+          'content-type': 'application/json',
+          'idempotency-key': key,
+          'x-payment-protocol': protocol,
+        },
+        body: BODY,
+      })
+      const { paymentHash } = (await body.json()) as { paymentHash: string }
+      asked.push({ key, field: String(headers['www-authenticate']), paymentHash })
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, buyer))
+  await pool.close()
+
+  const store = new DatabaseSync(file, { readOnly: true })
+  const preimage = store.prepare('select preimage from simulator_invoice where payment_hash = ?')
+  const prepared = asked.map(({ key, field, paymentHash }) => ({
+    key,
+    authorization: credential(field, String(preimage.get(paymentHash)?.preimage)),
+  }))
+  store.close()
+  return prepared
+}
+
+function credential(field: string, preimage: string): string {
+  const challenges = parseChallenges([field]) ?? []
+  const [challenge] = paymentChallenges(challenges)
+  if (challenge) return serialisePaymentCredential({ challenge, payload: { preimage } })
+  const [l402] = l402Challenges(challenges)
+  if (l402) return serialiseL402Credential({ macaroon: l402.macaroon, preimage })
+  throw new Error(`no challenge: ${field}`)
+}
