@@ -9,6 +9,7 @@ import { pageRow } from './rows/page.ts'
 import { paidRepeatRow } from './rows/paid-repeat.ts'
 import { pulseRow } from './rows/pulse.ts'
 import { quoteRow } from './rows/quote.ts'
+import { whisperRow } from './rows/whisper.ts'
 
 const ROWS: Record<string, () => Promise<string[]>> = {
   challenge: challengeRow,
@@ -18,6 +19,7 @@ const ROWS: Record<string, () => Promise<string[]>> = {
   'paid-repeat': paidRepeatRow,
   pulse: pulseRow,
   quote: quoteRow,
+  whisper: whisperRow,
 }
 
 const asked = process.argv.slice(2)

@@ -1,0 +1,73 @@
+/** WHISPER read: 64 connections, 64 KiB, each 200 a durable claim of one read. */
+import { randomBytes } from 'node:crypto'
+import { createHttp } from '../../src/client/http.ts'
+import type { WhisperCapability } from '../../src/client/index.ts'
+import { createPayments } from '../../src/client/payments.ts'
+import { type Measured, median } from '../load.ts'
+import { loadBytes } from '../load-bytes.ts'
+import { startBare, startMayfly } from '../program.ts'
+
+const ROUNDS = 3
+const SECONDS = 5
+/** Each has 402 reads: enough of them that no round runs out. */
+const WHISPERS_IN_ROUND = 120
+
+export async function whisperRow(): Promise<string[]> {
+  const bare = await startBare()
+  const mayfly = await startMayfly()
+  try {
+    const ours: Measured[] = []
+    const theirs: Measured[] = []
+    await read(mayfly.url, await buy(mayfly.url, WHISPERS_IN_ROUND), 2)
+    await read(bare.url, [], 2)
+    for (let round = 0; round < ROUNDS; round++) {
+      const whispers = await buy(mayfly.url, WHISPERS_IN_ROUND)
+      theirs.push(await read(bare.url, [], SECONDS))
+      ours.push(await read(mayfly.url, whispers, SECONDS))
+    }
+    const [our, their] = [median(ours), median(theirs)]
+    return [
+      `${our.perSecond}/s, p50 ${our.p50} ms, p99 ${our.p99} ms, ${our.errors} errors; bare ${their.perSecond}/s; ` +
+        `ratio ${(our.perSecond / their.perSecond).toFixed(2)}; ${mayfly.memoryMib()} MiB`,
+    ]
+  } finally {
+    await mayfly.stop()
+    await bare.stop()
+  }
+}
+
+/** Reads of one after the other, in turn, so that none is exhausted before the rest. */
+export function read(url: string, whispers: WhisperCapability[], seconds: number): Promise<Measured> {
+  let turn = 0
+  const request = (): string => {
+    const whisper = whispers[turn++ % whispers.length]
+    const token = whisper ? `Authorization: Bearer ${whisper.readToken}\r\n` : ''
+    return `GET /w/${whisper?.publicId ?? 'any'} HTTP/1.1\r\nHost: bench\r\n${token}\r\n`
+  }
+  return loadBytes({ url, connections: 64, seconds, request }, 200)
+}
+
+export async function buy(url: string, count: number): Promise<WhisperCapability[]> {
+  const payments = createPayments(createHttp(url, fetch), 1000)
+  const request = {
+    path: '/api/payments/whisper',
+    headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'long' },
+    body: randomBytes(64 * 1024),
+  }
+  const whispers: WhisperCapability[] = []
+  while (whispers.length < count) {
+    const some = Array.from({ length: 10 }, () =>
+      payments.buy(request, {
+        planId: 'long',
+        onInvoice: ({ bolt11 }) =>
+          fetch(`${url}/simulator/pay`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ bolt11 }),
+          }),
+      }),
+    )
+    whispers.push(...((await Promise.all(some)) as WhisperCapability[]))
+  }
+  return whispers
+}
