@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { bearerOf } from '../http/bearer.ts'
+import { bearerOf, bearerToken } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
@@ -83,7 +83,7 @@ export function mountPulse(
 function mountPing(app: App, { service, limits }: { service: PulseService; limits: Limits }): void {
   async function accept(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { publicId } = request.params as Owned['Params']
-    const token = bearerOf(request.raw, 'pulse_ping')
+    const token = bearerToken(request.raw)
     const monitor = token === null ? null : await service.pinged(publicId, token)
     if (!monitor) return limits.refuse(notFound(), request, reply)
     await limits.take('ping', publicId, reply)

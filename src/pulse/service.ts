@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import { isId, newId } from '../lib/ids.ts'
+import { isId, isToken, newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
@@ -50,7 +50,7 @@ export type Changed =
 
 export type PulseService = {
   provisioning: Provisioning
-  /** The monitor that a well-formed token pings, or null. Its limits decide later. */
+  /** The monitor that this token pings, or null. Its limits decide later. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
   /** Records one heartbeat, durably. False when the monitor does not take it. */
   ping(monitor: MonitorFacts): Promise<boolean>
@@ -85,10 +85,11 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_MONITORS })
   const listeners = new Map<string, Set<(news: PulseNews) => void>>()
 
-  async function facts(publicId: string): Promise<MonitorFacts | null> {
+  /** Read only for a token of the right form: a stranger without one costs the store nothing. */
+  async function facts(publicId: string, token: string): Promise<MonitorFacts | null> {
     const known = remembered.get(publicId)
     if (known) return known
-    if (!isId('pulse', publicId)) return null
+    if (!isId('pulse', publicId) || !isToken('pulse_ping', token)) return null
     const monitor = await store.monitor(publicId)
     if (!monitor || monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) return null
     if (monitor.expires_at <= clock.now()) return null
@@ -131,7 +132,7 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
     },
 
     async pinged(publicId, token) {
-      const monitor = await facts(publicId)
+      const monitor = await facts(publicId, token)
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
     },
 

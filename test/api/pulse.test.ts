@@ -5,8 +5,10 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { readPlans } from '../../src/catalog.ts'
 import type { PulseCapability } from '../../src/client/index.ts'
 import { type TokenKind, tokenOf } from '../../src/lib/ids.ts'
+import { PULSE_PLANS, PulsePlan } from '../../src/pulse/schema.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -111,13 +113,14 @@ test('the file of the operator changes plans, and a plan that is not on sale can
   })
 })
 
-test('a plan that cannot be sold stops the start', async (t) => {
+test('a plan that cannot be sold stops the start', () => {
   for (const [plan, reason] of [
     [{ heartbeatLimit: 0 }, /pulse\.spark\.heartbeatLimit/],
     [{ minimumGraceSeconds: 1.5 }, /pulse\.spark\.minimumGraceSeconds/],
     [{ surprise: 1 }, /pulse\.spark/],
   ] as const) {
-    await assert.rejects(aServerWith(t, { spark: plan }), reason)
+    const file = { pulse: { spark: plan } }
+    assert.throws(() => readPlans(file, 'pulse', PulsePlan, PULSE_PLANS), reason)
   }
 })
 
