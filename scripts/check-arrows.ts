@@ -164,7 +164,7 @@ function whyNoArrow(from: Room, to: Room): string {
 
 function roomOf(file: string): Room | null {
   if (file === 'main.ts') return 'main'
-  if (file === 'serve.ts') return 'serve'
+  if (file === 'serve.ts' || file === 'products.ts') return 'serve'
   if (SETTINGS.has(file)) return 'settings'
   const [folder = '', ...rest] = file.split('/')
   const isKnown = FOLDERS.includes(folder) || PRODUCTS.some((product) => product === folder)

@@ -4,19 +4,14 @@
  */
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
-import { readPlans, refuseUnknownProducts } from './catalog.ts'
-import { CATCH_GUIDE } from './catch/guide.ts'
 import { type IpLocator, installedDatabases, openIpLocator } from './catch/ip-location.ts'
-import { mountCatch } from './catch/routes.ts'
-import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
-import { createCatch } from './catch/service.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openSqlite } from './db/sqlite.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { mountCatalog } from './http/catalog.ts'
-import { createClientAddress, FORWARDING_HEADERS } from './http/client-address.ts'
+import { createClientAddress } from './http/client-address.ts'
 import { createEventStreams } from './http/event-stream.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
@@ -33,16 +28,10 @@ import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
-import { PULSE_GUIDE } from './pulse/guide.ts'
-import { mountPulse } from './pulse/routes.ts'
-import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './pulse/schema.ts'
-import { createPulse } from './pulse/service.ts'
+import { openProducts, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'
 import { secretBeside } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
-import { mountWhisper } from './whisper/routes.ts'
-import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './whisper/schema.ts'
-import { createWhisper } from './whisper/service.ts'
 
 /** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
 const PURGE_EVERY_MS = 30_000
@@ -69,10 +58,7 @@ export async function serve(
   { clock = systemClock, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
-  refuseUnknownProducts(config.catalog, ['catch', 'whisper', 'pulse'])
-  const catchPlans = readPlans(config.catalog, 'catch', CatchPlan, CATCH_PLANS)
-  const whisperPlans = readPlans(config.catalog, 'whisper', WhisperPlan, WHISPER_PLANS)
-  const pulsePlans = readPlans(config.catalog, 'pulse', PulsePlan, PULSE_PLANS)
+  const plans = readAllPlans(config.catalog)
   const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
   const stopping = new AbortController()
@@ -95,14 +81,14 @@ export async function serve(
     const health = createNodeHealth(lightning, network, log)
     const locator = await openLocator(config, log)
     closing.push(async () => locator.close())
-    const catchService = createCatch({
+    const products = openProducts({
+      plans,
+      unpaidBytes: config.unpaidBytes,
       db,
       clock,
-      isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
+      isProxied,
       locate: locator.locate,
     })
-    const whisperService = createWhisper({ db, clock, unpaidBytes: config.unpaidBytes })
-    const pulseService = createPulse({ db, clock })
     const orders = createOrders({
       db,
       lightning,
@@ -110,11 +96,9 @@ export async function serve(
       secrets,
       clock,
       log,
-      products: {
-        catch: catchService.provisioning,
-        whisper: whisperService.provisioning,
-        pulse: pulseService.provisioning,
-      },
+      products: Object.fromEntries(
+        products.map(({ product, provisioning }) => [product, provisioning]),
+      ),
       quoteSeconds: config.quoteSeconds,
     })
     await refuseForeignOrders(orders.reseal())
@@ -137,62 +121,26 @@ export async function serve(
       health,
       limits,
       clientAddress,
-      entries: [
-        {
-          product: 'catch',
-          schema: CatchCatalog,
-          describe: () => ({
-            description: `A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.${node.simulator ? SIMULATED : ''}`,
-            plans: Object.values(catchPlans),
-          }),
-        },
-        {
-          product: 'whisper',
-          schema: WhisperCatalog,
-          describe: () => ({
-            description: `Bytes that were encrypted before they came here, read a bounded number of times, from a set time on.${node.simulator ? SIMULATED : ''}`,
-            clientEncryption: 'AES-256-GCM',
-            plans: Object.values(whisperPlans),
-          }),
-        },
-        {
-          product: 'pulse',
-          schema: PulseCatalog,
-          describe: () => ({
-            description: `A heartbeat monitor: it knows when a job that should ping it has stopped.${node.simulator ? SIMULATED : ''}`,
-            plans: Object.values(pulsePlans),
-          }),
-        },
-      ],
+      notice: node.simulator ? SIMULATED : '',
+      entries: products.map(({ product, catalog }) => ({ product, ...catalog })),
     })
-    const resources = [CatchCapability, WhisperCapability, PulseCapability]
-    mountPoll(app, { orders, limits, resources })
-    mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
-    mountWhisper(app, { ...paying, service: whisperService, plans: whisperPlans, clock })
-    mountPulse(app, { ...paying, service: pulseService, plans: pulsePlans, streams, clock })
+    mountPoll(app, { orders, limits, resources: products.map(({ capability }) => capability) })
+    for (const { mount } of products) mount(app, paying, { streams })
     if (node.simulator) mountSimulator(app, node.simulator)
     const isSimulator = node.simulator !== null
-    const guides = [CATCH_GUIDE, PULSE_GUIDE]
+    const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
 
     await app.listen({ host: config.host, port: config.port })
-    const purging = every(
-      PURGE_EVERY_MS,
-      async () => {
-        const inboxes = await catchService.purge()
-        if (inboxes > 0) log.info({ event: 'catch.purged', inboxes })
-        const whispers = await whisperService.purge()
-        if (whispers > 0) log.info({ event: 'whisper.purged', whispers })
-      },
-      (error) => log.error({ event: 'catch.purge_failed', err: error }),
-    )
-    const purgingPulse = every(
-      PURGE_EVERY_MS,
-      async () => {
-        const monitors = await pulseService.purge()
-        if (monitors > 0) log.info({ event: 'pulse.purged', monitors })
-      },
-      (error) => log.error({ event: 'pulse.purge_failed', err: error }),
+    const purges = products.map(({ product, purge }) =>
+      every(
+        PURGE_EVERY_MS,
+        async () => {
+          const gone = await purge()
+          if (gone > 0) log.info({ event: 'product.purged', product, gone })
+        },
+        (error) => log.error({ event: 'product.purge_failed', product, err: error }),
+      ),
     )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
@@ -204,8 +152,7 @@ export async function serve(
       async stop() {
         stopping.abort()
         await app.close()
-        await purging.stop()
-        await purgingPulse.stop()
+        await Promise.all(purges.map((purging) => purging.stop()))
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })

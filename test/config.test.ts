@@ -31,6 +31,7 @@ const DEFAULTS: Config = {
   catalog: null,
   rateLimits: 'on',
   geoipDatabase: [],
+  unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
   quoteSeconds: 900,
   trustedProxies: [],
   simulator: 'local',
@@ -63,6 +64,7 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['trustedProxies', '10.0.0.0/8, ::1,192.0.2.1', ['10.0.0.0/8', '::1', '192.0.2.1']],
   ['rateLimits', 'off', 'off'],
   ['geoipDatabase', 'v4.mmdb, /geo/v6.mmdb', ['v4.mmdb', '/geo/v6.mmdb']],
+  ['unpaidBytes', '30, 1000000', { perNetwork: 30, inAll: 1_000_000 }],
   ['simulator', 'public', 'public'],
   ['logLevel', 'debug', 'debug'],
 ]
@@ -103,6 +105,11 @@ const BAD: [keyof Config, string[], string][] = [
       `0x${SECRET.slice(2)}`,
     ],
     '32 bytes in hex, or two of them',
+  ],
+  [
+    'unpaidBytes',
+    ['', '1', '0,5', '5,4', '1,2,3', '1e3,1e4', '-1,5'],
+    'two numbers of bytes: per client network, and, not below it, in all',
   ],
   ['quoteSeconds', ['59', '86401', 'fifteen minutes'], 'an integer from 60 to 86400'],
   [

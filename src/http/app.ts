@@ -1,6 +1,7 @@
 /** The HTTP server as such: limits, errors, CORS and what every answer carries. Knows no product. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -15,6 +16,8 @@ const MAX_HEADER_BYTES = 32 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
+/** A stop waits this long for what is under way: Node's own limits end with its listening. */
+const STOPPING_MS = 10_000
 /** JSON bodies of the API. Whatever takes more reads its body itself. */
 const MAX_JSON_BYTES = 16 * 1024
 
@@ -72,11 +75,19 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
   app.server.maxHeadersCount = 0
+  const sockets = new Set<Socket>()
+  app.server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   // Node closes the connections that are idle at the close; one that is busy then goes after its
   // answer, and does not hold up the end for the rest of its keep-alive time.
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     app.server.keepAliveTimeoutBuffer = 0
+    // One that has not sent anything is not idle to Node, and nothing would ever end it.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
   })
   app.server.prependListener('request', useOriginForm)
   // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.

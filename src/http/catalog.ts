@@ -10,7 +10,7 @@ export type CatalogEntry = {
   product: string
   /** The schema and the value of `products.<product>`. */
   schema: TSchema
-  describe(): unknown
+  entry: { description: string } & Record<string, unknown>
 }
 
 export function mountCatalog(
@@ -18,13 +18,21 @@ export function mountCatalog(
   deps: {
     health: NodeHealth
     entries: CatalogEntry[]
+    /** Added to each description: what a buyer must know before anything else. */
+    notice: string
     limits: Limits
     clientAddress: ClientAddress
   },
 ): void {
-  const products = Type.Object(
+  const schema = Type.Object(
     Object.fromEntries(deps.entries.map(({ product, schema }) => [product, schema])),
     { additionalProperties: false },
+  )
+  const products = Object.fromEntries(
+    deps.entries.map(({ product, entry }) => [
+      product,
+      { ...entry, description: entry.description + deps.notice },
+    ]),
   )
   app.get(
     '/api/catalog',
@@ -34,7 +42,7 @@ export function mountCatalog(
         summary: 'Products, plans and prices',
         response: {
           200: Type.Object(
-            { checkoutEnabled: Type.Boolean(), currency: Type.Literal('sat'), products },
+            { checkoutEnabled: Type.Boolean(), currency: Type.Literal('sat'), products: schema },
             { additionalProperties: false },
           ),
           ...errors('rate limited'),
@@ -46,9 +54,7 @@ export function mountCatalog(
       return {
         checkoutEnabled: deps.health.isHealthy(),
         currency: 'sat' as const,
-        products: Object.fromEntries(
-          deps.entries.map(({ product, describe }) => [product, describe()]),
-        ),
+        products,
       }
     },
   )

@@ -15,7 +15,7 @@ import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import { readBody } from './body.ts'
 import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
-import { type Phrase, problem } from './errors.ts'
+import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
 import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
 import { type Limits, rateLimited } from './limits.ts'
 import {
@@ -132,6 +132,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           body,
           clientNetwork: network,
         })
+        // Before the limits: who waits for the node as told must not run out of tries meanwhile.
+        if (!orders.isSelling()) throw checkoutUnavailable()
         await limits.take('quote', network, reply)
         await refuseTooManyOpen(network)
         const offer = { plan, memo: route.memo(planId), clientNetwork: network }

@@ -122,6 +122,8 @@ export type Orders = {
   find(name: OrderName): Promise<KnownOrder | null>
   /** The order of an invoice that was opened with this key, from whatever address. */
   findPaid(paymentHash: string, key: string): Promise<KnownOrder | null>
+  /** Whether a new order can be opened now: the node takes money. */
+  isSelling(): boolean
   /** The unpaid orders of a client network, and when the first of them runs out. */
   openOf(clientNetwork: string): Promise<{ count: number; secondsToNext: number }>
   /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
@@ -452,6 +454,8 @@ export function createOrders(deps: {
       const order = await store.findByPaymentHash(paymentHash)
       return order && isKeyOf(secrets, key, order.key_hash) ? known(order) : null
     },
+
+    isSelling: health.isHealthy,
 
     async openOf(clientNetwork) {
       const now = clock.now()

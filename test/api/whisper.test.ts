@@ -10,8 +10,9 @@ import { MayflyError, parseWhisperCode, sealWhisper } from '../../src/client/ind
 import { readConfig } from '../../src/config.ts'
 import { utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
-import { eventually, temporaryFolder } from '../support/folder.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import {
   A_BODY,
   type Answer,
@@ -430,7 +431,7 @@ suite('buying', () => {
     const quote = await aQuote(server, { key })
     await server.pay(quote.bolt11)
     let answer = await purchase(server, { key })
-    await eventually('the repeat delivers', async () => {
+    await until('the repeat delivers', async () => {
       answer = await purchase(server, { key })
       return answer.status === 200
     })
@@ -454,7 +455,7 @@ suite('buying', () => {
     const key = randomUUID()
     await aQuote(server, { key })
     server.clock.advance(15 * MINUTE + SECOND)
-    await eventually('the quote dies', async () => {
+    await until('the quote dies', async () => {
       const answer = await purchase(server, { key })
       return answer.status === 404 && answer.text === '{"error":"order expired"}'
     })
@@ -673,7 +674,7 @@ suite('bytes that wait for their payment', () => {
     const ask = { ...of(1000, '203.0.113.7'), key: randomUUID() }
     await aQuote(server, ask)
     server.clock.advance(15 * MINUTE + SECOND)
-    await eventually('the quote dies', async () => (await purchase(server, ask)).status === 404)
+    await until('the quote dies', async () => (await purchase(server, ask)).status === 404)
     await aQuote(server, of(1000, '203.0.113.7'))
   })
 

@@ -3,7 +3,6 @@ import { syncBuiltinESMExports } from 'node:module'
 import { suite, type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import {
-  dropAbandoned,
   insertOrder,
   type OrderRow,
   purgeOrders,
@@ -267,9 +266,11 @@ suite('what the watcher tidies up', () => {
     const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
     assert.deepEqual(await states(), all)
 
-    await shop.db.write([purgeOrders(dead.expiresAt), dropAbandoned(shop.clock.now())])
+    await shop.db.write([purgeOrders(dead.expiresAt)])
+    await shop.orders.dropAbandoned(shop.clock.now())
     assert.deepEqual(await states(), all)
-    await shop.db.write([purgeOrders(dead.expiresAt + 1), dropAbandoned(shop.clock.now() + 1)])
+    await shop.db.write([purgeOrders(dead.expiresAt + 1)])
+    await shop.orders.dropAbandoned(shop.clock.now() + 1)
     assert.deepEqual(await states(), [
       'settled',
       'forgotten',

@@ -1,0 +1,136 @@
+/** The products on sale, an entry each. One is removed with its folder and its line in PRODUCTS. */
+import type { TSchema } from 'typebox'
+import { readPlans, refuseUnknownProducts } from './catalog.ts'
+import { CATCH_GUIDE } from './catch/guide.ts'
+import { mountCatch } from './catch/routes.ts'
+import type { CatchIpLocation } from './catch/schema.ts'
+import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
+import { createCatch } from './catch/service.ts'
+import type { Db } from './db/db.ts'
+import type { App } from './http/app.ts'
+import { FORWARDING_HEADERS, type IsProxied } from './http/client-address.ts'
+import type { EventStreams } from './http/event-stream.ts'
+import type { Paying } from './http/paid.ts'
+import type { Clock } from './lib/clock.ts'
+import type { Product, Provisioning } from './payment/provisioning.ts'
+import { PULSE_GUIDE } from './pulse/guide.ts'
+import { mountPulse } from './pulse/routes.ts'
+import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './pulse/schema.ts'
+import { createPulse } from './pulse/service.ts'
+import { WHISPER_GUIDE } from './whisper/guide.ts'
+import { mountWhisper } from './whisper/routes.ts'
+import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './whisper/schema.ts'
+import { createWhisper } from './whisper/service.ts'
+
+/** A product as the rest of the service sees it. */
+export type Sold = {
+  product: Product
+  provisioning: Provisioning
+  /** What the catalogue says of it, and the schema of that. */
+  catalog: { schema: TSchema; entry: { description: string } & Record<string, unknown> }
+  capability: TSchema
+  /** Its part of /llms.txt. */
+  guide: string
+  mount(app: App, paying: Paying, live: { streams: EventStreams }): void
+  /** Deletes what is over; how many are gone for good. */
+  purge(): Promise<number>
+}
+
+/** What products are made of. */
+export type Materials = {
+  plans: Plans
+  unpaidBytes: { perNetwork: number; inAll: number }
+  db: Db
+  clock: Clock
+  isProxied: IsProxied
+  locate: (ip: string) => CatchIpLocation | null
+}
+
+const PRODUCTS: Record<Product, (materials: Materials) => Sold> = {
+  catch: sellCatch,
+  whisper: sellWhisper,
+  pulse: sellPulse,
+}
+
+/** The plans on sale, of every product. */
+export type Plans = ReturnType<typeof readAllPlans>
+
+/**
+ * @param file the operator's changes, or null.
+ * @throws ConfigError for a plan that cannot be sold.
+ */
+export function readAllPlans(file: unknown) {
+  refuseUnknownProducts(file, Object.keys(PRODUCTS))
+  return {
+    catch: readPlans(file, 'catch', CatchPlan, CATCH_PLANS),
+    whisper: readPlans(file, 'whisper', WhisperPlan, WHISPER_PLANS),
+    pulse: readPlans(file, 'pulse', PulsePlan, PULSE_PLANS),
+  }
+}
+
+export function openProducts(materials: Materials): Sold[] {
+  return Object.values(PRODUCTS).map((open) => open(materials))
+}
+
+function sellCatch({ plans: { catch: plans }, db, clock, isProxied, locate }: Materials): Sold {
+  const isForwardingHeader = (name: string): boolean => FORWARDING_HEADERS.has(name)
+  const service = createCatch({ db, clock, isForwardingHeader, locate })
+  return {
+    product: 'catch',
+    provisioning: service.provisioning,
+    catalog: {
+      schema: CatchCatalog,
+      entry: {
+        description:
+          'A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.',
+        plans: Object.values(plans),
+      },
+    },
+    capability: CatchCapability,
+    guide: CATCH_GUIDE,
+    mount: (app, paying, { streams }) =>
+      mountCatch(app, { ...paying, service, plans, isProxied, streams }),
+    purge: service.purge,
+  }
+}
+
+function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Materials): Sold {
+  const service = createWhisper({ db, clock, unpaidBytes })
+  return {
+    product: 'whisper',
+    provisioning: service.provisioning,
+    catalog: {
+      schema: WhisperCatalog,
+      entry: {
+        description:
+          'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on.',
+        clientEncryption: 'AES-256-GCM',
+        plans: Object.values(plans),
+      },
+    },
+    capability: WhisperCapability,
+    guide: WHISPER_GUIDE,
+    mount: (app, paying) => mountWhisper(app, { ...paying, service, plans, clock }),
+    purge: service.purge,
+  }
+}
+
+function sellPulse({ plans: { pulse: plans }, db, clock }: Materials): Sold {
+  const service = createPulse({ db, clock })
+  return {
+    product: 'pulse',
+    provisioning: service.provisioning,
+    catalog: {
+      schema: PulseCatalog,
+      entry: {
+        description: 'A heartbeat monitor: it knows when a job that should ping it has stopped.',
+        plans: Object.values(plans),
+      },
+    },
+    capability: PulseCapability,
+    guide: PULSE_GUIDE,
+    mount: (app, paying, { streams }) =>
+      mountPulse(app, { ...paying, service, plans, streams, clock }),
+    purge: service.purge,
+  }
+}
