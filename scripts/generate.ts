@@ -71,12 +71,20 @@ const LISTED: Record<string, readonly number[]> = {
   'GET /health': [200],
   'GET /api/catalog': [200],
   'POST /api/payments/catch': PURCHASE,
+  'POST /api/payments/whisper': PURCHASE,
+  'POST /api/payments/pulse': PURCHASE,
   'GET /api/payments/{orderId}': [200, 402, 429],
   'GET /c/{publicId}': [204, 400, 401, 429],
   'GET /api/catch/{publicId}': OWNER,
   'DELETE /api/catch/{publicId}': OWNER_DELETES,
   'GET /api/catch/{publicId}/events': [200, 401, 429],
   'DELETE /api/catch/{publicId}/events/{eventId}': OWNER_DELETES,
+  'GET /w/{publicId}': [200, 404, 425, 429],
+  'POST /p/{publicId}': [204, 404, 429],
+  'GET /api/pulse/{publicId}': OWNER,
+  'PATCH /api/pulse/{publicId}': [200, 400, 401, 404, 429],
+  'DELETE /api/pulse/{publicId}': OWNER_DELETES,
+  'GET /api/pulse/public/{publicStatusId}': [200, 404],
 }
 for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
   LISTED[`${method} /c/{publicId}`] = LISTED['GET /c/{publicId}'] ?? []

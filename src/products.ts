@@ -3,8 +3,15 @@ import type { TSchema } from 'typebox'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import { CATCH_GUIDE } from './catch/guide.ts'
 import { mountCatch } from './catch/routes.ts'
-import type { CatchIpLocation } from './catch/schema.ts'
-import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './catch/schema.ts'
+import {
+  CATCH_PLANS,
+  CatchCapability,
+  CatchCatalog,
+  CatchEvent,
+  CatchIpLocation,
+  CatchPlan,
+  CatchStatus,
+} from './catch/schema.ts'
 import { createCatch } from './catch/service.ts'
 import type { Db } from './db/db.ts'
 import type { App } from './http/app.ts'
@@ -15,7 +22,15 @@ import type { Clock } from './lib/clock.ts'
 import type { Product, Provisioning } from './payment/provisioning.ts'
 import { PULSE_GUIDE } from './pulse/guide.ts'
 import { mountPulse } from './pulse/routes.ts'
-import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './pulse/schema.ts'
+import {
+  PULSE_PLANS,
+  PublicPulseStatus,
+  PulseCapability,
+  PulseCatalog,
+  PulsePlan,
+  PulseSettings,
+  PulseStatus,
+} from './pulse/schema.ts'
 import { createPulse } from './pulse/service.ts'
 import { WHISPER_GUIDE } from './whisper/guide.ts'
 import { mountWhisper } from './whisper/routes.ts'
@@ -29,6 +44,8 @@ export type Sold = {
   /** What the catalogue says of it, and the schema of that. */
   catalog: { schema: TSchema; entry: { description: string } & Record<string, unknown> }
   capability: TSchema
+  /** Schemas that have a name in the OpenAPI document. */
+  schemas: Record<string, TSchema>
   /** Its part of /llms.txt. */
   guide: string
   mount(app: App, paying: Paying, live: { streams: EventStreams }): void
@@ -87,6 +104,7 @@ function sellCatch({ plans: { catch: plans }, db, clock, isProxied, locate }: Ma
       },
     },
     capability: CatchCapability,
+    schemas: { CatchCapability, CatchStatus, CatchEvent, CatchIpLocation },
     guide: CATCH_GUIDE,
     mount: (app, paying, { streams }) =>
       mountCatch(app, { ...paying, service, plans, isProxied, streams }),
@@ -109,6 +127,7 @@ function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Mate
       },
     },
     capability: WhisperCapability,
+    schemas: { WhisperCapability },
     guide: WHISPER_GUIDE,
     mount: (app, paying) => mountWhisper(app, { ...paying, service, plans, clock }),
     purge: service.purge,
@@ -128,6 +147,7 @@ function sellPulse({ plans: { pulse: plans }, db, clock }: Materials): Sold {
       },
     },
     capability: PulseCapability,
+    schemas: { PulseCapability, PulseSettings, PulseStatus, PublicPulseStatus },
     guide: PULSE_GUIDE,
     mount: (app, paying, { streams }) =>
       mountPulse(app, { ...paying, service, plans, streams, clock }),

@@ -38,13 +38,7 @@ export function readRates(setting: unknown, isSimulator: boolean): Rates {
     delete rates.openOrders
   }
   if (setting === 'on') return rates
-  if (!file.Check(setting)) {
-    const [error] = file.Errors(setting)
-    const where = error
-      ? `${error.instancePath.slice(1) || 'the file'} ${error.message}`
-      : 'invalid'
-    throw new ConfigError(`MAYFLY_RATE_LIMITS: ${where}.`)
-  }
+  if (!file.Check(setting)) throw new ConfigError(`MAYFLY_RATE_LIMITS: ${fault(setting)}.`)
   const { openOrders, ...changes } = setting as Record<string, unknown> & { openOrders?: unknown }
   if (openOrders !== undefined) {
     delete rates.openOrders
@@ -58,3 +52,12 @@ export function readRates(setting: unknown, isSimulator: boolean): Rates {
 }
 
 type Change = { perMinute: number; burst?: number }
+
+/** What is wrong with the file, without what it says: which member, and what it must be. */
+function fault(setting: unknown): string {
+  const name = file.Errors(setting)[0]?.instancePath.split('/')[1]
+  if (name === undefined) return 'the file must be an object'
+  if (name === 'openOrders') return 'openOrders must be an integer from 1, or null'
+  if (!Object.hasOwn(RATES, name)) return `the file has no member ${name}`
+  return `${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, or null`
+}

@@ -108,7 +108,12 @@ export async function serve(
     /** Set when the port is known: an address without one is nobody's. */
     let url = ''
     const publicUrl = (): string => config.baseUrl ?? url
-    const app = await createApp({ log, publicUrl, ...(timeouts ? { timeouts } : {}) })
+    const app = await createApp({
+      log,
+      publicUrl,
+      schemas: Object.assign({}, ...products.map(({ schemas }) => schemas)),
+      ...(timeouts ? { timeouts } : {}),
+    })
     const streams = createEventStreams(app)
     const limits = createLimits(rates, clientAddress)
     const flows = {

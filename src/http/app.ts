@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { TSchema } from 'typebox'
 import { answerCors } from './cors.ts'
 import { type Phrase, Problem, problem } from './errors.ts'
 import { mountOpenapi } from './openapi.ts'
@@ -34,6 +35,8 @@ export type AppOptions = {
   log: Logger
   /** The address that clients use, known at the latest when the server listens. */
   publicUrl: () => string
+  /** The schemas that have a name in the OpenAPI document. */
+  schemas: Record<string, TSchema>
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
@@ -126,7 +129,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sendProblem(reply, asProblem(error, request, reply, log))
   })
   app.setNotFoundHandler(answerNotFound)
-  await mountOpenapi(app, options.publicUrl)
+  await mountOpenapi(app, options.publicUrl, options.schemas)
   return app
 
   function answerNotFound(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,6 +1,15 @@
 /** The machine-readable description, made from the schemas that validate. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import type { TSchema } from 'typebox'
+import { nameSchemas } from './openapi-names.ts'
+import {
+  ErrorSchema,
+  L402Challenge,
+  PaymentAuthChallenge,
+  PaymentQuote,
+  PlanSelection,
+} from './schemas.ts'
 
 export const OPENAPI_VERSION = '0.1.0'
 
@@ -10,8 +19,23 @@ const SERVICE_INFO = {
   docs: { apiReference: '/openapi.json', llms: '/llms.txt' },
 }
 
-/** Must be mounted before the routes that it describes. */
-export async function mountOpenapi(app: FastifyInstance, publicUrl: () => string): Promise<void> {
+/**
+ * Must be mounted before the routes that it describes.
+ * @param schemas the products' schemas by their names in the document.
+ */
+export async function mountOpenapi(
+  app: FastifyInstance,
+  publicUrl: () => string,
+  schemas: Record<string, TSchema>,
+): Promise<void> {
+  const named = {
+    ...schemas,
+    Error: ErrorSchema,
+    PlanSelection,
+    PaymentQuote,
+    PaymentAuthChallenge,
+    L402Challenge,
+  }
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -39,7 +63,7 @@ export async function mountOpenapi(app: FastifyInstance, publicUrl: () => string
   app.get('/openapi.json', async (_request, reply) => {
     // Made once: the routes are fixed when the server listens.
     served ||= JSON.stringify({
-      ...app.swagger(),
+      ...nameSchemas(app.swagger(), named),
       servers: [{ url: publicUrl() }],
       'x-service-info': SERVICE_INFO,
     })

@@ -616,10 +616,27 @@ type Document = {
   openapi: string
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, unknown> }
 }
 
 async function openapi({ url }: TestServer): Promise<Document> {
-  return (await (await fetch(`${url}/openapi.json`)).json()) as Document
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
+  return resolved(document, document) as Document
+}
+
+/** With each `$ref` replaced by what it refers to. */
+function resolved(node: unknown, document: Document): unknown {
+  if (Array.isArray(node)) return node.map((item) => resolved(item, document))
+  if (typeof node !== 'object' || node === null) return node
+  if ('$ref' in node) {
+    const name = String(node.$ref).replace('#/components/schemas/', '')
+    const schema = document.components.schemas[name]
+    assert.ok(schema, `${name} is named and not there`)
+    return resolved(schema, document)
+  }
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, resolved(value, document)]),
+  )
 }
 
 type Request = { headers?: Record<string, string>; body?: unknown }

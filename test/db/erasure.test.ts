@@ -100,7 +100,7 @@ suite('bytes that were deleted are in no file', () => {
     for (let i = 0; i < 90; i++) await send(shop, 'marker-of-the-destroyed', 2_000)
     await shop.server.mayfly.catch(shop.inbox).destroy()
     shop.purge()
-    await until('the inbox is purged', () => shop.server.logged.join('').includes('catch.purged'))
+    await until('the inbox is purged', () => shop.server.logged.join('').includes('product.purged'))
     assert.equal(await eventCount(shop), 0)
     await shop.server.stop()
     assert.equal(await isOnDisk(shop.server.file, 'marker-of-the-destroyed'), false)
