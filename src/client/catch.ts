@@ -8,13 +8,9 @@ import type {
   EventQuery,
 } from '../catch/schema.ts'
 import { MayflyError } from './errors.ts'
-import { createEventParser, readEvents, type StreamEvent } from './event-stream.ts'
+import type { StreamEvent } from './event-stream.ts'
 import type { Http } from './http.ts'
-import { wait } from './wait.ts'
-
-/** The pause after attempts that brought nothing: the first, doubled each time up to the most. */
-const RECONNECT_SECONDS = 0.5
-const MAX_RECONNECT_SECONDS = 30
+import { dataOf, endOf, follow } from './live.ts'
 
 export type CatchClient = {
   /** State, limits and counters. */
@@ -75,40 +71,22 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       }
     },
     async *stream({ after, signal } = {}) {
-      let last = after ?? null
-      let fruitless = 0
-      let wasOpen = false
-      for (;;) {
-        const parser = createEventParser()
-        const openedAt = Date.now()
-        let retryAfterSeconds: number | null = null
-        try {
-          const headers = {
-            accept: 'text/event-stream',
-            ...(last === null ? {} : { 'last-event-id': String(last) }),
-          }
-          const body = await http.open({ path: `${path}/stream`, token, headers, signal })
-          wasOpen = true
-          for await (const told of readEvents(body, parser)) {
-            if (told.event === 'end') return endOf(told)
-            if (told.event !== 'capture') continue
-            const event = eventOf(told)
-            if (last !== null && event.sequence <= last) continue
-            last = event.sequence
-            fruitless = 0
-            yield event
-          }
-        } catch (error) {
-          signal?.throwIfAborted()
-          if (!isLoss(error, wasOpen)) throw error
-          if (error instanceof MayflyError) ({ retryAfterSeconds } = error)
-        }
-        // The server says where it begins, so that a stream without an event yet has no gap either.
-        last ??= sequenceOf(parser.lastEventId())
-        if (Date.now() - openedAt > MAX_RECONNECT_SECONDS * 1000) fruitless = 0
-        await wait(retryAfterSeconds ?? pauseSeconds(fruitless, parser.retryMs()), signal)
-        fruitless++
+      let last = after ?? -1
+      const from = after === undefined ? null : String(after)
+      for await (const told of follow(http, {
+        path: `${path}/stream`,
+        token,
+        after: from,
+        signal,
+      })) {
+        if (told.event === 'end') return endOf(told) as CatchState
+        if (told.event !== 'capture') continue
+        const event = eventOf(told)
+        if (event.sequence <= last) continue
+        last = event.sequence
+        yield event
       }
+      throw new MayflyError('unexpected answer', 200)
     },
     async deleteEvent(eventId) {
       await http.get({
@@ -123,40 +101,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }
 }
 
-/** Whether a connection may come back. One that never was there is the caller's to know. */
-function isLoss(error: unknown, wasOpen: boolean): boolean {
-  if (!(error instanceof MayflyError)) return wasOpen
-  if (error.status === 429 || error.status === 503) return true
-  return wasOpen && error.status >= 500
-}
-
-/** None after a connection that brought something, then longer and longer ones. */
-function pauseSeconds(fruitless: number, retryMs: number | null): number {
-  if (fruitless === 0) return 0
-  const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
-  return Math.min(first * 2 ** (fruitless - 1), MAX_RECONNECT_SECONDS)
-}
-
-function eventOf({ data }: StreamEvent): CatchEvent {
-  const event = parse(data) as Partial<CatchEvent> | null
+function eventOf(told: StreamEvent): CatchEvent {
+  const event = dataOf(told) as Partial<CatchEvent> | null
   if (!Number.isSafeInteger(event?.sequence)) throw new MayflyError('unexpected answer', 200)
   return event as CatchEvent
-}
-
-function endOf({ data }: StreamEvent): CatchState {
-  const end = parse(data) as { status?: unknown } | null
-  if (typeof end?.status !== 'string') throw new MayflyError('unexpected answer', 200)
-  return end.status as CatchState
-}
-
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data)
-  } catch {
-    return null
-  }
-}
-
-function sequenceOf(id: string): number | null {
-  return /^\d{1,15}$/.test(id) ? Number(id) : null
 }

@@ -51,7 +51,7 @@ export type { WhisperCapability } from '../whisper/schema.ts'
 export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
-export type { PulseClient, PulseHolder } from './pulse.ts'
+export type { PulseClient, PulseHolder, PulseNews } from './pulse.ts'
 export type { SharedWhisper, WhisperPurchase } from './whisper.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */

@@ -5,7 +5,9 @@ import type {
   PulseSettings,
   PulseStatus,
 } from '../pulse/schema.ts'
+import { MayflyError } from './errors.ts'
 import type { Http } from './http.ts'
+import { dataOf, endOf, follow } from './live.ts'
 
 export type PulseClient = {
   /** Records one heartbeat. Needs the ping token. */
@@ -14,9 +16,21 @@ export type PulseClient = {
   status(): Promise<PulseStatus>
   /** Changes the settings that are given, and resolves to the status with them. */
   update(settings: PulseSettings): Promise<PulseStatus>
+  /**
+   * The status as it is, then again at each ping and change of state, `late` included; returns the
+   * last state, or `destroyed`. A lost connection is made again and begins with the status.
+   *
+   * ```ts
+   * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
+   * ```
+   */
+  stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
   /** Destroys the monitor, both of its capabilities and what it shares. */
   destroy(): Promise<void>
 }
+
+/** What a stream tells: that it was pinged, or that its state or settings changed. */
+export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 
 /** The part of a capability that somebody holds: a job that pings needs no owner token. */
 export type PulseHolder = Pick<PulseCapability, 'publicId'> &
@@ -45,6 +59,20 @@ export function createPulseClient(
         ...owner,
       })
       return changed as PulseStatus
+    },
+    async *stream({ signal } = {}) {
+      const token = ownerToken ?? ''
+      for await (const told of follow(http, {
+        path: `${path}/stream`,
+        token,
+        after: null,
+        signal,
+      })) {
+        if (told.event === 'end') return endOf(told)
+        if (told.event !== 'ping' && told.event !== 'state') continue
+        yield { event: told.event, status: dataOf(told) as PulseStatus }
+      }
+      throw new MayflyError('unexpected answer', 200)
     },
     async destroy() {
       await http.get({ method: 'DELETE', path, ...owner })

@@ -107,3 +107,20 @@ test('the server stops while streams are open', async (t) => {
   await server.stop()
   assert.equal((await next()).event, 'closed')
 })
+
+test('the SDK follows a monitor to its end', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const client = server.mayfly.pulse(monitor)
+  const stream = client.stream()
+  const news = async (): Promise<[event: string, count: number] | null> => {
+    const { value, done } = await stream.next()
+    return done ? null : [value.event, value.status.acceptedHeartbeatCount]
+  }
+  assert.deepEqual(await news(), ['state', 0])
+  await client.ping()
+  assert.deepEqual(await news(), ['ping', 1])
+  assert.deepEqual(await news(), ['state', 1])
+  await client.destroy()
+  assert.deepEqual(await stream.next(), { value: 'destroyed', done: true })
+})

@@ -1,0 +1,87 @@
+/** A live stream that outlives its connections: what is lost on the way is asked for again. */
+import { MayflyError } from './errors.ts'
+import { createEventParser, readEvents, type StreamEvent } from './event-stream.ts'
+import type { Http } from './http.ts'
+import { wait } from './wait.ts'
+
+/** The pause after attempts that brought nothing: the first, doubled each time up to the most. */
+const RECONNECT_SECONDS = 0.5
+const MAX_RECONNECT_SECONDS = 30
+
+export type Following = {
+  path: string
+  token: string
+  /** Where to resume, as the stream's own event ids say it; null begins with what comes. */
+  after: string | null
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * The events of a stream, from connection to connection, until its `end` event, which is the last.
+ * Rejects for what the service refuses, and never for a connection that was lost.
+ */
+export async function* follow(
+  http: Http,
+  { path, token, after, signal }: Following,
+): AsyncGenerator<StreamEvent, void, undefined> {
+  let last = after
+  let fruitless = 0
+  let wasOpen = false
+  for (;;) {
+    const parser = createEventParser()
+    const openedAt = Date.now()
+    let retryAfterSeconds: number | null = null
+    try {
+      const headers = {
+        accept: 'text/event-stream',
+        ...(last === null ? {} : { 'last-event-id': last }),
+      }
+      const body = await http.open({ path, token, headers, signal })
+      wasOpen = true
+      for await (const told of readEvents(body, parser)) {
+        fruitless = 0
+        yield told
+        if (told.event === 'end') return
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isLoss(error, wasOpen)) throw error
+      if (error instanceof MayflyError) ({ retryAfterSeconds } = error)
+    }
+    // The server says where it stands before its first event, so that none is missed after it.
+    last = parser.lastEventId() || last
+    if (Date.now() - openedAt > MAX_RECONNECT_SECONDS * 1000) fruitless = 0
+    await wait(retryAfterSeconds ?? pauseSeconds(fruitless, parser.retryMs()), signal)
+    fruitless++
+  }
+}
+
+/** What an event carries, or null where it is no JSON. */
+export function dataOf({ data }: StreamEvent): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return null
+  }
+}
+
+/** The status that an `end` event closes with. */
+export function endOf(told: StreamEvent): string {
+  const end = dataOf(told) as { status?: unknown } | null
+  if (typeof end?.status !== 'string') throw new MayflyError('unexpected answer', 200)
+  return end.status
+}
+
+/** Whether a connection may come back. One that never was there is the caller's to know. */
+function isLoss(error: unknown, wasOpen: boolean): boolean {
+  if (!(error instanceof MayflyError)) return wasOpen
+  if (error.status === 429 || error.status === 503) return true
+  return wasOpen && error.status >= 500
+}
+
+/** None after a connection that brought something, then longer and longer ones. */
+function pauseSeconds(fruitless: number, retryMs: number | null): number {
+  if (fruitless === 0) return 0
+  const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
+  return Math.min(first * 2 ** (fruitless - 1), MAX_RECONNECT_SECONDS)
+}
