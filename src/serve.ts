@@ -18,6 +18,7 @@ import { createLimits } from './http/limits.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { mountText } from './http/text.ts'
+import { createUploads } from './http/uploads.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
 import { type Opened, openLightning } from './lightning/open.ts'
@@ -120,7 +121,7 @@ export async function serve(
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
-    const paying = { orders, flows, clientAddress, limits }
+    const paying = { orders, flows, clientAddress, limits, uploads: createUploads() }
     mountHealth(app)
     mountCatalog(app, {
       health,

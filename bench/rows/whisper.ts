@@ -14,7 +14,7 @@ const WHISPERS_IN_ROUND = 120
 
 export async function whisperRow(): Promise<string[]> {
   const bare = await startBare()
-  const mayfly = await startMayfly()
+  const mayfly = await startMayfly({ MAYFLY_RATE_LIMITS: 'off' })
   try {
     const ours: Measured[] = []
     const theirs: Measured[] = []
@@ -37,7 +37,11 @@ export async function whisperRow(): Promise<string[]> {
 }
 
 /** Reads of one after the other, in turn, so that none is exhausted before the rest. */
-export function read(url: string, whispers: WhisperCapability[], seconds: number): Promise<Measured> {
+export function read(
+  url: string,
+  whispers: WhisperCapability[],
+  seconds: number,
+): Promise<Measured> {
   let turn = 0
   const request = (): string => {
     const whisper = whispers[turn++ % whispers.length]

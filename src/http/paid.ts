@@ -25,6 +25,7 @@ import {
   PaymentQuote,
   PlanIdSchema,
 } from './schemas.ts'
+import type { Uploads } from './uploads.ts'
 
 export type PaidRoute = {
   product: Product
@@ -70,10 +71,11 @@ export type Paying = {
   flows: Flows
   clientAddress: ClientAddress
   limits: Limits
+  uploads: Uploads
 }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, limits } = deps
+  const { orders, flows, clientAddress, limits, uploads } = deps
   async function refuseTooManyOpen(network: string): Promise<void> {
     if (limits.openOrders === null) return
     const open = await orders.openOf(network)
@@ -101,7 +103,14 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         if (key === null) throw problem('invalid idempotency key')
         checkEncoding(request)
         route.checkHeaders?.(request)
-        const body = await readBody(request.raw, route.maxBodyBytes, route.tooLarge)
+        const address = clientAddress(request.raw)
+        const upload = uploads.begin(clientNetwork(address))
+        // Also when the peer goes away before there is an answer.
+        reply.raw.once('close', upload.end)
+        const body = await readBody(request.raw, route.maxBodyBytes, {
+          take: upload.take,
+          ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
+        })
         const { planId, terms } = route.parse(body, request)
         const binding: Binding = {
           product: route.product,
@@ -111,7 +120,6 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         }
         const spoken = readFlow(request, binding, flows)
         const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
-        const address = clientAddress(request.raw)
         const name = { route: route.path, key, clientAddress: clientScope(address) }
         // Before the name: where a key can be guessed, its order at this address is a neighbour's.
         const order = (await paidOrder(spoken, key)) ?? (await orders.find(name))

@@ -10,6 +10,9 @@ import { MayflyError, parseWhisperCode, sealWhisper } from '../../src/client/ind
 import { readConfig } from '../../src/config.ts'
 import { utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
+import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -608,6 +611,39 @@ suite('reading', () => {
     assert.deepEqual(short(await read(server, scheduled)), NOT_FOUND)
   })
 
+  test('is limited for each one, and a refused read spends nothing', async (t) => {
+    const server = await startServer(t, {
+      MAYFLY_RATE_LIMITS: 'on',
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
+    })
+    const whisper = await aWhisper(server, { plan: 'long', readLimit: 32 })
+    const stranger = { ...whisper, readToken: tokenOf('whisper_read', new Uint8Array(32)) }
+    const guesses = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        read(server, stranger, { 'x-forwarded-for': `192.0.2.${i}` }),
+      ),
+    )
+    assert.ok(guesses.every(({ status }) => status === 404))
+    const answers = await Promise.all(Array.from({ length: 40 }, () => read(server, whisper)))
+    const refused = answers.filter(({ status }) => status !== 200)
+    assert.equal(answers.length - refused.length, 30)
+    for (const answer of refused) assertNoRoom(answer)
+    assert.equal(readsLeft(server), 2)
+    const other = await aWhisper(server)
+    assert.equal((await read(server, other)).status, 200)
+  })
+
+  test('lets a client try wrong tokens only so often, and a right one always', async (t) => {
+    const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+    const whisper = await aWhisper(server)
+    const wrong = { ...whisper, readToken: tokenOf('whisper_read', new Uint8Array(32)) }
+    const statuses: number[] = []
+    for (let i = 0; i < 22; i++) statuses.push((await read(server, wrong)).status)
+    assert.deepEqual(statuses.slice(0, 20), Array(20).fill(404))
+    assert.deepEqual(statuses.slice(20), [429, 429])
+    assert.equal((await read(server, whisper)).status, 200)
+  })
+
   test('no token, key or content reaches the log', async (t) => {
     const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'debug' })
     const key = randomUUID()
@@ -618,6 +654,70 @@ suite('reading', () => {
     assert.match(log, /\/w\/:publicId/)
     for (const secret of [key, marker, whisper.readToken, whisper.publicId]) {
       assert.ok(!log.includes(secret))
+    }
+  })
+})
+
+suite('the flows', () => {
+  test('the flow may change half-way: quoted natively, paid by an L402 wallet', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const quote = await aQuote(server, ask)
+    const challenge = await purchase(server, inFlow(ask, 'l402'))
+    assert.equal(challenge.status, 402)
+    assert.equal(JSON.parse(challenge.text).paymentHash, quote.paymentHash)
+    const authorization = l402(challenge, await server.pay(quote.bolt11))
+    const answer = await purchase(server, { ...ask, headers: { authorization } })
+    assert.equal(answer.status, 200)
+    const { resource } = JSON.parse(answer.text)
+    assert.deepEqual((await read(server, resource)).body, ask.body)
+    assert.equal(stored(server).invoices, 1)
+  })
+
+  test('the flow may change half-way: challenged as a Payment, settled by a poll', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const challenge = await purchase(server, inFlow(ask, 'payment'))
+    assert.match(String(challenge.headers['www-authenticate']), /^Payment /)
+    const quote = await aQuote(server, ask)
+    await server.pay(quote.bolt11)
+    const whisper = await delivered(server, quote, ask.key)
+    assert.deepEqual((await read(server, whisper)).body, ask.body)
+  })
+
+  test('a Payment credential buys it at once, with a receipt', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const challenge = await purchase(server, inFlow(ask, 'payment'))
+    const { bolt11 } = await aQuote(server, ask)
+    const authorization = payment(challenge, await server.pay(bolt11))
+    const answer = await purchase(server, { ...ask, headers: { authorization } })
+    assert.equal(answer.status, 200)
+    assert.ok(answer.headers['payment-receipt'])
+    const { resource } = JSON.parse(answer.text)
+    assert.deepEqual((await read(server, resource)).body, ask.body)
+  })
+
+  test('a credential pays for its own body alone', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const challenge = await purchase(server, inFlow(ask, 'l402'))
+    const { bolt11 } = await aQuote(server, ask)
+    const headers = { authorization: l402(challenge, await server.pay(bolt11)) }
+    const otherBody = { ...ask, body: randomBytes(500), headers }
+    assert.deepEqual(short(await purchase(server, otherBody)), REUSED)
+    const other = await purchase(server, { ...otherBody, key: randomUUID() })
+    assert.ok(other.status === 401 || other.status === 402, String(other.status))
+    assert.notEqual(JSON.parse(other.text).paymentHash, JSON.parse(challenge.text).paymentHash)
+    assert.equal((await purchase(server, { ...ask, headers })).status, 200)
+  })
+
+  test('what finds no room is refused in every flow, without a challenge', async (t) => {
+    const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
+    for (const protocol of ['payment', 'l402']) {
+      const answer = await purchase(server, inFlow({}, protocol))
+      assertNoRoom(answer, protocol)
+      assert.equal(answer.headers['www-authenticate'], undefined)
     }
   })
 })
@@ -710,6 +810,27 @@ suite('bytes that wait for their payment', () => {
   })
 })
 
+const inFlow = (ask: Purchase, protocol: string): Purchase => ({
+  ...ask,
+  headers: { 'x-payment-protocol': protocol },
+})
+
+const challenges = ({ headers }: Answer) =>
+  parseChallenges([String(headers['www-authenticate'])]) ?? []
+
+function l402(answer: Answer, preimage: string): string {
+  const [challenge] = l402Challenges(challenges(answer))
+  return serialiseL402Credential({ macaroon: challenge?.macaroon ?? '', preimage })
+}
+
+function payment(answer: Answer, preimage: string): string {
+  const [challenge] = paymentChallenges(challenges(answer))
+  return serialisePaymentCredential({
+    challenge: challenge ?? assert.fail(),
+    payload: { preimage },
+  })
+}
+
 const chunked = { 'content-length': undefined, 'transfer-encoding': 'chunked' }
 
 function assertNoRoom(answer: Answer, message?: string): void {
@@ -730,6 +851,15 @@ async function aCatalog(t: Parameters<typeof temporaryFolder>[0], plans: object)
   const file = join(await temporaryFolder(t), 'plans.json')
   await writeFile(file, JSON.stringify(plans))
   return file
+}
+
+function readsLeft(server: TestServer): unknown {
+  const database = new DatabaseSync(server.file, { readOnly: true })
+  try {
+    return database.prepare('select reads_left from whisper').get()?.reads_left
+  } finally {
+    database.close()
+  }
 }
 
 /** What is in the store. */
