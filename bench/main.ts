@@ -4,21 +4,25 @@
  */
 import { challengeRow } from './rows/challenge.ts'
 import { ingestRow } from './rows/ingest.ts'
+import { ingestFullRow } from './rows/ingest-full.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
 import { paidRepeatRow } from './rows/paid-repeat.ts'
 import { pulseRow } from './rows/pulse.ts'
 import { quoteRow } from './rows/quote.ts'
+import { searchRow } from './rows/search.ts'
 import { whisperRow } from './rows/whisper.ts'
 
 const ROWS: Record<string, () => Promise<string[]>> = {
   challenge: challengeRow,
   ingest: ingestRow,
+  'ingest-full': ingestFullRow,
   lnd: lndRow,
   page: pageRow,
   'paid-repeat': paidRepeatRow,
   pulse: pulseRow,
   quote: quoteRow,
+  search: searchRow,
   whisper: whisperRow,
 }
 

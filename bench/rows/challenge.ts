@@ -1,13 +1,14 @@
 /** A 402 with a challenge, on the simulator: a new order, a signed invoice and a bound challenge. */
 import { randomUUID } from 'node:crypto'
 import { load } from '../load.ts'
-import { startMayfly } from '../program.ts'
+import { startBare, startMayfly } from '../program.ts'
 
 export async function challengeRow(): Promise<string[]> {
   return [await challenges('payment'), await challenges('l402')]
 }
 
 async function challenges(protocol: 'payment' | 'l402'): Promise<string> {
+  const bare = await startBare()
   const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
   try {
     const ask = (seconds: number) =>
@@ -28,11 +29,30 @@ async function challenges(protocol: 'payment' | 'l402'): Promise<string> {
       )
     await ask(2)
     const measured = await ask(5)
+    const theirs = await bareRate(bare.url)
     return (
       `${protocol}: ${measured.perSecond}/s with 32 connections, p50 ${measured.p50} ms, ` +
-      `p99 ${measured.p99} ms, ${measured.errors} errors; ${mayfly.memoryMib()} MiB`
+      `p99 ${measured.p99} ms, ${measured.errors} errors; bare ${theirs}/s; ` +
+      `ratio ${(measured.perSecond / theirs).toFixed(3)}; ${mayfly.memoryMib()} MiB`
     )
   } finally {
     await mayfly.stop()
+    await bare.stop()
   }
+}
+
+/** What the framework alone does with the same body, on as many connections. */
+export async function bareRate(url: string): Promise<number> {
+  const { perSecond } = await load(
+    {
+      url: `${url}/c/any`,
+      connections: 32,
+      seconds: 3,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"planId":"spark"}',
+    },
+    204,
+  )
+  return perSecond
 }

@@ -10,7 +10,8 @@ import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { load, type Measured } from '../load.ts'
-import { type MayflyProgram, startMayfly } from '../program.ts'
+import { type MayflyProgram, startBare, startMayfly } from '../program.ts'
+import { bareRate } from './challenge.ts'
 
 const ORDERS = 16_000
 const WARM_UP = 2_000
@@ -26,20 +27,24 @@ export async function paidRepeatRow(): Promise<string[]> {
 }
 
 async function repeats(protocol: Protocol): Promise<string> {
+  const bare = await startBare()
   const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
   try {
     const orders = await prepare(mayfly, protocol, WARM_UP + ORDERS)
     await redeem(mayfly, orders.slice(0, WARM_UP))
     const first = await redeem(mayfly, orders.slice(WARM_UP))
     const memory = mayfly.memoryMib()
+    const theirs = await bareRate(bare.url)
     const again = await redeem(mayfly, orders.slice(WARM_UP))
     return (
       `${protocol}: ${first.perSecond}/s with ${CONNECTIONS} connections, p50 ${first.p50} ms, ` +
-      `p99 ${first.p99} ms, ${first.errors} errors; ${memory} MiB; ` +
+      `p99 ${first.p99} ms, ${first.errors} errors; bare ${theirs}/s; ` +
+      `ratio ${(first.perSecond / theirs).toFixed(3)}; ${memory} MiB; ` +
       `the same again, already delivered: ${again.perSecond}/s, ${again.errors} errors`
     )
   } finally {
     await mayfly.stop()
+    await bare.stop()
   }
 }
 

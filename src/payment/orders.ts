@@ -128,8 +128,14 @@ export type Orders = {
   openOf(clientNetwork: string): Promise<{ count: number; secondsToNext: number }>
   /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
   open(name: OrderName, request: OrderRequest, offer: Offer): Promise<Outcome>
-  /** The order as the poll sees it. A key, when given, must be the order's own. */
-  poll(orderId: string, ask: { key: string | null; isPrefetch: boolean }): Promise<Outcome>
+  /**
+   * The order as the poll sees it. A key, when given, must be the order's own. `admit` is asked once
+   * the order is known to be there, before anything comes of it; what it throws refuses the poll.
+   */
+  poll(
+    orderId: string,
+    ask: { key: string | null; isPrefetch: boolean; admit?: () => Promise<void> },
+  ): Promise<Outcome>
   /** Asks the node about an order by its payment hash and acts on the answer. */
   reconcile(paymentHash: string, by: SettledBy): Promise<void>
   /** The same for an order at hand. False when the node could not be asked. */
@@ -479,9 +485,10 @@ export function createOrders(deps: {
       return answer(order, true)
     },
 
-    async poll(orderId, { key, isPrefetch }) {
+    async poll(orderId, { key, isPrefetch, admit }) {
       const found = await store.find([orderId])
       if (!found || found.state === 'opening') return { kind: 'order not found' }
+      await admit?.()
       if (key !== null && !isKeyOf(secrets, key, found.key_hash)) return { kind: 'order not found' }
       const order = await refresh(found)
       if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }

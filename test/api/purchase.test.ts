@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { PULSE_PLANS } from '../../src/pulse/schema.ts'
+import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -56,6 +58,17 @@ test('the catalogue says exactly what is on sale', async (t) => {
             maxBytesPerRequest: 1_048_576,
           },
         ],
+      },
+      whisper: {
+        description:
+          'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on. Simulator: no real money moves.',
+        clientEncryption: 'AES-256-GCM',
+        plans: Object.values(WHISPER_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
+      },
+      pulse: {
+        description:
+          'A heartbeat monitor: it knows when a job that should ping it has stopped. Simulator: no real money moves.',
+        plans: Object.values(PULSE_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
       },
     },
   })

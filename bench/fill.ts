@@ -1,0 +1,71 @@
+/** Puts inboxes and events straight into a store that no service has open, a million in seconds. */
+import { createHash, randomInt } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { newId, type TokenKind, tokenOf } from '../src/lib/ids.ts'
+
+export type Fill = {
+  inboxes: number
+  eventsEach: number
+  /** The body of the n-th event of all. */
+  body: (n: number) => Buffer
+}
+
+export type Filled = { publicId: string; ownerToken: string }[]
+
+const DAY = 24 * 60 * 60 * 1000
+const HEADERS = JSON.stringify([
+  { name: 'Host', value: '127.0.0.1:8402' },
+  { name: 'Content-Type', value: 'application/json' },
+  { name: 'User-Agent', value: 'bench' },
+  { name: 'Content-Length', value: '500' },
+])
+
+/** Events arrive in all inboxes by turns. `file` is one that a service has made. */
+export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled {
+  const store = new DatabaseSync(file)
+  store.exec('pragma synchronous = off; pragma cache_size = -200000; begin')
+  const now = Date.now()
+  const filled = Array.from({ length: inboxes }, () => ({
+    publicId: newId('catch'),
+    ownerToken: token('catch_owner'),
+  }))
+  const addInbox = store.prepare(`insert into catch_inbox
+    (public_id, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
+     max_bytes_per_request, accepted_request_count, stored_bytes, last_sequence, created_at, expires_at)
+    values (?, 'long', ?, ?, 1000000000, 1000000000000, 1048576, ?, 0, ?, ?, ?)`)
+  for (const { publicId, ownerToken } of filled) {
+    const hashes = [hashOf(ownerToken), hashOf(token('catch_ingest'))] as const
+    addInbox.run(publicId, ...hashes, eventsEach, eventsEach, now, now + 30 * DAY)
+  }
+  // One pass over the rows at the end is faster than a million ways down the index.
+  const index = String(
+    store.prepare("select sql from sqlite_master where name = 'catch_event_by_inbox'").get()?.sql,
+  )
+  store.exec('drop index catch_event_by_inbox')
+  const addEvent = store.prepare(`insert into catch_event
+    (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+     ip_location, path, query, content_type, headers, body_sha256, body)
+    values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '/hook', '',
+            'application/json', ?, ?, ?)`)
+  let n = 0
+  for (let sequence = 1; sequence <= eventsEach; sequence++) {
+    for (const { publicId } of filled) {
+      const bytes = body(n++)
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      const salt = randomInt(2 ** 26)
+      addEvent.run(publicId, sequence, salt, now, bytes.length, HEADERS, sha256, bytes)
+    }
+  }
+  store.exec(`${index}; commit`)
+  store.exec(`update catch_inbox set stored_bytes = (select coalesce(sum(body_bytes), 0)
+    from catch_event where catch_event.public_id = catch_inbox.public_id)`)
+  store.exec('pragma wal_checkpoint(truncate)')
+  store.close()
+  return filled
+}
+
+function token(kind: TokenKind): string {
+  return tokenOf(kind, crypto.getRandomValues(new Uint8Array(32)))
+}
+
+const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()

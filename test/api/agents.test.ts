@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { llmsText } from '../../src/llms.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { BASE_URL } from './wallet-flow.ts'
+
+type Described = {
+  'x-service-info': { docs: Record<string, string> }
+  paths: Record<string, Record<string, Operation>>
+}
+type Operation = {
+  'x-payment-info'?: unknown
+  parameters: { name: string; in: string; required: boolean }[]
+  responses: Record<string, { headers?: object; content: Record<string, unknown> }>
+}
+
+test('a paid operation says what it costs, and in which ways it can be paid', async (t) => {
+  const { url } = await startServer(t)
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
+  const { post } = document.paths['/api/payments/catch'] ?? {}
+  assert.ok(post)
+  const offer = { intent: 'charge', method: 'lightning', currency: 'sat' }
+  assert.deepEqual(post['x-payment-info'], {
+    offers: [
+      { ...offer, amount: '100', description: 'Mayfly CATCH spark' },
+      { ...offer, amount: '400', description: 'Mayfly CATCH standard' },
+      { ...offer, amount: '900', description: 'Mayfly CATCH long' },
+    ],
+  })
+  assert.deepEqual(
+    post.parameters.map((parameter) => [parameter.name, parameter.in, parameter.required]),
+    [
+      ['idempotency-key', 'header', true],
+      ['x-payment-protocol', 'header', false],
+      ['accept-payment', 'header', false],
+      ['accept-authenticate', 'header', false],
+      ['authorization', 'header', false],
+    ],
+  )
+  const answers = Object.entries(post.responses).map(([status, { headers = {}, content }]) => [
+    status,
+    Object.keys(headers).join(),
+    Object.keys(content).join(),
+  ])
+  const json = 'application/json'
+  assert.deepEqual(answers.slice(0, 4), [
+    ['200', 'Payment-Receipt', json],
+    ['400', '', json],
+    ['401', 'WWW-Authenticate', json],
+    ['402', 'WWW-Authenticate', `${json},application/problem+json`],
+  ])
+})
+
+test('an offer costs what the plan does, and what is not on sale is not offered', async (t) => {
+  const file = `${await temporaryFolder(t)}/catalog.json`
+  const plans = { spark: { priceSats: 7 }, long: { available: false } }
+  await writeFile(file, JSON.stringify({ catch: plans }))
+  const { url } = await startServer(t, { MAYFLY_CATALOG: file })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
+  const info = document.paths['/api/payments/catch']?.post?.['x-payment-info']
+  const { offers } = info as { offers: { amount: string }[] }
+  assert.deepEqual(
+    offers.map(({ amount }) => amount),
+    ['7', '400'],
+  )
+})
+
+test('/llms.txt tells in two pages how to buy, keep and use, under the address in use', async (t) => {
+  const { url } = await startServer(t, { MAYFLY_BASE_URL: BASE_URL })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
+  const answer = await fetch(url + document['x-service-info'].docs.llms)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
+  assert.equal(answer.headers.get('cache-control'), 'public, max-age=300')
+  assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+  const text = await answer.text()
+  assert.ok(text.includes(`${BASE_URL}/openapi.json`))
+  assert.ok(text.includes(`${BASE_URL}/c/{publicId}`))
+  assert.doesNotMatch(text, /\{base_url\}|<html/i)
+  assert.ok(text.split('\n').length <= 120, 'two pages')
+  for (const path of Object.keys(document.paths)) {
+    const isOurs = path.startsWith('/api/payments/') || path === '/simulator/pay'
+    if (isOurs) assert.ok(text.includes(path), path)
+  }
+  for (const [, path = ''] of text.matchAll(/\b(?:GET|POST|DELETE) (\/\S*?)(?=[\s.,:;)]|$)/g)) {
+    assert.ok(path in document.paths, `${path} is one of ours`)
+  }
+})
+
+test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
+  const text = (isSimulator: boolean) => llmsText({ baseUrl: BASE_URL, isSimulator, guides: [] })
+  assert.match(text(true), /\/simulator\/pay/)
+  assert.doesNotMatch(text(false), /simulator/)
+})
+
+test('there is no well-known address of a scheme that defines none', async (t) => {
+  const { url } = await startServer(t)
+  assert.equal((await fetch(`${url}/.well-known/l402`)).status, 404)
+  assert.equal((await fetch(`${url}/.well-known/payment`)).status, 404)
+})

@@ -1,0 +1,555 @@
+/**
+ * What both wallet flows promise: a credential buys its own order once and for its own request, and
+ * whoever has paid is never asked to pay again.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
+import {
+  type Answer,
+  type Ask,
+  books,
+  buy,
+  l402Credential,
+  paymentCredential,
+  poll,
+  preimageOf,
+  quoteOf,
+  sql,
+} from '../support/buyer.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+export type WalletFlow = {
+  /** The value of X-Payment-Protocol. */
+  protocol: 'payment' | 'l402'
+  /** The `Authorization` that answers the challenge of a 402. */
+  credential(challenge: Answer, preimage: string): string
+}
+
+export const PAYMENT: WalletFlow = { protocol: 'payment', credential: paymentCredential }
+export const L402: WalletFlow = { protocol: 'l402', credential: l402Credential }
+
+/** A fixed address, so that what is bound to it outlives a restart on another port. */
+export const BASE_URL = 'http://localhost:8402'
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+
+export function startShop(
+  t: Parameters<typeof startServer>[0],
+  environment: Record<string, string> = {},
+): Promise<TestServer> {
+  return startServer(t, { MAYFLY_BASE_URL: BASE_URL, ...environment })
+}
+
+/** An order whose invoice is not paid, with the credential that will be right when it is. */
+export async function anOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
+  const key = ask.key ?? randomUUID()
+  const challenge = await buy(server, { ...ask, key, protocol: flow.protocol })
+  const { paymentHash, bolt11, orderId } = quoteOf(challenge)
+  const preimage = preimageOf(server, paymentHash)
+  const authorization = flow.credential(challenge, preimage)
+  const paid: Ask = { ...ask, key, authorization }
+  return { key, challenge, paymentHash, bolt11, orderId, preimage, authorization, ask: paid }
+}
+
+/** The same, paid. */
+export async function aPaidOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
+  const order = await anOrder(server, flow, ask)
+  await server.pay(order.bolt11)
+  return order
+}
+
+export function assertError(answer: Answer, status: number, error: string, note = error): void {
+  assert.deepEqual([answer.status, answer.text], [status, JSON.stringify({ error })], note)
+  assert.deepEqual(answer.lines('www-authenticate'), [], note)
+  assert.deepEqual(answer.lines('payment-receipt'), [], note)
+  assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
+}
+
+export function capabilityOf({ status, text }: Answer): { publicId: string; ownerToken: string } {
+  assert.equal(status, 200, text)
+  const { settled, resource } = JSON.parse(text)
+  assert.equal(settled, true)
+  assert.equal(resource.product, 'catch')
+  return resource
+}
+
+export function walletFlowContract(name: string, flow: WalletFlow): void {
+  const { protocol } = flow
+  const other = flow === PAYMENT ? L402 : PAYMENT
+  /** A 402 with a challenge of this flow, for this order. */
+  function assertAsked(answer: Answer, paymentHash: string, note?: string): void {
+    assert.equal(answer.status, 402, `${note}: ${answer.text}`)
+    assert.equal(quoteOf(answer).paymentHash, paymentHash, note)
+    assert.match(flow.credential(answer, '00'.repeat(32)), /^(?:Payment|L402) /)
+    assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
+    assert.deepEqual(answer.lines('payment-receipt'), [], note)
+  }
+
+  describe(`buying by ${name}`, () => {
+    test('a challenge is repeated for its key to the byte, and is one order and one invoice', async (t) => {
+      const server = await startShop(t)
+      const key = randomUUID()
+      const first = await buy(server, { key, protocol })
+      const again = await buy(server, { key, protocol })
+      assert.equal(again.text, first.text)
+      assert.deepEqual(again.lines('www-authenticate'), first.lines('www-authenticate'))
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+    })
+
+    test('every flow shows the same order and the same invoice', async (t) => {
+      const server = await startShop(t)
+      const key = randomUUID()
+      const native = quoteOf(await buy(server, { key }))
+      for (const shown of [protocol, other.protocol]) {
+        const quote = { ...quoteOf(await buy(server, { key, protocol: shown })) }
+        for (const [member, value] of Object.entries(native)) {
+          assert.equal(quote[member as keyof typeof quote], value, member)
+        }
+      }
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+    })
+
+    test('the paid repeat gets the capability, and again, to the byte', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow)
+      const first = await buy(server, { key, protocol, authorization })
+      capabilityOf(first)
+      assert.deepEqual(first.lines('www-authenticate'), [])
+      assert.deepEqual(first.lines('content-type'), ['application/json; charset=utf-8'])
+      for (let i = 0; i < 3; i++) {
+        const again = await buy(server, { key, protocol, authorization })
+        assert.equal(again.text, first.text)
+        assert.deepEqual(again.lines('payment-receipt'), first.lines('payment-receipt'))
+      }
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    })
+
+    test('a credential selects its flow, whatever else the request prefers', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow)
+      const texts = new Set<string>()
+      const receipts = new Set<number>()
+      for (const ask of [
+        {},
+        { protocol: other.protocol },
+        { headers: { 'accept-payment': 'lightning/charge' } },
+        { headers: { 'accept-authenticate': 'L402' } },
+      ]) {
+        const answer = await buy(server, { key, authorization, ...ask })
+        capabilityOf(answer)
+        texts.add(answer.text)
+        receipts.add(answer.lines('payment-receipt').length)
+      }
+      assert.equal(texts.size, 1)
+      assert.deepEqual([...receipts], [flow === PAYMENT ? 1 : 0])
+    })
+
+    test('a preimage is proof by itself: the node is not asked', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await anOrder(server, flow)
+      sql(server.file, 'alter table simulator_invoice rename to lost')
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('of 20 paid repeats at once all get the same bytes, and one settles', async (t) => {
+      const server = await startShop(t, { MAYFLY_RATE_LIMITS: 'on' })
+      const { key, authorization } = await anOrder(server, flow)
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => buy(server, { key, authorization })),
+      )
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
+      assert.equal(new Set(answers.map((one) => one.lines('payment-receipt').join())).size, 1)
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      const settled = server.logged.filter((line) => line.includes('"order.settled"'))
+      assert.equal(settled.length, 1)
+    })
+
+    test('of 20 paid repeats and polls at once, and the payment, one provisions', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, orderId, bolt11 } = await anOrder(server, flow)
+      const [answers] = await Promise.all([
+        Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            i % 2 ? poll(server, orderId, key) : buy(server, { key, authorization }),
+          ),
+        ),
+        server.pay(bolt11),
+      ])
+      const bought = answers.filter(({ status }) => status === 200)
+      assert.ok(bought.length >= 10)
+      assert.equal(new Set(bought.map(({ text }) => text)).size, 1)
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    })
+
+    test('the flow may change at every step, and it stays one purchase', async (t) => {
+      const server = await startShop(t)
+      const key = randomUUID()
+      const native = quoteOf(await buy(server, { key }))
+      const mine = await buy(server, { key, protocol })
+      const theirs = await buy(server, { key, protocol: other.protocol })
+      const preimage = await server.pay(native.bolt11)
+
+      const authorization = flow.credential(mine, preimage)
+      const first = await buy(server, { key, authorization })
+      capabilityOf(first)
+      assertError(await poll(server, native.orderId), 404, 'already delivered')
+      for (const again of [
+        await buy(server, { key, authorization: other.credential(theirs, preimage) }),
+        await poll(server, native.orderId, key),
+        await buy(server, { key }),
+        await buy(server, { key, protocol }),
+        await buy(server, { key, protocol: other.protocol }),
+      ]) {
+        assert.equal(again.status, 200)
+        assert.equal(again.text, first.text)
+      }
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    })
+
+    test('a capability that a poll has taken is repeated to its credential', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, orderId } = await aPaidOrder(server, flow)
+      server.clock.advance(1_000)
+      const polled = await poll(server, orderId)
+      capabilityOf(polled)
+      assert.equal((await buy(server, { key, authorization })).text, polled.text)
+    })
+
+    test('after the first use of a token no flow asks for money again', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, orderId } = await aPaidOrder(server, flow)
+      const foreign = await aPaidOrder(server, flow)
+      const { publicId, ownerToken } = capabilityOf(await buy(server, { key, authorization }))
+      const used = await fetch(`${server.url}/api/catch/${publicId}`, {
+        headers: { authorization: `Bearer ${ownerToken}` },
+      })
+      assert.equal(used.status, 200)
+      for (const [note, ask] of Object.entries({
+        native: {},
+        [protocol]: { protocol },
+        [other.protocol]: { protocol: other.protocol },
+        'the credential': { authorization },
+        'the credential and its flow': { authorization, protocol },
+        'a bad Payment credential': { authorization: 'Payment bad' },
+        'a bad L402 credential': { authorization: 'L402 bad' },
+        "another order's credential": { authorization: foreign.authorization },
+        'a preference': { headers: { 'accept-payment': '*/*', 'accept-authenticate': 'L402' } },
+      })) {
+        assertError(await buy(server, { key, ...ask }), 404, 'already delivered', note)
+      }
+      assertError(await poll(server, orderId), 404, 'already delivered')
+      assertError(await poll(server, orderId, key), 404, 'already delivered')
+      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+    })
+
+    test('24 hours after the delivery the credential gets no more, and is not asked to pay', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow, {
+        body: '{"planId":"standard"}',
+      })
+      const ask = { key, authorization, body: '{"planId":"standard"}' }
+      const first = await buy(server, ask)
+      server.clock.advance(24 * HOUR - MINUTE)
+      assert.equal((await buy(server, ask)).text, first.text)
+      server.clock.advance(2 * MINUTE)
+      assertError(await buy(server, ask), 404, 'already delivered')
+    })
+
+    test('another purchase with an old credential is asked for money of its own, and the old one stays whole', async (t) => {
+      const server = await startShop(t)
+      const old = await aPaidOrder(server, flow)
+      const answer = await buy(server, { authorization: old.authorization })
+      assertAsked(answer, quoteOf(answer).paymentHash)
+      assert.notEqual(quoteOf(answer).paymentHash, old.paymentHash)
+      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
+      capabilityOf(await buy(server, { key: old.key, authorization: old.authorization }))
+      // Also when the other order is there already, and when the old one is delivered.
+      const next = await anOrder(server, flow)
+      const refused = await buy(server, { key: next.key, authorization: old.authorization })
+      assertAsked(refused, next.paymentHash)
+      assert.deepEqual(refused.lines('www-authenticate'), next.challenge.lines('www-authenticate'))
+      capabilityOf(await buy(server, { key: next.key, authorization: next.authorization }))
+    })
+
+    test('a credential is bound to the target, query included', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, paymentHash } = await aPaidOrder(server, flow)
+      for (const target of ['/api/payments/catch?a', '/api/payments/catch?a=1']) {
+        assertAsked(await buy(server, { key, authorization, target }), paymentHash, target)
+      }
+      const bound = await aPaidOrder(server, flow, { target: '/api/payments/catch?a=1' })
+      assertAsked(
+        await buy(server, { key: bound.key, authorization: bound.authorization }),
+        bound.paymentHash,
+      )
+      const { key: boundKey, authorization: right } = bound
+      const target = '/api/payments/catch?a=1'
+      capabilityOf(await buy(server, { key: boundKey, authorization: right, target }))
+      capabilityOf(await buy(server, { key, authorization }))
+      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+    })
+
+    test('a credential is bound to the body, to the byte', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, paymentHash } = await aPaidOrder(server, flow)
+      for (const body of ['{"planId":"long"}', '{"planId": "spark"}', '{"planId":"spark"}\n']) {
+        const reused = await buy(server, { key, authorization, body })
+        assertError(reused, 400, 'idempotency key reused with a different request')
+        const fresh = await buy(server, { authorization, body })
+        assert.notEqual(quoteOf(fresh).paymentHash, paymentHash)
+        assertAsked(fresh, quoteOf(fresh).paymentHash)
+      }
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('a request that another method makes of it is refused, and takes nothing', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow)
+      // A widespread client loses method and body on the paid repeat of a Request object.
+      assertError(await buy(server, { key, authorization, method: 'GET' }), 404, 'order not found')
+      for (const method of ['HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        const answer = await buy(server, { key, authorization, method })
+        assert.deepEqual([answer.status, answer.lines('www-authenticate')], [405, []], method)
+      }
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('a request that is broken is refused as such, whatever its credential', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow)
+      const ask = { key, authorization }
+      assertError(await buy(server, { ...ask, body: '{}' }), 400, 'invalid request body')
+      assertError(await buy(server, { ...ask, body: '{"planId":"x"}' }), 400, 'invalid plan')
+      const coded = await buy(server, { ...ask, headers: { 'content-encoding': 'gzip' } })
+      assertError(coded, 400, 'unsupported media type')
+      const form = await buy(server, {
+        ...ask,
+        headers: { 'content-type': 'multipart/form-data; boundary=x' },
+      })
+      assertError(form, 400, 'unsupported media type')
+      assertError(await buy(server, { ...ask, key: 'short' }), 400, 'invalid idempotency key')
+      capabilityOf(await buy(server, ask))
+    })
+
+    test('headers above 32 KiB are refused without a challenge', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await aPaidOrder(server, flow)
+      const answer = await buy(server, { key, authorization: authorization + 'A'.repeat(33_000) })
+      assert.deepEqual([answer.status, answer.text], [431, '{"error":"request too large"}'])
+      assert.deepEqual(answer.lines('www-authenticate'), [])
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('an order that ran out unpaid is gone, and its credential is asked for nothing', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await anOrder(server, flow)
+      server.clock.advance(15 * MINUTE)
+      const expired = 'order expired'
+      assertError(await buy(server, { key, authorization }), 404, expired, 'the node says so')
+      assertError(await buy(server, { key, authorization }), 404, expired, 'and it is known')
+      assertError(await buy(server, { key, protocol }), 404, expired, 'without a credential')
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+    })
+
+    test('a credential after the end of its quote waits for the node, and then gets what it paid for', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, bolt11 } = await anOrder(server, flow)
+      // A payment is under way that the node has not made up its mind about.
+      sql(server.file, 'update simulator_invoice set expires_at = expires_at + 3600000')
+      server.clock.advance(15 * MINUTE)
+      const unavailable = await buy(server, { key, authorization })
+      assertError(unavailable, 503, 'checkout unavailable')
+      assert.match(unavailable.lines('retry-after').join(), /^[1-9]\d*$/)
+      // A repeat without proof is asked for the money that is still wanted.
+      const asked = await buy(server, { key, protocol })
+      assertAsked(asked, quoteOf(asked).paymentHash)
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+      await server.pay(bolt11)
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('a credential after the end of its quote is honoured when the node was paid in time', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await anOrder(server, flow)
+      sql(server.file, `update simulator_invoice set state = 'settled'`)
+      server.clock.advance(2 * HOUR)
+      const first = await buy(server, { key, authorization })
+      capabilityOf(first)
+      assert.equal((await buy(server, { key, authorization })).text, first.text)
+    })
+
+    test('a credential after the end of its quote is put off while the node is away', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization } = await anOrder(server, flow)
+      sql(server.file, `update simulator_invoice set state = 'settled'`)
+      sql(server.file, 'alter table simulator_invoice rename to lost')
+      server.clock.advance(15 * MINUTE)
+      assertError(await buy(server, { key, authorization }), 503, 'checkout unavailable')
+      sql(server.file, 'alter table lost rename to simulator_invoice')
+      capabilityOf(await buy(server, { key, authorization }))
+    })
+
+    test('a node that makes no invoice is 503 without a challenge, with a credential too', async (t) => {
+      const server = await startShop(t)
+      const { authorization } = await aPaidOrder(server, flow)
+      sql(server.file, 'alter table simulator_invoice rename to lost')
+      const unavailable = 'checkout unavailable'
+      assertError(await buy(server, { authorization }), 503, unavailable, 'a foreign credential')
+      assertError(await buy(server, { protocol }), 503, unavailable)
+    })
+
+    test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, preimage } = await anOrder(server, flow)
+      for (const table of ['purchase_order', 'catch_inbox']) {
+        sql(server.file, `alter table ${table} rename to lost`)
+        assertError(await buy(server, { key, authorization }), 500, 'internal error', table)
+        sql(server.file, `alter table lost rename to ${table}`)
+      }
+      const token = authorization.slice(authorization.indexOf(' ') + 1)
+      assert.ok(!server.logged.join('').includes(preimage))
+      assert.ok(!server.logged.join('').includes(token))
+      capabilityOf(await buy(server, { key, authorization }))
+      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    })
+
+    test('a restart between any two steps changes nothing', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, challenge, bolt11 } = await anOrder(server, flow)
+      await server.restart()
+      const again = await buy(server, { key, protocol })
+      assert.equal(again.text, challenge.text)
+      await server.pay(bolt11)
+      await server.restart()
+      const first = await buy(server, { key, authorization })
+      capabilityOf(first)
+      await server.restart()
+      const replayed = await buy(server, { key, authorization })
+      assert.equal(replayed.text, first.text)
+      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
+    })
+
+    test('a challenge outlives the change of the secret, while the old one is kept', async (t) => {
+      const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
+      const environment: Record<string, string> = {
+        MAYFLY_BASE_URL: BASE_URL,
+        MAYFLY_SECRET: old,
+      }
+      const server = await startServer(t, environment)
+      const paid = await anOrder(server, flow)
+      const delivered = await anOrder(server, flow)
+      const first = await buy(server, {
+        key: delivered.key,
+        authorization: delivered.authorization,
+      })
+      environment.MAYFLY_SECRET = `${fresh},${old}`
+      await server.restart()
+      const { key, authorization } = paid
+      const renewed = await buy(server, { key, protocol })
+      assertAsked(renewed, paid.paymentHash)
+      assert.notEqual(
+        renewed.lines('www-authenticate').join(),
+        paid.challenge.lines('www-authenticate').join(),
+      )
+      const bought = await buy(server, { key, authorization })
+      capabilityOf(bought)
+      const renewedAuthorization = flow.credential(renewed, paid.preimage)
+      const same = await buy(server, { key, authorization: renewedAuthorization })
+      assert.equal(same.text, bought.text)
+      const replayed = await buy(server, {
+        key: delivered.key,
+        authorization: delivered.authorization,
+      })
+      assert.equal(replayed.text, first.text)
+      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
+    })
+
+    test('a credential of a secret that is no more is forged', async (t) => {
+      const environment: Record<string, string> = {
+        MAYFLY_BASE_URL: BASE_URL,
+        MAYFLY_SECRET: '11'.repeat(32),
+      }
+      const server = await startServer(t, environment)
+      const { authorization } = await aPaidOrder(server, flow)
+      sql(server.file, 'delete from purchase_order')
+      environment.MAYFLY_SECRET = '22'.repeat(32)
+      await server.restart()
+      const answer = await buy(server, { authorization })
+      assert.equal(answer.status, flow === PAYMENT ? 402 : 401)
+    })
+
+    test('a genuine credential finds the order of a guessable key from any address', async (t) => {
+      const server = await startShop(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+      const key = 'order-01'
+      const order = await aPaidOrder(server, flow, { key, from: '203.0.113.1' })
+      const moved = await buy(server, { ...order.ask, from: '2001:db8::7' })
+      capabilityOf(moved)
+      const stranger = await buy(server, { key, protocol, from: '198.51.100.9' })
+      assert.notEqual(quoteOf(stranger).orderId, order.orderId)
+    })
+
+    test('a genuine credential finds its order where a neighbour uses the same guessable key', async (t) => {
+      const server = await startShop(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+      const key = 'order-01'
+      const order = await aPaidOrder(server, flow, { key, from: '203.0.113.1' })
+      const neighbour = await anOrder(server, flow, { key, from: '198.51.100.9' })
+      capabilityOf(await buy(server, { ...order.ask, from: '198.51.100.9' }))
+      capabilityOf(await buy(server, { ...neighbour.ask, from: '198.51.100.9' }))
+      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+    })
+
+    test('a genuine credential with another guessable key buys nothing', async (t) => {
+      const server = await startShop(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+      const order = await aPaidOrder(server, flow, { key: 'order-01', from: '203.0.113.1' })
+      const answer = await buy(server, { ...order.ask, key: 'order-02', from: '203.0.113.1' })
+      assertAsked(answer, quoteOf(answer).paymentHash)
+      assert.notEqual(quoteOf(answer).paymentHash, order.paymentHash)
+      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
+    })
+
+    test('no preimage and no credential reaches the log or an answer', async (t) => {
+      const server = await startShop(t, { MAYFLY_LOG_LEVEL: 'debug' })
+      const answers: Answer[] = []
+      const ask = async (one: Ask): Promise<void> => void answers.push(await buy(server, one))
+      const paid = await aPaidOrder(server, flow)
+      const { key, authorization, preimage } = paid
+      const unpaid = await anOrder(server, flow)
+      await ask({ authorization })
+      await ask({ key, authorization, target: '/api/payments/catch?x' })
+      await ask({ key, authorization: `${authorization}!` })
+      await ask({ key, authorization: [authorization, `${authorization}0`] })
+      await ask({ key: unpaid.key, authorization: flow.credential(unpaid.challenge, preimage) })
+      await ask({ key, authorization, body: '{}' })
+      await ask({ key, authorization, method: 'GET' })
+      await ask({ key, authorization })
+      await ask({ key, authorization })
+      sql(server.file, 'alter table purchase_order rename to lost')
+      await ask({ key, authorization })
+      sql(server.file, 'alter table lost rename to purchase_order')
+      server.clock.advance(16 * MINUTE)
+      await ask({ key: unpaid.key, authorization: unpaid.authorization })
+      answers.push(await poll(server, paid.orderId, key))
+      await server.stop()
+
+      assert.ok(new Set(answers.map(({ status }) => status)).size >= 5)
+      const log = server.logged.join('')
+      assert.match(log, /"http.request"/)
+      const token = authorization.slice(authorization.indexOf(' ') + 1)
+      const macaroon = token.split(':')[0] ?? ''
+      for (const secret of [preimage, unpaid.preimage, token, macaroon, key]) {
+        assert.ok(!log.includes(secret), 'the log')
+      }
+      for (const { whole, status, lines } of answers) {
+        const [receipt = ''] = lines('payment-receipt')
+        const told = `${whole}${Buffer.from(receipt, 'base64url').toString()}`
+        for (const secret of [preimage, unpaid.preimage]) {
+          assert.ok(!told.includes(secret), `an answer with ${status}`)
+        }
+        if (receipt !== '') assert.ok(decodeReceipt(receipt))
+      }
+    })
+  })
+}

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createMayfly, MayflyError, type StreamOptions } from '../../src/client/index.ts'
+
+type Asked = { lastEventId: string | null; authorization: string | null; path: string }
+/** What each connection gets, in turn: an answer, or an error where there is none. */
+type Script = (Response | Error)[]
+
+test('takes up after the last event that was told, and tells none twice', async (t) => {
+  const { asked, follow } = scripted(t, [
+    told(capture(1), capture(2)),
+    told(capture(2), capture(3), capture(1), capture(3), capture(4)),
+    told(end('exhausted')),
+  ])
+  assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2, 3, 4], end: 'exhausted' })
+  assert.deepEqual(
+    asked.map(({ lastEventId }) => lastEventId),
+    ['0', '2', '4'],
+  )
+  assert.deepEqual(asked[0], {
+    lastEventId: '0',
+    authorization: 'Bearer catch_owner_x',
+    path: '/api/catch/catch_1/stream',
+  })
+})
+
+test('without a place to begin takes the server’s, so that an early loss is no gap', async (t) => {
+  const { asked, follow } = scripted(t, [
+    told('id: 41\n\n'),
+    told('id: 44\n\n', capture(42)),
+    told(end('expired')),
+  ])
+  assert.deepEqual(await follow(), { sequences: [42], end: 'expired' })
+  assert.deepEqual(
+    asked.map(({ lastEventId }) => lastEventId),
+    [null, '41', '42'],
+  )
+})
+
+test('passes over events of other names, and comments', async (t) => {
+  const { follow } = scripted(t, [
+    told(':\n\n', 'event: later\ndata: x\n\n', 'data: y\n\n', capture(1), end('active')),
+  ])
+  assert.deepEqual(await follow({ after: 0 }), { sequences: [1], end: 'active' })
+})
+
+test('an event that was cut in the middle is told whole by the next connection', async (t) => {
+  const { asked, follow } = scripted(t, [
+    told(capture(1), capture(2).slice(0, -8)),
+    told(capture(2), end('exhausted')),
+  ])
+  assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
+  assert.equal(asked[1]?.lastEventId, '1')
+})
+
+test('a connection that broke is as good as one that ended', async (t) => {
+  const { follow } = scripted(t, [
+    broken(capture(1)),
+    new TypeError('fetch failed'),
+    refused(502),
+    told(capture(2), end('exhausted')),
+  ])
+  assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
+})
+
+test('rejects what will not change: a wrong token, an inbox that is gone', async (t) => {
+  for (const [status, phrase] of [
+    [401, 'unauthorized'],
+    [404, 'not found'],
+    [400, 'invalid query'],
+  ] as const) {
+    const first = scripted(t, [refused(status, phrase)])
+    await assert.rejects(first.follow(), isMayflyError(phrase, status))
+    assert.equal(first.asked.length, 1)
+    const later = scripted(t, [told(capture(1)), refused(status, phrase)])
+    await assert.rejects(later.follow({ after: 0 }), isMayflyError(phrase, status))
+    assert.equal(later.asked.length, 2)
+  }
+})
+
+test('rejects at once where there never was a connection', async (t) => {
+  await assert.rejects(scripted(t, [new TypeError('fetch failed')]).follow(), /fetch failed/)
+  await assert.rejects(scripted(t, [refused(500, 'internal error')]).follow(), MayflyError)
+})
+
+test('rejects events that are none', async (t) => {
+  for (const text of [
+    'event: capture\ndata: {\n\n',
+    'event: capture\ndata: 7\n\n',
+    'event: capture\ndata: null\n\n',
+    'event: capture\ndata: {"sequence":"1"}\n\n',
+    'event: end\ndata: {}\n\n',
+    'event: end\ndata: exhausted\n\n',
+  ]) {
+    const { asked, follow } = scripted(t, [told(text)])
+    await assert.rejects(follow(), isMayflyError('unexpected answer', 200), text)
+    assert.equal(asked.length, 1)
+  }
+})
+
+test('waits as long as a limit or a node that is away asks for', async (t) => {
+  const { asked, following, afterSeconds } = paced(t, [
+    refused(429, 'rate limited', '7'),
+    refused(503, 'checkout unavailable', '3'),
+    refused(503, 'checkout unavailable', '86400'),
+    told(end('exhausted')),
+  ])
+  const outcome = following({ after: 0 })
+  await afterSeconds(6.999)
+  assert.equal(asked.length, 1)
+  await afterSeconds(0.001)
+  assert.equal(asked.length, 2)
+  await afterSeconds(2.999)
+  assert.equal(asked.length, 2)
+  await afterSeconds(0.001)
+  assert.equal(asked.length, 3)
+  await afterSeconds(60)
+  assert.equal(asked.length, 4, 'a minute at most')
+  assert.equal((await outcome).end, 'exhausted')
+})
+
+test('comes back at once after an event, then after longer and longer pauses', async (t) => {
+  const losses = Array.from({ length: 10 }, () => new TypeError('fetch failed'))
+  const { asked, following, afterSeconds } = paced(t, [
+    told(capture(1)),
+    ...losses,
+    told(capture(2)),
+    told(end('exhausted')),
+  ])
+  const outcome = following({ after: 0 })
+  await afterSeconds(0)
+  assert.equal(asked.length, 2)
+  let attempts = 2
+  for (const pause of [0.5, 1, 2, 4, 8, 16, 30, 30, 30]) {
+    await afterSeconds(pause - 0.001)
+    assert.equal(asked.length, attempts, `before ${pause} s`)
+    await afterSeconds(0.001)
+    attempts++
+    assert.equal(asked.length, attempts, `after ${pause} s`)
+  }
+  await afterSeconds(30)
+  await afterSeconds(0)
+  assert.deepEqual(await outcome, { sequences: [1, 2], end: 'exhausted' })
+})
+
+test('takes the pause that the server names, up to the most', async (t) => {
+  const { asked, following, afterSeconds } = paced(t, [
+    told('retry: 2000\n\n'),
+    told('retry: 2000\n\n'),
+    told('retry: 999999999\n\n'),
+    told('retry: 999999999\n\n'),
+    told(end('exhausted')),
+  ])
+  const outcome = following({ after: 0 })
+  await afterSeconds(0)
+  assert.equal(asked.length, 2)
+  await afterSeconds(2)
+  assert.equal(asked.length, 3)
+  await afterSeconds(30)
+  assert.equal(asked.length, 4)
+  await afterSeconds(30)
+  assert.equal((await outcome).end, 'exhausted')
+})
+
+test('ends when it is aborted: while it listens, while it waits, and before', async (t) => {
+  const listening = new AbortController()
+  const open = scripted(t, [openFor(capture(1))])
+  const outcome = open.follow({ after: 0, signal: listening.signal })
+  await turn()
+  listening.abort()
+  await assert.rejects(outcome, { name: 'AbortError' })
+
+  const waiting = new AbortController()
+  const away = scripted(t, [refused(503, 'checkout unavailable', '60')])
+  const none = away.follow({ after: 0, signal: waiting.signal })
+  await turn()
+  waiting.abort(new Error('enough'))
+  await assert.rejects(none, /enough/)
+
+  const never = scripted(t, [])
+  await assert.rejects(never.follow({ signal: AbortSignal.abort() }), { name: 'AbortError' })
+})
+
+test('a consumer that leaves lets the connection go', async (t) => {
+  let isCancelled = false
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(Buffer.from(capture(1))),
+    cancel: () => {
+      isCancelled = true
+    },
+  })
+  const { inbox } = scripted(t, [new Response(body)])
+  for await (const { sequence } of inbox.stream({ after: 0 })) {
+    assert.equal(sequence, 1)
+    break
+  }
+  assert.equal(isCancelled, true)
+})
+
+type Followed = { sequences: number[]; end: string }
+
+function scripted(t: TestContext, script: Script) {
+  const asked: Asked[] = []
+  const waiting = [...script]
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    init?.signal?.throwIfAborted()
+    const headers = new Headers(init?.headers)
+    asked.push({
+      lastEventId: headers.get('last-event-id'),
+      authorization: headers.get('authorization'),
+      path: new URL(String(input)).pathname,
+    })
+    const answer = waiting.shift()
+    if (!answer) throw new Error('a connection too many')
+    if (answer instanceof Error) throw answer
+    if (!init?.signal || !answer.body) return answer
+    // As fetch does it: the signal ends the body too.
+    return new Response(answer.body.pipeThrough(new TransformStream(), { signal: init.signal }), {
+      status: answer.status,
+      headers: answer.headers,
+    })
+  }
+  const mayfly = createMayfly({ baseUrl: 'http://mayfly.test', fetch })
+  const inbox = mayfly.catch({ publicId: 'catch_1', ownerToken: 'catch_owner_x' })
+
+  async function follow(options: StreamOptions = {}): Promise<Followed> {
+    const sequences: number[] = []
+    const events = inbox.stream(options)
+    for (;;) {
+      const next = await events.next()
+      if (next.done) return { sequences, end: next.value }
+      sequences.push(next.value.sequence)
+    }
+  }
+  t.after(() => assert.equal(waiting.length, 0, 'connections that were not made'))
+  return { asked, inbox, follow }
+}
+
+/** The same, where the test owns the time. */
+function paced(t: TestContext, script: Script) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { asked, follow } = scripted(t, script)
+  return {
+    asked,
+    following: follow,
+    async afterSeconds(seconds: number) {
+      await turn()
+      t.mock.timers.tick(seconds * 1000)
+      await turn()
+    },
+  }
+}
+
+const capture = (sequence: number): string =>
+  `id: ${sequence}\nevent: capture\ndata: ${JSON.stringify({ sequence, body: 'é€😀' })}\n\n`
+
+const end = (status: string): string => `event: end\ndata: ${JSON.stringify({ status })}\n\n`
+
+const told = (...texts: string[]): Response => new Response(texts.join(''))
+
+const refused = (status: number, error = 'internal error', retryAfter?: string): Response =>
+  new Response(JSON.stringify({ error }), {
+    status,
+    headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+  })
+
+const broken = (text: string): Response => {
+  const parts = [Buffer.from(text)]
+  return new Response(
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const part = parts.shift()
+        if (part) controller.enqueue(part)
+        else controller.error(new TypeError('terminated'))
+      },
+    }),
+  )
+}
+
+const openFor = (text: string): Response =>
+  new Response(
+    new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(Buffer.from(text)),
+    }),
+  )
+
+const isMayflyError = (phrase: string, status: number) => (error: unknown) =>
+  error instanceof MayflyError && error.phrase === phrase && error.status === status
+
+/** Lets everything run that is ready to. */
+async function turn(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+}

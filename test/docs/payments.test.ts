@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { test } from 'node:test'
+import { startServer } from '../support/server.ts'
+
+test('the transcripts of docs/payments.md are what a server says', async (t) => {
+  const { url } = await startServer(t)
+  const page = await readFile(new URL('../../docs/payments.md', import.meta.url), 'utf8')
+  const values = new Map<string, string>()
+  let asked: Message | null = null as Message | null
+  let replayed = 0
+  for (const { info, text } of blocksOf(page)) {
+    if (info !== 'http') {
+      assert.equal(asked, null, `${info} stands after a response`)
+      standFor(info.replace('json ', ''), text, values)
+    } else if (asked === null) {
+      asked = parse(text)
+    } else {
+      const expected = parse(text)
+      const answer = await send(url, asked, values)
+      const where = `the answer to ${asked.line}`
+      assert.equal(answer.line, expected.line, where)
+      for (const [name, value] of expected.headers) {
+        compare(value, answer.headers[name.toLowerCase()] ?? null, values, `${name} of ${where}`)
+      }
+      if (expected.body === '') assert.equal(answer.body, '', where)
+      else compare(JSON.parse(expected.body), JSON.parse(answer.body), values, where)
+      asked = null
+      replayed++
+    }
+  }
+  assert.equal(asked, null, 'requests and responses take turns')
+  assert.ok(replayed >= 20)
+})
+
+/** The blocks with HTTP messages, and those with the JSON that a name stands for in base64url. */
+function blocksOf(page: string): { info: string; text: string }[] {
+  const blocks = page.matchAll(/^```(http|json \w+)\n(.*?)\n```$/gms)
+  return [...blocks].map(([, info = '', text = '']) => ({ info, text }))
+}
+
+/** A name that an answer gave a value is that JSON, encoded; any other is to be made of it. */
+function standFor(name: string, text: string, values: Map<string, string>): void {
+  const known = values.get(name)
+  if (known === undefined) {
+    const json = JSON.stringify(JSON.parse(fill(text, values)))
+    values.set(name, Buffer.from(json).toString('base64url'))
+  } else {
+    compare(JSON.parse(text), JSON.parse(Buffer.from(known, 'base64url').toString()), values, name)
+  }
+}
+
+type Message = { line: string; headers: [name: string, value: string][]; body: string }
+type Answer = { line: string; headers: IncomingHttpHeaders; body: string }
+
+function parse(text: string): Message {
+  const [head = '', ...body] = text.split('\n\n')
+  const [line = '', ...headers] = head.split('\n')
+  return {
+    line,
+    headers: headers.map((header) => {
+      const [, name = '', value = ''] = /^([^:]+): (.*)$/.exec(header) ?? []
+      assert.ok(name, `a header reads "${header}"`)
+      return [name, value]
+    }),
+    body: body.join('\n\n'),
+  }
+}
+
+/** Sends a request as it stands in the page, with its placeholders filled in. */
+function send(url: string, message: Message, values: Map<string, string>): Promise<Answer> {
+  const { hostname, port, host } = new URL(url)
+  const [, method, path, version] = /^([A-Z]+) (\/\S*) (HTTP\/1\.1)$/.exec(message.line) ?? []
+  assert.ok(method && path && version, `a request line reads "${message.line}"`)
+  const headers = message.headers.map(([name, value]): [string, string] =>
+    name === 'Host' ? [name, host] : [name, fill(value, values)],
+  )
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { hostname, port, method, path: fill(path, values), headers: Object.fromEntries(headers) },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () =>
+          resolve({
+            line: `HTTP/1.1 ${response.statusCode} ${response.statusMessage}`,
+            headers: response.headers,
+            body: Buffer.concat(chunks).toString('utf8'),
+          }),
+        )
+      },
+    )
+    sent.on('error', reject)
+    sent.end(fill(message.body, values))
+  })
+}
+
+/** A name that no response has given a value stands for a fresh key. */
+function fill(text: string, values: Map<string, string>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => {
+    if (!values.has(name)) {
+      assert.match(name, /^key/, `no answer gave ${placeholder} a value`)
+      values.set(name, randomUUID())
+    }
+    return values.get(name) ?? ''
+  })
+}
+
+/** Equal in shape and in every value that is no placeholder; a placeholder is one value for good. */
+function compare(
+  expected: unknown,
+  actual: unknown,
+  values: Map<string, string>,
+  where: string,
+): void {
+  if (typeof expected === 'string' && PLACEHOLDER.test(expected)) {
+    assert.ok(typeof actual === 'string', `${where} is a text`)
+    compareText(expected, actual, values, where)
+  } else if (typeof expected === 'object' && expected !== null) {
+    assert.ok(typeof actual === 'object' && actual !== null, where)
+    assert.deepEqual(Object.keys(actual), Object.keys(expected), `members of ${where}`)
+    for (const [member, value] of Object.entries(expected)) {
+      const other = (actual as Record<string, unknown>)[member]
+      compare(value, other, values, `${member} of ${where}`)
+    }
+  } else {
+    assert.equal(actual, expected, where)
+  }
+}
+
+const PLACEHOLDER = /\{(\w+)\}/
+
+function compareText(
+  expected: string,
+  actual: string,
+  values: Map<string, string>,
+  where: string,
+): void {
+  const names: string[] = []
+  const pattern = expected.split(/(\{\w+\})/).map((part) => {
+    const name = PLACEHOLDER.exec(part)?.[1]
+    const known = name === undefined ? part : values.get(name)
+    if (known !== undefined) return known.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    names.push(name ?? '')
+    return '(.+)'
+  })
+  const found = new RegExp(`^${pattern.join('')}$`).exec(actual)
+  assert.ok(found, `${where} is ${expected}, not ${actual}`)
+  for (const [i, name] of names.entries()) values.set(name, found[i + 1] ?? '')
+}

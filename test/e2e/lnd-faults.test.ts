@@ -1,0 +1,223 @@
+/** Selling over LND while it is killed, frozen, cut off from the chain, away or the wrong one. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
+import { refusedStart } from '../support/program.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import {
+  type Books,
+  collect,
+  countOrders,
+  openBooks,
+  pending,
+  poll,
+  purchase,
+  quote,
+  sellingOver,
+  UNAVAILABLE,
+  untilCheckout,
+  untilSettled,
+  useInbox,
+} from './lnd-market.ts'
+
+describe('selling over an LND in trouble', { skip: await missingNodes() }, () => {
+  let testbed: Testbed
+  let books: Books
+
+  before(async () => {
+    testbed = await startTestbed()
+    books = openBooks(testbed.alice)
+  })
+  after(() => testbed?.close())
+
+  const onAlice = (t: After) => sellingOver(t, testbed.alice)
+
+  async function startAlice(): Promise<void> {
+    await testbed.alice.start()
+    await testbed.routesReady()
+  }
+
+  async function buy(server: TestServer) {
+    const { orderId, bolt11 } = await quote(server.url)
+    await testbed.pay(bolt11)
+    return collect(server.url, orderId)
+  }
+
+  test('an order outlives kill -9 of the node, and is delivered when paid afterwards', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const order = await quote(server.url)
+    await testbed.alice.kill()
+    try {
+      assert.deepEqual(await poll(server.url, order.orderId), pending(order))
+      assert.deepEqual(await purchase(server.url, randomUUID()), UNAVAILABLE)
+      await untilCheckout(server.url, false)
+      assert.equal(countOrders(server.file), 1)
+    } finally {
+      await startAlice()
+    }
+    await testbed.pay(order.bolt11)
+    await useInbox(server.url, await collect(server.url, order.orderId))
+    await untilCheckout(server.url, true)
+    await useInbox(server.url, await buy(server))
+    await books.balance(server.file)
+  })
+
+  test('a frozen node stops sales and nothing else, and they go on by themselves', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const inbox = await buy(server)
+    const unpaid = await quote(server.url)
+    const uncollected = await quote(server.url)
+    await testbed.pay(uncollected.bolt11)
+    await untilSettled(server, uncollected.orderId)
+
+    const [early, late] = [randomUUID(), randomUUID()]
+    testbed.alice.freeze()
+    try {
+      // It gets as far as the node, which takes its request and does not answer.
+      const underWay = purchase(server.url, early)
+      await untilCheckout(server.url, false)
+      assert.deepEqual(await purchase(server.url, late), UNAVAILABLE)
+      assert.deepEqual(await underWay, UNAVAILABLE)
+      assert.equal(countOrders(server.file), 3)
+      assert.deepEqual(await poll(server.url, unpaid.orderId), pending(unpaid))
+      assert.equal((await poll(server.url, uncollected.orderId)).status, 200)
+      await useInbox(server.url, inbox)
+    } finally {
+      testbed.alice.thaw()
+    }
+    await untilCheckout(server.url, true)
+    for (const { orderId, bolt11 } of [
+      unpaid,
+      await quote(server.url, early),
+      await quote(server.url, late),
+    ]) {
+      await testbed.pay(bolt11)
+      await useInbox(server.url, await collect(server.url, orderId))
+    }
+    await books.balance(server.file)
+  })
+
+  test('an order paid while the node is cut off from the chain is delivered when it is back', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const order = await quote(server.url)
+    await testbed.chain.stop()
+    // It hangs in the payer's router, which needs the chain too, and comes through afterwards.
+    const payment = testbed.pay(order.bolt11)
+    const key = randomUUID()
+    try {
+      await untilCheckout(server.url, false)
+      assert.deepEqual(await purchase(server.url, key), UNAVAILABLE)
+      assert.deepEqual(await poll(server.url, order.orderId), pending(order))
+    } finally {
+      await testbed.chain.start()
+    }
+    await payment
+    await useInbox(server.url, await collect(server.url, order.orderId))
+    await untilCheckout(server.url, true)
+    const later = await quote(server.url, key)
+    await testbed.pay(later.bolt11)
+    await useInbox(server.url, await collect(server.url, later.orderId))
+    await books.balance(server.file)
+  })
+
+  test('a start while the node is away sells nothing, and what is open heals by itself', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const inbox = await buy(server)
+    const order = await quote(server.url)
+    await server.stop()
+    await testbed.pay(order.bolt11)
+    await testbed.alice.kill()
+    try {
+      await server.restart()
+      await untilCheckout(server.url, false)
+      assert.deepEqual(await purchase(server.url, randomUUID()), UNAVAILABLE)
+      assert.deepEqual(await poll(server.url, order.orderId), pending(order))
+      await useInbox(server.url, inbox)
+      assert.ok(server.logged.some((line) => line.includes('"checkout.closed"')))
+    } finally {
+      await startAlice()
+    }
+    await useInbox(server.url, await collect(server.url, order.orderId))
+    await untilCheckout(server.url, true)
+    await useInbox(server.url, await buy(server))
+    await books.balance(server.file)
+  })
+
+  test('a new store refuses to start without the node', async (t) => {
+    const environment = await onAlice(t)
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    await testbed.alice.kill()
+    try {
+      assert.deepEqual(await refusedStart(t, file, { environment }), {
+        code: 1,
+        told: 'Mayfly did not start. The first start on a new store needs the Lightning node to answer.\n',
+      })
+    } finally {
+      await startAlice()
+    }
+  })
+
+  test('a node on another network than the setting refuses the start', async (t) => {
+    const environment = { ...(await onAlice(t)), MAYFLY_NETWORK: 'mainnet' }
+    await assert.rejects(startServer(t, environment), {
+      name: 'ConfigError',
+      message: 'MAYFLY_NETWORK is mainnet, and the node is on regtest.',
+    })
+  })
+
+  test("a simulator's store is not sold from over a real node, nor the other way round", async (t) => {
+    const environment = await onAlice(t)
+    for (const [first, second, sentence] of [
+      [
+        {},
+        environment,
+        /belongs to simulator on regtest, and MAYFLY_LIGHTNING_URL is lnd on regtest/,
+      ],
+      [
+        environment,
+        {},
+        /belongs to lnd on regtest, and MAYFLY_LIGHTNING_URL is simulator on regtest/,
+      ],
+    ] as const) {
+      const server = await startServer(t, first)
+      await server.stop()
+      const onItsStore = { ...second, MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
+      await assert.rejects(startServer(t, onItsStore), { name: 'ConfigError', message: sentence })
+    }
+  })
+
+  test('a node that comes back on another network sells nothing, and the log says why', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    await server.stop()
+    pretendMainnet(server.file)
+    await assert.rejects(server.restart(), /belongs to lnd on mainnet/)
+    await testbed.alice.kill()
+    try {
+      await server.restart()
+    } finally {
+      await startAlice()
+    }
+    await until('the reason', () =>
+      server.logged.some((line) => line.includes('the node is on regtest')),
+    )
+    await untilCheckout(server.url, false)
+    assert.deepEqual(await purchase(server.url, randomUUID()), UNAVAILABLE)
+    assert.equal(countOrders(server.file), 0)
+  })
+
+  test('every payment that the node ever got has bought something', async () => {
+    await books.close()
+  })
+})
+
+/** Makes the store one that belongs to a node on mainnet. */
+function pretendMainnet(file: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(`update meta set value = 'lnd on mainnet' where name = 'lightning'`)
+  database.close()
+}

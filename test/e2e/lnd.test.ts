@@ -1,0 +1,158 @@
+/** Selling over LND while all is well: quotes, payments and deliveries, on two real nodes. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { pino } from 'pino'
+import { readConfig } from '../../src/config.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { serve } from '../../src/serve.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
+import { startProgram } from '../support/program.ts'
+import { startServer, testClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import {
+  type Books,
+  capabilityOf,
+  collect,
+  EXPIRED,
+  openBooks,
+  pending,
+  poll,
+  purchase,
+  quote,
+  sellingOver,
+  untilSettled,
+  useInbox,
+} from './lnd-market.ts'
+
+describe('selling over LND', { skip: await missingNodes() }, () => {
+  let testbed: Testbed
+  let books: Books
+
+  before(async () => {
+    testbed = await startTestbed()
+    books = openBooks(testbed.alice)
+  })
+  after(() => testbed?.close())
+
+  const onAlice = (t: After) => sellingOver(t, testbed.alice)
+
+  test('an inbox bought from another node takes a webhook and shows it', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const inbox = await server.mayfly.buyCatch({
+      planId: 'standard',
+      onInvoice: ({ bolt11 }) => testbed.pay(bolt11),
+    })
+    await useInbox(server.url, inbox)
+    await books.balance(server.file)
+  })
+
+  test("a quote carries the node's own invoice, and no way to pay it but Lightning", async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const { bolt11, paymentHash, amountSats, expiresAt, network } = await quote(server.url)
+    const invoice = decodeInvoice(bolt11)
+    assert.equal(network, 'regtest')
+    assert.equal(invoice.amountMsat, amountSats * 1000)
+    assert.equal(invoice.paymentHash, paymentHash)
+    assert.equal(invoice.expiresAt, Date.parse(expiresAt))
+    const { state } = await testbed.alice.get(`/v1/invoice/${paymentHash}`)
+    assert.equal(state, 'OPEN')
+    await assert.rejects(server.pay(bolt11), /404/)
+    await books.balance(server.file)
+  })
+
+  test('an order paid between two polls is delivered by the second', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const order = await quote(server.url)
+    assert.deepEqual(await poll(server.url, order.orderId), pending(order))
+    await testbed.pay(order.bolt11)
+    // The node is asked about one order once a second at most.
+    server.clock.advance(1_000)
+    assert.equal((await poll(server.url, order.orderId)).status, 200)
+    assert.deepEqual((await poll(server.url, order.orderId)).body, { error: 'already delivered' })
+    await books.balance(server.file)
+  })
+
+  test('an order is settled while nobody polls it, and is there for its buyer', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const { orderId, bolt11 } = await quote(server.url)
+    await testbed.pay(bolt11)
+    await untilSettled(server, orderId)
+    assert.equal((await poll(server.url, orderId)).status, 200)
+    await books.balance(server.file)
+  })
+
+  test('an order paid while the service was killed is found at its next start', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const environment = await onAlice(t)
+    const first = await startProgram(t, file, { environment })
+    const { orderId, bolt11 } = await quote(first.url)
+    await first.kill()
+    await testbed.pay(bolt11)
+
+    const second = await startProgram(t, file, { environment })
+    assert.equal((await second.saw('order.settled')).orderId, orderId)
+    const inbox = capabilityOf(await poll(second.url, orderId))
+    assert.deepEqual((await poll(second.url, orderId)).body, { error: 'already delivered' })
+    await useInbox(second.url, inbox)
+    await books.balance(file)
+  })
+
+  test('50 orders paid at once become 50 capabilities, one each', async (t) => {
+    const server = await startServer(t, await onAlice(t))
+    const orders = await Promise.all(Array.from({ length: 50 }, () => quote(server.url)))
+    const payments = Promise.all(orders.map(({ bolt11 }) => testbed.pay(bolt11)))
+    const inboxes = await Promise.all(orders.map(({ orderId }) => collect(server.url, orderId)))
+    await payments
+    assert.equal(new Set(inboxes.map((inbox) => inbox.publicId)).size, 50)
+    assert.equal(new Set(inboxes.map((inbox) => inbox.ownerToken)).size, 50)
+    for (const { orderId } of orders) {
+      assert.deepEqual((await poll(server.url, orderId)).body, { error: 'already delivered' })
+    }
+    await books.balance(server.file)
+  })
+
+  test('an unpaid order is pending until the node calls its invoice dead', async (t) => {
+    const server = await serveShortQuotes(t, await onAlice(t))
+    const key = randomUUID()
+    const order = await quote(server.url, key)
+    testbed.alice.freeze()
+    try {
+      // Past the quote on our clock, and the node cannot say that nobody paid.
+      server.clock.advance(60_000)
+      assert.deepEqual(await poll(server.url, order.orderId), pending(order))
+      assert.deepEqual((await purchase(server.url, key)).body, order)
+    } finally {
+      testbed.alice.thaw()
+    }
+    await until('the end of the order', async () => {
+      return (await poll(server.url, order.orderId)).status !== 402
+    })
+    assert.deepEqual(await poll(server.url, order.orderId), EXPIRED)
+    assert.deepEqual(await purchase(server.url, key), EXPIRED)
+    await assert.rejects(testbed.pay(order.bolt11), /invoice expired/)
+    assert.deepEqual(await poll(server.url, order.orderId), EXPIRED)
+    await books.balance(server.file)
+  })
+
+  test('every payment that the node ever got has bought something', async () => {
+    await books.close()
+  })
+})
+
+/** Quotes of a second, which no setting allows. */
+async function serveShortQuotes(t: After, environment: Record<string, string>) {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const config = readConfig({
+    MAYFLY_PORT: '0',
+    MAYFLY_DATABASE_URL: `sqlite:${file}`,
+    ...environment,
+  })
+  const clock = testClock()
+  const log = pino({ level: 'silent' })
+  const server = await serve({ ...config, quoteSeconds: 1 }, log, { clock })
+  t.after(() => server.stop())
+  return { url: server.url, file, clock }
+}

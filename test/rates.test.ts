@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import type { FastifyReply } from 'fastify'
+import { ConfigError } from '../src/config.ts'
+import { createLimits, DEFAULT_RATES, RATES, type Rates } from '../src/http/limits.ts'
+import { readRates } from '../src/rates.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { startServer } from './support/server.ts'
+
+const noMember = (name: string) =>
+  new RegExp(`^MAYFLY_RATE_LIMITS: the file has no member ${name}\\.$`)
+const noRate = (name: string) =>
+  new RegExp(
+    `^MAYFLY_RATE_LIMITS: ${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, or null\\.$`,
+  )
+const noCount = /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1, or null\.$/
+
+suite('a file of limits', () => {
+  const refused: [what: string, content: string, message: RegExp][] = [
+    ['no JSON', '{"quote":', /^MAYFLY_RATE_LIMITS must be a readable JSON file \(.+\)\.$/],
+    ['nothing', '', /^MAYFLY_RATE_LIMITS must be a readable JSON file \(.+\)\.$/],
+    ['a list', '[]', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],
+    ['a word', '"maybe"', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],
+    ['nothing but null', 'null', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],
+    ['a name that is unknown', '{"quotes": {"perMinute": 1}}', noMember('quotes')],
+    ['a name that all objects have', '{"constructor": {"perMinute": 1}}', noMember('constructor')],
+    ['a plan that is unknown', '{"ingest.gold": {"perMinute": 1}}', noMember('ingest.gold')],
+    ['a rate that is a number', '{"quote": 10}', noRate('quote')],
+    ['a rate without its speed', '{"quote": {"burst": 10}}', noRate('quote')],
+    ['a speed of nothing', '{"poll": {"perMinute": 0}}', noRate('poll')],
+    ['a speed below nothing', '{"poll": {"perMinute": -1}}', noRate('poll')],
+    ['a speed in words', '{"catalog": {"perMinute": "120"}}', noRate('catalog')],
+    ['a burst of nothing', '{"owner": {"perMinute": 1, "burst": 0}}', noRate('owner')],
+    ['half a burst', '{"ingest.long": {"perMinute": 1, "burst": 1.5}}', noRate('ingest.long')],
+    ['a member that is unknown', '{"read": {"perMinute": 1, "per": 2}}', noRate('read')],
+    ['no open orders at all', '{"openOrders": 0}', noCount],
+    ['half an open order', '{"openOrders": 1.5}', noCount],
+    ['open orders as a rate', '{"openOrders": {"perMinute": 1}}', noCount],
+  ]
+  for (const [what, content, message] of refused) {
+    test(`with ${what} stops the start, and says where`, async (t) => {
+      const file = join(await temporaryFolder(t), 'rates.json')
+      await writeFile(file, content)
+      await assert.rejects(startServer(t, { MAYFLY_RATE_LIMITS: file }), (error) => {
+        assert.ok(error instanceof ConfigError)
+        assert.match(error.message, message)
+        return true
+      })
+    })
+  }
+
+  test('may name every limit, and none', () => {
+    assert.deepEqual(readRates({}, false), DEFAULT_RATES)
+    const once = { perMinute: 1, burst: 1 }
+    const all = Object.fromEntries(Object.keys(RATES).map((name) => [name, once]))
+    assert.deepEqual(readRates({ ...all, openOrders: 3 }, false), { ...all, openOrders: 3 })
+    const none = Object.fromEntries(Object.keys(RATES).map((name) => [name, null]))
+    assert.deepEqual(readRates({ ...none, openOrders: null }, false), {})
+  })
+
+  test('switches on what the simulator leaves off, and only what it names', () => {
+    const { quote: _quote, openOrders: _openOrders, ...rest } = DEFAULT_RATES
+    assert.deepEqual(readRates({}, true), rest)
+    assert.deepEqual(readRates({ openOrders: 5 }, true), { ...rest, openOrders: 5 })
+    assert.deepEqual(readRates({ quote: { perMinute: 3 } }, true), {
+      ...rest,
+      quote: { perMinute: 3, burst: 3 },
+    })
+  })
+
+  test('changes the defaults of nobody else', () => {
+    readRates({ catalog: null, quote: { perMinute: 1 } }, false)
+    assert.deepEqual(readRates('on', false), DEFAULT_RATES)
+  })
+})
+
+suite('a limit holds', () => {
+  const cases: [note: string, rate: { perMinute: number; burst: number }, policy: string][] = [
+    ['by the minute', { perMinute: 10, burst: 10 }, '"catalog";q=10;w=60'],
+    ['in a window below a second', { perMinute: 600, burst: 1 }, '"catalog";q=1;w=1'],
+    ['in a window that is no whole second', { perMinute: 7, burst: 10 }, '"catalog";q=10;w=86'],
+    ['at less than one a minute', { perMinute: 0.5, burst: 1 }, '"catalog";q=1;w=120'],
+    ['in a window of years', { perMinute: 0.001, burst: 100 }, '"catalog";q=100;w=2073600'],
+  ]
+  for (const [note, rate, policy] of cases) {
+    test(note, async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+      const take = taking({ catalog: rate })
+      const windowMs = Math.min((rate.burst / rate.perMinute) * 60_000, 24 * 24 * 3_600_000)
+      for (let round = 0; round < 2; round++) {
+        for (let i = 0; i < rate.burst; i++) assert.equal((await take()).policy, policy)
+        t.mock.timers.tick(Math.ceil(windowMs) - 1)
+        await assert.rejects(take(), { phrase: 'rate limited', headers: { 'retry-after': '1' } })
+        t.mock.timers.tick(1)
+      }
+    })
+  }
+
+  test('and says the whole seconds to wait, never 0', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+    const take = taking({ catalog: { perMinute: 1, burst: 1 } })
+    await take()
+    for (const [after, seconds] of [
+      [0, '60'],
+      [1, '60'],
+      [999, '59'],
+      [58_999, '1'],
+    ] as const) {
+      t.mock.timers.tick(after)
+      await assert.rejects(take(), { headers: { 'retry-after': seconds } })
+    }
+  })
+})
+
+/** Takes from the bucket of the catalogue. */
+function taking(rates: Rates): () => Promise<{ policy: string | undefined }> {
+  const limits = createLimits(rates, (_request: IncomingMessage) => '203.0.113.7')
+  return async () => {
+    const headers = new Map<string, string>()
+    const reply = { header: (name: string, value: string) => headers.set(name, value) }
+    await limits.take('catalog', 'somebody', reply as unknown as FastifyReply)
+    return { policy: headers.get('ratelimit-policy') }
+  }
+}

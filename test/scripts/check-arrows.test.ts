@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkArrows, readSources } from '../../scripts/check-arrows.ts'
+
+/** A tree of files that import nothing, but for these. */
+function aTree(files: Record<string, string>): Map<string, string> {
+  return new Map(
+    Object.entries({ ...Object.fromEntries(NAMES.map((name) => [name, ''])), ...files }),
+  )
+}
+
+const NAMES = [
+  'catch/schema.ts',
+  'config.ts',
+  'db/db.ts',
+  'db/sqlite.ts',
+  'http/app.ts',
+  'lib/clock.ts',
+  'lightning/backend.ts',
+  'lightning/lightning.ts',
+  'lightning/simulator.ts',
+  'payment/orders.ts',
+  'protocol/bolt11-sign.ts',
+  'serve.ts',
+]
+
+const to = (target: string): string => `import { x } from '${target}'\n`
+const typeTo = (target: string): string => `import type { X } from '${target}'\n`
+
+test('finds nothing wrong with src/', () => {
+  const sources = readSources()
+  assert.ok(sources.has('serve.ts'))
+  assert.deepEqual(checkArrows(sources), [])
+})
+
+test('names every file of an import cycle', () => {
+  const tree = aTree({
+    'lib/a.ts': to('./b.ts'),
+    'lib/b.ts': typeTo('./c.ts'),
+    'lib/c.ts': `export { x } from './a.ts'\n`,
+  })
+  assert.deepEqual(checkArrows(tree), [
+    'src/lib/a.ts → src/lib/b.ts → src/lib/c.ts → src/lib/a.ts: an import cycle',
+  ])
+})
+
+const WRONG: [name: string, from: string, text: string, line: string][] = [
+  [
+    'a lower room that imports a higher one',
+    'db/db.ts',
+    to('../payment/orders.ts'),
+    'src/db/db.ts → src/payment/orders.ts: db may import protocol, lib, not payment',
+  ],
+  [
+    'a wrong arrow that carries types only',
+    'payment/orders.ts',
+    typeTo('../http/app.ts'),
+    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, protocol, lib, not http',
+  ],
+  [
+    'a wrong arrow in a re-export',
+    'payment/orders.ts',
+    `export type { X } from '../http/app.ts'\n`,
+    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, protocol, lib, not http',
+  ],
+  [
+    'a wrong arrow over several lines',
+    'lib/clock.ts',
+    `import {\n  type A,\n  b,\n} from '../db/db.ts'\n`,
+    'src/lib/clock.ts → src/db/db.ts: lib imports nothing but itself',
+  ],
+  [
+    'a wrong arrow that is imported when the code runs',
+    'lib/clock.ts',
+    `const x = await import('../db/db.ts')\n`,
+    'src/lib/clock.ts → src/db/db.ts: lib imports nothing but itself',
+  ],
+  [
+    'a product that imports another',
+    'pulse/service.ts',
+    to('../catch/schema.ts'),
+    'src/pulse/service.ts → src/catch/schema.ts: products never import each other',
+  ],
+  [
+    'payment that knows a product',
+    'payment/orders.ts',
+    typeTo('../catch/schema.ts'),
+    'src/payment/orders.ts → src/catch/schema.ts: payment knows no product',
+  ],
+  [
+    'HTTP that knows a product',
+    'http/app.ts',
+    to('../catch/schema.ts'),
+    'src/http/app.ts → src/catch/schema.ts: http knows no product',
+  ],
+  [
+    'payment that knows a Lightning backend',
+    'payment/watcher.ts',
+    typeTo('../lightning/simulator.ts'),
+    "src/payment/watcher.ts → src/lightning/simulator.ts: only serve.ts and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts",
+  ],
+  [
+    'the Lightning port that knows the store',
+    'lightning/lightning.ts',
+    typeTo('../db/db.ts'),
+    'src/lightning/lightning.ts → src/db/db.ts: lightning may import protocol, lib, not db',
+  ],
+  [
+    'a product that picks an engine',
+    'catch/store.ts',
+    to('../db/sqlite.ts'),
+    "src/catch/store.ts → src/db/sqlite.ts: only serve.ts and the operator's commands pick an implementation; catch knows src/db/db.ts",
+  ],
+  [
+    'a command that reaches around the client',
+    'cli/buy.ts',
+    to('../db/db.ts'),
+    "src/cli/buy.ts → src/db/db.ts: a command that is not the operator's goes through the client",
+  ],
+  [
+    'a client that loads the service',
+    'client/index.ts',
+    to('../catch/schema.ts'),
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types from the service, with `import type`',
+  ],
+  [
+    'a client that still loads a file for an inline type',
+    'client/index.ts',
+    `import { type X } from '../catch/schema.ts'\n`,
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types from the service, with `import type`',
+  ],
+  [
+    'a client with a package',
+    'client/index.ts',
+    to('typebox'),
+    'src/client/index.ts → typebox: browsers load client, so it imports no package and nothing of Node',
+  ],
+  [
+    'a wire format with a module of Node',
+    'protocol/bolt11.ts',
+    `import 'node:crypto'\n`,
+    'src/protocol/bolt11.ts → node:crypto: browsers load protocol, so it imports no package and nothing of Node',
+  ],
+  [
+    'a wire format for browsers that leads to one for the server',
+    'protocol/bolt11.ts',
+    to('./bolt11-sign.ts'),
+    'src/protocol/bolt11.ts → src/protocol/bolt11-sign.ts: browsers load protocol, and that file is for the server',
+  ],
+  [
+    'the configuration that imports the service',
+    'config.ts',
+    to('./serve.ts'),
+    'src/config.ts → src/serve.ts: settings may import lightning, db, lib, not serve',
+  ],
+  [
+    'HTTP that reads the configuration',
+    'http/app.ts',
+    typeTo('../config.ts'),
+    'src/http/app.ts → src/config.ts: http may import payment, lightning, db, protocol, lib, not settings',
+  ],
+  [
+    'a file in no room',
+    'utils/things.ts',
+    to('../lib/clock.ts'),
+    'src/utils/things.ts → src/lib/clock.ts: the importing file is in no room; name the room in scripts/check-arrows.ts',
+  ],
+  [
+    'an import of a name that is made up when the code runs',
+    'http/app.ts',
+    'const x = await import(name)\n',
+    'src/http/app.ts → import(name): this check cannot read the import; write it plainly',
+  ],
+]
+
+for (const [name, file, text, line] of WRONG) {
+  test(`refuses ${name}`, () => {
+    assert.deepEqual(checkArrows(aTree({ [file]: text })), [line])
+  })
+}
+
+const RIGHT: [name: string, from: string, text: string][] = [
+  ['types of a product in the client', 'client/index.ts', typeTo('../catch/schema.ts')],
+  ['the store in a backend', 'lightning/simulator.ts', typeTo('../db/db.ts')],
+  ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],
+  ['a backend in serve.ts', 'serve.ts', to('./lightning/simulator.ts')],
+  ['the store in an operator command', 'cli/moderate.ts', to('../db/sqlite.ts')],
+  ['a package in the signing of invoices', 'protocol/bolt11-sign.ts', to('tiny-secp256k1')],
+  ['an import that is only spoken of', 'lib/clock.ts', "/**\n * import { x } from 'y'\n */\n"],
+]
+
+for (const [name, file, text] of RIGHT) {
+  test(`lets through ${name}`, () => {
+    assert.deepEqual(checkArrows(aTree({ [file]: text })), [])
+  })
+}

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { readSources } from '../../scripts/check-arrows.ts'
+import { findStale } from '../../scripts/generate.ts'
+
+test('what is generated is as the code would write it', async () => {
+  assert.deepEqual(await findStale(), [])
+})
+
+test('the operator finds every event of the log in docs/operate.md', async () => {
+  const page = await readFile(new URL('../../docs/operate.md', import.meta.url), 'utf8')
+  const documented = new Set([...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, name]) => name))
+  const logged = new Set<string | undefined>()
+  for (const text of readSources().values()) {
+    for (const [, name] of text.matchAll(/\bevent: '([a-z_]+\.[a-z_.]+|listening|stopped)'|guarded\('([a-z_.]+)'/g)) {
+      if (name !== undefined) logged.add(name)
+    }
+    for (const [, name] of text.matchAll(/\bguarded\(\s*'([a-z_.]+)'/g)) logged.add(name)
+  }
+  assert.ok(logged.has('listening'))
+  assert.deepEqual(
+    [...logged].filter((name) => !documented.has(name)),
+    [],
+  )
+})
