@@ -296,10 +296,12 @@ function mountShared(
       schema: {
         tags: ['pulse'],
         summary: 'The name and state of a shared monitor, as an SVG badge',
-        produces: ['image/svg+xml'],
         params: sharedParams,
         response: {
-          200: Type.String({ description: 'An SVG document' }),
+          200: {
+            description: 'An SVG document',
+            content: { 'image/svg+xml': { schema: Type.String() } },
+          },
           ...errors('not found', 'rate limited', 'internal error'),
         },
       },

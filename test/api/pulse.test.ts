@@ -659,7 +659,11 @@ test('an expired monitor is shown for a day, and then it is gone', async (t) => 
   assert.deepEqual(rows(server, 'select public_id from pulse_monitor'), [
     { public_id: longer.publicId },
   ])
-  assert.ok(server.logged.some((line) => line.includes('"event":"product.purged","product":"pulse","gone":1')))
+  assert.ok(
+    server.logged.some((line) =>
+      line.includes('"event":"product.purged","product":"pulse","gone":1'),
+    ),
+  )
 })
 
 test('nothing that was destroyed or purged stays in the files', async (t) => {

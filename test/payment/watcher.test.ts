@@ -2,12 +2,7 @@ import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import { suite, type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import {
-  insertOrder,
-  type OrderRow,
-  purgeOrders,
-  sealOverdue,
-} from '../../src/payment/store.ts'
+import { insertOrder, type OrderRow, purgeOrders, sealOverdue } from '../../src/payment/store.ts'
 import { createWatcher } from '../../src/payment/watcher.ts'
 import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'

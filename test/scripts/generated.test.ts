@@ -13,7 +13,9 @@ test('the operator finds every event of the log in docs/operate.md', async () =>
   const documented = new Set([...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, name]) => name))
   const logged = new Set<string | undefined>()
   for (const text of readSources().values()) {
-    for (const [, name] of text.matchAll(/\bevent: '([a-z_]+\.[a-z_.]+|listening|stopped)'|guarded\('([a-z_.]+)'/g)) {
+    for (const [, name] of text.matchAll(
+      /\bevent: '([a-z_]+\.[a-z_.]+|listening|stopped)'|guarded\('([a-z_.]+)'/g,
+    )) {
       if (name !== undefined) logged.add(name)
     }
     for (const [, name] of text.matchAll(/\bguarded\(\s*'([a-z_.]+)'/g)) logged.add(name)
