@@ -13,6 +13,7 @@ import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openSqlite } from './db/sqlite.ts'
+import { openGate } from './gate/open.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { mountCatalog } from './http/catalog.ts'
 import { createClientAddress, FORWARDING_HEADERS } from './http/client-address.ts'
@@ -133,6 +134,25 @@ export async function serve(
     mountPoll(app, { orders, limits, resources: [CatchCapability] })
     mountCatch(app, { ...paying, service: catchService, plans: catchPlans, isProxied, streams })
     if (node.simulator) mountSimulator(app, node.simulator)
+    const gate =
+      config.gate === 'on'
+        ? await openGate(app, {
+            db,
+            simulator: node.simulator,
+            allowed: config.gateAllowedHosts,
+            network,
+            secrets,
+            limits,
+            clock,
+            log,
+            publicUrl,
+            quoteSeconds: config.quoteSeconds,
+          })
+        : null
+    if (gate) {
+      closing.push(gate.close)
+      await refuseForeignOrders(gate.service.foreign())
+    }
 
     await app.listen({ host: config.host, port: config.port })
     const purging = every(
@@ -143,6 +163,13 @@ export async function serve(
       },
       (error) => log.error({ event: 'catch.purge_failed', err: error }),
     )
+    const purgingGate =
+      gate &&
+      every(
+        PURGE_EVERY_MS,
+        async () => void (await gate.service.purge()),
+        (error) => log.error({ event: 'gate.purge_failed', err: error }),
+      )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
@@ -154,6 +181,7 @@ export async function serve(
         stopping.abort()
         await app.close()
         await purging.stop()
+        await purgingGate?.stop()
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })
