@@ -9,6 +9,7 @@
  */
 import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
+import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { createHttp } from './http.ts'
 import { createPayments, type Purchase } from './payments.ts'
 
@@ -19,8 +20,16 @@ export type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+export type {
+  GateAuthorization,
+  GatePaymentChallenge,
+  GatePending,
+  GateQuote,
+} from '../gate/schema.ts'
+export type { GateReceipt } from '../protocol/gate-receipt.ts'
 export type { CatchClient, CatchOwner } from './catch.ts'
 export { MayflyError } from './errors.ts'
+export type { GateClient, GateOutcome, GateProject, ProtectedRequest } from './gate.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
@@ -46,6 +55,8 @@ export type Mayfly = {
   buyCatch(purchase: Purchase): Promise<CatchCapability>
   /** The inbox of a capability. */
   catch(owner: CatchOwner): CatchClient
+  /** GATE (private beta), for the server of a registered project. */
+  gate(project: GateProject): GateClient
 }
 
 export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly {
@@ -62,5 +73,6 @@ export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly
       return (await payments.buy(request, purchase)) as CatchCapability
     },
     catch: (owner) => createCatchClient(http, owner),
+    gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),
   }
 }
