@@ -228,7 +228,9 @@ const shown = ({ routeId, method, pattern, priceSats }: RouteSpec): string =>
 
 function takes(rest: string[], count: number): string[] {
   if (rest.length !== count) {
-    throw new UsageError(`That command takes ${count === 0 ? 'no' : count} arguments.`)
+    throw new UsageError(
+      `That command takes ${['no arguments', 'one argument', 'two arguments'][count]}.`,
+    )
   }
   return rest
 }
