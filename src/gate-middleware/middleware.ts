@@ -26,6 +26,7 @@ export type { ReplayGuard } from './replay.ts'
 
 /** What the service takes, and so the longest body of a paid request. */
 const MAX_BODY_BYTES = 1024 * 1024
+const MAX_DRAINED_BYTES = 4 * MAX_BODY_BYTES
 
 export type FetchHandler = (request: Request, receipt: GateReceipt) => Response | Promise<Response>
 
@@ -70,10 +71,12 @@ export function createGate(options: GateOptions): Gate {
     fetch: (route, handler) => (request) => answerFetch(gatekeeper, route, handler, request),
 
     express: (route) => (request, response, next) => {
-      enter(request, response, route)
-        .then(async (entered) => {
+      unreadBody(request)
+        .then((payload) => enter(request, response, route, payload))
+        .then((entered) => {
           if (entered.kind === 'admitted') {
-            request.body = Buffer.from(entered.body)
+            // The second is body-parser's own mark: there is nothing left for it to read.
+            Object.assign(request, { body: Buffer.from(entered.body), _body: true })
             return next()
           }
           response.statusCode = entered.status
@@ -98,7 +101,7 @@ export function createGate(options: GateOptions): Gate {
     request: ExpressRequest,
     response: ServerResponse,
     route: string,
-    payload: Readable = request,
+    payload: AsyncIterable<Uint8Array>,
   ): Promise<{ kind: 'admitted'; body: Uint8Array } | (Decision & { kind: 'refused' })> {
     const body = await readBody(payload)
     if (body === null) return TOO_LARGE
@@ -163,6 +166,14 @@ const TOO_LARGE: Decision & { kind: 'refused' } = {
   body: '{"error":"request too large"}',
 }
 
+/** What is still to be read of a request. The bytes of `express.raw()` will do as well. */
+async function unreadBody(request: ExpressRequest): Promise<AsyncIterable<Uint8Array>> {
+  if (request.body instanceof Uint8Array) return Readable.from([request.body])
+  // The payment would be bound to nothing, and any body would do.
+  if (request.readableDidRead) throw new Error('mount gate.express() before any body parser')
+  return request
+}
+
 /** The exact bytes, or null where there are more than the service takes. */
 async function readBody(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -171,10 +182,11 @@ async function readBody(
   let length = 0
   for await (const chunk of stream) {
     length += chunk.length
-    if (length > MAX_BODY_BYTES) return null
-    chunks.push(chunk)
+    if (length <= MAX_BODY_BYTES) chunks.push(chunk)
+    // Read on for a while, so that the answer is read too; then the connection goes.
+    else if (length > MAX_DRAINED_BYTES) return null
   }
-  return concat(...chunks)
+  return length <= MAX_BODY_BYTES ? concat(...chunks) : null
 }
 
 /** What a parser reads in place of the request; Fastify compares its length with the header. */

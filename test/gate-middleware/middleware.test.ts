@@ -399,6 +399,53 @@ describe('Express', () => {
   })
 })
 
+describe('a body in Express', () => {
+  test('that a parser has read already is refused, for any body would do', async (t) => {
+    const shop = await aShop(t)
+    const errors: unknown[] = []
+    const api = await serve(t, async (request, response) => {
+      for await (const chunk of request) void chunk
+      const parsed = Object.assign(request, { body: {} })
+      shop.gate.express('render')(parsed, response, (error) => {
+        errors.push(error)
+        response.end()
+      })
+    })
+    await fetch(`${api}/render/cat`, { method: 'POST', body: 'the body' })
+    assert.match(String(errors[0]), /before any body parser/)
+    assert.deepEqual(shop.asked, [])
+  })
+
+  test('that express.raw() has read is bound as it came', async (t) => {
+    const shop = await aShop(t)
+    const api = await serve(t, async (request, response) => {
+      const chunks = await Array.fromAsync(request)
+      const parsed = Object.assign(request, { body: Buffer.concat(chunks) })
+      shop.gate.express('render')(parsed, response, () => response.end())
+    })
+    const send = (body: string) => fetch(`${api}/render/cat`, { method: 'POST', body })
+    const [one, other] = [await send('a'), await send('b')]
+    const digests = [one, other].map(async (answer) => {
+      const { requestDigest } = (await answer.json()) as GateQuote
+      return requestDigest
+    })
+    assert.notEqual(await digests[0], await digests[1])
+  })
+
+  test('that is too large is answered, and the connection ends', async (t) => {
+    const shop = await aShop(t)
+    const api = await serve(t, (request, response) => {
+      shop.gate.express('render')(request, response, () => response.end())
+    })
+    const answer = await fetch(`${api}/render/cat`, {
+      method: 'POST',
+      body: 'x'.repeat(2 * 1024 * 1024),
+    })
+    assert.equal(answer.status, 413)
+    assert.deepEqual(await answer.json(), { error: 'request too large' })
+  })
+})
+
 type Visit = { method?: string; url?: string; body?: string }
 
 function aVisit(headers: Record<string, string> = {}, ask: Visit = {}): Request {
