@@ -22,7 +22,18 @@ export function checkArrows(sources: Sources): string[] {
 }
 
 const PRODUCTS = ['catch', 'whisper', 'pulse', 'gate'] as const
-const FOLDERS = ['cli', 'http', 'payment', 'lightning', 'db', 'protocol', 'lib', 'client', 'web']
+const FOLDERS = [
+  'cli',
+  'http',
+  'payment',
+  'lightning',
+  'db',
+  'protocol',
+  'lib',
+  'client',
+  'gate-middleware',
+  'web',
+]
 type Product = (typeof PRODUCTS)[number]
 type Room =
   | Product
@@ -37,6 +48,7 @@ type Room =
   | 'protocol'
   | 'lib'
   | 'client'
+  | 'gate-middleware'
   | 'web'
 
 /** Leaves of the top room: what serve and the commands set up the service with. */
@@ -69,10 +81,11 @@ const ARROWS: Record<Room, readonly Room[]> = {
   lib: [],
   web: ['client', 'protocol', 'lib'],
   client: ['protocol', 'lib'],
+  'gate-middleware': ['client', 'protocol', 'lib'],
 }
 
 /** Commands that run or mend the service itself; all others go through the client. */
-const OPERATOR_COMMANDS = new Set(['cli/serve.ts', 'cli/moderate.ts'])
+const OPERATOR_COMMANDS = new Set(['cli/serve.ts', 'cli/moderate.ts', 'cli/gate.ts'])
 const OPERATOR_ROOMS: readonly Room[] = ['serve', ...PRODUCTS, 'payment', 'lightning', 'db']
 
 /** What the other rooms see of a room with several implementations. */
@@ -83,6 +96,7 @@ const SERVER_ONLY = new Set([
   'protocol/bolt11-sign.ts',
   'protocol/hmac.ts',
   'protocol/l402-token.ts',
+  'protocol/lnurl.ts',
   'protocol/macaroon.ts',
   'protocol/payment-challenge-id.ts',
   'protocol/preimage.ts',

@@ -121,6 +121,19 @@ export const OPTIONS = {
     help: '`public` lets the simulator run on a base URL or host that is not loopback',
     parse: oneOf(['local', 'public']),
   },
+  gate: {
+    name: 'MAYFLY_GATE',
+    default: 'off',
+    help: '`on` offers GATE (private beta): payments for the APIs of registered projects (docs/gate.md)',
+    parse: oneOf(['off', 'on']),
+  },
+  gateAllowedHosts: {
+    name: 'MAYFLY_GATE_ALLOWED_HOSTS',
+    default: '',
+    shown: 'none',
+    help: '`host:port` list, comma-separated, exempt from the rules for outgoing requests: a local LNURL server in tests',
+    parse: hostList,
+  },
   logLevel: {
     name: 'MAYFLY_LOG_LEVEL',
     default: 'info',
@@ -274,6 +287,19 @@ function fileList(value: string): string[] {
   const files = value.split(',').map((file) => file.trim())
   if (value !== '' && (files.length > 2 || files.includes(''))) throw new Error('one file or two')
   return value === '' ? [] : files
+}
+
+function hostList(value: string): ReadonlySet<string> {
+  const hosts = value.split(',').map((host) => host.trim().toLowerCase())
+  if (value === '') return new Set()
+  for (const host of hosts) {
+    const url = URL.parse(`http://${host}/`)
+    // The port in full: what is compared with it has one too.
+    if (url?.host !== host.replace(/:80$/, '') || !/:\d{1,5}$/.test(host)) {
+      throw new Error('a comma-separated list of `host:port`')
+    }
+  }
+  return new Set(hosts)
 }
 
 function messageOf(error: unknown): string {

@@ -9,6 +9,7 @@ import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openSqlite } from './db/sqlite.ts'
+import { openGate } from './gate/open.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { mountCatalog } from './http/catalog.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -136,6 +137,25 @@ export async function serve(
     const isSimulator = node.simulator !== null
     const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
+    const gate =
+      config.gate === 'on'
+        ? await openGate(app, {
+            db,
+            simulator: node.simulator,
+            allowed: config.gateAllowedHosts,
+            network,
+            secrets,
+            limits,
+            clock,
+            log,
+            publicUrl,
+            quoteSeconds: config.quoteSeconds,
+          })
+        : null
+    if (gate) {
+      closing.push(gate.close)
+      await refuseForeignOrders(gate.service.foreign())
+    }
 
     await app.listen({ host: config.host, port: config.port })
     const purges = products.map(({ product, purge }) =>
@@ -148,6 +168,13 @@ export async function serve(
         (error) => log.error({ event: 'product.purge_failed', product, err: error }),
       ),
     )
+    const purgingGate =
+      gate &&
+      every(
+        PURGE_EVERY_MS,
+        async () => void (await gate.service.purge()),
+        (error) => log.error({ event: 'gate.purge_failed', err: error }),
+      )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
@@ -159,6 +186,7 @@ export async function serve(
         stopping.abort()
         await app.close()
         await Promise.all(purges.map((purging) => purging.stop()))
+        await purgingGate?.stop()
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })

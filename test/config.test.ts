@@ -32,6 +32,8 @@ const DEFAULTS: Config = {
   rateLimits: 'on',
   geoipDatabase: [],
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
+  gate: 'off',
+  gateAllowedHosts: new Set(),
   quoteSeconds: 900,
   trustedProxies: [],
   simulator: 'local',
@@ -65,6 +67,12 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['rateLimits', 'off', 'off'],
   ['geoipDatabase', 'v4.mmdb, /geo/v6.mmdb', ['v4.mmdb', '/geo/v6.mmdb']],
   ['unpaidBytes', '30, 1000000', { perNetwork: 30, inAll: 1_000_000 }],
+  ['gate', 'on', 'on'],
+  [
+    'gateAllowedHosts',
+    '127.0.0.1:9200, LNURL.test:443',
+    new Set(['127.0.0.1:9200', 'lnurl.test:443']),
+  ],
   ['simulator', 'public', 'public'],
   ['logLevel', 'debug', 'debug'],
 ]
@@ -105,6 +113,12 @@ const BAD: [keyof Config, string[], string][] = [
       `0x${SECRET.slice(2)}`,
     ],
     '32 bytes in hex, or two of them',
+  ],
+  ['gate', ['', 'yes', 'ON'], 'one of off, on'],
+  [
+    'gateAllowedHosts',
+    ['127.0.0.1', 'http://127.0.0.1:80', 'a:b', 'host:80/path', ','],
+    'a comma-separated list of `host:port`',
   ],
   [
     'unpaidBytes',

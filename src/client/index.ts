@@ -12,6 +12,7 @@ import type { OpenedWhisper } from '../protocol/whisper-envelope.ts'
 import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
+import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { type Ask, createHttp } from './http.ts'
 import { createPayments, type Purchase } from './payments.ts'
 import {
@@ -30,6 +31,13 @@ export type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+export type {
+  GateAuthorization,
+  GatePaymentChallenge,
+  GatePending,
+  GateQuote,
+} from '../gate/schema.ts'
+export type { GateReceipt } from '../protocol/gate-receipt.ts'
 export { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 export {
   needsPassword,
@@ -50,6 +58,7 @@ export type {
 export type { WhisperCapability } from '../whisper/schema.ts'
 export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
+export type { GateClient, GateOutcome, GateProject, ProtectedRequest } from './gate.ts'
 export type { PaymentQuote, Purchase } from './payments.ts'
 export type { PulseClient, PulseHolder, PulseNews } from './pulse.ts'
 export type { SharedWhisper, WhisperPurchase } from './whisper.ts'
@@ -89,6 +98,8 @@ export type Mayfly = {
   readWhisper(code: string, password?: string): Promise<OpenedWhisper>
   /** Spends a read; what it brings can be opened with `openWhisper`, as often as a password takes. */
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+  /** GATE (private beta), for the server of a registered project. */
+  gate(project: GateProject): GateClient
 }
 
 export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly {
@@ -106,6 +117,7 @@ export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly
     pulse: (holder) => createPulseClient(http, holder),
     pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
     ...createWhisperClient(http, payments),
+    gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),
   }
 }
 

@@ -64,6 +64,16 @@ export const ERRORS = {
     advice:
       "X-Whisper-Reveal-At is ISO 8601 with an offset, in the future and inside the plan's lifetime. Nothing was charged.",
   },
+  'invalid binding': {
+    status: 400,
+    advice:
+      'The route is unknown, or method and path do not match it, or the path is one that servers read differently. No invoice was made.',
+  },
+  'malformed proof': {
+    status: 400,
+    advice:
+      'The body is {"preimage": "<64 lower-case hex digits>"} and nothing else. Nothing was spent; prove again.',
+  },
   'invoice expired': {
     status: 400,
     advice: 'The simulator does not pay an invoice after its expiry.',
@@ -76,6 +86,21 @@ export const ERRORS = {
   'catch unavailable': {
     status: 401,
     advice: 'The inbox is unknown, suspended, exhausted, expired or destroyed. Nothing was stored.',
+  },
+  'invalid project capability': {
+    status: 401,
+    advice:
+      "The GATE project's capability is missing, wrong, replaced or suspended, or another project is named. Nothing was spent.",
+  },
+  'intent mismatch': {
+    status: 401,
+    advice:
+      'No such intent of this project, or it was made for another request, or the credential is for another intent. Nothing was spent; do not pay again.',
+  },
+  'payment not verified': {
+    status: 402,
+    advice:
+      'The payment of this intent is not proven yet. Whoever has paid keeps the claim: poll again, or prove with the preimage.',
   },
   'payment required': {
     status: 402,
@@ -91,6 +116,11 @@ export const ERRORS = {
     status: 401,
     advice:
       'The L402 credential is malformed, forged, or its preimage is wrong. Nothing was spent.',
+  },
+  'no credits': {
+    status: 403,
+    advice:
+      'The GATE project has no credits left, so no new intent is made. Paid intents are still honoured. Ask the operator for more.',
   },
   'order not found': {
     status: 404,

@@ -12,6 +12,9 @@ export type KeyUse =
   | 'fingerprint'
   | 'payment challenge'
   | 'l402 root'
+  | 'gate intent'
+  | 'gate challenge'
+  | 'gate receipt'
 
 export type Secrets = {
   /** The key of a use under each secret, the current one first. */

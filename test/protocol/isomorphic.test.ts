@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 // What a browser loads as it stands: every import, followed to the end, is a relative file.
-for (const entry of ['auth-params', 'accept', 'payment-auth', 'l402']) {
+for (const entry of [
+  'auth-params',
+  'accept',
+  'payment-auth',
+  'l402',
+  'gate-binding',
+  'gate-receipt',
+]) {
   test(`${entry}.ts reaches no bare import`, () => {
     const queue = [new URL(`../../src/protocol/${entry}.ts`, import.meta.url)]
     const seen = new Set<string>()

@@ -1,0 +1,204 @@
+/**
+ * Puts a price on routes of one's own API: `mayfly/gate`.
+ *
+ * ```ts
+ * const gate = createGate({ url: 'https://mayfly.example', projectId, capability })
+ * app.post('/render/:id', gate.express('render'), handler)                    // Express
+ * app.post('/render/:id', { preParsing: gate.fastify('render') }, handler)    // Fastify
+ * const paid = gate.fetch('render', (request, receipt) => new Response('…'))  // fetch-style
+ * ```
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { concat } from '../lib/bytes.ts'
+import type { GateReceipt } from '../protocol/gate-receipt.ts'
+import {
+  createGatekeeper,
+  type Decision,
+  type Gatekeeper,
+  type GateOptions,
+  type Visit,
+} from './gatekeeper.ts'
+
+export type { GateReceipt } from '../protocol/gate-receipt.ts'
+export type { GateOptions } from './gatekeeper.ts'
+export type { ReplayGuard } from './replay.ts'
+
+/** What the service takes, and so the longest body of a paid request. */
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_DRAINED_BYTES = 4 * MAX_BODY_BYTES
+
+export type FetchHandler = (request: Request, receipt: GateReceipt) => Response | Promise<Response>
+
+/** Express keeps the whole path where a router has cut off its own part. */
+export type ExpressRequest = IncomingMessage & { originalUrl?: string; body?: unknown }
+
+/** As much of Fastify's reply as is used. */
+export type FastifyReplyLike = {
+  raw: ServerResponse
+  code(status: number): unknown
+  headers(headers: Record<string, string>): unknown
+  send(body: string): unknown
+}
+
+export type Gate = {
+  /** Wraps a handler that takes a Request and answers with a Response. */
+  fetch(route: string, handler: FetchHandler): (request: Request) => Promise<Response>
+  /**
+   * An Express middleware. Mount it before any body parser: the handler finds the exact bytes of
+   * the body in `request.body`.
+   */
+  express(
+    route: string,
+  ): (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void) => void
+  /** A `preParsing` hook of Fastify; the body is parsed afterwards as ever. */
+  fastify(
+    route: string,
+  ): (
+    request: { raw: IncomingMessage },
+    reply: FastifyReplyLike,
+    payload: Readable,
+  ) => Promise<unknown>
+  /** The receipt that let a request in, by Node's request (in Fastify, `request.raw`). */
+  receiptOf(request: object): GateReceipt | null
+}
+
+export function createGate(options: GateOptions): Gate {
+  const gatekeeper = createGatekeeper(options)
+  const receipts = new WeakMap<object, GateReceipt>()
+
+  return {
+    fetch: (route, handler) => (request) => answerFetch(gatekeeper, route, handler, request),
+
+    express: (route) => (request, response, next) => {
+      unreadBody(request)
+        .then((payload) => enter(request, response, route, payload))
+        .then((entered) => {
+          if (entered.kind === 'admitted') {
+            // The second is body-parser's own mark: there is nothing left for it to read.
+            Object.assign(request, { body: Buffer.from(entered.body), _body: true })
+            return next()
+          }
+          response.statusCode = entered.status
+          setHeaders(response, entered.headers)
+          response.end(entered.body)
+        })
+        .catch(next)
+    },
+
+    fastify: (route) => async (request, reply, payload) => {
+      const entered = await enter(request.raw, reply.raw, route, payload)
+      if (entered.kind === 'admitted') return asStream(entered.body)
+      reply.code(entered.status)
+      reply.headers(entered.headers)
+      return reply.send(entered.body)
+    },
+
+    receiptOf: (request) => receipts.get(request) ?? null,
+  }
+
+  async function enter(
+    request: ExpressRequest,
+    response: ServerResponse,
+    route: string,
+    payload: AsyncIterable<Uint8Array>,
+  ): Promise<{ kind: 'admitted'; body: Uint8Array } | (Decision & { kind: 'refused' })> {
+    const body = await readBody(payload)
+    if (body === null) return TOO_LARGE
+    const decision = await gatekeeper.decide({
+      route,
+      method: request.method ?? '',
+      path: request.originalUrl ?? request.url ?? '',
+      body,
+      header: (name) => headerOf(request, name),
+    })
+    if (decision.kind === 'refused') return decision
+    receipts.set(request, decision.receipt)
+    setHeaders(response, decision.headers)
+    response.once('close', () => {
+      // Not answered, or with our own failing: who paid may come again.
+      if (!response.writableFinished || response.statusCode >= 500) void decision.failed()
+    })
+    return { kind: 'admitted', body }
+  }
+}
+
+async function answerFetch(
+  gatekeeper: Gatekeeper,
+  route: string,
+  handler: FetchHandler,
+  request: Request,
+): Promise<Response> {
+  const body = await readBody(request.body ?? [])
+  if (body === null) return new Response(TOO_LARGE.body, TOO_LARGE)
+  const { pathname, search } = new URL(request.url)
+  const visit: Visit = {
+    route,
+    method: request.method,
+    path: pathname + search,
+    body,
+    header: (name) => request.headers.get(name),
+  }
+  const decision = await gatekeeper.decide(visit)
+  if (decision.kind === 'refused') return new Response(decision.body, decision)
+  const again = new Request(request.url, {
+    method: request.method,
+    headers: request.headers,
+    signal: request.signal,
+    ...(body.length > 0 ? { body } : {}),
+  })
+  try {
+    const response = await handler(again, decision.receipt)
+    if (response.status >= 500) await decision.failed()
+    const answer = new Response(response.body, response)
+    for (const [name, value] of Object.entries(decision.headers)) answer.headers.set(name, value)
+    return answer
+  } catch (error) {
+    await decision.failed()
+    throw error
+  }
+}
+
+const TOO_LARGE: Decision & { kind: 'refused' } = {
+  kind: 'refused',
+  status: 413,
+  headers: { 'content-type': 'application/json', connection: 'close' },
+  body: '{"error":"request too large"}',
+}
+
+/** What is still to be read of a request. The bytes of `express.raw()` will do as well. */
+async function unreadBody(request: ExpressRequest): Promise<AsyncIterable<Uint8Array>> {
+  if (request.body instanceof Uint8Array) return Readable.from([request.body])
+  // The payment would be bound to nothing, and any body would do.
+  if (request.readableDidRead) throw new Error('mount gate.express() before any body parser')
+  return request
+}
+
+/** The exact bytes, or null where there are more than the service takes. */
+async function readBody(
+  stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of stream) {
+    length += chunk.length
+    if (length <= MAX_BODY_BYTES) chunks.push(chunk)
+    // Read on for a while, so that the answer is read too; then the connection goes.
+    else if (length > MAX_DRAINED_BYTES) return null
+  }
+  return length <= MAX_BODY_BYTES ? concat(...chunks) : null
+}
+
+/** What a parser reads in place of the request; Fastify compares its length with the header. */
+function asStream(body: Uint8Array): Readable & { receivedEncodedLength: number } {
+  const stream = Readable.from(body.length > 0 ? [Buffer.from(body)] : [])
+  return Object.assign(stream, { receivedEncodedLength: body.length })
+}
+
+function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
+function headerOf({ headersDistinct }: IncomingMessage, name: string): string | null {
+  return headersDistinct[name]?.join(', ') ?? null
+}

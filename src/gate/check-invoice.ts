@@ -1,0 +1,62 @@
+/** What a provider's invoice must be before a payer sees it: exactly what the quote says. */
+import type { Network } from '../lightning/lightning.ts'
+import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
+import { payeeOf } from '../protocol/bolt11-sign.ts'
+import { LnurlError, metadataHash } from '../protocol/lnurl.ts'
+
+/** An invoice is made for the asking. One from another time was made for somebody else. */
+const MAX_AGE_MS = 10 * 60 * 1000
+/** Nobody pays within less. */
+const MIN_LIFE_MS = 60 * 1000
+/** What is paid later than this would be honoured for longer than anybody waits. */
+const MAX_LIFE_MS = 24 * 60 * 60 * 1000
+
+export type CheckedInvoice = {
+  bolt11: string
+  paymentHash: string
+  /** Unix milliseconds. */
+  expiresAt: number
+  /** Whether it carries the hash of the metadata. LUD-06 dropped that; many never had it. */
+  descriptionHash: 'match' | 'mismatch' | 'none'
+}
+
+/** @throws LnurlError */
+export function checkInvoice(
+  bolt11: string,
+  ask: { network: Network; amountMsat: number; metadata: string; now: number },
+): CheckedInvoice {
+  const invoice = signed(bolt11)
+  if (invoice.network !== ask.network) {
+    throw new LnurlError(`the invoice is for ${invoice.network}, not ${ask.network}`)
+  }
+  if (invoice.amountMsat === null) throw new LnurlError('the invoice leaves the amount open')
+  if (invoice.amountMsat !== ask.amountMsat) throw new LnurlError('the invoice is over another sum')
+  if (Math.abs(invoice.timestamp * 1000 - ask.now) > MAX_AGE_MS) {
+    throw new LnurlError('the invoice was not made just now')
+  }
+  const lifeMs = invoice.expiresAt - ask.now
+  if (lifeMs < MIN_LIFE_MS) throw new LnurlError('the invoice expires too soon')
+  if (lifeMs > MAX_LIFE_MS) throw new LnurlError('the invoice lives for too long')
+  return {
+    bolt11: invoice.bolt11,
+    paymentHash: invoice.paymentHash,
+    expiresAt: invoice.expiresAt,
+    descriptionHash: descriptionHash(invoice, ask.metadata),
+  }
+}
+
+function signed(bolt11: string): Invoice {
+  try {
+    const invoice = decodeInvoice(bolt11)
+    payeeOf(invoice)
+    return invoice
+  } catch (error) {
+    if (!(error instanceof InvalidInvoice)) throw error
+    throw new LnurlError(`the invoice cannot be used: ${error.message}`, { cause: error })
+  }
+}
+
+function descriptionHash(invoice: Invoice, metadata: string): CheckedInvoice['descriptionHash'] {
+  if (invoice.descriptionHash === null) return 'none'
+  return invoice.descriptionHash === metadataHash(metadata) ? 'match' : 'mismatch'
+}

@@ -1,0 +1,38 @@
+/**
+ * Resolving a name and connecting to what was found, in one step: the addresses that were judged
+ * are the ones that are connected to, so an answer that changes in between changes nothing.
+ */
+import type { LookupAddress } from 'node:dns'
+import { lookup } from 'node:dns/promises'
+import type { LookupFunction } from 'node:net'
+import { LnurlError } from '../protocol/lnurl.ts'
+import { isPublicAddress } from '../protocol/public-address.ts'
+
+/** All addresses of a name. */
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>
+
+export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true })
+
+/** A `lookup` for sockets that fails where any address of the name is not public. */
+export function guardedLookup(resolve: Resolve): LookupFunction {
+  return (hostname, options, callback) => {
+    resolvePublic(resolve, hostname).then(
+      (addresses) => {
+        const [first] = addresses
+        if (options.all) callback(null, addresses)
+        else if (first) callback(null, first.address, first.family)
+      },
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    )
+  }
+}
+
+async function resolvePublic(resolve: Resolve, hostname: string): Promise<LookupAddress[]> {
+  const addresses = await resolve(hostname)
+  if (addresses.length === 0) throw new LnurlError('the name of the provider leads nowhere')
+  // One private address among public ones is not chance: the name is not to be trusted.
+  if (!addresses.every(({ address }) => isPublicAddress(address))) {
+    throw new LnurlError('the name of the provider leads to an address that is not public')
+  }
+  return addresses
+}

@@ -1,0 +1,81 @@
+/** LNURL-pay, step by step: from a Lightning Address to an invoice, and to word of its payment. */
+import { LRUCache } from 'lru-cache'
+import {
+  callbackUrl,
+  checkedUrl,
+  LnurlError,
+  type PayParams,
+  parseLightningAddress,
+  readInvoice,
+  readPayParams,
+  readVerification,
+  requireSendable,
+  type Verification,
+} from '../protocol/lnurl.ts'
+import { createOutbound, type OutboundOptions } from './outbound.ts'
+
+/** Step 1 may be believed for this long; it is asked anew for each quote after that. */
+const REMEMBER_MS = 60_000
+const REMEMBERED = 1_000
+
+export type LnurlClient = {
+  /** Step 1, as the provider answers it now. @throws LnurlError */
+  payParams(address: string): Promise<PayParams>
+  /** Step 2: an invoice, unchecked, and where to ask for its payment. @throws LnurlError */
+  requestInvoice(
+    address: string,
+    amountMsat: number,
+  ): Promise<{ bolt11: string; verify: URL | null; metadata: string }>
+  /** LUD-21. @throws LnurlError where the provider cannot be asked or contradicts itself. */
+  verify(url: string, invoice: { bolt11: string; paymentHash: string }): Promise<Verification>
+  close(): Promise<void>
+}
+
+export function createLnurlClient(options: OutboundOptions): LnurlClient {
+  const { allowed, clock } = options
+  const http = createOutbound(options)
+  const remembered = new LRUCache<string, { params: PayParams; until: number }>({ max: REMEMBERED })
+
+  async function payParams(address: string): Promise<PayParams> {
+    const { url } = parseLightningAddress(address, allowed)
+    const answer = await http.get(url)
+    const params = readPayParams(requireJson(answer), allowed)
+    remembered.set(address, { params, until: clock.now() + REMEMBER_MS })
+    return params
+  }
+
+  async function rememberedParams(address: string): Promise<PayParams> {
+    const known = remembered.get(address)
+    return known && clock.now() < known.until ? known.params : payParams(address)
+  }
+
+  return {
+    payParams,
+
+    async requestInvoice(address, amountMsat) {
+      const { domain } = parseLightningAddress(address, allowed)
+      const params = await rememberedParams(address)
+      requireSendable(params, amountMsat)
+      const answer = await http.get(callbackUrl(params, amountMsat))
+      const { callback, metadata } = params
+      return { ...readInvoice(requireJson(answer), { allowed, callback, domain }), metadata }
+    },
+
+    async verify(url, invoice) {
+      const { json } = await http.get(checkedUrl(url, allowed))
+      // Whatever the status: a provider that does not know the invoice says so with 404.
+      return readVerification(json, invoice)
+    },
+
+    close: () => http.close(),
+  }
+}
+
+/** An error in the provider's own words counts, whatever its status; all else needs HTTP 200. */
+function requireJson({ status, json }: { status: number; json: unknown }): unknown {
+  const isRefusal =
+    typeof json === 'object' && json !== null && 'status' in json && json.status === 'ERROR'
+  if (status !== 200 && !isRefusal) throw new LnurlError(`the provider answers with HTTP ${status}`)
+  if (json === undefined) throw new LnurlError('the answer of the provider is not JSON')
+  return json
+}

@@ -1,0 +1,51 @@
+/** Paths that can be bound, and the patterns of routes that they match. */
+
+const MAX_TARGET_CHARS = 2_048
+const MAX_PATTERN_CHARS = 256
+
+/**
+ * Whether a request target (path and query) is one that every server reads alike. Where two could
+ * differ (dot segments, empty segments, encoded slashes, dots and control characters), the payer
+ * might pay for one resource and be given another.
+ */
+export function isBindable(target: string): boolean {
+  if (target.length > MAX_TARGET_CHARS || !/^\/[!-~]*$/.test(target)) return false
+  if (target.includes('#') || /%(?![0-9A-Fa-f]{2})/.test(target)) return false
+  const path = pathOf(target)
+  if (path.includes('//') || /[\\"<>^`{|}]/.test(path)) return false
+  if (path.split('/').some((segment) => segment === '.' || segment === '..')) return false
+  // The slash, backslash, dot and control characters, however often they were encoded.
+  return !/%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f)/i.test(path)
+}
+
+/** Whether a text is a pattern: `*` is one segment, `**` at the end is the rest. */
+export function isPattern(pattern: string): boolean {
+  if (pattern.length > MAX_PATTERN_CHARS || pattern.includes('?') || !isBindable(pattern)) {
+    return false
+  }
+  const segments = pattern.slice(1).split('/')
+  return segments.every((segment, i) => {
+    if (segment === '**') return i === segments.length - 1
+    return segment === '*' || !segment.includes('*')
+  })
+}
+
+/** Whether the path of a bindable target matches. The query is bound, not matched. */
+export function matchesPattern(pattern: string, target: string): boolean {
+  const wanted = pattern.split('/')
+  const given = pathOf(target).split('/')
+  if (wanted.at(-1) === '**') {
+    const fixed = wanted.slice(0, -1)
+    return given.length > fixed.length && matchesSegments(fixed, given.slice(0, fixed.length))
+  }
+  return given.length === wanted.length && matchesSegments(wanted, given)
+}
+
+function matchesSegments(wanted: string[], given: string[]): boolean {
+  return wanted.every((segment, i) => (segment === '*' ? given[i] !== '' : segment === given[i]))
+}
+
+function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark === -1 ? target : target.slice(0, mark)
+}

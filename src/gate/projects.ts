@@ -1,0 +1,185 @@
+/** What the operator does with projects: on the same store as the running server. */
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { newId, tokenOf } from '../lib/ids.ts'
+import { tokenHash } from '../payment/tokens.ts'
+import type { AllowedHosts } from '../protocol/lnurl.ts'
+import { parseLightningAddress } from '../protocol/lnurl.ts'
+import type { Provider } from './provider.ts'
+import type { RouteSpec } from './route-spec.ts'
+import type { VerificationKind } from './schema.ts'
+import {
+  createGateStore,
+  deleteRoute,
+  grantCredits,
+  insertProject,
+  insertRoute,
+  MAX_CREDITS,
+  type ProjectRow,
+  type RouteRow,
+  replaceKey,
+  resumeProject,
+  suspendProject,
+} from './store.ts'
+
+/** A project as the operator sees it. */
+export type ProjectView = {
+  projectId: string
+  address: string
+  verification: VerificationKind
+  credits: number
+  isSuspended: boolean
+  createdAt: number
+}
+
+export type ProjectDetails = ProjectView & {
+  routes: RouteSpec[]
+  /** Intents that wait for payment, and those that were authorized so far. */
+  openIntents: number
+  authorizedIntents: number
+}
+
+export type NewProject = { address: string; routes: RouteSpec[]; credits: number }
+
+/** What cannot be done, as a sentence for the operator. */
+export class ProjectError extends Error {
+  override name = 'ProjectError'
+}
+
+export type Projects = {
+  /** @throws LnurlError where the address cannot be paid. The capability is shown here alone. */
+  add(
+    project: NewProject,
+  ): Promise<{ projectId: string; capability: string; verification: VerificationKind }>
+  list(): Promise<ProjectView[]>
+  show(projectId: string): Promise<ProjectDetails>
+  suspend(projectId: string): Promise<void>
+  resume(projectId: string): Promise<void>
+  /** The new capability; the old one opens nothing from now on. */
+  rotateKey(projectId: string): Promise<string>
+  addRoute(projectId: string, route: RouteSpec): Promise<void>
+  removeRoute(projectId: string, routeId: string): Promise<void>
+  /** The credits after the grant. */
+  grant(projectId: string, credits: number): Promise<number>
+}
+
+export function createProjects(deps: {
+  db: Db
+  provider: Provider
+  allowed: AllowedHosts
+  clock: Clock
+}): Projects {
+  const { db, provider, allowed, clock } = deps
+  const store = createGateStore(db)
+
+  async function existing(projectId: string): Promise<ProjectRow> {
+    const project = await store.project(projectId)
+    if (!project) throw new ProjectError(`There is no project ${projectId}.`)
+    return project
+  }
+
+  return {
+    async add({ address: text, routes, credits }) {
+      const twice = routes.find(({ routeId }, i) =>
+        routes.slice(0, i).some((other) => other.routeId === routeId),
+      )
+      if (twice) throw new ProjectError(`The route ${twice.routeId} is there twice.`)
+      const { address } = parseLightningAddress(text, allowed)
+      const prices = routes.map(({ priceSats }) => priceSats)
+      const verification = await provider.probe(address, prices)
+      const projectId = newId('gate_project')
+      const capability = newCapability()
+      await db.write([
+        insertProject({
+          projectId,
+          keyHash: tokenHash(capability),
+          address,
+          verification,
+          credits,
+          createdAt: clock.now(),
+        }),
+        ...routes.map((route) => insertRoute(projectId, route)),
+      ])
+      return { projectId, capability, verification }
+    },
+
+    async list() {
+      return (await store.projects()).map(viewOf)
+    },
+
+    async show(projectId) {
+      const project = await existing(projectId)
+      const routes = await store.routes(projectId)
+      const { open, authorized } = await store.counts(projectId, clock.now())
+      return {
+        ...viewOf(project),
+        routes: routes.map(specOf),
+        openIntents: open,
+        authorizedIntents: authorized,
+      }
+    },
+
+    async suspend(projectId) {
+      const done = await attempt(db.write([suspendProject(projectId, clock.now())]))
+      if ('rows' in done) return
+      await existing(projectId)
+      throw new ProjectError(`${projectId} was suspended before.`)
+    },
+
+    async resume(projectId) {
+      const done = await attempt(db.write([resumeProject(projectId)]))
+      if ('rows' in done) return
+      await existing(projectId)
+      throw new ProjectError(`${projectId} is not suspended.`)
+    },
+
+    async rotateKey(projectId) {
+      const capability = newCapability()
+      const done = await attempt(db.write([replaceKey(projectId, tokenHash(capability))]))
+      if ('refused' in done) throw new ProjectError(`There is no project ${projectId}.`)
+      return capability
+    },
+
+    async addRoute(projectId, route) {
+      const { address } = await existing(projectId)
+      await provider.probe(address, [route.priceSats])
+      const done = await attempt(db.write([insertRoute(projectId, route)]))
+      if ('refused' in done) {
+        throw new ProjectError(
+          `${projectId} has a route ${route.routeId}. Remove it first; open intents keep their price.`,
+        )
+      }
+    },
+
+    async removeRoute(projectId, routeId) {
+      await existing(projectId)
+      const done = await attempt(db.write([deleteRoute(projectId, routeId)]))
+      if ('refused' in done) throw new ProjectError(`${projectId} has no route ${routeId}.`)
+    },
+
+    async grant(projectId, credits) {
+      const done = await attempt(db.write([grantCredits(projectId, credits)]))
+      if ('rows' in done) return Number(done.rows[0]?.[0]?.credits)
+      await existing(projectId)
+      throw new ProjectError(`${projectId} would have more than ${MAX_CREDITS} credits.`)
+    },
+  }
+}
+
+const newCapability = (): string => tokenOf('gate_key', new Uint8Array(randomBytes(32)))
+
+function viewOf(project: ProjectRow): ProjectView {
+  return {
+    projectId: project.project_id,
+    address: project.address,
+    verification: project.verification,
+    credits: project.credits,
+    isSuspended: project.suspended_at !== null,
+    createdAt: project.created_at,
+  }
+}
+
+function specOf({ route_id, method, pattern, price_sats }: RouteRow): RouteSpec {
+  return { routeId: route_id, method, pattern, priceSats: price_sats }
+}

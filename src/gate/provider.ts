@@ -1,0 +1,94 @@
+/** Where the money goes: the project's Lightning Address, or the simulator in its place. */
+import type { Clock } from '../lib/clock.ts'
+import type { Lightning, Network } from '../lightning/lightning.ts'
+import { type AllowedHosts, parseLightningAddress, requireSendable } from '../protocol/lnurl.ts'
+import { type CheckedInvoice, checkInvoice } from './check-invoice.ts'
+import type { LnurlClient } from './lnurl-client.ts'
+import type { VerificationKind } from './schema.ts'
+
+export type Provider = {
+  /**
+   * Whether the address can be paid each of these prices, and how a payment will be verified:
+   * asked when the operator saves it.
+   * @throws LnurlError with what to tell him.
+   */
+  probe(address: string, pricesSats: number[]): Promise<VerificationKind>
+  /** An invoice that a payer may see. @throws LnurlError */
+  invoice(address: string, amountMsat: number): Promise<CheckedInvoice & { verify: string | null }>
+  /** Whether the provider says that it was paid. @throws LnurlError */
+  isSettled(invoice: { bolt11: string; paymentHash: string; verify: string }): Promise<boolean>
+  close(): Promise<void>
+}
+
+export function createLnurlProvider({
+  client,
+  network,
+  clock,
+}: {
+  client: LnurlClient
+  network: Network
+  clock: Clock
+}): Provider {
+  const invoice: Provider['invoice'] = async (address, amountMsat) => {
+    const { bolt11, verify, metadata } = await client.requestInvoice(address, amountMsat)
+    const checked = checkInvoice(bolt11, { network, amountMsat, metadata, now: clock.now() })
+    return { ...checked, verify: verify?.href ?? null }
+  }
+
+  return {
+    invoice,
+
+    async probe(address, pricesSats) {
+      const params = await client.payParams(address)
+      for (const priceSats of pricesSats) requireSendable(params, priceSats * 1000)
+      // Whether there is a `verify` shows only in an invoice, so one is asked for and left unpaid.
+      const leastSats = Math.ceil(params.minSendableMsat / 1000)
+      const sats = pricesSats.length > 0 ? Math.min(...pricesSats) : leastSats
+      const { verify } = await invoice(address, sats * 1000)
+      return verify === null ? 'preimage' : 'provider'
+    },
+
+    async isSettled({ verify, ...of }) {
+      return (await client.verify(verify, of)).state === 'settled'
+    },
+
+    close: () => client.close(),
+  }
+}
+
+/** Any address is paid on the simulator, in this process, with a `verify` of its own. */
+export function createSimulatedProvider({
+  lightning,
+  allowed,
+  invoiceSeconds,
+  clock,
+}: {
+  lightning: Pick<Lightning, 'createInvoice' | 'lookupInvoice'>
+  allowed: AllowedHosts
+  invoiceSeconds: number
+  clock: Clock
+}): Provider {
+  return {
+    async probe(address) {
+      parseLightningAddress(address, allowed)
+      return 'provider'
+    },
+
+    async invoice(address, amountMsat) {
+      parseLightningAddress(address, allowed)
+      const { bolt11 } = await lightning.createInvoice({
+        amountMsat,
+        memo: 'Mayfly GATE on the simulator',
+        expirySeconds: invoiceSeconds,
+      })
+      const ask = { network: 'regtest', amountMsat, metadata: '', now: clock.now() } as const
+      return { ...checkInvoice(bolt11, ask), verify: 'simulator:' }
+    },
+
+    async isSettled({ paymentHash }) {
+      return (await lightning.lookupInvoice(paymentHash)).state === 'settled'
+    },
+
+    close: async () => {},
+  }
+}

@@ -1,0 +1,98 @@
+/** GATE in types: the bodies of the interface. */
+import { type Static, Type } from 'typebox'
+import { AtLeast1, DateTime, NetworkSchema } from '../http/schemas.ts'
+
+export const VerificationKind = Type.Enum(['provider', 'preimage'])
+export type VerificationKind = Static<typeof VerificationKind>
+
+const bound = {
+  projectId: Type.String(),
+  routeId: Type.String(),
+  method: Type.String(),
+  path: Type.String({ description: 'With the query, as bound' }),
+  requestDigest: Type.String({
+    description:
+      'SHA-256, lower-case hex, of the canonical JSON of project, route, method, path and bodySha256',
+  }),
+  amountSats: AtLeast1,
+}
+
+const quoteFields = {
+  intentId: Type.String(),
+  ...bound,
+  recipient: Type.String({ description: "The project's Lightning Address" }),
+  bolt11: Type.String(),
+  paymentHash: Type.String(),
+  expiresAt: DateTime,
+  network: NetworkSchema,
+  settled: Type.Boolean(),
+}
+
+export const GateQuote = Type.Object(quoteFields)
+export type GateQuote = Static<typeof GateQuote>
+
+export const GatePaymentChallenge = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Literal(402),
+  detail: Type.String(),
+  error: Type.String(),
+  challengeId: Type.String(),
+  challenge: Type.Record(Type.String(), Type.String()),
+  request: Type.Object({
+    amount: Type.String(),
+    currency: Type.Literal('sat'),
+    externalId: Type.String({ description: 'The intent' }),
+    methodDetails: Type.Object({
+      invoice: Type.String(),
+      network: NetworkSchema,
+      paymentHash: Type.String(),
+    }),
+  }),
+  ...quoteFields,
+})
+export type GatePaymentChallenge = Static<typeof GatePaymentChallenge>
+
+export const GatePending = Type.Object({
+  settled: Type.Literal(false),
+  intentId: Type.String(),
+  status: Type.Enum(['pending', 'proof_required', 'expired']),
+  verification: VerificationKind,
+  expiresAt: DateTime,
+  error: Type.String(),
+})
+export type GatePending = Static<typeof GatePending>
+
+export const GateAuthorization = Type.Object({
+  settled: Type.Literal(true),
+  intentId: Type.String(),
+  receiptId: Type.String(),
+  ...bound,
+  paymentHash: Type.String(),
+  verifiedBy: VerificationKind,
+  authorizedAt: DateTime,
+  expiresAt: DateTime,
+  creditsRemaining: Type.Integer(),
+  receipt: Type.String(),
+})
+export type GateAuthorization = Static<typeof GateAuthorization>
+
+export const GateProof = Type.Object(
+  { preimage: Type.String({ pattern: '^[0-9a-f]{64}$' }) },
+  { additionalProperties: false },
+)
+export type GateProof = Static<typeof GateProof>
+
+export const GateJwks = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.Literal('OKP'),
+      crv: Type.Literal('Ed25519'),
+      x: Type.String(),
+      kid: Type.String(),
+      alg: Type.Literal('EdDSA'),
+      use: Type.Literal('sig'),
+    }),
+  ),
+})
+export type GateJwks = Static<typeof GateJwks>

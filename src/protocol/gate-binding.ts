@@ -1,0 +1,34 @@
+/** What a GATE payment is bound to: one request to one route of one project, to the byte. */
+import { hex, utf8 } from '../lib/bytes.ts'
+import { jcs } from '../lib/jcs.ts'
+
+export type GateBinding = {
+  /** The project's id. */
+  project: string
+  /** The route's id. */
+  route: string
+  /** The HTTP method, as sent. */
+  method: string
+  /** Path and query, as sent. */
+  path: string
+  /** SHA-256 of the exact body, lower-case hex; of nothing, where there is no body. */
+  bodySha256: string
+}
+
+/** The canonical JSON (RFC 8785) whose SHA-256 in hex is the request digest. */
+export function bindingText({ project, route, method, path, bodySha256 }: GateBinding): string {
+  return jcs({ project, route, method, path, bodySha256 })
+}
+
+/** The request digest of a request at hand, by WebCrypto. */
+export async function gateRequestDigest(
+  request: Omit<GateBinding, 'bodySha256'> & { body: Uint8Array<ArrayBuffer> },
+): Promise<string> {
+  const { project, route, method, path, body } = request
+  const bodySha256 = await sha256(body)
+  return sha256(utf8(bindingText({ project, route, method, path, bodySha256 })))
+}
+
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
+}

@@ -1,0 +1,163 @@
+/**
+ * GATE receipts: compact JWS (RFC 7515) with Ed25519 (RFC 8037), read by WebCrypto alone. A receipt
+ * says that one request was authorized; for five minutes it lets that request in, after that it is
+ * a record of it.
+ */
+import { base64Bytes, equalBytes, utf8, utf8Text } from '../lib/bytes.ts'
+
+export const GATE_RECEIPT_TYPE = 'gate-receipt+jwt'
+
+/** The claims. Times are unix seconds. */
+export type GateReceipt = {
+  /** The service that signed it. */
+  iss: string
+  /** The project it is for. */
+  aud: string
+  /** The receipt's id: the same for every copy of it. */
+  jti: string
+  iat: number
+  /** Until when it lets the request in. */
+  exp: number
+  intent: string
+  route: string
+  /** The request's method, and its path with query. */
+  htm: string
+  htp: string
+  /** The request digest: project, route, method, path and body in one hash. */
+  req: string
+  sat: number
+  /** The payment hash. */
+  ph: string
+  net: string
+  /** How the payment was verified. */
+  by: 'provider' | 'preimage'
+}
+
+/** A public key of a JWKS (RFC 7517), as far as one that signs receipts is concerned. */
+export type GateKey = { kid: string; x: string }
+
+export type ReceiptVerdict =
+  | { outcome: 'ok'; receipt: GateReceipt }
+  /** Perhaps of a key that is newer than the key set at hand. */
+  | { outcome: 'unknown key' }
+  | { outcome: 'refused'; reason: string }
+
+/** What a receipt must be for, to let a request in. */
+export type Admission = {
+  issuer: string
+  audience: string
+  route: string
+  method: string
+  path: string
+  requestDigest: string
+  /** Unix milliseconds. */
+  now: number
+}
+
+export const MAX_RECEIPT_CHARS = 8_192
+/** A rotation leaves two; more are not ours. */
+const MAX_KEYS = 16
+/** Clocks differ. A receipt from further in the future is none. */
+const MAX_SKEW_SECONDS = 60
+
+/** The Ed25519 keys of a JWKS document, or null where it is none. Other keys are passed over. */
+export function readGateKeys(jwks: unknown): GateKey[] | null {
+  if (!isObject(jwks) || !Array.isArray(jwks.keys) || jwks.keys.length > MAX_KEYS) return null
+  const keys: GateKey[] = []
+  for (const key of jwks.keys as unknown[]) {
+    if (!isObject(key) || key.kty !== 'OKP' || key.crv !== 'Ed25519') continue
+    const { kid, x } = key
+    if (typeof kid === 'string' && typeof x === 'string') keys.push({ kid, x })
+  }
+  return keys
+}
+
+/** Whether one of these keys signed the receipt: what it says may then be believed as a record. */
+export async function verifyReceipt(
+  receipt: string,
+  keys: readonly GateKey[],
+): Promise<ReceiptVerdict> {
+  const parts = receipt.length <= MAX_RECEIPT_CHARS ? receipt.split('.') : []
+  const [head = '', body = '', tail = ''] = parts
+  const header = jsonObject(head)
+  const signature = base64urlBytes(tail)
+  if (parts.length !== 3 || header === null || signature?.length !== 64) return refused('malformed')
+  if (header.alg !== 'EdDSA' || header.typ !== GATE_RECEIPT_TYPE || header.crit !== undefined) {
+    return refused('not a GATE receipt')
+  }
+  const key = keys.find(({ kid }) => kid === header.kid)
+  if (!key) return { outcome: 'unknown key' }
+  const raw = base64urlBytes(key.x)
+  if (raw?.length !== 32) return refused('the key is not an Ed25519 key')
+  const publicKey = await crypto.subtle.importKey('raw', raw, 'Ed25519', false, ['verify'])
+  const isSigned = await crypto.subtle.verify(
+    'Ed25519',
+    publicKey,
+    signature,
+    utf8(`${head}.${body}`),
+  )
+  if (!isSigned) return refused('the signature is wrong')
+  const claims = claimsOf(jsonObject(body))
+  return claims === null ? refused('a claim is missing') : { outcome: 'ok', receipt: claims }
+}
+
+/**
+ * Whether the receipt lets this request in. That it did not let it in before is for the caller to
+ * know: `jti` is what to remember, until `exp`.
+ */
+export async function verifyAdmission(
+  receipt: string,
+  keys: readonly GateKey[],
+  admission: Admission,
+): Promise<ReceiptVerdict> {
+  const verdict = await verifyReceipt(receipt, keys)
+  if (verdict.outcome !== 'ok') return verdict
+  const { iss, aud, route, htm, htp, req, iat, exp } = verdict.receipt
+  const seconds = admission.now / 1000
+  if (iss !== admission.issuer) return refused('another issuer')
+  if (aud !== admission.audience) return refused('another project')
+  if (route !== admission.route) return refused('another route')
+  if (htm !== admission.method || htp !== admission.path) return refused('another request')
+  if (!equalBytes(utf8(req), utf8(admission.requestDigest))) return refused('another request')
+  if (iat > seconds + MAX_SKEW_SECONDS) return refused('not valid yet')
+  return exp > seconds ? verdict : refused('expired')
+}
+
+function claimsOf(json: Record<string, unknown> | null): GateReceipt | null {
+  if (json === null) return null
+  const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by } = json
+  const texts = { iss, aud, jti, intent, route, htm, htp, req, ph, net }
+  const numbers = { iat, exp, sat }
+  if (!Object.values(texts).every((value) => typeof value === 'string' && value !== '')) return null
+  if (!Object.values(numbers).every(Number.isSafeInteger)) return null
+  if (by !== 'provider' && by !== 'preimage') return null
+  return { ...(texts as Texts), ...(numbers as Numbers), by }
+}
+
+type Numbers = Pick<GateReceipt, 'iat' | 'exp' | 'sat'>
+type Texts = Omit<GateReceipt, keyof Numbers | 'by'>
+
+function refused(reason: string): ReceiptVerdict {
+  return { outcome: 'refused', reason }
+}
+
+function jsonObject(encoded: string): Record<string, unknown> | null {
+  const bytes = base64urlBytes(encoded)
+  const text = bytes && utf8Text(bytes)
+  if (text === null) return null
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Unpadded and in its own alphabet: one receipt has one spelling (RFC 7515 §2). */
+function base64urlBytes(text: string): Uint8Array<ArrayBuffer> | null {
+  return /^[A-Za-z0-9_-]+$/.test(text) ? base64Bytes(text) : null
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

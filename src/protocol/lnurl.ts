@@ -1,0 +1,248 @@
+/**
+ * LNURL-pay over a Lightning Address, as far as a payer's agent needs it: LUD-16 (address), LUD-06
+ * (pay request and invoice) and LUD-21 (verify). The other side is a stranger twice over: whoever
+ * wrote the address chose it, and it chooses the URLs that we call next.
+ */
+import { hash } from 'node:crypto'
+import { utf8 } from '../lib/bytes.ts'
+import { provesPayment } from './preimage.ts'
+
+/** The text of a stranger cannot be acted on. Says why, in words that can be shown. */
+export class LnurlError extends Error {
+  override name = 'LnurlError'
+}
+
+/** `host:port` of servers that are exempt from the rules for URLs: one's own, in a test. */
+export type AllowedHosts = ReadonlySet<string>
+
+export type LightningAddress = { address: string; domain: string; url: URL }
+
+/** What step 1 said (LUD-06), as far as it is used. */
+export type PayParams = {
+  callback: URL
+  minSendableMsat: number
+  maxSendableMsat: number
+  /** The exact text, of which an invoice may carry the hash. */
+  metadata: string
+}
+
+/** What a provider says about a payment (LUD-21). */
+export type Verification =
+  | { state: 'pending' }
+  /** With the preimage, where the provider shows it; it was checked. */
+  | { state: 'settled'; preimage: string | null }
+
+/** Room for a signed callback; no URL that we would send on is longer. */
+const MAX_URL_CHARS = 4096
+/** What of a provider's own words is worth showing. */
+const MAX_REASON_CHARS = 200
+/** Longer than any BOLT 11 invoice in use. */
+const MAX_INVOICE_CHARS = 7089
+
+/**
+ * Reads a Lightning Address (LUD-16).
+ * @throws LnurlError
+ */
+export function parseLightningAddress(text: string, allowed: AllowedHosts): LightningAddress {
+  const address = text.trim().toLowerCase()
+  const [user = '', domain = '', ...more] = address.split('@')
+  if (more.length > 0 || !USER.test(user)) throw new LnurlError('not a Lightning Address')
+  const isAllowed = allowed.has(domain)
+  if (!isAllowed && !isPublicName(domain)) {
+    throw new LnurlError('the domain of a Lightning Address must be a public name')
+  }
+  const spelled = `${isAllowed ? 'http' : 'https'}://${domain}/.well-known/lnurlp/${user}`
+  const url = checkedUrl(spelled, allowed)
+  // Another reader of the URL must see the same host and path that were checked above.
+  if (!isAllowed && (url.hostname !== domain || url.href !== spelled)) {
+    throw new LnurlError('not a Lightning Address')
+  }
+  if (url.pathname !== `/.well-known/lnurlp/${user}`)
+    throw new LnurlError('not a Lightning Address')
+  return { address, domain, url }
+}
+
+/**
+ * A URL that we may call: https on its own port, to a public name. Whether the name leads to a
+ * public address shows only when it is resolved; that belongs to whoever connects.
+ * @throws LnurlError
+ */
+export function checkedUrl(text: string, allowed: AllowedHosts): URL {
+  const url = text.length <= MAX_URL_CHARS ? URL.parse(text) : null
+  if (url === null) throw new LnurlError('not a URL')
+  if (url.username !== '' || url.password !== '') throw new LnurlError('a URL with credentials')
+  url.hash = ''
+  if (!/^https?:$/.test(url.protocol)) throw new LnurlError('a URL that is not https')
+  if (allowed.has(hostAndPort(url))) return url
+  if (url.protocol !== 'https:') throw new LnurlError('a URL that is not https')
+  if (url.port !== '') throw new LnurlError('a URL with another port than 443')
+  // Never a literal: what is one is no name, in whatever spelling the URL parser has read it.
+  if (!isPublicName(url.hostname)) throw new LnurlError('a URL whose host is not a public name')
+  return url
+}
+
+/** The key of a URL's server in the list of allowed ones. */
+export function hostAndPort(url: URL): string {
+  return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`
+}
+
+/**
+ * Reads step 1 (LUD-06): what may be paid, and where an invoice is asked for.
+ * @throws LnurlError
+ */
+export function readPayParams(json: unknown, allowed: AllowedHosts): PayParams {
+  const answer = acceptedAnswer(json)
+  if (answer.tag !== 'payRequest') throw new LnurlError('the answer is no pay request')
+  const { callback, minSendable, maxSendable, metadata, payerData } = answer
+  if (!isMsat(minSendable) || !isMsat(maxSendable) || minSendable > maxSendable) {
+    throw new LnurlError('the bounds of the amount are not positive whole millisatoshis')
+  }
+  if (typeof metadata !== 'string' || !isMetadata(metadata)) {
+    throw new LnurlError('the metadata is not a list with one plain text')
+  }
+  if (asksForPayerData(payerData)) {
+    throw new LnurlError('the provider demands data about the payer, which is never sent')
+  }
+  if (typeof callback !== 'string') throw new LnurlError('the callback is not a URL')
+  return {
+    callback: checkedUrl(callback, allowed),
+    minSendableMsat: minSendable,
+    maxSendableMsat: maxSendable,
+    metadata,
+  }
+}
+
+/** @throws LnurlError where the provider takes no payment of exactly this amount. */
+export function requireSendable(params: PayParams, amountMsat: number): void {
+  if (amountMsat < params.minSendableMsat || amountMsat > params.maxSendableMsat) {
+    const bounds = `${Math.ceil(params.minSendableMsat / 1000)} to ${Math.floor(params.maxSendableMsat / 1000)}`
+    throw new LnurlError(
+      `the provider takes ${bounds} sat, and ${amountMsat / 1000} sat is outside of that`,
+    )
+  }
+}
+
+/** The URL of step 2: the callback with its own query kept and the amount set. */
+export function callbackUrl({ callback }: PayParams, amountMsat: number): URL {
+  const url = new URL(callback)
+  url.searchParams.set('amount', String(amountMsat))
+  return url
+}
+
+/**
+ * Reads step 2 (LUD-06). `successAction` is never looked at. A `verify` that we may not call, or
+ * that leads to a third party, counts as none.
+ * @throws LnurlError
+ */
+export function readInvoice(
+  json: unknown,
+  hosts: { allowed: AllowedHosts; callback: URL; domain: string },
+): { bolt11: string; verify: URL | null } {
+  const { pr, verify } = acceptedAnswer(json)
+  if (typeof pr !== 'string' || pr === '' || pr.length > MAX_INVOICE_CHARS) {
+    throw new LnurlError('the answer holds no invoice')
+  }
+  return { bolt11: pr, verify: verifyUrl(verify, hosts) }
+}
+
+/**
+ * Reads a `verify` answer (LUD-21) for the invoice it was asked about. An error of the provider is
+ * "not settled yet".
+ * @throws LnurlError where the answer contradicts itself or the invoice.
+ */
+export function readVerification(
+  json: unknown,
+  invoice: { bolt11: string; paymentHash: string },
+): Verification {
+  if (!isObject(json)) throw new LnurlError('the verification is not a JSON object')
+  if (json.status !== 'OK') return { state: 'pending' }
+  const { settled, preimage = null, pr } = json
+  if (pr !== undefined && pr !== null) {
+    const isSame = typeof pr === 'string' && pr.toLowerCase() === invoice.bolt11.toLowerCase()
+    if (!isSame) throw new LnurlError('the verification is about another invoice')
+  }
+  if (settled !== true) return { state: 'pending' }
+  if (preimage === null) return { state: 'settled', preimage: null }
+  if (typeof preimage !== 'string' || !provesPayment(preimage, invoice.paymentHash)) {
+    throw new LnurlError('the verification shows a preimage that does not belong to the invoice')
+  }
+  return { state: 'settled', preimage: preimage.toLowerCase() }
+}
+
+/** The hash that an invoice's `h` field has to have, if it has one (LUD-06). */
+export function metadataHash(metadata: string): string {
+  return hash('sha256', utf8(metadata), 'hex')
+}
+
+// LUD-16 has no plus; some providers use it for tags, and it does no harm in a path.
+const USER = /^[a-z0-9._+-]{1,64}$/
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+const MAX_NAME_CHARS = 253
+/** RFC 6761, RFC 6762, RFC 8375, RFC 9476, and what routers and companies use at home. */
+const SPECIAL_SUFFIXES: ReadonlySet<string> = new Set([
+  ...['localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'lan', 'home'],
+  ...['corp', 'arpa', 'test', 'invalid', 'example', 'onion', 'alt'],
+])
+
+/** Two labels or more, the last of which is no number (WHATWG URL would read an IPv4 address). */
+function isPublicName(name: string): boolean {
+  const labels = name.split('.')
+  const last = labels.at(-1) ?? ''
+  if (name.length > MAX_NAME_CHARS || labels.length < 2) return false
+  if (!labels.every((label) => LABEL.test(label))) return false
+  return !/^(?:\d+|0x[0-9a-f]*)$/.test(last) && !SPECIAL_SUFFIXES.has(last)
+}
+
+/** An object that is no `{"status": "ERROR"}`, which comes with HTTP 200 too. */
+function acceptedAnswer(json: unknown): Record<string, unknown> {
+  if (!isObject(json)) throw new LnurlError('the answer is not a JSON object')
+  if (json.status === 'ERROR') throw new LnurlError(`the provider refused: ${shown(json.reason)}`)
+  return json
+}
+
+function isMsat(value: unknown): value is number {
+  return Number.isSafeInteger(value) && typeof value === 'number' && value >= 1
+}
+
+function isMetadata(text: string): boolean {
+  let entries: unknown
+  try {
+    entries = JSON.parse(text)
+  } catch {
+    return false
+  }
+  if (!Array.isArray(entries) || !entries.every(Array.isArray)) return false
+  const plain = entries.filter((entry: unknown[]) => entry[0] === 'text/plain')
+  return plain.length === 1 && typeof plain[0]?.[1] === 'string'
+}
+
+/** LUD-18. What is asked for may be left out; what is demanded may not. */
+function asksForPayerData(payerData: unknown): boolean {
+  if (!isObject(payerData)) return false
+  return Object.values(payerData).some((field) => isObject(field) && field.mandatory === true)
+}
+
+function verifyUrl(
+  verify: unknown,
+  { allowed, callback, domain }: { allowed: AllowedHosts; callback: URL; domain: string },
+): URL | null {
+  if (typeof verify !== 'string') return null
+  try {
+    const url = checkedUrl(verify, allowed)
+    return url.host === callback.host || url.host === domain ? url : null
+  } catch (error) {
+    if (error instanceof LnurlError) return null
+    throw error
+  }
+}
+
+/** A stranger's words, made fit for a terminal and a log line. */
+function shown(reason: unknown): string {
+  if (typeof reason !== 'string') return 'no reason given'
+  const plain = reason.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').trim()
+  return plain === '' ? 'no reason given' : plain.slice(0, MAX_REASON_CHARS)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { readConfig } from '../../src/config.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { createGateStore } from '../../src/gate/store.ts'
+import { isId, isToken } from '../../src/lib/ids.ts'
+import { tokenHash } from '../../src/payment/tokens.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { pocketWallet } from '../support/gate.ts'
+import { startLnurlServer } from '../support/lnurl-server.ts'
+import { startServer, testClock } from '../support/server.ts'
+
+const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
+
+test('a project is added, and works on the running server at once', async (t) => {
+  const { url, file } = await startServer(t, { MAYFLY_GATE: 'on' })
+  const { code, out, err } = await gate(file, [
+    ...['project', 'add', '--address', 'Alice@Example.com'],
+    ...['--route', 'render=POST:/render/*:50', '--route', 'ping=GET:/ping:1'],
+    ...['--credits', '100', '--json'],
+  ])
+  assert.deepEqual([code, err], [0, ''])
+  const added = JSON.parse(out) as { projectId: string; capability: string; verification: string }
+  assert.deepEqual(Object.keys(added), ['projectId', 'capability', 'verification'])
+  assert.ok(isId('gate_project', added.projectId))
+  assert.ok(isToken('gate_key', added.capability))
+  assert.equal(added.verification, 'provider')
+  assert.deepEqual(await intentOf(url, added, 'ping', 'GET', '/ping'), {
+    status: 402,
+    recipient: 'alice@example.com',
+    amountSats: 1,
+  })
+})
+
+describe('each command', () => {
+  test('says in text and in JSON what it did', async (t) => {
+    const shop = await aProject(t)
+    const { run, projectId } = shop
+    const list = await run('project', 'list')
+    assert.equal(list.out, `${projectId}  active            3 credits  alice@example.com\n`)
+    const [listed] = JSON.parse((await run('project', 'list', '--json')).out) as unknown[]
+    const view = {
+      projectId,
+      address: 'alice@example.com',
+      verification: 'provider',
+      credits: 3,
+      isSuspended: false,
+    }
+    assert.deepEqual({ ...(listed as object), createdAt: '' }, { ...view, createdAt: '' })
+
+    assert.equal(
+      (await run('credits', 'grant', projectId, '7')).out,
+      `${projectId} has 10 credits.\n`,
+    )
+    assert.deepEqual(JSON.parse((await run('credits', 'grant', projectId, '1', '--json')).out), {
+      projectId,
+      credits: 11,
+    })
+    assert.deepEqual(
+      JSON.parse((await run('route', 'add', projectId, 'all=GET:/all/**:5', '--json')).out),
+      { projectId, routeId: 'all', method: 'GET', pattern: '/all/**', priceSats: 5 },
+    )
+    assert.match((await run('route', 'remove', projectId, 'ping')).out, /no route ping any more/)
+    assert.match((await run('project', 'suspend', projectId)).out, /is suspended/)
+    const shown = await run('project', 'show', projectId)
+    assert.equal(
+      shown.out,
+      `Project       ${projectId} (suspended)
+Address       alice@example.com
+Verification  provider
+Credits       11
+Intents       0 open, 0 authorized
+Routes
+  all=GET:/all/**:5
+`,
+    )
+    assert.match((await run('project', 'resume', projectId)).out, /is active/)
+    const details = JSON.parse((await run('project', 'show', projectId, '--json')).out) as object
+    assert.deepEqual(
+      { ...details, createdAt: '' },
+      {
+        ...view,
+        credits: 11,
+        createdAt: '',
+        routes: [{ routeId: 'all', method: 'GET', pattern: '/all/**', priceSats: 5 }],
+        openIntents: 0,
+        authorizedIntents: 0,
+      },
+    )
+  })
+
+  test('tells how the payment will be verified, and shows the capability once', async (t) => {
+    const { run, file, projectId } = await aProject(t)
+    const { out } = await run('project', 'rotate-key', projectId)
+    const [, capability = ''] = /^Capability {4}(gate_key_\S+)\n/.exec(out) ?? []
+    assert.ok(isToken('gate_key', capability))
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    const project = await createGateStore(db).projectOfKey(tokenHash(capability))
+    assert.equal(project?.project_id, projectId)
+    assert.equal((await run('project', 'show', projectId)).out.includes('gate_key_'), false)
+  })
+})
+
+describe('what cannot be done', () => {
+  const nobody = `gate_project_${'0'.repeat(22)}`
+  const cases: { args: string[]; code: number; says: RegExp }[] = [
+    { args: ['project'], code: 2, says: /There is no command `project`/ },
+    { args: ['project', 'remove'], code: 2, says: /There is no command `project remove`/ },
+    { args: ['project', 'add'], code: 2, says: /--address <name@domain> is missing/ },
+    { args: ['project', 'add', '--adress', 'a@b.com'], code: 2, says: /--adress/ },
+    { args: ['project', 'list', 'x'], code: 2, says: /takes no arguments/ },
+    { args: ['project', 'list', '--credits', '1'], code: 2, says: /--credits belongs to/ },
+    { args: ['project', 'show'], code: 2, says: /takes one argument/ },
+    { args: ['project', 'show', 'x'], code: 2, says: /A project id is gate_project_/ },
+    { args: ['credits', 'grant', nobody, '0'], code: 2, says: /whole number from 1/ },
+    { args: ['credits', 'grant', nobody, '1.5'], code: 2, says: /whole number from 1/ },
+    { args: ['route', 'add', nobody, 'x'], code: 2, says: /A route reads `<id>=<method>/ },
+    { args: ['route', 'add', nobody, 'x=GET:/a//b:1'], code: 2, says: /The path of route x/ },
+    { args: ['project', 'show', nobody], code: 1, says: /There is no project gate_project_0/ },
+    { args: ['project', 'suspend', nobody], code: 1, says: /There is no project/ },
+    { args: ['project', 'resume', nobody], code: 1, says: /There is no project/ },
+    { args: ['project', 'rotate-key', nobody], code: 1, says: /There is no project/ },
+    { args: ['credits', 'grant', nobody, '1'], code: 1, says: /There is no project/ },
+    { args: ['route', 'add', nobody, 'x=GET:/a:1'], code: 1, says: /There is no project/ },
+    { args: ['route', 'remove', nobody, 'x'], code: 1, says: /There is no project/ },
+    {
+      args: ['project', 'add', '--address', 'alice@localhost'],
+      code: 1,
+      says: /The address cannot be used: the domain .* must be a public name/,
+    },
+    {
+      args: [
+        ...['project', 'add', '--address', 'alice@example.com'],
+        ...['--route', 'x=GET:/a:1', '--route', 'x=GET:/b:1'],
+      ],
+      code: 1,
+      says: /The route x is there twice/,
+    },
+  ]
+  test('is said on stderr, with 2 for a wrong command and 1 for what is refused', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    for (const { args, code, says } of cases) {
+      const ended = await gate(file, args)
+      assert.match(ended.err, says, args.join(' '))
+      assert.deepEqual([ended.code, ended.out], [code, ''], args.join(' '))
+    }
+  })
+
+  test('changes nothing: a second route of the same id, a suspension of what is suspended', async (t) => {
+    const { run, projectId } = await aProject(t)
+    const again = await run('route', 'add', projectId, 'ping=GET:/other:9')
+    assert.match(again.err, /has a route ping\. Remove it first/)
+    assert.equal((await run('route', 'remove', projectId, 'other')).code, 1)
+    assert.equal((await run('project', 'resume', projectId)).code, 1)
+    assert.equal((await run('project', 'suspend', projectId)).code, 0)
+    assert.match((await run('project', 'suspend', projectId)).err, /was suspended before/)
+    assert.match((await run('credits', 'grant', projectId, '1000000000')).err, /more than/)
+    assert.match((await run('project', 'show', projectId)).out, /Credits {7}3\n/)
+  })
+
+  test('is explained for a bad list of allowed hosts', () => {
+    for (const hosts of ['localhost', 'a:b', 'http://a:1', 'a:1,', 'a:99999', 'a:1/x', 'u@a:1']) {
+      assert.throws(() => readConfig({ MAYFLY_GATE_ALLOWED_HOSTS: hosts }), {
+        name: 'ConfigError',
+        message: 'MAYFLY_GATE_ALLOWED_HOSTS must be a comma-separated list of `host:port`.',
+      })
+    }
+    const { gateAllowedHosts } = readConfig({ MAYFLY_GATE_ALLOWED_HOSTS: '127.0.0.1:80, [::1]:9' })
+    assert.deepEqual([...gateAllowedHosts], ['127.0.0.1:80', '[::1]:9'])
+  })
+})
+
+describe('an address with a provider of its own', () => {
+  // A store that has met its node: the command itself asks none.
+  const lnd = (host: string) => ({
+    MAYFLY_LIGHTNING_URL: 'lnd+https://127.0.0.1:1?macaroon=/nowhere&cert=/nowhere',
+    MAYFLY_NETWORK: 'regtest',
+    MAYFLY_GATE_ALLOWED_HOSTS: host,
+  })
+  const add = (address: string, ...rest: string[]) => [
+    ...['project', 'add', '--address', address, '--route', 'a=GET:/a:50', '--json'],
+    ...rest,
+  ]
+
+  test('is asked when it is saved: who verifies, and whether it takes the prices', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
+    const withVerify = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    assert.equal((JSON.parse(withVerify.out) as { verification: string }).verification, 'provider')
+
+    lnurl.answers.invoice = async (_url, _response, usual) => ({
+      ...(await usual()),
+      verify: undefined,
+    })
+    const without = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    assert.equal((JSON.parse(without.out) as { verification: string }).verification, 'preimage')
+
+    const tooDear = await gate(
+      file,
+      add(lnurl.address, '--route', 'b=GET:/b:1000001'),
+      lnd(lnurl.host),
+    )
+    assert.equal(tooDear.code, 1)
+    assert.match(tooDear.err, /takes 1 to 1000000 sat, and 1000001 sat is outside/)
+  })
+
+  test('is refused with what its provider says, and nothing is saved', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
+    lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
+    const refused = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    assert.equal(refused.err, 'The address cannot be used: the provider refused: no such user.\n')
+    assert.equal(refused.code, 1)
+    const list = await gate(file, ['project', 'list'], lnd(lnurl.host))
+    assert.equal(list.out, 'There are no projects.\n')
+  })
+
+  test('is not looked for on a private address', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
+    const refused = await gate(file, add(lnurl.address), lnd('127.0.0.1:9'))
+    assert.match(refused.err, /must be a public name/)
+    assert.equal(lnurl.requests.length, 0)
+  })
+
+  test('needs a store that knows its network', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const { MAYFLY_NETWORK: _unset, ...rest } = lnd('127.0.0.1:9')
+    const refused = await gate(file, add('alice@example.com'), rest)
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /first start on a new store needs the Lightning node/)
+  })
+})
+
+test('alone it lists its commands', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  for (const args of [[], ['--help'], ['project', 'add', '--help']]) {
+    const { code, err } = await gate(file, args)
+    assert.equal(code, 0)
+    assert.match(err, /^Usage: mayfly gate <command>/)
+  }
+})
+
+test('it says where GATE is switched off', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const { code, err } = await gate(file, ['project', 'list'], { MAYFLY_GATE: 'off' })
+  assert.equal(code, 0)
+  assert.match(err, /MAYFLY_GATE is off here/)
+})
+
+type Ended = { code: number | null; out: string; err: string }
+
+/** `mayfly gate …` on this store, in a process of its own. */
+function gate(
+  file: string,
+  args: string[],
+  environment: Record<string, string> = {},
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [BIN, 'gate', ...args], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        MAYFLY_DATABASE_URL: `sqlite:${file}`,
+        MAYFLY_GATE: 'on',
+        ...environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let [out, err] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, out, err }))
+  })
+}
+
+async function aProject(t: TestContext) {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const added = await gate(file, [
+    ...['project', 'add', '--address', 'alice@example.com', '--route', 'ping=GET:/ping:1'],
+    ...['--credits', '3', '--json'],
+  ])
+  const { projectId, capability } = JSON.parse(added.out) as {
+    projectId: string
+    capability: string
+  }
+  return { file, projectId, capability, run: (...args: string[]) => gate(file, args) }
+}
+
+async function intentOf(
+  url: string,
+  { projectId, capability }: { projectId: string; capability: string },
+  route: string,
+  method: string,
+  path: string,
+) {
+  const response = await fetch(`${url}/api/gate/intents`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${capability}`,
+      'idempotency-key': crypto.randomUUID(),
+      'x-gate-project': projectId,
+      'x-gate-route': route,
+      'x-gate-method': method,
+      'x-gate-path': path,
+    },
+  })
+  const { recipient, amountSats } = (await response.json()) as Record<string, unknown>
+  return { status: response.status, recipient, amountSats }
+}

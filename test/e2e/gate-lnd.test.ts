@@ -1,0 +1,150 @@
+/** GATE with real money on regtest: bob has the API and the address, alice pays, Mayfly is alice's. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startPaidApi } from '../../examples/paid-api.ts'
+import type { GateQuote } from '../../src/client/index.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { type LnurlServer, startLnurlServer, type Wallet } from '../support/lnurl-server.ts'
+import { string } from '../support/nodes/json.ts'
+import type { LndNode } from '../support/nodes/lnd-node.ts'
+import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const run = promisify(execFile)
+const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
+const VERIFIER = fileURLToPath(new URL('../support/verify-receipt.ts', import.meta.url))
+
+describe('GATE over LND', { skip: await missingNodes() }, () => {
+  let testbed: Testbed
+  before(async () => {
+    testbed = await startTestbed()
+  })
+  after(() => testbed?.close())
+
+  test('the API answers who has paid bob, and anybody can verify the receipt', async (t) => {
+    const { url, api, project, balance } = await aMarket(t, testbed)
+    const before = await balance()
+    const refused = await fetch(`${api}/render/cat?size=2`, { method: 'POST', body: 'a' })
+    const quote = (await refused.json()) as GateQuote
+    assert.equal(refused.status, 402)
+    assert.equal(decodeInvoice(quote.bolt11).amountMsat, 50_000)
+
+    const preimage = await testbed.alice.pay(quote.bolt11)
+    const answer = await fetch(`${api}/render/cat?size=2`, {
+      method: 'POST',
+      body: 'a',
+      headers: { 'x-gate-intent': quote.intentId, 'x-gate-preimage': preimage },
+    })
+    assert.deepEqual(await answer.json(), { rendered: '/render/cat?size=2', sats: 50 })
+    await until('bob to have the money', async () => (await balance()) - before === 50)
+
+    const receipt = answer.headers.get('gate-receipt') ?? ''
+    const { stdout } = await run(process.execPath, [VERIFIER, receipt, url, project.projectId])
+    const claims = JSON.parse(stdout) as Record<string, unknown>
+    assert.equal(claims.ph, quote.paymentHash)
+    assert.equal(claims.htp, '/render/cat?size=2')
+    assert.equal(claims.req, quote.requestDigest)
+    assert.equal(claims.by, 'preimage')
+    assert.equal(claims.sat, 50)
+  })
+
+  test('the provider tells of the payment, and the preimage is not needed', async (t) => {
+    const { server, api, lnurl } = await aMarket(t, testbed)
+    // LUD-21 leaves it to the provider whether it shows the preimage.
+    lnurl.answers.verify = async (_url, _response, usual) => ({
+      ...(await usual()),
+      preimage: null,
+    })
+    const refused = await fetch(`${api}/ping`, { method: 'GET' })
+    assert.equal(refused.status, 400)
+    const quote = (await (await fetch(`${api}/render/dog`, { method: 'POST' })).json()) as GateQuote
+    const headers = { 'x-gate-intent': quote.intentId }
+    const visit = () => fetch(`${api}/render/dog`, { method: 'POST', headers })
+    assert.equal((await visit()).status, 402)
+    await testbed.alice.pay(quote.bolt11)
+    server.clock.advance(2_000)
+    const answer = await visit()
+    assert.equal(answer.status, 200)
+    const [, claims = ''] = (answer.headers.get('gate-receipt') ?? '').split('.')
+    const { by } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { by: string }
+    assert.equal(by, 'provider')
+  })
+
+  test('an invoice that nobody paid opens nothing', async (t) => {
+    const { api } = await aMarket(t, testbed)
+    const quote = (await (await fetch(`${api}/render/cow`, { method: 'POST' })).json()) as GateQuote
+    for (const proof of [{}, { 'x-gate-preimage': '00'.repeat(32) }]) {
+      const answer = await fetch(`${api}/render/cow`, {
+        method: 'POST',
+        headers: { 'x-gate-intent': quote.intentId, ...proof },
+      })
+      assert.equal(answer.status, 402)
+    }
+  })
+})
+
+/** Bob's address and API, registered with a Mayfly on alice's node by the operator's command. */
+async function aMarket(t: TestContext, { alice, bob }: Testbed) {
+  const lnurl: LnurlServer = await startLnurlServer(t, lndWallet(bob))
+  const environment = {
+    ...(await over(t, alice)),
+    MAYFLY_GATE: 'on',
+    MAYFLY_GATE_ALLOWED_HOSTS: lnurl.host,
+  }
+  const server = await startServer(t, environment)
+  const { stdout } = await run(
+    process.execPath,
+    [
+      ...[BIN, 'gate', 'project', 'add', '--address', lnurl.address],
+      ...['--route', 'render=POST:/render/*:50', '--credits', '5', '--json'],
+    ],
+    {
+      env: {
+        PATH: process.env.PATH ?? '',
+        ...environment,
+        MAYFLY_DATABASE_URL: `sqlite:${server.file}`,
+      },
+    },
+  )
+  const project = JSON.parse(stdout) as { projectId: string; capability: string }
+  const { url } = server
+  const api = await startPaidApi({ url, ...project })
+  t.after(() => api.server.close())
+  const balance = async (): Promise<number> =>
+    Number((await bob.get('/v1/balance/channels')).balance)
+  return { server, url, lnurl, api: api.url, project, balance }
+}
+
+/** Settings to use this node, with a macaroon of just what Mayfly asks for. */
+async function over(t: After, node: LndNode): Promise<Record<string, string>> {
+  const macaroon = join(await temporaryFolder(t), 'mayfly.macaroon')
+  writeFileSync(macaroon, await node.bake('invoices:read', 'invoices:write', 'info:read'))
+  const query = new URLSearchParams({ macaroon, cert: node.certificateFile })
+  return { MAYFLY_LIGHTNING_URL: `lnd+${node.baseUrl}?${query}` }
+}
+
+function lndWallet(node: LndNode): Wallet {
+  return {
+    async createInvoice(amountMsat) {
+      const { payment_request } = await node.post('/v1/invoices', {
+        value_msat: String(amountMsat),
+        memo: 'A picture',
+        expiry: '600',
+      })
+      return string(payment_request)
+    },
+    async lookUp(paymentHash) {
+      const { state, r_preimage } = await node.get(`/v1/invoice/${paymentHash}`)
+      const preimage = Buffer.from(string(r_preimage), 'base64').toString('hex')
+      return { isSettled: state === 'SETTLED', preimage }
+    },
+    paymentHashOf: (bolt11) => decodeInvoice(bolt11).paymentHash,
+  }
+}

@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { describe, test } from 'node:test'
+import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
+import { createOutbound } from '../../src/gate/outbound.ts'
+import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
+import { aGate, reasons, type World } from '../support/gate.ts'
+import { METADATA } from '../support/lnurl-server.ts'
+import { testClock } from '../support/server.ts'
+
+/** For a provider that keeps silent; long enough for one that does not. */
+const IMPATIENT = { connectMs: 1_000, silenceMs: 1_000, overallMs: 1_000 }
+
+test('asks the address for what may be paid, then for the invoice, and shows that', async (t) => {
+  const world = await aGate(t)
+  const intent = await world.quoted()
+  assert.deepEqual(
+    world.lnurl.requests.map(({ step, url }) => [step, url]),
+    [['invoice', `http://${world.lnurl.host}/cb?user=alice&amount=50000`]],
+  )
+  assert.equal(intent.amount_sats, 50)
+  assert.equal(intent.recipient, world.lnurl.address)
+  assert.equal(intent.verify_url, `http://${world.lnurl.host}/verify/${intent.payment_hash}`)
+  assert.equal(intent.description_hash, 'none')
+})
+
+test('asks anew what may be paid after a minute, and not before', async (t) => {
+  const world = await aGate(t)
+  world.clock.advance(50_000)
+  await world.quoted()
+  assert.deepEqual(steps(world), ['invoice'])
+  world.clock.advance(11_000)
+  await world.quoted()
+  assert.deepEqual(steps(world), ['invoice', 'pay', 'invoice'])
+})
+
+test('sends nothing but what the request needs', async (t) => {
+  const world = await aGate(t)
+  await world.quoted()
+  const [request] = world.lnurl.requests
+  assert.deepEqual(request?.headers, {
+    host: world.lnurl.host,
+    connection: 'keep-alive',
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': 'lnurl-pay',
+  })
+})
+
+describe('an answer that is no offer is refused before anybody sees an invoice', () => {
+  const rows: { note: string; reason: RegExp; spoil: (world: World) => void; isSilent?: true }[] = [
+    {
+      note: 'an error in its own words',
+      reason: /the provider refused: no such user/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
+      },
+    },
+    {
+      note: 'an error with a status of its own',
+      reason: /the provider refused: no such user/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = (_url, response) => {
+          response.writeHead(404).end('{"status":"ERROR","reason":"no such user"}')
+        }
+      },
+    },
+    {
+      note: 'HTML with status 200',
+      reason: /not JSON/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = (_url, response) => void response.end('<!doctype html><p>Hello</p>')
+      },
+    },
+    {
+      note: 'a failing server',
+      reason: /HTTP 500/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.invoice = (_url, response) => void response.writeHead(500).end('{"pr":"x"}')
+      },
+    },
+    {
+      note: 'a redirect, even to the right place',
+      reason: /HTTP 302/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = (_url, response) => {
+          response.writeHead(302, { location: `http://${lnurl.host}/cb` }).end()
+        }
+      },
+    },
+    {
+      note: 'more than 256 KiB, said in advance',
+      reason: /too large/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = (_url, response) => void response.end('x'.repeat(256 * 1024 + 1))
+      },
+    },
+    {
+      note: 'more than 256 KiB, a piece at a time',
+      reason: /too large/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.invoice = (_url, response) => {
+          response.on('error', () => {})
+          for (let i = 0; i < 300; i++) response.write(' '.repeat(1024))
+          response.end('{}')
+        }
+      },
+    },
+    {
+      note: 'nothing at all',
+      reason: /takes too long/,
+      isSilent: true,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = () => undefined
+      },
+    },
+    {
+      note: 'headers and then nothing',
+      reason: /takes too long/,
+      isSilent: true,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.invoice = (_url, response) => {
+          response.writeHead(200)
+          response.write('{')
+        }
+      },
+    },
+    {
+      note: 'a broken connection',
+      reason: /cannot be reached/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.pay = (_url, response) => void response.destroy()
+      },
+    },
+    {
+      note: 'another tag',
+      reason: /no pay request/,
+      spoil: changing('pay', { tag: 'withdrawRequest' }),
+    },
+    {
+      note: 'a demand for the name of the payer',
+      reason: /data about the payer/,
+      spoil: changing('pay', { payerData: { name: { mandatory: true } } }),
+    },
+    {
+      note: 'a least amount above the price',
+      reason: /takes 51 to 1000000 sat/,
+      spoil: changing('pay', { minSendable: 50_001 }),
+    },
+    {
+      note: 'a greatest amount below the price',
+      reason: /takes 1 to 49 sat/,
+      spoil: changing('pay', { maxSendable: 49_999 }),
+    },
+    {
+      note: 'a callback to a private address',
+      reason: /not a public name/,
+      spoil: changing('pay', { callback: 'https://10.0.0.1/cb' }),
+    },
+    {
+      note: 'a callback without TLS',
+      reason: /not https/,
+      spoil: changing('pay', { callback: 'http://example.com/cb' }),
+    },
+    { note: 'no invoice', reason: /no invoice/, spoil: changing('invoice', { pr: '' }) },
+    {
+      note: 'an invoice that is none',
+      reason: /cannot be used/,
+      spoil: changing('invoice', { pr: 'lnbcrt1xyz' }),
+    },
+    {
+      note: 'an invoice over another sum',
+      reason: /another sum/,
+      spoil: ({ wallet }) => {
+        wallet.changes = { amountMsat: 50_001 }
+      },
+    },
+    {
+      note: 'an invoice that leaves the sum open',
+      reason: /leaves the amount open/,
+      spoil: ({ wallet }) => {
+        wallet.changes = { amountMsat: null }
+      },
+    },
+    {
+      note: 'an invoice of another network',
+      reason: /for mainnet, not regtest/,
+      spoil: ({ wallet }) => {
+        wallet.changes = { network: 'mainnet' }
+      },
+    },
+    {
+      note: 'an invoice that has expired',
+      reason: /expires too soon/,
+      spoil: ({ wallet, clock }) => {
+        wallet.changes = { timestamp: seconds(clock.now()) - 500, expirySeconds: 400 }
+      },
+    },
+    {
+      note: 'an invoice that expires within the minute',
+      reason: /expires too soon/,
+      spoil: ({ wallet }) => {
+        wallet.changes = { expirySeconds: 59 }
+      },
+    },
+    {
+      note: 'an invoice that lives for more than a day',
+      reason: /lives for too long/,
+      spoil: ({ wallet }) => {
+        wallet.changes = { expirySeconds: 24 * 3600 + 60 }
+      },
+    },
+    {
+      note: 'an invoice of eleven minutes ago',
+      reason: /not made just now/,
+      spoil: ({ wallet, clock }) => {
+        wallet.changes = { timestamp: seconds(clock.now()) - 660 }
+      },
+    },
+    {
+      note: 'an invoice of the future',
+      reason: /not made just now/,
+      spoil: ({ wallet, clock }) => {
+        wallet.changes = { timestamp: seconds(clock.now()) + 660 }
+      },
+    },
+    {
+      note: 'an invoice whose signature was damaged',
+      reason: /cannot be used/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.invoice = async (_url, _response, usual) => {
+          const body = await usual()
+          return { ...body, pr: String(body.pr).replace(/.{6}$/, 'qqqqqq') }
+        }
+      },
+    },
+  ]
+  for (const { note, reason, spoil, isSilent } of rows) {
+    test(note, async (t) => {
+      const world = await aGate(t, isSilent ? { timeouts: IMPATIENT } : {})
+      // What was believed a moment ago is asked anew.
+      world.clock.advance(60_001)
+      spoil(world)
+      assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
+      assert.match(String(reasons(world.logged).at(-1)), reason)
+      assert.equal((await world.project()).credits, 10)
+    })
+  }
+})
+
+test('an invoice that the same provider gave before is refused, for ever and for all', async (t) => {
+  const world = await aGate(t)
+  const first = await world.quoted()
+  const other = await world.projects.add({
+    address: world.lnurl.address,
+    routes: [{ routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }],
+    credits: 1,
+  })
+  world.lnurl.answers.invoice = () => ({ pr: first.bolt11 })
+  assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
+  assert.deepEqual(await world.open({ project: other.projectId }), { kind: 'checkout unavailable' })
+  assert.deepEqual(world.logged.filter(({ event }) => event === 'gate.invoice_reused').length, 2)
+})
+
+test('a payment hash stays used after its unpaid intent was purged', async (t) => {
+  const world = await aGate(t)
+  const { payment_hash: paymentHash, intent_id: intentId } = await world.quoted()
+  world.clock.advance(40 * 24 * 3600 * 1000)
+  assert.equal(await world.service.purge(), 1)
+  assert.equal(await world.service.intent(world.projectId, intentId), null)
+  world.wallet.changes = { paymentHash }
+  assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
+})
+
+test('an invoice with the hash of other metadata is noted, not refused', async (t) => {
+  const world = await aGate(t)
+  world.wallet.description = { descriptionHash: metadataHash(METADATA) }
+  assert.equal((await world.quoted()).description_hash, 'match')
+  world.wallet.description = { descriptionHash: metadataHash('something else') }
+  const { intent_id: intentId, description_hash } = await world.quoted()
+  assert.equal(description_hash, 'mismatch')
+  const [noted] = world.logged.filter(({ event }) => event === 'gate.description_mismatch')
+  assert.equal(noted?.intentId, intentId)
+})
+
+test("the quote ends with the invoice, where that is before the quote's own end", async (t) => {
+  const world = await aGate(t)
+  world.wallet.changes = { expirySeconds: 120 }
+  const intent = await world.quoted()
+  assert.equal(intent.quote_expires_at, intent.honoured_until - 10 * 60 * 1000)
+  assert.ok(intent.quote_expires_at <= world.clock.now() + 120_000)
+})
+
+test('a provider that is down is left alone for a while, and then tried again', async (t) => {
+  const world = await aGate(t)
+  world.lnurl.answers.invoice = (_url, response) => void response.destroy()
+  for (let i = 0; i < 5; i++) assert.equal((await world.open()).kind, 'checkout unavailable')
+  world.lnurl.requests.length = 0
+  delete world.lnurl.answers.invoice
+  assert.equal((await world.open()).kind, 'checkout unavailable')
+  assert.deepEqual(steps(world), [])
+  assert.match(String(reasons(world.logged).at(-1)), /does not answer/)
+  world.clock.advance(30_000)
+  assert.equal((await world.open()).kind, 'quote')
+})
+
+test('at most four calls to one provider run at once, and the others wait their turn', async (t) => {
+  const world = await aGate(t)
+  const held: ServerResponse[] = []
+  let most = 0
+  let running = 0
+  world.lnurl.answers.invoice = async (_url, response, usual) => {
+    running++
+    most = Math.max(most, running)
+    held.push(response)
+    // Lets go when as many as may run are there, or when the rest is.
+    await new Promise((resolve) => setImmediate(resolve))
+    running--
+    return usual()
+  }
+  const opened = await Promise.all(Array.from({ length: 20 }, () => world.open()))
+  assert.ok(opened.every(({ kind }) => kind === 'quote'))
+  assert.ok(most <= 4, String(most))
+  assert.equal(held.length, 20)
+})
+
+describe('the way to a provider', () => {
+  const NAME = 'https://pay.example.com/'
+
+  test('does not lead to a private address behind a public name', async (t) => {
+    for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '::1', 'fd00::1']) {
+      const http = createOutbound({
+        clock: testClock(),
+        allowed: new Set(),
+        resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
+      })
+      t.after(() => http.close())
+      await assert.rejects(http.get(new URL(NAME)), refusedAs(/not public/))
+    }
+  })
+
+  test('does not lead there because a list has another server of that machine', async (t) => {
+    const http = createOutbound({
+      clock: testClock(),
+      allowed: new Set(['127.0.0.1:9999']),
+      resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    })
+    t.after(() => http.close())
+    await assert.rejects(http.get(new URL(NAME)), refusedAs(/not public/))
+  })
+
+  test('ends at a name that does not resolve, however long that takes', async (t) => {
+    const never = new Promise<never>(() => {})
+    const http = createOutbound({
+      clock: testClock(),
+      allowed: new Set(),
+      resolve: () => never,
+      timeouts: IMPATIENT,
+    })
+    t.after(() => http.close())
+    await assert.rejects(http.get(new URL(NAME)), refusedAs(/takes too long/))
+  })
+
+  test('is not taken to a verify URL that was not checked', async (t) => {
+    const client = createLnurlClient({ clock: testClock(), allowed: new Set() })
+    t.after(() => client.close())
+    const invoice = { bolt11: 'lnbc1', paymentHash: '00'.repeat(32) }
+    await assert.rejects(client.verify('http://127.0.0.1:9/v', invoice), refusedAs(/not https/))
+  })
+})
+
+function changing(step: 'pay' | 'invoice', changes: Record<string, unknown>) {
+  return ({ lnurl }: World): void => {
+    lnurl.answers[step] = async (_url, _response, usual) => ({ ...(await usual()), ...changes })
+  }
+}
+
+const steps = ({ lnurl }: World): string[] => lnurl.requests.map(({ step }) => step)
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+const refusedAs = (message: RegExp) => (error: unknown) =>
+  error instanceof LnurlError && message.test(error.message)

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { CompactSign, exportJWK, generateKeyPair } from 'jose'
+import { bindingText, gateRequestDigest } from '../../src/protocol/gate-binding.ts'
+import {
+  type Admission,
+  type GateReceipt,
+  MAX_RECEIPT_CHARS,
+  readGateKeys,
+  verifyAdmission,
+  verifyReceipt,
+} from '../../src/protocol/gate-receipt.ts'
+import { mutated } from '../support/arbitraries.ts'
+
+const NOW = 1_800_000_000
+const { privateKey, publicKey } = await generateKeyPair('EdDSA', { extractable: true })
+const { x = '' } = await exportJWK(publicKey)
+const KEYS = [{ kid: 'k1', x }]
+
+const CLAIMS: GateReceipt = {
+  iss: 'https://mayfly.example.org',
+  aud: 'gate_project_1',
+  jti: 'r1',
+  iat: NOW,
+  exp: NOW + 300,
+  intent: 'gate_intent_1',
+  route: 'render',
+  htm: 'POST',
+  htp: '/render/cat?size=2',
+  req: 'ab'.repeat(32),
+  sat: 50,
+  ph: 'cd'.repeat(32),
+  net: 'regtest',
+  by: 'preimage',
+}
+
+const ADMISSION: Admission = {
+  issuer: CLAIMS.iss,
+  audience: CLAIMS.aud,
+  route: 'render',
+  method: 'POST',
+  path: '/render/cat?size=2',
+  requestDigest: CLAIMS.req,
+  now: NOW * 1000,
+}
+
+test('a receipt that jose signed is read as it was meant', async () => {
+  const receipt = await sign(CLAIMS)
+  assert.deepEqual(await verifyReceipt(receipt, KEYS), { outcome: 'ok', receipt: CLAIMS })
+  assert.deepEqual(await verifyAdmission(receipt, KEYS, ADMISSION), {
+    outcome: 'ok',
+    receipt: CLAIMS,
+  })
+})
+
+test('an old receipt is a record, and lets nobody in', async () => {
+  const receipt = await sign(CLAIMS)
+  const now = (NOW + 300) * 1000
+  assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'ok')
+  assert.deepEqual(await verifyAdmission(receipt, KEYS, { ...ADMISSION, now }), {
+    outcome: 'refused',
+    reason: 'expired',
+  })
+  const last = await verifyAdmission(receipt, KEYS, { ...ADMISSION, now: now - 1 })
+  assert.equal(last.outcome, 'ok')
+})
+
+describe('a receipt lets nobody in', () => {
+  for (const [note, changes] of Object.entries({
+    'of another service': { issuer: 'https://mayfly.example.com' },
+    'of another project': { audience: 'gate_project_2' },
+    'of another route': { route: 'ping' },
+    'with another method': { method: 'GET' },
+    'with another path': { path: '/render/cat' },
+    'with another body': { requestDigest: `${'ab'.repeat(31)}ac` },
+    'before it was issued': { now: (NOW - 61) * 1000 },
+  })) {
+    test(note, async () => {
+      const verdict = await verifyAdmission(await sign(CLAIMS), KEYS, { ...ADMISSION, ...changes })
+      assert.equal(verdict.outcome, 'refused')
+    })
+  }
+})
+
+describe('what is no receipt', () => {
+  test('a token of another type, algorithm or extension', async () => {
+    const plain = await sign(CLAIMS, { typ: 'JWT' })
+    const critical = await sign(CLAIMS, { crit: ['b64'], b64: true })
+    const [, body, signature] = (await sign(CLAIMS)).split('.')
+    const heads = ['none', 'HS256', 'Ed25519', undefined].map((alg) =>
+      encoded({ alg, kid: 'k1', typ: 'gate-receipt+jwt' }),
+    )
+    for (const receipt of [
+      plain,
+      critical,
+      ...heads.map((head) => [head, body, signature].join('.')),
+    ]) {
+      assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'refused')
+    }
+  })
+
+  test('a claim that is missing or of another type', async () => {
+    for (const claim of Object.keys(CLAIMS)) {
+      for (const value of [undefined, null, [], {}, '', 1.5]) {
+        const verdict = await verifyReceipt(await sign({ ...CLAIMS, [claim]: value }), KEYS)
+        assert.equal(verdict.outcome, 'refused', `${claim}: ${JSON.stringify(value)}`)
+      }
+    }
+    const by = 'hope'
+    assert.equal((await verifyReceipt(await sign({ ...CLAIMS, by }), KEYS)).outcome, 'refused')
+  })
+
+  test('one that another key signed, or that names no key of ours', async () => {
+    const receipt = await sign(CLAIMS)
+    const other = await exportJWK((await generateKeyPair('EdDSA')).publicKey)
+    const stolen = [{ kid: 'k1', x: other.x ?? '' }]
+    assert.equal((await verifyReceipt(receipt, stolen)).outcome, 'refused')
+    assert.equal((await verifyReceipt(receipt, [])).outcome, 'unknown key')
+    const renamed = [{ kid: 'k2', x }]
+    assert.equal((await verifyReceipt(receipt, renamed)).outcome, 'unknown key')
+    const short = [{ kid: 'k1', x: 'AAAA' }]
+    assert.equal((await verifyReceipt(receipt, short)).outcome, 'refused')
+  })
+
+  test('one that is too long', async () => {
+    const receipt = await sign({ ...CLAIMS, htp: `/${'a'.repeat(MAX_RECEIPT_CHARS)}` })
+    assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'refused')
+  })
+
+  test('one with any character changed', async () => {
+    const receipt = await sign(CLAIMS)
+    await fc.assert(
+      fc.asyncProperty(mutated(receipt), async (text) => {
+        if (text === receipt) return
+        assert.notEqual((await verifyReceipt(text, KEYS)).outcome, 'ok')
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('any text', async () => {
+    const texts = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string().map((text) => `${text}.e30.e30`),
+    )
+    await fc.assert(
+      fc.asyncProperty(texts, async (text) => {
+        assert.equal((await verifyReceipt(text, KEYS)).outcome, 'refused')
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('a key set', () => {
+  test('gives its Ed25519 keys, and passes over the others', () => {
+    const own = { kty: 'OKP', crv: 'Ed25519', kid: 'a', x, alg: 'EdDSA', use: 'sig' }
+    const keys = [
+      own,
+      { kty: 'RSA', kid: 'b', n: 'x' },
+      { ...own, crv: 'X25519' },
+      { ...own, x: 7 },
+    ]
+    assert.deepEqual(readGateKeys({ keys: [...keys, null, 'x'] }), [{ kid: 'a', x }])
+    assert.deepEqual(readGateKeys({ keys: [] }), [])
+  })
+
+  test('is none of anything else', () => {
+    for (const json of [null, [], {}, { keys: {} }, 'x', { keys: new Array(17).fill({}) }]) {
+      assert.equal(readGateKeys(json), null)
+    }
+    fc.assert(fc.property(fc.jsonValue(), (json) => void readGateKeys(json)))
+  })
+})
+
+describe('the request digest', () => {
+  const request = { project: 'gate_project_1', route: 'r', method: 'GET', path: '/a?b=1' }
+
+  test('is the SHA-256 of the canonical JSON, the members in order', async () => {
+    const bodySha256 = createHash('sha256').update('body').digest('hex')
+    const text = `{"bodySha256":"${bodySha256}","method":"GET","path":"/a?b=1","project":"gate_project_1","route":"r"}`
+    assert.equal(bindingText({ ...request, bodySha256 }), text)
+    assert.equal(
+      await gateRequestDigest({ ...request, body: new TextEncoder().encode('body') }),
+      createHash('sha256').update(text).digest('hex'),
+    )
+  })
+
+  test('of two requests is the same only where they are', async () => {
+    const parts = fc.record({
+      project: fc.string(),
+      route: fc.string(),
+      method: fc.string(),
+      path: fc.string(),
+      bodySha256: fc.string(),
+    })
+    fc.assert(
+      fc.property(parts, parts, (one, other) => {
+        const isSame = JSON.stringify(one) === JSON.stringify(other)
+        assert.equal(bindingText(one) === bindingText(other), isSame)
+      }),
+    )
+  })
+})
+
+function sign(claims: object, header: Record<string, unknown> = {}): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+    .setProtectedHeader({ alg: 'EdDSA', kid: 'k1', typ: 'gate-receipt+jwt', ...header })
+    .sign(privateKey)
+}
+
+function encoded(json: object): string {
+  return Buffer.from(JSON.stringify(json)).toString('base64url')
+}

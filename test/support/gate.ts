@@ -1,0 +1,242 @@
+/** GATE on a store of its own, in front of a provider on loopback, with a clock that the test owns. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Db } from '../../src/db/db.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openSqlite } from '../../src/db/sqlite.ts'
+import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
+import type { OutboundTimeouts } from '../../src/gate/outbound.ts'
+import { createProjects, type Projects } from '../../src/gate/projects.ts'
+import {
+  createLnurlProvider,
+  createSimulatedProvider,
+  type Provider,
+} from '../../src/gate/provider.ts'
+import { createReceipts } from '../../src/gate/receipts.ts'
+import { parseRouteSpec } from '../../src/gate/route-spec.ts'
+import {
+  createGate,
+  type GateService,
+  type Opened,
+  type ProtectedRequest,
+} from '../../src/gate/service.ts'
+import { createGateStore, type IntentRow, type ProjectRow } from '../../src/gate/store.ts'
+import { createSimulator } from '../../src/lightning/simulator.ts'
+import type { PaymentLog } from '../../src/payment/log.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
+import { type After, temporaryFolder } from './folder.ts'
+import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
+import { type TestClock, testClock } from './server.ts'
+
+export const SECRET = '11'.repeat(32)
+export const QUOTE_SECONDS = 900
+export const URL_OF_GATE = 'https://mayfly.example.org'
+export const EMPTY_SHA256 = createHash('sha256').digest('hex')
+
+/** A wallet in memory, which pays its own invoices when asked to. */
+export type PocketWallet = Wallet & {
+  /** What the next invoices are made of, besides what was asked. */
+  changes: Partial<Omit<InvoiceFields, 'description' | 'descriptionHash'>>
+  description: { description: string } | { descriptionHash: string }
+  pay(bolt11: string): string
+}
+
+export function pocketWallet(clock: TestClock): PocketWallet {
+  const preimages = new Map<string, string>()
+  const settled = new Set<string>()
+  const paymentHashOf = (bolt11: string): string => decodeInvoice(bolt11).paymentHash
+  const wallet: PocketWallet = {
+    changes: {},
+    description: { description: 'A test' },
+    paymentHashOf,
+    async createInvoice(amountMsat) {
+      const preimage = randomBytes(32)
+      const paymentHash = createHash('sha256').update(preimage).digest('hex')
+      preimages.set(paymentHash, preimage.toString('hex'))
+      const fields = {
+        network: 'regtest' as const,
+        amountMsat,
+        timestamp: Math.floor(clock.now() / 1000),
+        expirySeconds: 3600,
+        paymentHash,
+        paymentSecret: randomBytes(32),
+        ...wallet.changes,
+        ...wallet.description,
+      }
+      return encodeInvoice(fields, new Uint8Array(32).fill(1))
+    },
+    async lookUp(paymentHash) {
+      const isSettled = settled.has(paymentHash)
+      return { isSettled, preimage: isSettled ? (preimages.get(paymentHash) ?? null) : null }
+    },
+    pay(bolt11) {
+      const paymentHash = paymentHashOf(bolt11)
+      settled.add(paymentHash)
+      return preimages.get(paymentHash) ?? ''
+    },
+  }
+  return wallet
+}
+
+export type World = {
+  db: Db
+  clock: TestClock
+  lnurl: LnurlServer
+  wallet: PocketWallet
+  service: GateService
+  projects: Projects
+  projectId: string
+  capability: string
+  /** What was logged, by event. */
+  logged: ({ event: string } & Record<string, unknown>)[]
+  project(): Promise<ProjectRow>
+  intentRow(intentId: string): Promise<IntentRow>
+  open(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<Opened>
+  /** An intent that is open; throws where there is none. */
+  quoted(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<IntentRow>
+  /** Another service on the same store, as after a restart or on another server. */
+  another(changes?: {
+    secrets?: [string, ...string[]]
+    db?: Db
+    provider?: Provider
+  }): Promise<GateService>
+}
+
+export type WorldOptions = {
+  credits?: number
+  timeouts?: OutboundTimeouts
+  address?: (host: string) => string
+}
+
+/** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
+export async function aGate(t: After, options: WorldOptions = {}): Promise<World> {
+  const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+  await migrate(db)
+  const clock = testClock()
+  const wallet = pocketWallet(clock)
+  const lnurl = await startLnurlServer(t, wallet)
+  const allowed = new Set([lnurl.host])
+  const logged: World['logged'] = []
+  const keep = (facts: { event: string } & Record<string, unknown>): void => void logged.push(facts)
+  const log: PaymentLog = { info: keep, warn: keep, error: keep }
+  const client = createLnurlClient({
+    clock,
+    allowed,
+    ...(options.timeouts ? { timeouts: options.timeouts } : {}),
+  })
+  const provider = createLnurlProvider({ client, network: 'regtest', clock })
+  t.after(async () => {
+    await provider.close()
+    await db.close()
+  })
+  const projects = createProjects({ db, provider, allowed, clock })
+  const store = createGateStore(db)
+
+  const another: World['another'] = async (changes = {}) => {
+    const secrets = createSecrets(bytesOf(changes.secrets ?? [SECRET]))
+    return createGate({
+      db: changes.db ?? db,
+      provider: changes.provider ?? provider,
+      receipts: await createReceipts(secrets.keys('gate receipt')),
+      secrets,
+      network: 'regtest',
+      clock,
+      log,
+      publicUrl: () => URL_OF_GATE,
+      quoteSeconds: QUOTE_SECONDS,
+    })
+  }
+
+  const service = await another()
+  const { projectId, capability } = await projects.add({
+    address: lnurl.address,
+    routes: ['render=POST:/render/*:50', 'ping=GET:/ping:1'].map(parseRouteSpec),
+    credits: options.credits ?? 10,
+  })
+  lnurl.requests.length = 0
+
+  const row = async (id: string): Promise<ProjectRow> => {
+    const found = await store.project(id)
+    if (!found) throw new Error('no such project')
+    return found
+  }
+  const open: World['open'] = async ({
+    key = randomUUID(),
+    project = projectId,
+    ...changes
+  } = {}) => service.open(await row(project), key, aRequest(changes))
+  return {
+    db,
+    clock,
+    lnurl,
+    wallet,
+    service,
+    projects,
+    projectId,
+    capability,
+    logged,
+    project: () => row(projectId),
+    async intentRow(intentId) {
+      const found = await store.intent(intentId)
+      if (!found) throw new Error('no such intent')
+      return found
+    },
+    open,
+    async quoted(ask) {
+      const opened = await open(ask)
+      if (opened.kind !== 'quote') throw new Error(`${opened.kind}: ${reasons(logged).at(-1)}`)
+      return opened.intent
+    },
+    another,
+  }
+}
+
+export type Registered = { projectId: string; capability: string }
+
+/**
+ * Registers a project in the store of a running server, as the operator's command does. The
+ * simulator stands for its provider.
+ */
+export async function register(
+  file: string,
+  { credits = 10, routes = ['render=POST:/render/*:50', 'ping=GET:/ping:1'] } = {},
+): Promise<Registered & { projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> }> {
+  async function projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> {
+    const db = await openSqlite(file)
+    const clock = testClock()
+    const allowed = new Set<string>()
+    const lightning = await createSimulator({ db, clock })
+    const provider = createSimulatedProvider({ lightning, allowed, invoiceSeconds: 900, clock })
+    try {
+      return await work(createProjects({ db, provider, allowed, clock }))
+    } finally {
+      await db.close()
+    }
+  }
+  const { projectId, capability } = await projects((some) =>
+    some.add({ address: 'alice@example.com', routes: routes.map(parseRouteSpec), credits }),
+  )
+  return { projectId, capability, projects }
+}
+
+export function aRequest(changes: Partial<ProtectedRequest> = {}): ProtectedRequest {
+  return {
+    routeId: 'render',
+    method: 'POST',
+    path: '/render/cat?size=2',
+    bodySha256: EMPTY_SHA256,
+    ...changes,
+  }
+}
+
+/** Why providers were refused, in order. */
+export function reasons(logged: World['logged']): unknown[] {
+  return logged.filter(({ event }) => event.endsWith('_failed')).map(({ reason }) => reason)
+}
+
+function bytesOf([current, ...older]: [string, ...string[]]): [Uint8Array, ...Uint8Array[]] {
+  const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
+  return [bytes(current), ...older.map(bytes)]
+}
