@@ -208,9 +208,8 @@ function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
   const parts = value.split(',').map((part) => part.trim())
   const [perNetwork = 0, inAll = 0] = parts.map(Number)
   const isTwo = parts.length === 2 && parts.every((part) => /^[1-9]\d{0,14}$/.test(part))
-  if (!isTwo || perNetwork > inAll) {
-    throw new Error('two numbers of bytes: per client network, and, not below it, in all')
-  }
+  if (!isTwo)
+    throw new Error('two numbers of bytes, comma-separated: per client network, and in all')
   return { perNetwork, inAll }
 }
 

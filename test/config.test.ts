@@ -122,8 +122,8 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   [
     'unpaidBytes',
-    ['', '1', '0,5', '5,4', '1,2,3', '1e3,1e4', '-1,5'],
-    'two numbers of bytes: per client network, and, not below it, in all',
+    ['', '1', '0,5', '1,2,3', '1e3,1e4', '-1,5'],
+    'two numbers of bytes, comma-separated: per client network, and in all',
   ],
   ['quoteSeconds', ['59', '86401', 'fifteen minutes'], 'an integer from 60 to 86400'],
   [

@@ -785,22 +785,11 @@ suite('bytes that wait for their payment', () => {
     assert.equal((await purchase(server, { ...of(999, '203.0.113.7'), key })).status, 402)
   })
 
-  for (const value of [
-    '',
-    '1000',
-    '1,2,3',
-    '0,5',
-    '-1,5',
-    '1.5,2',
-    'a,b',
-    '1e3,2e3',
-    '5,4',
-    '5,',
-  ]) {
+  for (const value of ['', '1000', '1,2,3', '0,5', '-1,5', '1.5,2', 'a,b', '1e3,2e3', '5,']) {
     test(`"${value}" is no setting`, () => {
       assert.throws(
         () => readConfig({ MAYFLY_UNPAID_BYTES: value }),
-        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes: per client network, and, not below it, in all\.$/,
+        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes, comma-separated: per client network, and in all\.$/,
       )
     })
   }
