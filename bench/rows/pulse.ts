@@ -1,27 +1,18 @@
 /** A PULSE ping: 64 connections on one monitor, each 204 durable. */
-import { load, type Measured, median } from '../load.ts'
+import { load, type Measured } from '../load.ts'
 import { buyMonitor, startBare, startMayfly } from '../program.ts'
-
-const ROUNDS = 3
-const SECONDS = 5
+import { takeTurns } from '../turns.ts'
 
 export async function pulseRow(): Promise<string[]> {
   const bare = await startBare()
   const mayfly = await startMayfly()
   try {
     const monitor = await buyMonitor(mayfly.url)
-    const ours: Measured[] = []
-    const theirs: Measured[] = []
-    await ping(mayfly.url, monitor, 2)
-    await ping(bare.url, monitor, 2)
-    for (let round = 0; round < ROUNDS; round++) {
-      theirs.push(await ping(bare.url, monitor, SECONDS))
-      ours.push(await ping(mayfly.url, monitor, SECONDS))
-    }
-    const [our, their] = [median(ours), median(theirs)]
     return [
-      `${our.perSecond}/s, p50 ${our.p50} ms, p99 ${our.p99} ms, ${our.errors} errors; bare ${their.perSecond}/s; ` +
-        `ratio ${(our.perSecond / their.perSecond).toFixed(2)}; ${mayfly.memoryMib()} MiB`,
+      await takeTurns(mayfly, {
+        ours: (seconds) => ping(mayfly.url, monitor, seconds),
+        theirs: (seconds) => ping(bare.url, monitor, seconds),
+      }),
     ]
   } finally {
     await mayfly.stop()

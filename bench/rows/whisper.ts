@@ -3,12 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { createHttp } from '../../src/client/http.ts'
 import type { WhisperCapability } from '../../src/client/index.ts'
 import { createPayments } from '../../src/client/payments.ts'
-import { type Measured, median } from '../load.ts'
+import type { Measured } from '../load.ts'
 import { loadBytes } from '../load-bytes.ts'
 import { startBare, startMayfly } from '../program.ts'
+import { takeTurns } from '../turns.ts'
 
-const ROUNDS = 3
-const SECONDS = 5
 /** Each has 402 reads: enough of them that no round runs out. */
 const WHISPERS_IN_ROUND = 120
 
@@ -16,19 +15,12 @@ export async function whisperRow(): Promise<string[]> {
   const bare = await startBare()
   const mayfly = await startMayfly({ MAYFLY_RATE_LIMITS: 'off' })
   try {
-    const ours: Measured[] = []
-    const theirs: Measured[] = []
-    await read(mayfly.url, await buy(mayfly.url, WHISPERS_IN_ROUND), 2)
-    await read(bare.url, [], 2)
-    for (let round = 0; round < ROUNDS; round++) {
-      const whispers = await buy(mayfly.url, WHISPERS_IN_ROUND)
-      theirs.push(await read(bare.url, [], SECONDS))
-      ours.push(await read(mayfly.url, whispers, SECONDS))
-    }
-    const [our, their] = [median(ours), median(theirs)]
     return [
-      `${our.perSecond}/s, p50 ${our.p50} ms, p99 ${our.p99} ms, ${our.errors} errors; bare ${their.perSecond}/s; ` +
-        `ratio ${(our.perSecond / their.perSecond).toFixed(2)}; ${mayfly.memoryMib()} MiB`,
+      await takeTurns(mayfly, {
+        ours: async (seconds) =>
+          read(mayfly.url, await buy(mayfly.url, WHISPERS_IN_ROUND), seconds),
+        theirs: (seconds) => read(bare.url, [], seconds),
+      }),
     ]
   } finally {
     await mayfly.stop()
