@@ -46,6 +46,11 @@ export class StoreError extends Error {
   override name = 'StoreError'
 }
 
+/** It cannot be reached, or takes nothing now. That passes, or is the operator's to mend. */
+export class StoreAway extends StoreError {
+  override name = 'StoreAway'
+}
+
 /** The store cannot be opened or is not ours; the message is a sentence for the operator. */
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'

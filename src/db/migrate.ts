@@ -2,19 +2,45 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { type Db, StoreUnusable } from './db.ts'
 
+/** What an engine needs besides the SQL that all of them share. */
+export type Dialect = {
+  /** The words of a migration that the engine has others for. */
+  translate(sql: string): string
+  /** Whether the store has migrations at all: rows, or none. */
+  findMigrations: string
+  /** Run first: whoever starts first migrates, and the others wait for it. */
+  claim: string[]
+  /** Run after any migration. */
+  tune: string[]
+}
+
+export const SQLITE: Dialect = {
+  translate: (sql) => sql,
+  findMigrations: `select 1 as found from sqlite_master where type = 'table' and name = 'migration'`,
+  claim: [],
+  tune: [],
+}
+
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /**
  * Brings the store to this program's version.
  * @throws StoreUnusable when the store was written by a newer program.
  */
-export async function migrate(db: Db): Promise<void> {
+export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
   const migrations = await load()
   const newest = migrations.at(-1)?.version ?? 0
   await db.tx(async (tx) => {
-    await tx.run(
-      'create table if not exists migration (version integer primary key, name text not null)',
-    )
+    for (const statement of dialect.claim) await tx.run(statement)
+    // Asked first: a user that may not make tables can still start what another has migrated.
+    const [found] = await tx.run(dialect.findMigrations)
+    if (!found) {
+      await tx.run(
+        dialect.translate(
+          'create table migration (version integer primary key, name text not null)',
+        ),
+      )
+    }
     const [row] = await tx.run<{ version: number | null }>(
       'select max(version) as version from migration',
     )
@@ -26,9 +52,10 @@ export async function migrate(db: Db): Promise<void> {
     }
     for (const { version, name, statements } of migrations) {
       if (version <= current) continue
-      for (const statement of statements) await tx.run(statement)
+      for (const statement of statements) await tx.run(dialect.translate(statement))
       await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
     }
+    if (current < newest) for (const statement of dialect.tune) await tx.run(statement)
   })
 }
 

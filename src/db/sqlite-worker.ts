@@ -40,6 +40,8 @@ const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
 const MAX_UNITS_IN_COMMIT = 512
 /** Other processes (operator commands) may hold the write lock for a moment. */
 const BUSY_TIMEOUT_MS = 5_000
+/** Writes wait while the log is truncated, which a long reader, such as a backup, would hold up. */
+const TRUNCATE_TIMEOUT_MS = 100
 const CACHE_KIBIBYTES = 24_000
 /** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
 const CHECKPOINT_PAGES = 4_000
@@ -82,14 +84,15 @@ port.on('message', (first: Request) => {
   let from = 0
   for (const batch of batches) {
     const own = results.slice(from, from + batch.length)
-    port.postMessage({ kind: 'units', results: own } satisfies Reply, large(own))
+    port.postMessage({ kind: 'units', results: own } satisfies Reply, large(own.flatMap(tablesOf)))
     from += batch.length
   }
   if (next && next.kind !== 'units') answer(next)
 })
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
-  port.postMessage(replyTo(request))
+  const reply = replyTo(request)
+  port.postMessage(reply, reply.kind === 'queries' ? large(reply.results.flatMap(tableOf)) : [])
   if (request.kind !== 'close') return
   clearInterval(truncation)
   port.close()
@@ -273,14 +276,17 @@ function joined(parts: Uint8Array[]): Uint8Array {
 }
 
 /** The large pieces of an answer, which go over to the other thread as they are, without a copy. */
-function large(results: UnitResult[]): ArrayBuffer[] {
-  return results
-    .flatMap((result) => ('tables' in result ? result.tables : []))
+function large(tables: (Table | null)[]): ArrayBuffer[] {
+  return tables
     .map((table) => table?.bytes ?? NO_BYTES)
     .filter(({ byteLength }) => byteLength >= TRANSFER_FROM_BYTES)
     .map(({ buffer }) => buffer)
     .filter((buffer) => buffer instanceof ArrayBuffer)
 }
+
+const tablesOf = (result: UnitResult): (Table | null)[] => ('tables' in result ? result.tables : [])
+
+const tableOf = (result: QueryResult): (Table | null)[] => ('table' in result ? [result.table] : [])
 
 function prepare(text: string): Prepared {
   const known = prepared.get(text)
@@ -296,10 +302,13 @@ function prepare(text: string): Prepared {
 /** Copies the log into the file and empties it, so that deleted bytes are in neither. */
 function truncateLog(): void {
   try {
+    database.exec(`pragma busy_timeout = ${TRUNCATE_TIMEOUT_MS}`)
     const result = database.prepare('pragma wal_checkpoint(truncate)').get()
     hasWritten = result?.busy !== 0
   } catch {
     // A reader or another process holds the log; the next turn tries again.
+  } finally {
+    database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
 }
 

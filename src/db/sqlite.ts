@@ -7,6 +7,7 @@ import {
   type Db,
   type Row,
   type Statement,
+  StoreAway,
   StoreError,
   StoreUnusable,
   UnitRefused,
@@ -111,11 +112,17 @@ export async function openSqlite(
 
 function unitRows(result: UnitResult): Row[][] | Error {
   if ('tables' in result) return result.tables.map(rowsOf)
-  return 'refused' in result ? new UnitRefused(result.refused) : new StoreError(result.error)
+  return 'refused' in result ? new UnitRefused(result.refused) : storeError(result.error)
 }
 
 function queryRows(result: QueryResult): Row[] | Error {
-  return 'table' in result ? rowsOf(result.table) : new StoreError(result.error)
+  return 'table' in result ? rowsOf(result.table) : storeError(result.error)
+}
+
+/** By SQLite's own sentences: what it cannot write for now is no fault of the statement. */
+function storeError(message: string): StoreError {
+  const isFull = /database or disk is full|disk I\/O error|database is locked/.test(message)
+  return isFull ? new StoreAway(message) : new StoreError(message)
 }
 
 function rowsOf(table: Table | null): Row[] {

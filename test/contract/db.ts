@@ -53,7 +53,7 @@ export function dbContract(
     (await db.read('select id from item order by id')).map((row) => row.id)
   const counted = async (db: Db): Promise<unknown> => (await db.read('select n from counter'))[0]?.n
 
-  suite(`${name} as a store`, { timeout: 30_000 }, () => {
+  suite(`${name} as a store`, { timeout: 120_000 }, () => {
     test('a unit resolves to the rows that each of its statements returned', async (t) => {
       const { db } = await opened(t)
       const rows = await db.write([
@@ -175,6 +175,16 @@ export function dbContract(
         )
       }
       assert.deepEqual(await ids(db), [])
+    })
+
+    test('a condition that is not met comes before what fails behind it', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('a')])
+      const outcomes = await Promise.all(
+        ['b', 'c'].map((id) => attempt(db.write([anItem(id), refusal(), anItem('a')]))),
+      )
+      assert.deepEqual(outcomes, [{ refused: 1 }, { refused: 1 }])
+      assert.deepEqual(await ids(db), ['a'])
     })
 
     test('of units that arrive together, a refused one undoes nobody else', async (t) => {

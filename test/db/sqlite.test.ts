@@ -219,7 +219,7 @@ suite('the SQLite file', () => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const both = await Promise.all([openSqlite(file), openSqlite(file)])
     t.after(() => Promise.all(both.map((db) => db.close())))
-    await Promise.all(both.map(migrate))
+    await Promise.all(both.map((db) => migrate(db)))
     const [one, other] = await Promise.all(
       both.map((db) => db.read('select version, name from migration order by version')),
     )

@@ -1,0 +1,33 @@
+/** A store that tells how long its operations take. What it does is the store's own. */
+import { type Db, UnitRefused } from './db.ts'
+
+export type StoreOperation = 'read' | 'write' | 'tx'
+
+export type StoreObserver = {
+  began(operation: StoreOperation): void
+  /** A unit whose condition did not hold has not failed: that is an answer. */
+  ended(operation: StoreOperation, seconds: number, hasFailed: boolean): void
+}
+
+/** The same store, observed. */
+export function measuredDb(db: Db, observer: StoreObserver): Db {
+  async function measured<T>(operation: StoreOperation, work: () => Promise<T>): Promise<T> {
+    observer.began(operation)
+    const startedAt = performance.now()
+    let hasFailed = false
+    try {
+      return await work()
+    } catch (error) {
+      hasFailed = !(error instanceof UnitRefused)
+      throw error
+    } finally {
+      observer.ended(operation, (performance.now() - startedAt) / 1000, hasFailed)
+    }
+  }
+  return {
+    ...db,
+    read: (text, ...values) => measured('read', () => db.read(text, ...values)),
+    write: (unit) => measured('write', () => db.write(unit)),
+    tx: (work) => measured('tx', () => db.tx(work)),
+  }
+}

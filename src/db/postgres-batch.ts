@@ -1,0 +1,166 @@
+/**
+ * Runs a batch of units as one transaction in two round trips: everything but the commit, and,
+ * when every unit got what it expected, the commit. A unit that did not is run again alone, so
+ * that it fails alone.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Row, type Statement, StoreAway, StoreError, UnitRefused } from './db.ts'
+import type { Answer, Connection, Query, Result } from './postgres-connection.ts'
+import { isConflict, needsFreshConnection } from './postgres-errors.ts'
+import type { Lane } from './postgres-lane.ts'
+
+export type Job = {
+  unit: Statement[]
+  resolve: (rows: Row[][]) => void
+  reject: (error: Error) => void
+}
+
+/** Nothing was committed, so trying again is safe; but not for ever. */
+const MAX_TRIES = 5
+/** Two instances that were in each other's way should not meet again at once. */
+const CONFLICT_PAUSE_MS = 20
+
+const BEGIN: Query = { text: 'begin', values: [] }
+const COMMIT: Query = { text: 'commit', values: [] }
+const ROLLBACK: Query = { text: 'rollback', values: [] }
+
+type Done = { rows: Row[][] } | { error: Error }
+type Outcome =
+  | { kind: 'committed'; done: Done[] }
+  /** Rolled back, because of the unit at this place. */
+  | { kind: 'failed'; at: number; error: Error }
+  /** Rolled back, or never begun, and worth another try. */
+  | { kind: 'again'; why: 'conflict' | 'connection'; error: Error }
+  /** Not tried again: no connection is to be had, or nobody can say whether it was committed. */
+  | { kind: 'given up'; error: Error }
+
+/** Settles every job. Jobs keep their order. */
+export async function runBatch(lane: Lane, jobs: Job[]): Promise<void> {
+  let from = 0
+  /** How many go together: fewer after a failure, and twice as many after each success. */
+  let most = jobs.length
+  let tries = 0
+  while (from < jobs.length) {
+    const together = jobs.slice(from, from + most)
+    const outcome = await attempt(lane, together)
+    switch (outcome.kind) {
+      case 'committed':
+        for (const [i, job] of together.entries()) settle(job, outcome.done[i])
+        from += together.length
+        most *= 2
+        tries = 0
+        break
+      case 'failed':
+        if (together.length > 1) {
+          // Those before it go together, then it goes alone.
+          most = Math.max(1, outcome.at)
+          break
+        }
+        together[0]?.reject(outcome.error)
+        from += 1
+        tries = 0
+        break
+      case 'again':
+        if (++tries >= MAX_TRIES) {
+          for (const job of together) job.reject(outcome.error)
+          from += together.length
+          tries = 0
+        } else if (outcome.why === 'conflict') {
+          // Alone a unit takes few locks, in an order that is the same everywhere.
+          most = 1
+          await wait(Math.random() * CONFLICT_PAUSE_MS * tries)
+        }
+        break
+      case 'given up':
+        for (const job of together) job.reject(outcome.error)
+        from += together.length
+    }
+  }
+}
+
+async function attempt(lane: Lane, jobs: Job[]): Promise<Outcome> {
+  let connection: Connection
+  try {
+    connection = await lane.connection()
+  } catch (error) {
+    return { kind: 'given up', error: error as Error }
+  }
+  const answer = await connection.send([BEGIN, ...jobs.flatMap(({ unit }) => unit)])
+  const outcome = read(jobs, answer)
+  if (outcome.kind === 'again') {
+    if (needsFreshConnection(answer.failure?.code ?? '')) lane.drop()
+    else if (connection.isOpen()) await connection.send([ROLLBACK])
+    return outcome
+  }
+  if (outcome.kind !== 'committed') {
+    await connection.send([ROLLBACK])
+    return outcome
+  }
+  const { results, failure } = await connection.send([COMMIT])
+  if (!failure && results[0]?.tag === 'COMMIT') return outcome
+  if (failure && isConflict(failure.code)) {
+    return { kind: 'again', why: 'conflict', error: failure.error }
+  }
+  lane.drop()
+  return {
+    kind: 'given up',
+    error: new StoreAway('PostgreSQL did not say whether it committed; the unit may have happened'),
+  }
+}
+
+/** What a batch has come to before its commit. */
+function read(jobs: Job[], { results, failure }: Answer): Outcome {
+  if (failure) {
+    const { error, code, isLost } = failure
+    if (isLost || needsFreshConnection(code)) return { kind: 'again', why: 'connection', error }
+    if (isConflict(code)) return { kind: 'again', why: 'conflict', error }
+    const { place, first } = unitOf(jobs, results.length)
+    // A statement that failed behind an unmet condition would never have been run.
+    const refusal = unmet(jobs[place]?.unit ?? [], results.slice(first))
+    return { kind: 'failed', at: place, error: refusal ?? error }
+  }
+  const done: Done[] = []
+  let at = 1
+  for (const [place, { unit }] of jobs.entries()) {
+    const own = results.slice(at, at + unit.length)
+    at += unit.length
+    const error = whyNot(unit, own)
+    if (error && own.some(hasChanged)) return { kind: 'failed', at: place, error }
+    // A unit that is refused and changed nothing need not be undone, and spoils nobody's commit.
+    done.push(error ? { error } : { rows: own.map(({ rows }) => rows) })
+  }
+  return { kind: 'committed', done }
+}
+
+function whyNot(unit: Statement[], results: Result[]): Error | null {
+  if (results.length < unit.length)
+    return new StoreError('PostgreSQL gave no answer to a statement')
+  return unmet(unit, results)
+}
+
+/** The first of these results that is not what its statement expects. */
+function unmet(unit: Statement[], results: Result[]): Error | null {
+  for (const [i, { count, error }] of results.entries()) {
+    if (error) return error
+    const expect = unit[i]?.expect
+    if (expect !== undefined && count !== expect) return new UnitRefused(i)
+  }
+  return null
+}
+
+const hasChanged = ({ tag, count }: Result): boolean => count > 0 && !tag.startsWith('SELECT')
+
+/** The unit that a result would belong to, and where its results begin. BEGIN has the first. */
+function unitOf(jobs: Job[], result: number): { place: number; first: number } {
+  let first = 1
+  for (const [place, { unit }] of jobs.entries()) {
+    if (result < first + unit.length) return { place, first }
+    first += unit.length
+  }
+  return { place: 0, first: 1 }
+}
+
+function settle(job: Job, done: Done | undefined): void {
+  if (done && 'rows' in done) job.resolve(done.rows)
+  else job.reject(done?.error ?? new StoreError('PostgreSQL gave no answer to a unit'))
+}

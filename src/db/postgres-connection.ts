@@ -1,0 +1,265 @@
+/**
+ * One connection to PostgreSQL. Statements go over as a train: all of them at once, prepared by
+ * their text, with one Sync at the end, so that a train of any length is one round trip.
+ */
+import type { Socket } from 'node:net'
+import { Client, type ClientConfig } from 'pg'
+import { type Row, StoreError, type Value } from './db.ts'
+import { isLoss, type PostgresError, storeError } from './postgres-errors.ts'
+import { createTrain, TYPE_OF } from './postgres-wire.ts'
+
+export type Query = { text: string; values: Value[] }
+
+/** What one statement did. `error` is ours: a value that JavaScript cannot hold. */
+export type Result = { rows: Row[]; count: number; tag: string; error: StoreError | null }
+
+/**
+ * The results up to the first statement that failed. When the connection is lost, nobody knows
+ * what became of the last ones.
+ */
+export type Answer = {
+  results: Result[]
+  failure: null | { isLost: boolean; code: string; error: StoreError }
+}
+
+export type Connection = {
+  isOpen(): boolean
+  /** Never rejects. One train at a time. */
+  send(train: Query[]): Promise<Answer>
+  /** Lets go of it, whatever is under way. */
+  drop(): void
+  /** Says goodbye; nothing may be under way. */
+  end(): Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 15_000
+/** A row lock is held by another instance's commit, or by a person in psql. */
+const LOCK_TIMEOUT_MS = 5_000
+/** A process that died in a transaction must not keep its locks. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
+/** A server that vanished without a word; above what the server itself would wait. */
+const ANSWER_TIMEOUT_MS = 30_000
+const KEEP_ALIVE_AFTER_MS = 10_000
+/**
+ * A plan is kept from when its table had a page, on which a scan is the cheapest, to when load has
+ * left thousands of dead rows there: every statement would read past all of them. All that is asked
+ * often has an index; where there is none, PostgreSQL still scans.
+ */
+const SCAN_WHOLE_TABLES = 'off'
+/** The program has some hundred texts. More than these are parsed anew each time. */
+const MAX_PREPARED = 500
+
+type Column = { name: string; read: (text: string) => Value }
+/** A text, prepared for values of these types. */
+type Prepared = { name: string; types: number[]; columns: Column[] }
+type Field = { name: string; dataTypeID: number }
+
+/** What `pg` has and its types do not say. */
+type Wire = { stream: Socket }
+
+/** The settings of every connection; what the URL says comes first. */
+export function settingsOf(url: string): ClientConfig {
+  return {
+    connectionString: url,
+    fallback_application_name: 'mayfly',
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    options: `-c bytea_output=hex -c enable_seqscan=${SCAN_WHOLE_TABLES}`,
+  }
+}
+
+/** @throws what `pg` throws, for `postgres-errors.ts` to name. */
+export async function connect(settings: ClientConfig): Promise<Connection> {
+  const client = new Client(settings)
+  let isOpen = true
+  const lost = (): void => {
+    isOpen = false
+  }
+  // An idle connection that drops says so here; whoever uses it next takes a new one.
+  client.on('error', lost)
+  client.on('end', lost)
+  try {
+    await client.connect()
+  } catch (error) {
+    client.end().catch(() => undefined)
+    throw error
+  }
+
+  const wire = createTrain()
+  const prepared = new Map<string, Prepared[]>()
+  let preparedCount = 0
+  /** Names that a failed train may or may not have prepared. */
+  let doubtful: string[] = []
+
+  const drop = (): void => {
+    isOpen = false
+    // By the socket: a server that does not answer would not answer a goodbye either.
+    ;(client.connection as unknown as Wire).stream.destroy()
+  }
+
+  /** Known columns, or a new statement to prepare and describe. */
+  function find({ text, values }: Query): { statement: Prepared; isNew: boolean } {
+    const ofText = prepared.get(text) ?? []
+    const known = ofText.find(({ types }) => areOf(types, values))
+    if (known) return { statement: known, isNew: false }
+    const isKept = preparedCount < MAX_PREPARED
+    const name = isKept ? `m${++preparedCount}` : ''
+    const statement = { name, types: values.map(typeOf), columns: [] }
+    if (isKept) prepared.set(text, [...ofText, statement])
+    return { statement, isNew: true }
+  }
+
+  function forget(names: Set<string>): void {
+    for (const [text, ofText] of prepared) {
+      const left = ofText.filter(({ name }) => !names.has(name))
+      if (left.length === 0) prepared.delete(text)
+      else if (left.length < ofText.length) prepared.set(text, left)
+    }
+    doubtful.push(...names)
+  }
+
+  function send(train: Query[]): Promise<Answer> {
+    return new Promise((resolve) => {
+      const statements: Prepared[] = []
+      const results: Result[] = []
+      const added = new Set<string>()
+      let current: Result = emptyResult()
+
+      const fail = (error: unknown): void => {
+        clearTimeout(patience)
+        const { code = '' } = error as PostgresError
+        const isLost = isLoss(error)
+        if (isLost) drop()
+        else forget(added)
+        resolve({ results, failure: { isLost, code, error: storeError(error) } })
+      }
+      const giveUpAt = performance.now() + ANSWER_TIMEOUT_MS
+      // The time is looked at again: a test that owns the timers may end them early.
+      const patient = (): void => {
+        const left = giveUpAt - performance.now()
+        if (left > 0) {
+          patience = setTimeout(patient, left)
+          return
+        }
+        drop()
+        fail(new Error('PostgreSQL did not answer in time'))
+      }
+      let patience = setTimeout(patient, ANSWER_TIMEOUT_MS)
+
+      // Called when the server is done with the train before, and has therefore read all of it.
+      function submit({ stream }: Wire): void {
+        for (const name of doubtful) wire.close(name)
+        doubtful = []
+        for (const query of train) {
+          const { statement, isNew } = find(query)
+          if (isNew) wire.parse(statement.name, query.text, statement.types)
+          wire.bind(statement.name, query.values, statement.types)
+          if (isNew) wire.describe()
+          wire.execute()
+          if (isNew && statement.name !== '') added.add(statement.name)
+          statements.push(statement)
+        }
+        stream.write(wire.sync())
+      }
+
+      // The shape that Client.query() takes: it hands every message of the answer to this object.
+      client.query({
+        submit: submit as never,
+        handleRowDescription({ fields }: { fields: Field[] }) {
+          const statement = statements[results.length]
+          if (statement) statement.columns = fields.map(columnOf)
+        },
+        handleDataRow({ fields }: { fields: (string | null)[] }) {
+          const columns = statements[results.length]?.columns ?? []
+          try {
+            current.rows.push(rowOf(columns, fields))
+          } catch (error) {
+            current.error = error as StoreError
+          }
+        },
+        handleCommandComplete({ text }: { text: string }) {
+          current.tag = text
+          current.count = countOf(text)
+          results.push(current)
+          current = emptyResult()
+        },
+        handleEmptyQuery: () => fail(new Error('an empty statement')),
+        handlePortalSuspended() {},
+        handleCopyInResponse() {},
+        handleCopyData() {},
+        handleError: fail,
+        handleReadyForQuery() {
+          clearTimeout(patience)
+          resolve({ results, failure: null })
+        },
+      })
+    })
+  }
+
+  return {
+    isOpen: () => isOpen,
+    send: (train) => (train.length === 0 ? Promise.resolve(NOTHING) : send(train)),
+    drop,
+    async end() {
+      isOpen = false
+      await client.end()
+    },
+  }
+}
+
+const NOTHING: Answer = { results: [], failure: null }
+
+const emptyResult = (): Result => ({ rows: [], count: 0, tag: '', error: null })
+
+function typeOf(value: Value): number {
+  if (typeof value === 'number') return TYPE_OF.integer
+  if (typeof value === 'string') return TYPE_OF.text
+  return value === null ? TYPE_OF.unspecified : TYPE_OF.bytes
+}
+
+const areOf = (types: number[], values: Value[]): boolean =>
+  types.length === values.length && types.every((type, i) => type === typeOf(values[i] ?? null))
+
+/** `UPDATE 1`, `INSERT 0 1`, `BEGIN`. */
+const countOf = (tag: string): number => Number(tag.slice(tag.lastIndexOf(' ') + 1)) || 0
+
+function rowOf(columns: Column[], fields: (string | null)[]): Row {
+  const row: Row = {}
+  for (let i = 0; i < columns.length; i++) {
+    const { name, read } = columns[i] as Column
+    const text = fields[i] ?? null
+    row[name] = text === null ? null : read(text)
+  }
+  return row
+}
+
+function columnOf({ name, dataTypeID }: Field): Column {
+  return { name, read: READERS[dataTypeID] ?? String }
+}
+
+/** By type: bool, bytea, int8, int2, int4, numeric (of a sum). All others are text. */
+const READERS: Record<number, (text: string) => Value> = {
+  16: (text) => (text === 't' ? 1 : 0),
+  17: bytesOf,
+  20: integerOf,
+  21: Number,
+  23: Number,
+  1700: integerOf,
+}
+
+function integerOf(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number)) throw new StoreError('an integer is beyond 2^53 - 1')
+  return number
+}
+
+function bytesOf(text: string): Uint8Array {
+  if (!text.startsWith('\\x')) throw new StoreError('bytea_output of PostgreSQL is not hex')
+  const { buffer, byteOffset, length } = Buffer.from(text.slice(2), 'hex')
+  return new Uint8Array(buffer, byteOffset, length)
+}

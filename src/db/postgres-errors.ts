@@ -1,0 +1,81 @@
+/**
+ * What PostgreSQL says when something fails (postgresql.org/docs/current/errcodes-appendix.html):
+ * what may be tried again, what the log may show, and sentences for the operator.
+ */
+import { StoreAway, StoreError, StoreUnusable } from './db.ts'
+
+export type PostgresError = Error & {
+  code?: string
+  severity?: string
+  table?: string
+  constraint?: string
+}
+
+/** Rolled back because of another transaction: the same unit may do better the next time. */
+export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
+
+/**
+ * The connection is no good, and the unit may be: plans that a migration has outdated, prepared
+ * statements that a proxy has forgotten, and a server that has become a standby.
+ */
+export const needsFreshConnection = (code: string): boolean =>
+  code === '0A000' || code === '26000' || code === '25006'
+
+/** Whether the connection went with the error. Nothing is known of what was under way. */
+export function isLoss(error: unknown): boolean {
+  const { code = '', severity = '' } = error as PostgresError
+  return severity === 'FATAL' || severity === 'PANIC' || !isState(code) || code.startsWith('08')
+}
+
+/** The error for the log. Messages of the classes 22 and 23 quote values, so those stay out. */
+export function storeError(error: unknown): StoreError {
+  const { code = '', message, table, constraint } = error as PostgresError
+  if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
+  // Connections, resources, and an operator who stops it (classes 08, 53, 57 and 58).
+  if (/^(?:08|53|57|58)/.test(code)) return new StoreAway(`PostgreSQL: ${message} (${code})`)
+  if (!/^(?:22|23)/.test(code)) return new StoreError(`PostgreSQL: ${message} (${code})`)
+  const where = constraint ?? table
+  return new StoreError(`PostgreSQL refused a value (${code}${where ? `, ${where}` : ''})`)
+}
+
+/** Whether a start may wait for this to pass: the server is not up, or not reachable, yet. */
+export function isAway(error: unknown): boolean {
+  const { code = '' } = error as PostgresError
+  return !isState(code) ? !isForGood(error) : /^(?:08|53300|57P0)/.test(code)
+}
+
+/** Why the store cannot be opened, and what to do. Without user, password and values. */
+export function unusable(error: unknown, url: string): StoreUnusable {
+  const { code = '', message } = error as PostgresError
+  const { host, pathname } = new URL(url)
+  const server = host === '' ? 'PostgreSQL' : `PostgreSQL at ${host}`
+  const database = decodeURIComponent(pathname.slice(1))
+  const why = (sentence: string): StoreUnusable => new StoreUnusable(sentence)
+  switch (code) {
+    case '28P01':
+    case '28000':
+      return why(`${server} refuses the user or the password of MAYFLY_DATABASE_URL.`)
+    case '3D000':
+      return why(`${server} has no database ${database}. Create it: createdb ${database}.`)
+    case '42501':
+      return why(
+        `The user of MAYFLY_DATABASE_URL lacks a right on the database ${database}. ` +
+          'docs/operate.md says which it needs.',
+      )
+    case '53300':
+      return why(`${server} has no connection free. Raise its max_connections, or lower \`pool\`.`)
+    default:
+      return isState(code)
+        ? why(`${server} cannot be used: ${storeError(error).message}.`)
+        : why(`${server} cannot be reached: ${code || message}. Check MAYFLY_DATABASE_URL.`)
+  }
+}
+
+/** SQLSTATE has five characters; Node's own codes are words. */
+const isState = (code: string): boolean => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
+
+/** Certificates and `sslmode` do not become right by waiting. */
+function isForGood(error: unknown): boolean {
+  const { code = '', message = '' } = error as PostgresError
+  return /CERT|SSL|TLS|SIGNED|ENOENT|ALTNAME/.test(code) || /SSL|certificate|SASL/i.test(message)
+}

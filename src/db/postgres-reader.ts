@@ -1,0 +1,98 @@
+/** Reads on a few connections: whatever has come while all were busy goes over together. */
+import { type Row, StoreAway, type Value } from './db.ts'
+import type { Query } from './postgres-connection.ts'
+import { needsFreshConnection } from './postgres-errors.ts'
+import type { Lane } from './postgres-lane.ts'
+
+export type Reader = {
+  read(text: string, values: Value[]): Promise<Row[]>
+  idle(): Promise<void>
+  end(): Promise<void>
+}
+
+type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
+
+/** Few, so that a slow query keeps few others waiting. */
+const QUERIES_IN_TRAIN = 8
+/** Beyond these a read is refused: its asker would be gone before its turn. */
+const MAX_WAITING = 10_000
+/** A read changes nothing, so it may be asked once more when its connection was lost. */
+const MAX_TRIES = 2
+
+export function createReader(lanes: Lane[]): Reader {
+  const idleLanes = [...lanes]
+  let waiting: Job[] = []
+  let isScheduled = false
+  const wakeups: (() => void)[] = []
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    // By then every request that had arrived has been read.
+    setImmediate(() => {
+      isScheduled = false
+      dispatch()
+    })
+  }
+
+  function dispatch(): void {
+    while (waiting.length > 0 && idleLanes.length > 0) {
+      const fair = Math.ceil(waiting.length / idleLanes.length)
+      const train = waiting.slice(0, Math.min(fair, QUERIES_IN_TRAIN))
+      waiting = waiting.slice(train.length)
+      const lane = idleLanes.pop() as Lane
+      void run(lane, train).finally(() => {
+        idleLanes.push(lane)
+        dispatch()
+      })
+    }
+    if (waiting.length > 0 || idleLanes.length < lanes.length) return
+    for (const wake of wakeups.splice(0)) wake()
+  }
+
+  async function run(lane: Lane, train: Job[]): Promise<void> {
+    let jobs = train
+    while (jobs.length > 0) {
+      const connection = await lane.connection().catch((error: Error) => error)
+      if (connection instanceof Error) {
+        for (const job of jobs) job.reject(connection)
+        return
+      }
+      const { results, failure } = await connection.send(jobs)
+      for (const [i, { rows, error }] of results.entries()) {
+        if (error) jobs[i]?.reject(error)
+        else jobs[i]?.resolve(rows)
+      }
+      jobs = jobs.slice(results.length)
+      if (!failure) return
+      const [failed] = jobs
+      // Those behind the failed one were not run. It alone is answered with the error.
+      if (!failed) return
+      const isStale = needsFreshConnection(failure.code)
+      if (isStale) lane.drop()
+      if (!(failure.isLost || isStale) || ++failed.tries >= MAX_TRIES) {
+        failed.reject(failure.error)
+        jobs = jobs.slice(1)
+      }
+    }
+  }
+
+  return {
+    read: (text, values) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= MAX_WAITING) {
+          return reject(new StoreAway('too many reads are waiting'))
+        }
+        waiting.push({ text, values, resolve, reject, tries: 0 })
+        schedule()
+      }),
+    async idle() {
+      while (waiting.length > 0 || idleLanes.length < lanes.length) {
+        await new Promise<void>((resume) => wakeups.push(resume))
+      }
+    },
+    async end() {
+      await Promise.all(lanes.map((lane) => lane.end()))
+    },
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Group commit: units that arrive while a batch is under way share the next transaction. All go
+ * over one connection, so that they wait for each other here and not for each other's locks; only
+ * a large one has another.
+ */
+import { type Row, type Statement, StoreAway } from './db.ts'
+import { type Job, runBatch } from './postgres-batch.ts'
+import type { Connection } from './postgres-connection.ts'
+import type { Lane } from './postgres-lane.ts'
+
+export type Writer = {
+  write(unit: Statement[]): Promise<Row[][]>
+  /** Runs `work` when nothing is under way; what is added meanwhile waits. */
+  alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  idle(): Promise<void>
+  end(): Promise<void>
+}
+
+/** A commit stays short enough that its first unit is not kept waiting by its last. */
+const UNITS_IN_BATCH = 256
+const STATEMENTS_IN_BATCH = 1_024
+const BYTES_IN_BATCH = 1024 * 1024
+/** A unit of this size has a connection of its own: nobody waits behind its bytes. */
+const LARGE_BYTES = 512 * 1024
+/** Beyond these a unit is refused: its asker would be gone before its turn. */
+const MAX_WAITING_UNITS = 10_000
+const MAX_WAITING_BYTES = 256 * 1024 * 1024
+
+type Waiting = Job & { key: string | null; bytes: number }
+type Queue = { lane: Lane; waiting: Waiting[]; isBusy: boolean; isScheduled: boolean }
+
+export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
+  const queueOf = (lane: Lane): Queue => ({ lane, waiting: [], isBusy: false, isScheduled: false })
+  const small = queueOf(lanes.small)
+  const large = queueOf(lanes.large)
+  const queues = [small, large]
+  let waitingUnits = 0
+  let waitingBytes = 0
+  let isExclusive = false
+  const wakeups: (() => void)[] = []
+
+  function add(waiting: Waiting): void {
+    const queue = waiting.bytes >= LARGE_BYTES ? large : small
+    queue.waiting.push(waiting)
+    waitingUnits++
+    waitingBytes += waiting.bytes
+    schedule(queue)
+  }
+
+  function schedule(queue: Queue): void {
+    if (queue.isScheduled || queue.isBusy) return
+    queue.isScheduled = true
+    // By then every request that had arrived has been read.
+    setImmediate(() => {
+      queue.isScheduled = false
+      void work(queue)
+    })
+  }
+
+  async function work(queue: Queue): Promise<void> {
+    if (queue.isBusy) return
+    queue.isBusy = true
+    while (queue.waiting.length > 0 && !isExclusive) {
+      const batch = queue.waiting.splice(0, batchLength(queue.waiting))
+      waitingUnits -= batch.length
+      for (const { bytes } of batch) waitingBytes -= bytes
+      await runBatch(queue.lane, inOrder(batch))
+    }
+    queue.isBusy = false
+    wake()
+  }
+
+  function wake(): void {
+    for (const resume of wakeups.splice(0)) resume()
+  }
+
+  const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
+
+  return {
+    write: (unit) =>
+      new Promise((resolve, reject) => {
+        const bytes = sizeOf(unit)
+        if (waitingUnits >= MAX_WAITING_UNITS || waitingBytes + bytes > MAX_WAITING_BYTES) {
+          return reject(new StoreAway('too many writes are waiting'))
+        }
+        add({ unit, resolve, reject, key: keyOf(unit), bytes })
+      }),
+    async alone(work) {
+      // Looked at and taken without a wait between: of two woken at once, only one goes on.
+      while (isExclusive || queues.some(({ isBusy }) => isBusy)) await freed()
+      isExclusive = true
+      try {
+        return await work(await lanes.small.connection())
+      } finally {
+        isExclusive = false
+        wake()
+        for (const queue of queues) schedule(queue)
+      }
+    },
+    async idle() {
+      while (isExclusive || queues.some(({ isBusy, waiting }) => isBusy || waiting.length > 0)) {
+        await freed()
+      }
+    },
+    async end() {
+      await Promise.all(queues.map(({ lane }) => lane.end()))
+    },
+  }
+}
+
+/** The id that a unit begins with, which nearly all of them do. */
+function keyOf([first]: Statement[]): string | null {
+  const key = first?.values.find((value) => typeof value === 'string')
+  return key ?? null
+}
+
+/**
+ * By id, so that all instances take the locks of a batch in one order and none waits for another
+ * in a circle. A unit without an id stays where it is, after those before it.
+ */
+function inOrder(batch: Waiting[]): Waiting[] {
+  const ordered: Waiting[] = []
+  let run: (Waiting & { key: string })[] = []
+  const finish = (): void => {
+    ordered.push(...run.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
+    run = []
+  }
+  for (const waiting of batch) {
+    const { key } = waiting
+    if (key !== null) {
+      run.push({ ...waiting, key })
+      continue
+    }
+    finish()
+    ordered.push(waiting)
+  }
+  finish()
+  return ordered
+}
+
+function batchLength(waiting: Waiting[]): number {
+  let statements = 0
+  let bytes = 0
+  const cut = waiting.findIndex((one, place) => {
+    statements += one.unit.length
+    bytes += one.bytes
+    return place > 0 && (statements > STATEMENTS_IN_BATCH || bytes > BYTES_IN_BATCH)
+  })
+  return Math.min(cut === -1 ? waiting.length : cut, UNITS_IN_BATCH)
+}
+
+function sizeOf(unit: Statement[]): number {
+  let bytes = 0
+  for (const { values } of unit) {
+    for (const value of values) {
+      if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
+    }
+  }
+  return bytes
+}

@@ -1,0 +1,138 @@
+/** The store on a PostgreSQL server: reads on some connections, group commit on others. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Db, type Row, type Statement, StoreError, StoreUnusable } from './db.ts'
+import { type Connection, connect, settingsOf } from './postgres-connection.ts'
+import { isAway, unusable } from './postgres-errors.ts'
+import { createLanes } from './postgres-lane.ts'
+import { createReader } from './postgres-reader.ts'
+import { createWriter } from './postgres-writer.ts'
+
+/** All connections of a store, where the URL has no `pool`. */
+const POOL = 10
+/** One connection for units, and one for large units; all others read. */
+const WRITERS = 2
+/** A service and its database are often started together. */
+const START_WITHIN_MS = 30_000
+const START_EVERY_MS = 500
+const LEAST_VERSION = 14
+
+export type PostgresOptions = {
+  /** How long a start waits for a server that is away. */
+  startWithinMs?: number
+  /** Told once that a start waits, and why. */
+  onWaiting?: (reason: string) => void
+}
+
+/**
+ * Opens the database that the URL names.
+ * @throws StoreUnusable with a sentence that says what to do.
+ */
+export async function openPostgres(
+  url: string,
+  { startWithinMs = START_WITHIN_MS, onWaiting = () => {} }: PostgresOptions = {},
+): Promise<Db> {
+  const settings = settingsOf(url)
+  await ready({ url, deadline: Date.now() + startWithinMs, onWaiting })
+  const { lane } = createLanes(() => connect(settings))
+  const pool = Number(new URL(url).searchParams.get('pool') ?? POOL)
+  const writer = createWriter({ small: lane(), large: lane() })
+  const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, lane))
+  let isClosed = false
+
+  function refuseClosed(): void {
+    if (isClosed) throw new StoreError('the store is closed')
+  }
+
+  return {
+    async read<T extends Row>(text: string, ...values: Statement['values']) {
+      refuseClosed()
+      return reader.read(text, values) as Promise<T[]>
+    },
+    async write(unit) {
+      refuseClosed()
+      return unit.length === 0 ? [] : writer.write(unit)
+    },
+    async tx(work) {
+      refuseClosed()
+      return writer.alone((connection) => transaction(connection, work))
+    },
+    async close() {
+      isClosed = true
+      await Promise.all([writer.idle(), reader.idle()])
+      await Promise.all([writer.end(), reader.end()])
+    },
+  }
+}
+
+async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>[0]): Promise<T> {
+  const run = async (text: string, values: Statement['values']): Promise<Row[]> => {
+    const { results, failure } = await connection.send([{ text, values }])
+    const error = failure?.error ?? results[0]?.error
+    if (error) throw error
+    return results[0]?.rows ?? []
+  }
+  await run('begin', [])
+  try {
+    const result = await work({
+      run: <R extends Row>(text: string, ...values: Statement['values']) =>
+        run(text, values) as Promise<R[]>,
+    })
+    const { results, failure } = await connection.send([{ text: 'commit', values: [] }])
+    if (failure) throw failure.error
+    if (results[0]?.tag !== 'COMMIT') throw new StoreError('the transaction was rolled back')
+    return result as T
+  } catch (error) {
+    if (connection.isOpen()) await connection.send([{ text: 'rollback', values: [] }])
+    throw error
+  }
+}
+
+/** Waits until the server takes connections, and looks whether it is one that can be used. */
+async function ready(start: {
+  url: string
+  deadline: number
+  onWaiting: (reason: string) => void
+}): Promise<void> {
+  const { url, deadline, onWaiting } = start
+  for (let tries = 0; ; tries++) {
+    let connection: Connection
+    try {
+      connection = await connect(settingsOf(url))
+    } catch (error) {
+      const sentence = unusable(error, url)
+      if (!isAway(error) || Date.now() >= deadline) throw sentence
+      if (tries === 0) onWaiting(sentence.message)
+      await wait(START_EVERY_MS)
+      continue
+    }
+    try {
+      return await inspect(connection)
+    } finally {
+      await connection.end()
+    }
+  }
+}
+
+async function inspect(connection: Connection): Promise<void> {
+  const { results, failure } = await connection.send([
+    {
+      text: `select current_setting('server_version_num') as version,
+        current_setting('server_encoding') as encoding,
+        current_setting('transaction_read_only') as read_only`,
+      values: [],
+    },
+  ])
+  if (failure) throw new StoreUnusable(`PostgreSQL cannot be used: ${failure.error.message}.`)
+  const { version, encoding, read_only } = results[0]?.rows[0] ?? {}
+  if (Math.floor(Number(version) / 10_000) < LEAST_VERSION) {
+    throw new StoreUnusable(`PostgreSQL ${LEAST_VERSION} or newer is needed.`)
+  }
+  if (encoding !== 'UTF8') {
+    throw new StoreUnusable(
+      `The database has the encoding ${encoding}. Create it with UTF8: createdb --encoding=UTF8 --template=template0.`,
+    )
+  }
+  if (read_only === 'on') {
+    throw new StoreUnusable('The database is read-only: a standby, or set so. Name the primary.')
+  }
+}

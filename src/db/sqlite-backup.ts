@@ -1,0 +1,132 @@
+/**
+ * A copy of a live SQLite store, and a copy put in the place of a store. Both go through a draft
+ * that is checked and linked at the end: under its own name a file is whole or not there.
+ */
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { StoreUnusable } from './db.ts'
+import { openStore } from './open.ts'
+
+/** The service holds the write lock only for moments; its start holds it for a migration. */
+const BUSY_TIMEOUT_MS = 10_000
+/** What SQLite keeps beside a database. */
+const COMPANIONS = ['-wal', '-shm', '-journal']
+
+export type Copied = { orders: number }
+
+/**
+ * Copies the store as it stands at one moment, also while a service uses it. What was deleted is
+ * not in the copy.
+ * @throws StoreUnusable with a sentence for the operator.
+ */
+export async function backupSqlite(file: string, target: string): Promise<Copied> {
+  if (!existsSync(file)) throw new StoreUnusable(`There is no store at ${file}.`)
+  return throughDraft(target, (draft) => {
+    const source = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+    try {
+      ordersIn(source, file)
+      source.prepare('vacuum into ?').run(draft)
+    } finally {
+      source.close()
+    }
+    return checked(draft)
+  })
+}
+
+/**
+ * Puts a copy where a store belongs, checked and brought up to date as a start would.
+ * @throws StoreUnusable with a sentence for the operator; no file is left then.
+ */
+export async function restoreSqlite(copy: string, file: string): Promise<Copied> {
+  if (!existsSync(copy)) throw new StoreUnusable(`There is no file ${copy}.`)
+  const there = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
+  if (there) {
+    throw new StoreUnusable(
+      `${there} is there. Stop the service that uses it, and move away ${file} with its -wal and -shm.`,
+    )
+  }
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  return throughDraft(file, async (draft) => {
+    copyFileSync(copy, draft)
+    const copied = checked(draft)
+    // Refuses a copy that a newer Mayfly wrote, like a start.
+    await (await openStore({ kind: 'sqlite', file: draft })).close()
+    return copied
+  })
+}
+
+/** SQLite's own words for what it cannot read are part of the sentence. */
+function checked(file: string): Copied {
+  try {
+    const database = new DatabaseSync(file)
+    try {
+      const [verdict] = database.prepare('pragma integrity_check(1)').all()
+      if (verdict?.integrity_check !== 'ok') {
+        throw new StoreUnusable(`The copy is damaged (${String(verdict?.integrity_check)}).`)
+      }
+      return { orders: ordersIn(database, 'the copy') }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    if (error instanceof StoreUnusable) throw error
+    throw new StoreUnusable(`The copy cannot be read: ${reason(error)}.`)
+  }
+}
+
+function ordersIn(database: DatabaseSync, name: string): number {
+  const [known] = database
+    .prepare(`select count(*) as tables from sqlite_schema where name = 'purchase_order'`)
+    .all()
+  if (known?.tables !== 1) throw new StoreUnusable(`There is no store of Mayfly in ${name}.`)
+  const [row] = database.prepare('select count(*) as orders from purchase_order').all()
+  return Number(row?.orders)
+}
+
+async function throughDraft<T>(
+  target: string,
+  make: (draft: string) => T | Promise<T>,
+): Promise<T> {
+  if (existsSync(target)) throw new StoreUnusable(`${target} is there, and is not written over.`)
+  const draft = `${target}.draft`
+  try {
+    // Made before it has anything in it, and for its owner alone.
+    closeSync(openSync(draft, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
+  } catch (error) {
+    throw new StoreUnusable(`${draft} cannot be made: ${reason(error)}.`)
+  }
+  try {
+    const made = await make(draft)
+    flush(draft)
+    linkSync(draft, target)
+    flush(dirname(target))
+    return made
+  } catch (error) {
+    if (error instanceof StoreUnusable) throw error
+    throw new StoreUnusable(`${target} cannot be written: ${reason(error)}.`)
+  } finally {
+    for (const part of ['', ...COMPANIONS]) rmSync(draft + part, { force: true })
+  }
+}
+
+function flush(name: string): void {
+  const handle = openSync(name, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error))

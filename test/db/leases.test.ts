@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { createInTurn } from '../../src/db/leases.ts'
+import { openStore } from '../../src/db/open.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { aPostgresDatabase } from '../support/postgres.ts'
+
+for (const [engine, open] of [
+  [
+    'SQLite',
+    async (t: TestContext) =>
+      openStore({ kind: 'sqlite', file: join(await temporaryFolder(t), 'mayfly.db') }),
+  ],
+  ['PostgreSQL', async () => openStore({ kind: 'postgres', url: await aPostgresDatabase() })],
+] as const) {
+  suite(`taking turns on ${engine}`, () => {
+    test('of many who come at once, one does the work', async (t) => {
+      const { turns, done } = await workers(t, 10)
+      await Promise.all(turns.map((turn) => turn()))
+      assert.equal(done.length, 1)
+    })
+
+    test('it is done again when its time has come, and not before', async (t) => {
+      const { turns, done, advance } = await workers(t, 2)
+      const all = async () => {
+        for (const turn of turns) await turn()
+      }
+      await all()
+      advance(26_000)
+      await all()
+      assert.equal(done.length, 1)
+      advance(1_000)
+      await all()
+      assert.equal(done.length, 2)
+    })
+
+    test('work of another name is another turn', async (t) => {
+      const { turns, done } = await workers(t, 2)
+      await turns[0]?.('catch.purge')
+      await turns[1]?.('pulse.purge')
+      assert.deepEqual(done, ['catch.purge', 'pulse.purge'])
+    })
+
+    test('work that fails fails for its caller, and is nobody else’s until its time', async (t) => {
+      const { inTurns, turns, done, advance } = await workers(t, 2)
+      const failing = async () => {
+        throw new Error('the disk is full')
+      }
+      await assert.rejects(async () => inTurns[0]?.('work', 30_000, failing), /disk is full/)
+      await turns[1]?.()
+      assert.equal(done.length, 0)
+      advance(30_000)
+      await turns[1]?.()
+      assert.equal(done.length, 1)
+    })
+
+    test('what a dead instance had begun is taken up by another', async (t) => {
+      const { inTurns, turns, done, advance } = await workers(t, 2)
+      const dead = new Promise<void>(() => undefined)
+      await new Promise<void>((begun) => {
+        void inTurns[0]?.('work', 30_000, () => {
+          begun()
+          return dead
+        })
+      })
+      advance(119_999)
+      await turns[1]?.()
+      assert.equal(done.length, 0)
+      advance(1)
+      await turns[1]?.()
+      assert.equal(done.length, 1)
+    })
+  })
+
+  async function workers(t: TestContext, many: number) {
+    const db = await open(t)
+    t.after(() => db.close())
+    let now = Date.UTC(2026, 0, 2)
+    const done: string[] = []
+    const inTurns = Array.from({ length: many }, () => createInTurn(db, () => now))
+    return {
+      inTurns,
+      done,
+      turns: inTurns.map(
+        (inTurn) =>
+          (name = 'work') =>
+            inTurn(name, 30_000, async () => void done.push(name)),
+      ),
+      advance(ms: number) {
+        now += ms
+      },
+    }
+  }
+}

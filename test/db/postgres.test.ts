@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { attempt, type Db, StoreError, StoreUnusable } from '../../src/db/db.ts'
+import { openStore } from '../../src/db/open.ts'
+import { openPostgres } from '../../src/db/postgres.ts'
+import { connect, settingsOf } from '../../src/db/postgres-connection.ts'
+import type { After } from '../support/folder.ts'
+import { aPostgresDatabase, startPostgres } from '../support/postgres.ts'
+import { refusedStart, startProgram } from '../support/program.ts'
+import { query } from '../support/store.ts'
+
+const note = (name: string, value = 'x') => ({
+  text: 'insert into meta (name, value) values ($1, $2)',
+  values: [name, value],
+})
+
+async function open(t: After, url: string): Promise<Db> {
+  const db = await openStore({ kind: 'postgres', url })
+  t.after(() => db.close())
+  return db
+}
+
+/** Ends every other connection to the database, as a restart of the server would. */
+const cutOff = (databaseUrl: string) =>
+  query(
+    { databaseUrl },
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()`,
+  )
+
+test('of four programs that start at once on an empty database, all come up', async (t) => {
+  const url = await aPostgresDatabase()
+  const programs = await Promise.all([1, 2, 3, 4].map(() => startProgram(t, url)))
+  const answers = await Promise.all(programs.map((program) => fetch(`${program.url}/health`)))
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200],
+  )
+  for (const program of programs) assert.ok(!program.told().includes('mayfly:mayfly'))
+  const [row] = await query({ databaseUrl: url }, 'select count(*) as n from migration')
+  const [once] = await query(
+    { databaseUrl: url },
+    'select count(distinct version) as n from migration',
+  )
+  assert.equal(row?.n, once?.n)
+})
+
+test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  await Promise.all([db.write([note('a')]), db.read('select 1 as n')])
+  await cutOff(url)
+  await Promise.all([db.write([note('b')]), db.read('select 1 as n')])
+  assert.equal((await db.read('select name from meta')).length, 2)
+})
+
+test('a row is found by its index also where its table was small when the plan was made', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  await db.write([note('a')])
+  // Now PostgreSQL knows that a scan of the whole table is one page.
+  await query({ databaseUrl: url }, 'analyze meta')
+  const plan = await db.read('explain select value from meta where name = $1', 'a')
+  assert.match(String(plan[0]?.['QUERY PLAN']), /^Index Scan/)
+})
+
+test('units that a lost connection took with it happen once', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  const blocker = await connect(settingsOf(url))
+  await db.write([note('held', '0')])
+  await blocker.send([
+    { text: 'begin', values: [] },
+    { text: `update meta set value = 'taken' where name = 'held'`, values: [] },
+  ])
+  const count = { text: `update meta set value = value || '1' where name = 'held'`, values: [] }
+  const writing = db.write([count])
+  // Until the unit waits for the lock: by then its transaction has begun.
+  const waits = `select 1 as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  while ((await query({ databaseUrl: url }, waits)).length === 0);
+  await cutOff(url)
+  assert.deepEqual(await writing, [[]])
+  assert.deepEqual(await db.read(`select value from meta where name = 'held'`), [{ value: '01' }])
+  assert.equal(blocker.isOpen(), false)
+})
+
+test('two stores whose units lock the same rows in opposite orders both get through', async (t) => {
+  const url = await aPostgresDatabase()
+  const [one, other] = [await open(t, url), await open(t, url)]
+  await one.write([note('a', ''), note('b', '')])
+  const both = (names: string[]) =>
+    names.map((name) => ({
+      text: `update meta set value = value || '1' where name = $1`,
+      values: [name],
+      expect: 1,
+    }))
+  await Promise.all(
+    Array.from({ length: 5 }, () => [
+      one.write(both(['a', 'b'])),
+      other.write(both(['b', 'a'])),
+    ]).flat(),
+  )
+  const rows = await one.read(`select length(value) as n from meta where name in ('a', 'b')`)
+  assert.deepEqual(rows, [{ n: 10 }, { n: 10 }])
+})
+
+test('an error quotes no value', async (t) => {
+  const db = await open(t, await aPostgresDatabase())
+  await db.write([note('hunter2')])
+  await assert.rejects(db.write([note('hunter2')]), (error: Error) => {
+    assert.ok(error instanceof StoreError)
+    assert.ok(!JSON.stringify([error.message, error.stack, error.cause]).includes('hunter2'))
+    return true
+  })
+})
+
+suite('a server that is away', () => {
+  test('is waited for at the start, and found again when it comes back', async (t) => {
+    const server = await startPostgres(t)
+    const url = await server.createDatabase()
+    await server.stop()
+    const reasons: string[] = []
+    const opening = openStore(
+      { kind: 'postgres', url },
+      {
+        onWaiting: (reason) => {
+          reasons.push(reason)
+          void server.start()
+        },
+      },
+    )
+    const db = await opening
+    t.after(() => db.close())
+    assert.match(
+      reasons.join(),
+      /^PostgreSQL at 127\.0\.0\.1:\d+ cannot be reached: ECONNREFUSED\./,
+    )
+    await db.write([note('a')])
+    await server.stop()
+    await assert.rejects(db.write([note('b')]), StoreError)
+    await assert.rejects(db.read('select 1 as n'), StoreError)
+    await server.start()
+    await db.write([note('c')])
+    assert.deepEqual(await db.read('select name from meta order by name'), [
+      { name: 'a' },
+      { name: 'c' },
+    ])
+  })
+
+  test('stops a start with a sentence', async () => {
+    await assert.rejects(
+      openPostgres('postgres://mayfly:hunter2@127.0.0.1:1/mayfly', { startWithinMs: 0 }),
+      new StoreUnusable(
+        'PostgreSQL at 127.0.0.1:1 cannot be reached: ECONNREFUSED. Check MAYFLY_DATABASE_URL.',
+      ),
+    )
+  })
+})
+
+suite('what cannot be used', () => {
+  const changed = async (change: (url: URL) => void): Promise<string> => {
+    const url = new URL(await aPostgresDatabase())
+    change(url)
+    return url.href
+  }
+  const refusal = async (url: string): Promise<string> => {
+    const error = await openStore({ kind: 'postgres', url }).then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof StoreUnusable, String(error))
+    assert.ok(!error.message.includes('hunter2'))
+    return error.message.replace(/127\.0\.0\.1:\d+/, 'host')
+  }
+
+  test('a wrong password', async () => {
+    const url = await changed((some) => {
+      some.password = 'hunter2'
+    })
+    assert.equal(
+      await refusal(url),
+      'PostgreSQL at host refuses the user or the password of MAYFLY_DATABASE_URL.',
+    )
+  })
+
+  test('a database that is not there', async () => {
+    const url = await changed((some) => {
+      some.pathname = '/nowhere'
+    })
+    assert.equal(
+      await refusal(url),
+      'PostgreSQL at host has no database nowhere. Create it: createdb nowhere.',
+    )
+  })
+
+  test('a user that may not make tables', async () => {
+    const databaseUrl = await aPostgresDatabase()
+    await query({ databaseUrl }, `create role reader_only login password 'hunter2'`)
+    const url = new URL(databaseUrl)
+    url.username = 'reader_only'
+    url.password = 'hunter2'
+    assert.match(await refusal(url.href), /permission denied for schema public/)
+  })
+
+  test('a database that is read-only', async () => {
+    const databaseUrl = await aPostgresDatabase()
+    const name = new URL(databaseUrl).pathname.slice(1)
+    await query({ databaseUrl }, `alter database ${name} set default_transaction_read_only = on`)
+    assert.match(await refusal(databaseUrl), /^The database is read-only/)
+  })
+
+  test('an encoding other than UTF8', async () => {
+    const databaseUrl = await aPostgresDatabase()
+    const made = `create database latin encoding 'LATIN1' template template0 locale 'C'`
+    await query({ databaseUrl }, made)
+    const url = new URL(databaseUrl)
+    url.pathname = '/latin'
+    assert.match(await refusal(url.href), /^The database has the encoding LATIN1\./)
+  })
+
+  test('a start without a secret', async (t) => {
+    const url = await aPostgresDatabase()
+    const { code, told } = await refusedStart(t, url, { environment: { MAYFLY_SECRET: '' } })
+    assert.equal(code, 1)
+    assert.match(told, /MAYFLY_SECRET must be set with PostgreSQL/)
+    assert.ok(!told.includes('mayfly:mayfly'))
+  })
+})
+
+test('a refused unit of a batch leaves the others of it alone, also when it is the first', async (t) => {
+  const db = await open(t, await aPostgresDatabase())
+  const refused = {
+    text: `update meta set value = 'x' where name = 'nobody'`,
+    values: [],
+    expect: 1,
+  }
+  const outcomes = await Promise.all([
+    attempt(db.write([refused, note('never')])),
+    attempt(db.write([note('a')])),
+    attempt(db.write([refused])),
+    attempt(db.write([note('b')])),
+  ])
+  assert.deepEqual(outcomes, [{ refused: 0 }, { rows: [[]] }, { refused: 0 }, { rows: [[]] }])
+  assert.deepEqual(await db.read('select name from meta order by name'), [
+    { name: 'a' },
+    { name: 'b' },
+  ])
+})
