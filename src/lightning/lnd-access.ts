@@ -1,7 +1,7 @@
 /** Finds out, at start-up, whether LND lets us do all we need, and says what to do if not. */
-import { UnsupportedNetwork } from './lnd-answers.ts'
-import { LndError } from './lnd-error.ts'
 import type { LndCall, LndHttp } from './lnd-http.ts'
+import { type AccessProblem, accessProblem } from './node-access.ts'
+import { NodeError } from './node-error.ts'
 
 const BAKE = 'bake one with: lncli bakemacaroon invoices:read invoices:write info:read'
 const DENIED = 'permission denied'
@@ -15,9 +15,6 @@ export type AccessOptions = {
   baseUrl: string
   timeoutMs: number
 }
-
-/** What is wrong, in one sentence. `isAway` when it may right itself: the node does not answer. */
-export type AccessProblem = { sentence: string; isAway: boolean }
 
 /** The first thing that is missing, or null. */
 export async function findProblem({
@@ -46,43 +43,27 @@ export async function findProblem({
   return null
 }
 
-async function failure(call: Promise<unknown>): Promise<LndError | null> {
+async function failure(call: Promise<unknown>): Promise<NodeError | null> {
   try {
     await call
     return null
   } catch (error) {
-    if (error instanceof LndError) return error
+    if (error instanceof NodeError) return error
     throw error
   }
 }
 
-function problem(error: LndError, baseUrl: string, permission: string): AccessProblem {
-  const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
-  return { sentence: sentence(error, baseUrl, permission), isAway }
+function problem(error: NodeError, baseUrl: string, permission: string): AccessProblem {
+  return accessProblem(error, {
+    baseUrl,
+    speaks: 'speaks HTTPS as LND does',
+    port: 'the REST port of LND',
+    certificate: "use the node's own tls.cert, made for that host",
+    refused: (refusal) => macaroonSentence(refusal, permission),
+  })
 }
 
-function sentence(error: LndError, baseUrl: string, permission: string): string {
-  if (error instanceof UnsupportedNetwork) return error.message
-  switch (error.reason) {
-    case 'unreachable':
-      return `${error.message}: nothing at ${baseUrl} speaks HTTPS as LND does`
-    case 'timeout':
-      return `${error.message}: whatever is at ${baseUrl} does not answer`
-    case 'certificate':
-      return (
-        `${error.message}: ${baseUrl} shows a certificate that the cert of MAYFLY_LIGHTNING_URL ` +
-        "does not vouch for; use the node's own tls.cert, made for that host"
-      )
-    case 'malformed':
-      return `${error.message}: ${baseUrl} is not the REST port of LND`
-    case 'refused':
-      return macaroonSentence(error, permission)
-    default:
-      return error.reason satisfies never
-  }
-}
-
-function macaroonSentence(error: LndError, permission: string): string {
+function macaroonSentence(error: NodeError, permission: string): string {
   const message = error.answer?.message ?? ''
   // The invoice.macaroon that LND makes lacks info:read: the usual way to come here.
   if (message === DENIED) return `LND: the macaroon lacks ${permission}; ${BAKE}`

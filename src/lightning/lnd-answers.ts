@@ -1,7 +1,8 @@
 /** LND's JSON, checked. Bytes are base64 and 64-bit integers decimal strings (proto3 JSON). */
 import { base64Bytes, hex } from '../lib/bytes.ts'
 import type { InvoiceState, Network } from './lightning.ts'
-import { LndError } from './lnd-error.ts'
+import { lndError } from './lnd-error.ts'
+import { type NodeError, supportedNetwork } from './node-error.ts'
 
 export function madeInvoice(answer: unknown): { bolt11: string; paymentHash: string } {
   const fields = object(answer)
@@ -23,27 +24,15 @@ export function seenInvoice(answer: unknown): SeenInvoice {
 /** One line of the stream: an invoice, or the error that ends it. */
 export function streamedInvoice(line: string): SeenInvoice {
   const fields = object(json(line))
-  if (fields.error !== undefined) throw new LndError('refused', 'the invoice stream was ended')
+  if (fields.error !== undefined) throw lndError('refused', 'the invoice stream was ended')
   return seenInvoice(fields.result)
 }
 
 export function nodeInfo(answer: unknown): { network: Network; synced: boolean } {
   const fields = object(answer)
   const chains = Array.isArray(fields.chains) ? fields.chains : []
-  const network = string(object(chains[0]), 'network')
-  if (network !== 'mainnet' && network !== 'regtest' && network !== 'signet') {
-    throw new UnsupportedNetwork(network)
-  }
+  const network = supportedNetwork('LND', string(object(chains[0]), 'network'))
   return { network, synced: fields.synced_to_chain === true }
-}
-
-/** The node is on a chain that no client of this interface can name. */
-export class UnsupportedNetwork extends LndError {
-  override name = 'UnsupportedNetwork'
-  constructor(network: string) {
-    const named = /^[a-z0-9]{1,20}$/.test(network) ? network : 'an unknown network'
-    super('malformed', `the node runs on ${named}; mainnet, signet and regtest are supported`)
-  }
 }
 
 export function json(text: string): unknown {
@@ -95,6 +84,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function malformed(what: string): LndError {
-  return new LndError('malformed', what)
+function malformed(what: string): NodeError {
+  return lndError('malformed', what)
 }

@@ -1,7 +1,8 @@
 /** HTTP to LND's REST port: bounded in time and size, and every failure an `LndError`. */
-import { Pool } from 'undici'
 import { isObject, json } from './lnd-answers.ts'
-import { LndError, quotable, transportError } from './lnd-error.ts'
+import { lndError } from './lnd-error.ts'
+import { type NodeError, quotable, transportError } from './node-error.ts'
+import { createNodeHttp, MAX_BODY_BYTES } from './node-http.ts'
 
 export type LndHttp = {
   /** The JSON of a 200, within `timeoutMs` from connecting to the last byte. */
@@ -22,12 +23,6 @@ export type LndCall = {
   timeoutMs: number
 }
 
-// A settled invoice lists its HTLCs: 483 at most fit a channel, some 2.5 kB each with records.
-const MAX_BODY_BYTES = 4 * 1024 * 1024
-
-// LND makes no more invoices a second with more connections than this.
-const MAX_CONNECTIONS = 32
-
 export function createLndHttp(options: {
   baseUrl: string
   /** Hex. */
@@ -36,89 +31,27 @@ export function createLndHttp(options: {
   certificate: string | undefined
   connectTimeoutMs: number
 }): LndHttp {
-  const pool = new Pool(options.baseUrl, {
-    connections: MAX_CONNECTIONS,
-    // HTTP/1.1, one request a connection: a request that hangs takes no other with it.
-    allowH2: false,
-    pipelining: 1,
-    keepAliveTimeout: 30_000,
-    connect: {
-      timeout: options.connectTimeoutMs,
-      keepAlive: true,
-      keepAliveInitialDelay: 30_000,
-      ...(options.certificate === undefined ? {} : { ca: options.certificate }),
-    },
-  })
   const headers = { 'grpc-metadata-macaroon': options.macaroon }
+  const http = createNodeHttp({ ...options, node: 'LND', headers })
 
-  async function call(ask: LndCall): Promise<unknown> {
-    const signal = AbortSignal.timeout(ask.timeoutMs)
-    try {
-      return await unlessAborted(signal, exchange(ask, signal))
-    } catch (error) {
-      throw transportError(ask.what, error)
-    }
-  }
-
-  async function exchange(ask: LndCall, signal: AbortSignal): Promise<unknown> {
-    const response = await pool.request({
-      method: ask.method,
-      path: ask.path,
-      headers: ask.body ? { ...headers, 'content-type': 'application/json' } : headers,
-      body: ask.body ? JSON.stringify(ask.body) : null,
-      signal,
-    })
-    const text = await boundedText(response.body)
-    if (response.statusCode !== 200) throw refusal(ask.what, response.statusCode, text)
+  async function call({ body, ...ask }: LndCall): Promise<unknown> {
+    const { status, text } = await http.exchange({ ...ask, ...(body ? { json: body } : {}) })
+    if (status !== 200) throw refusal(ask.what, status, text)
     return json(text)
   }
 
   async function* lines(path: string, signal: AbortSignal): AsyncGenerator<string | null> {
     const what = 'following the invoices'
     try {
-      const response = await unlessAborted(
-        signal,
-        pool.request({
-          method: 'GET',
-          path,
-          headers,
-          signal,
-          // The gateway sends its headers with the first event, which may be hours away.
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        }),
-      )
-      if (response.statusCode !== 200) {
-        throw refusal(what, response.statusCode, await boundedText(response.body))
-      }
+      const response = await http.open({ what, method: 'GET', path, signal })
+      if (response.status !== 200) throw refusal(what, response.status, await response.text())
       yield* splitLines(response.body)
     } catch (error) {
-      throw transportError(what, signal.reason ?? error)
+      throw transportError('LND', what, signal.reason ?? error)
     }
   }
 
-  return { call, lines, close: () => pool.destroy() }
-}
-
-/** undici heeds the signal of a request only once that has a connection, however long that takes. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  return Promise.race([work, aborted])
-}
-
-async function boundedText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    // Leaving the loop destroys the body, and its connection with it.
-    if (bytes > MAX_BODY_BYTES) throw new LndError('malformed', 'an answer is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  return { call, lines, close: http.close }
 }
 
 async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<string | null> {
@@ -142,10 +75,10 @@ async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<string |
 }
 
 /** LND's `{code, message, details}`, or the bare status of whatever stands in its place. */
-function refusal(what: string, status: number, text: string): LndError {
+function refusal(what: string, status: number, text: string): NodeError {
   const answer = refusalAnswer(text)
-  if (!answer) return new LndError('malformed', `${what} got HTTP ${status} that is not LND's`)
-  return new LndError('refused', `${what} was refused: ${answer.message}`, answer)
+  if (!answer) return lndError('malformed', `${what} got HTTP ${status} that is not LND's`)
+  return lndError('refused', `${what} was refused: ${answer.message}`, answer)
 }
 
 function refusalAnswer(text: string): { code: number; message: string } | null {

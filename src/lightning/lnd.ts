@@ -2,11 +2,15 @@
 import type { Clock } from '../lib/clock.ts'
 import { checkAsk, checkInvoice } from './check-invoice.ts'
 import { type Lightning, type Network, UnknownInvoice } from './lightning.ts'
-import { type AccessProblem, findProblem } from './lnd-access.ts'
+import { findProblem } from './lnd-access.ts'
 import { madeInvoice, nodeInfo, seenInvoice } from './lnd-answers.ts'
-import { LndError } from './lnd-error.ts'
+import { lndError } from './lnd-error.ts'
 import { createLndHttp } from './lnd-http.ts'
-import { type Cursor, watchSettlements } from './lnd-watch.ts'
+import { watchSettlements } from './lnd-watch.ts'
+import type { AccessProblem } from './node-access.ts'
+import { NodeError } from './node-error.ts'
+import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
+import type { Cursor } from './node-watch.ts'
 
 export type LndOptions = {
   /** `https://host:8080` */
@@ -18,32 +22,10 @@ export type LndOptions = {
   /** Puts hints to the node's private channels into invoices; without any public one, a must. */
   private?: boolean
   clock: Clock
-  timeouts?: Partial<LndTimeouts>
+  timeouts?: Partial<NodeTimeouts>
   /** Where the invoice stream got to, kept between runs. */
   cursor: Cursor
   onWarning?: (message: string) => void
-}
-
-export type LndTimeouts = {
-  connectMs: number
-  createMs: number
-  lookupMs: number
-  infoMs: number
-  /** How often a silent stream is checked for a node that hangs. */
-  probeEveryMs: number
-  /** The first and the longest pause before the stream is opened again. */
-  retryFirstMs: number
-  retryMostMs: number
-}
-
-const TIMEOUTS: LndTimeouts = {
-  connectMs: 5_000,
-  createMs: 10_000,
-  lookupMs: 5_000,
-  infoMs: 5_000,
-  probeEveryMs: 30_000,
-  retryFirstMs: 250,
-  retryMostMs: 15_000,
 }
 
 export type Lnd = Lightning & {
@@ -59,7 +41,7 @@ const NO_SUCH_ROUTE = 'Not Found' // the gateway's own words, which say nothing 
 
 export function createLnd(options: LndOptions): Lnd {
   const { baseUrl, clock, cursor, onWarning = () => {} } = options
-  const timeouts = { ...TIMEOUTS, ...options.timeouts }
+  const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
   const http = createLndHttp({ ...options, connectTimeoutMs: timeouts.connectMs })
   const closing = new AbortController()
   let network: Network | undefined
@@ -102,7 +84,7 @@ export function createLnd(options: LndOptions): Lnd {
     if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
     const seen = seenInvoice(await look(paymentHash))
     if (seen.paymentHash !== paymentHash) {
-      throw new LndError('malformed', 'the node answered for another invoice')
+      throw lndError('malformed', 'the node answered for another invoice')
     }
     return { state: seen.state }
   }
@@ -116,7 +98,7 @@ export function createLnd(options: LndOptions): Lnd {
         timeoutMs: timeouts.lookupMs,
       })
     } catch (error) {
-      const answer = error instanceof LndError ? error.answer : undefined
+      const answer = error instanceof NodeError ? error.answer : undefined
       const isUnknown = answer?.code === NOT_FOUND && answer.message !== NO_SUCH_ROUTE
       throw isUnknown ? new UnknownInvoice() : error
     }

@@ -1,10 +1,16 @@
 /** From `MAYFLY_LIGHTNING_URL` to a backend that was seen to work, or a sentence that says why not. */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import { backendOf } from './backend.ts'
+import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
+import { createCln } from './cln.ts'
+import { readClnUrl } from './cln-url.ts'
 import type { Lightning } from './lightning.ts'
 import { createLnd } from './lnd.ts'
 import { readLndUrl } from './lnd-url.ts'
+import type { AccessProblem } from './node-access.ts'
+import { readNwcUrl } from './nwc-url.ts'
+import { createPhoenixd } from './phoenixd.ts'
+import { readPhoenixdUrl } from './phoenixd-url.ts'
 import { createSimulator, type Simulator } from './simulator.ts'
 
 export type Opened = {
@@ -12,31 +18,57 @@ export type Opened = {
   /** The payer's side, where the backend has one: the simulator alone. */
   simulator: Simulator | null
   /** What is wrong with the access to the node; `isAway` when the node just does not answer. */
-  problem: { sentence: string; isAway: boolean } | null
+  problem: AccessProblem | null
   close(): Promise<void>
 }
 
+export type OpenDeps = { db: Db; clock: Clock; warn: (message: string) => void }
+
 /** @throws Error that names the setting, for a URL or a file that is not what it should be. */
-export async function openLightning(
-  url: string,
-  deps: { db: Db; clock: Clock; warn: (message: string) => void },
-): Promise<Opened> {
-  if (backendOf(url) === 'simulator') {
+export async function openLightning(url: string, deps: OpenDeps): Promise<Opened> {
+  const kind = backendOf(url)
+  if (kind === null) throw new Error(`MAYFLY_LIGHTNING_URL must be ${BACKEND_FORMS}`)
+  if (kind === 'simulator') {
     const simulator = await createSimulator(deps)
     return { lightning: simulator, simulator, problem: null, close: async () => {} }
   }
-  const { db, clock, warn } = deps
-  const lnd = createLnd({
-    ...(await readLndUrl(url)),
-    clock,
-    cursor: storedCursor(db, 'lnd_settle_index'),
-    onWarning: warn,
-  })
+  const node = await createNode(kind, url, deps)
   return {
-    lightning: lnd,
+    lightning: node,
     simulator: null,
-    problem: await lnd.checkAccess(),
-    close: () => lnd.close(),
+    problem: await node.checkAccess(),
+    close: node.close,
+  }
+}
+
+type Node = Lightning & {
+  checkAccess(): Promise<AccessProblem | null>
+  close(): Promise<void>
+}
+
+async function createNode(
+  kind: Exclude<Backend, 'simulator'>,
+  url: string,
+  { db, clock, warn: onWarning }: OpenDeps,
+): Promise<Node> {
+  switch (kind) {
+    case 'lnd': {
+      const cursor = storedCursor(db, 'lnd_settle_index')
+      return createLnd({ ...(await readLndUrl(url)), clock, cursor, onWarning })
+    }
+    case 'phoenixd':
+      return createPhoenixd({ ...(await readPhoenixdUrl(url)), clock, onWarning })
+    case 'cln': {
+      const cursor = storedCursor(db, 'cln_pay_index')
+      return createCln({ ...(await readClnUrl(url)), clock, cursor, onWarning })
+    }
+    case 'nwc': {
+      // Large, and only for those who sell over Nostr.
+      const { createNwc } = await import('./nwc.ts')
+      return createNwc({ ...readNwcUrl(url), clock, onWarning })
+    }
+    default:
+      return kind satisfies never
   }
 }
 

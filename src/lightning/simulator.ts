@@ -18,10 +18,9 @@ export type PayOutcome =
   | { kind: 'paid'; preimage: string; paymentHash: string }
   | { kind: 'unknown' }
   | { kind: 'expired' }
-  | { kind: 'already paid' }
 
 export type Simulator = Lightning & {
-  /** Pays an invoice of ours, once. */
+  /** Pays an invoice of ours, once; asked again, gives the same preimage and pays nothing. */
   pay(bolt11: string): Promise<PayOutcome>
 }
 
@@ -76,10 +75,7 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
     },
 
     async lookupInvoice(paymentHash) {
-      const [invoice] = await db.read<InvoiceRow>(
-        'select * from simulator_invoice where payment_hash = $1',
-        paymentHash,
-      )
+      const invoice = await invoiceOf(paymentHash)
       if (!invoice) throw new UnknownInvoice()
       if (invoice.state === 'settled') return { state: 'settled' }
       return { state: invoice.expires_at <= clock.now() ? 'dead' : 'open' }
@@ -101,27 +97,28 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
     },
 
     async pay(bolt11) {
-      const now = clock.now()
-      const [invoice] = await db.read<InvoiceRow>(
-        'select * from simulator_invoice where payment_hash = $1',
-        paymentHashOf(bolt11),
-      )
+      const invoice = await invoiceOf(paymentHashOf(bolt11))
       if (invoice?.bolt11 !== bolt11.toLowerCase()) return { kind: 'unknown' }
+      const { payment_hash: paymentHash, preimage } = invoice
       const [paid] = await db.write([
         {
           text: `update simulator_invoice set state = 'settled'
             where payment_hash = $1 and state = 'open' and expires_at > $2 returning *`,
-          values: [invoice.payment_hash, now],
+          values: [paymentHash, clock.now()],
         },
       ])
-      if (paid?.length !== 1) {
-        return {
-          kind: invoice.state === 'open' && invoice.expires_at <= now ? 'expired' : 'already paid',
-        }
-      }
-      for (const listener of listeners) listener(invoice.payment_hash)
-      return { kind: 'paid', preimage: invoice.preimage, paymentHash: invoice.payment_hash }
+      if (paid?.length === 1) for (const listener of listeners) listener(paymentHash)
+      else if ((await invoiceOf(paymentHash))?.state !== 'settled') return { kind: 'expired' }
+      return { kind: 'paid', preimage, paymentHash }
     },
+  }
+
+  async function invoiceOf(paymentHash: string): Promise<InvoiceRow | undefined> {
+    const [invoice] = await db.read<InvoiceRow>(
+      'select * from simulator_invoice where payment_hash = $1',
+      paymentHash,
+    )
+    return invoice
   }
 }
 

@@ -10,6 +10,8 @@ export type LightningUnderTest = {
   lightning: Lightning
   /** Pays from somewhere else; the preimage in hex, once the payment has come through. */
   pay(bolt11: string): Promise<string>
+  /** In characters, where the node cuts a memo that an invoice could carry. */
+  longestMemo?: number
   /** Moves time past these many seconds, where time is not the wall's. */
   makeExpire?(seconds: number): Promise<void>
   close(): Promise<void>
@@ -60,7 +62,9 @@ export function lightningContract(
     test('takes the longest memo that an invoice can carry', async () => {
       const memo = 'x'.repeat(639)
       const { bolt11 } = await world.lightning.createInvoice(anAsk({ memo }))
-      assert.equal(decodeInvoice(bolt11).description, memo)
+      const { longestMemo = 639 } = world
+      const shown = longestMemo < 639 ? `${'x'.repeat(longestMemo - 1)}…` : memo
+      assert.equal(decodeInvoice(bolt11).description, shown)
     })
 
     test('is open before the payment and settled after it', async () => {

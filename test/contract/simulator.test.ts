@@ -1,16 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { migrate } from '../../src/db/migrate.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { testClock } from '../support/server.ts'
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { lightningContract } from './lightning.ts'
 
 lightningContract('simulator', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-'))
-  const db = await openSqlite(join(folder, 'mayfly.db'))
-  await migrate(db)
+  const sweeps: (() => unknown)[] = []
+  const db = await openDatabase(await aDatabaseUrl({ after: (sweep) => sweeps.push(sweep) }))
   const clock = testClock()
   const lightning = await createSimulator({ db, clock })
   return {
@@ -23,7 +18,7 @@ lightningContract('simulator', async () => {
     makeExpire: async (seconds) => clock.advance(seconds * 1000),
     async close() {
       await db.close()
-      await rm(folder, { recursive: true, force: true })
+      for (const sweep of sweeps) await sweep()
     },
   }
 })

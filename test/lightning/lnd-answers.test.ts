@@ -108,11 +108,11 @@ test('takes the 404 of LND alone for an unknown invoice', async () => {
   const unknown = { code: 5, message: 'unable to locate invoice', details: [] }
   const answers: [status: number, body: unknown, expected: string][] = [
     [404, unknown, UnknownInvoice.name],
-    [404, { code: 5, message: 'Not Found', details: [] }, 'LndError'],
-    [404, '<html>404</html>', 'LndError'],
-    [404, '', 'LndError'],
-    [500, { code: 2, message: 'permission denied', details: [] }, 'LndError'],
-    [503, 'upstream is away', 'LndError'],
+    [404, { code: 5, message: 'Not Found', details: [] }, 'NodeError'],
+    [404, '<html>404</html>', 'NodeError'],
+    [404, '', 'NodeError'],
+    [500, { code: 2, message: 'permission denied', details: [] }, 'NodeError'],
+    [503, 'upstream is away', 'NodeError'],
   ]
   for (const [status, body, expected] of answers) {
     await using world = await aWorld(({ line }, to) => line === SEEN && send(to, body, status))

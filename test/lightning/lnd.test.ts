@@ -178,7 +178,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     const ended = lnd.watch(() => {}, new AbortController().signal)
     await lnd.close()
     await ended
-    await assert.rejects(lnd.info(), { name: 'LndError' })
+    await assert.rejects(lnd.info(), { name: 'NodeError' })
   })
 
   test('finds nothing missing with the three permissions', async () => {

@@ -1,0 +1,42 @@
+/** A node that tells how long its calls take and what it said of itself. */
+import { type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+
+export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
+
+export type NodeObserver = {
+  /** An invoice that the node has never seen is an answer, and no failure. */
+  ended(call: NodeCall, seconds: number, hasFailed: boolean): void
+  /** What `info` said, or null where it failed. */
+  said(node: { network: Network; synced: boolean } | null): void
+}
+
+/** The same node, observed. */
+export function measuredLightning<T extends Lightning>(lightning: T, observer: NodeObserver): T {
+  async function measured<R>(call: NodeCall, work: () => Promise<R>): Promise<R> {
+    const startedAt = performance.now()
+    let hasFailed = false
+    try {
+      return await work()
+    } catch (error) {
+      hasFailed = !(error instanceof UnknownInvoice)
+      throw error
+    } finally {
+      observer.ended(call, (performance.now() - startedAt) / 1000, hasFailed)
+    }
+  }
+  return {
+    ...lightning,
+    createInvoice: (ask) => measured('create_invoice', () => lightning.createInvoice(ask)),
+    lookupInvoice: (hash) => measured('lookup_invoice', () => lightning.lookupInvoice(hash)),
+    async info() {
+      try {
+        const node = await measured('info', lightning.info)
+        observer.said(node)
+        return node
+      } catch (error) {
+        observer.said(null)
+        throw error
+      }
+    },
+  }
+}

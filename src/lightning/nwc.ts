@@ -1,0 +1,191 @@
+/**
+ * A wallet over Nostr Wallet Connect (NIP-47), on the client of @getalby/sdk. The wallet is asked
+ * through relays, which carry what they cannot read, late, twice or never.
+ */
+import type { Clock } from '../lib/clock.ts'
+import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
+import { checkAsk, checkInvoice } from './check-invoice.ts'
+import { type Fields, jsonOf } from './json-fields.ts'
+import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import type { AccessProblem } from './node-access.ts'
+import { NodeError, supportedNetwork, UnsupportedNetwork } from './node-error.ts'
+import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
+import { createNwcCalls } from './nwc-calls.ts'
+import type { NwcAccess } from './nwc-url.ts'
+
+export type NwcOptions = NwcAccess & {
+  clock: Clock
+  timeouts?: Partial<NodeTimeouts>
+  onWarning?: (message: string) => void
+}
+
+export type Nwc = Lightning & {
+  /** What keeps Mayfly from working with this wallet, or null. */
+  checkAccess(): Promise<AccessProblem | null>
+  /** Ends every call and every watch. */
+  close(): Promise<void>
+}
+
+const NODE = 'NWC'
+const read = jsonOf(NODE)
+
+// NIP-47 has no final state for what was not paid: this long after its expiry, no HTLC of an
+// invoice can still be under way.
+const GRACE_MS = 10 * 60_000
+
+const NEEDED = ['make_invoice', 'lookup_invoice'] as const
+
+// A relay and a wallet on somebody's telephone are slower than a node next door.
+const TIMEOUTS: NodeTimeouts = { ...NODE_TIMEOUTS, lookupMs: 10_000, infoMs: 10_000 }
+
+/** Needs a connection for `get_info`, `make_invoice` and `lookup_invoice`. */
+export function createNwc(options: NwcOptions): Nwc {
+  const { url, clock, onWarning = () => {} } = options
+  const timeouts = { ...TIMEOUTS, ...options.timeouts }
+  const calls = createNwcCalls({ url, timeouts, onWarning })
+  const closing = new AbortController()
+  let network: Network | undefined
+
+  async function askInfo(): Promise<Fields> {
+    const what = 'asking for the wallet'
+    const answer = read.object(
+      await calls.call({ what, method: 'get_info', params: {}, timeoutMs: timeouts.infoMs }),
+    )
+    const named = read.string(answer, 'network').toLowerCase()
+    network = supportedNetwork(NODE, named === 'bitcoin' ? 'mainnet' : named)
+    return answer
+  }
+
+  async function info() {
+    await askInfo()
+    // What a wallet does not say: it answers, so it is thought to follow the chain.
+    return { network: network as Network, synced: true }
+  }
+
+  const createInvoice: Lightning['createInvoice'] = async (ask) => {
+    checkAsk(ask)
+    const expected = network ?? (await info()).network
+    const answer = read.object(
+      await calls.call({
+        what: 'making an invoice',
+        method: 'make_invoice',
+        params: { amount: ask.amountMsat, description: ask.memo, expiry: ask.expirySeconds },
+        timeoutMs: timeouts.createMs,
+      }),
+    )
+    const bolt11 = read.string(answer, 'invoice')
+    // Some wallets leave the hash out; the invoice has it in any case.
+    const paymentHash =
+      answer.payment_hash === undefined ? hashOf(bolt11) : read.hash(answer, 'payment_hash')
+    checkInvoice(bolt11, paymentHash, ask, expected, clock.now())
+    return { bolt11, paymentHash }
+  }
+
+  const lookupInvoice: Lightning['lookupInvoice'] = async (paymentHash) => {
+    if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
+    const answer = read.object(await look(paymentHash))
+    const isOther = answer.payment_hash !== undefined && answer.payment_hash !== paymentHash
+    if (isOther || answer.type === 'outgoing') {
+      throw read.malformed('the wallet answered for another invoice')
+    }
+    return { state: stateOf(answer, clock.now()) }
+  }
+
+  async function look(paymentHash: string): Promise<unknown> {
+    try {
+      return await calls.call({
+        what: 'looking up an invoice',
+        method: 'lookup_invoice',
+        params: { payment_hash: paymentHash },
+        timeoutMs: timeouts.lookupMs,
+      })
+    } catch (error) {
+      const isUnknown = error instanceof NodeError && error.answer?.code === 'NOT_FOUND'
+      throw isUnknown ? new UnknownInvoice() : error
+    }
+  }
+
+  async function checkAccess(): Promise<AccessProblem | null> {
+    try {
+      const { methods } = await askInfo()
+      if (!Array.isArray(methods)) return null
+      const missing = NEEDED.filter((method) => !methods.includes(method))
+      return missing.length === 0 ? null : { sentence: lacks(missing.join(', ')), isAway: false }
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      return problem(error, options.relays)
+    }
+  }
+
+  return {
+    info,
+    createInvoice,
+    lookupInvoice,
+    watch: (onSettled, signal) => calls.watch(onSettled, AbortSignal.any([signal, closing.signal])),
+    checkAccess,
+    async close() {
+      closing.abort()
+      calls.close()
+    },
+  }
+}
+
+function problem(error: NodeError, relays: string[]): AccessProblem {
+  const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
+  if (error instanceof UnsupportedNetwork) return { sentence: error.message, isAway }
+  if (error.reason === 'timeout') {
+    // A wallet does not answer a key that it does not know, either.
+    const sentence =
+      `${error.message}: the wallet behind ${hosts(relays)} does not answer; it is not running, ` +
+      'or the connection of MAYFLY_LIGHTNING_URL was deleted there'
+    return { sentence, isAway }
+  }
+  if (error.reason === 'unreachable') {
+    return { sentence: `${error.message}: no relay answers at ${hosts(relays)}`, isAway }
+  }
+  const code = error.answer?.code
+  if (code === 'RESTRICTED' || code === 'UNAUTHORIZED')
+    return { sentence: lacks('get_info'), isAway }
+  return { sentence: error.message, isAway }
+}
+
+function lacks(methods: string): string {
+  return (
+    `NWC: the connection does not allow ${methods}; make one in the wallet for make_invoice, ` +
+    'lookup_invoice, get_info and notifications, and nothing else'
+  )
+}
+
+const hosts = (relays: string[]): string => relays.map((relay) => new URL(relay).host).join(', ')
+
+/** `state` is optional; a settled invoice has a time. A preimage alone proves nothing here. */
+function stateOf(answer: Fields, now: number): InvoiceState {
+  const settledAt = answer.settled_at
+  if (answer.state === 'settled') return 'settled'
+  if (answer.state === undefined && typeof settledAt === 'number' && settledAt > 0) return 'settled'
+  const expiresAt = expiryOf(answer)
+  return expiresAt !== undefined && now > expiresAt + GRACE_MS ? 'dead' : 'open'
+}
+
+function expiryOf(answer: Fields): number | undefined {
+  const seconds = answer.expires_at
+  if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds > 0) {
+    return seconds * 1000
+  }
+  if (typeof answer.invoice !== 'string') return undefined
+  try {
+    return decodeInvoice(answer.invoice).expiresAt
+  } catch (error) {
+    if (error instanceof InvalidInvoice) return undefined
+    throw error
+  }
+}
+
+function hashOf(bolt11: string): string {
+  try {
+    return decodeInvoice(bolt11).paymentHash
+  } catch (error) {
+    if (error instanceof InvalidInvoice) throw read.malformed('invoice is unreadable')
+    throw error
+  }
+}

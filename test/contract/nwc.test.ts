@@ -1,0 +1,29 @@
+import { createNwc } from '../../src/lightning/nwc.ts'
+import { readNwcUrl } from '../../src/lightning/nwc-url.ts'
+import { startRelay } from '../support/nostr-relay.ts'
+import { testClock } from '../support/server.ts'
+import { createLedger } from '../support/stand-ins/ledger.ts'
+import { startNwcWallet } from '../support/stand-ins/nwc-wallet.ts'
+import { lightningContract } from './lightning.ts'
+
+const GRACE_SECONDS = 600
+
+for (const encryption of ['nip44_v2', 'nip04'] as const) {
+  lightningContract(`NWC over a real relay, ${encryption}`, async () => {
+    const clock = testClock()
+    const own = createLedger(clock)
+    const relay = await startRelay()
+    const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own, encryption })
+    const lightning = createNwc({ ...readNwcUrl(wallet.url), clock })
+    return {
+      lightning,
+      pay: async (bolt11) => own.pay(bolt11),
+      makeExpire: async (seconds) => clock.advance((seconds + GRACE_SECONDS + 1) * 1000),
+      async close() {
+        await lightning.close()
+        wallet.close()
+        await relay.stop()
+      },
+    }
+  })
+}

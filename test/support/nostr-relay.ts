@@ -1,0 +1,75 @@
+/** A real Nostr relay on loopback, that keeps what it stores in memory. */
+import { type Event, EventRepository, EventUtils, type Filter } from '@nostr-relay/common'
+import { NostrRelay } from '@nostr-relay/core'
+import { type WebSocket, WebSocketServer } from 'ws'
+
+export type Relay = {
+  url: string
+  /** Cuts every connection; the clients come back. */
+  cut(): void
+  /** No longer there, and there again at the same address. */
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+export async function startRelay(): Promise<Relay> {
+  const relay = new NostrRelay(new Memory())
+  let server: WebSocketServer | null = null
+  let port = 0
+
+  async function start(): Promise<void> {
+    const opened = new WebSocketServer({ host: '127.0.0.1', port })
+    await new Promise<void>((resolve) => opened.once('listening', resolve))
+    const address = opened.address()
+    port = typeof address === 'object' && address ? address.port : 0
+    opened.on('connection', (socket: WebSocket) => {
+      relay.handleConnection(socket)
+      socket.on('message', (data) => void relay.handleMessage(socket, JSON.parse(String(data))))
+      socket.on('close', () => relay.handleDisconnect(socket))
+      socket.on('error', () => socket.terminate())
+    })
+    server = opened
+  }
+
+  const cut = () => {
+    for (const socket of server?.clients ?? []) socket.terminate()
+  }
+
+  await start()
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    cut,
+    async stop() {
+      cut()
+      const stopped = server
+      if (stopped) await new Promise<void>((resolve) => stopped.close(() => resolve()))
+      server = null
+    },
+    start,
+  }
+}
+
+/** What the relay asks of a store. */
+class Memory extends EventRepository {
+  private readonly events = new Map<string, Event>()
+
+  isSearchSupported(): boolean {
+    return false
+  }
+
+  upsert(event: Event): { isDuplicate: boolean } {
+    const isDuplicate = this.events.has(event.id)
+    this.events.set(event.id, event)
+    return { isDuplicate }
+  }
+
+  find(filter: Filter): Event[] {
+    const found = [...this.events.values()].filter((event) =>
+      EventUtils.isMatchingFilter(event, filter),
+    )
+    found.sort((a, b) => b.created_at - a.created_at)
+    return found.slice(0, filter.limit ?? found.length)
+  }
+
+  async destroy(): Promise<void> {}
+}

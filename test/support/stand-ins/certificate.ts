@@ -1,0 +1,23 @@
+/**
+ * A certificate for 127.0.0.1 that signed itself, good until 2126, and its key, which guards nothing:
+ * stand-ins show it where a node shows its own.
+ */
+export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBmTCCAT+gAwIBAgIUAJvA7VdbldE6xthngkGSRDtoYugwCgYIKoZIzj0EAwIw
+EzERMA8GA1UEAwwIc3RhbmQtaW4wIBcNMjYxMTIxMDMxNDUxWhgPMjEyNjEwMjgw
+MzE0NTFaMBMxETAPBgNVBAMMCHN0YW5kLWluMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAExZaw8W42ACCza8Dw8Z6u+XDmtTJ85yZ54J9WeraI8K5+dhVr/7cd1u10
+WlFr1b35WfiZHyg2Ymfhx2CtTNiI1aNvMG0wHQYDVR0OBBYEFNunLkjDfcG1p/aF
+zhv//UvRMmuOMB8GA1UdIwQYMBaAFNunLkjDfcG1p/aFzhv//UvRMmuOMA8GA1Ud
+EwEB/wQFMAMBAf8wGgYDVR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMAoGCCqGSM49
+BAMCA0gAMEUCIGA4SgjoeXteVKiV4zoLzIpg0FeUEUDXjiKhm5KvR/UGAiEA72Ft
+rjutyGwY+eiOO5USpW5Ec9mdXwlA4VRl3GIqPOA=
+-----END CERTIFICATE-----
+`
+
+export const CERTIFICATE_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg4engpH9fW/KXCw79
+9fuYfnV2d9d/eLn/Yk0+3c3dhUahRANCAATFlrDxbjYAILNrwPDxnq75cOa1Mnzn
+Jnngn1Z6tojwrn52FWv/tx3W7XRaUWvVvflZ+JkfKDZiZ+HHYK1M2IjV
+-----END PRIVATE KEY-----
+`

@@ -1,0 +1,181 @@
+/**
+ * A stand-in for Core Lightning's clnrest, built from the documentation of its methods: the same
+ * paths, JSON, codes and errors, on regtest. It is not Core Lightning, and no money moves.
+ */
+import type { ServerResponse } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../../../src/lib/clock.ts'
+import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
+import { type StandInServer, sendJson, startStandIn } from './http-server.ts'
+import type { Ledger, LedgerInvoice } from './ledger.ts'
+
+export type ClnStandIn = StandInServer & {
+  /** A rune for these methods alone, or for all. */
+  rune(...methods: string[]): string
+}
+
+type Params = Record<string, unknown>
+
+/** `own` has the invoices it makes; `others` those that it can pay. */
+export async function startCln(options: {
+  clock: Clock
+  own: Ledger
+  others?: Ledger
+  network?: string
+  /** Put into the answer of getinfo. */
+  warnings?: Params
+}): Promise<ClnStandIn> {
+  const { own, others, clock, network = 'regtest' } = options
+  const runes = new Map<string, string[]>()
+  const labels = new Set<unknown>()
+  const pays = new Map<string, { status: string; preimage?: string }>()
+
+  const methods: Record<string, (params: Params, response: ServerResponse) => unknown> = {
+    getinfo: () => ({
+      id: '02'.padEnd(66, 'b'),
+      alias: 'stand-in',
+      network,
+      blockheight: 433,
+      version: 'v25.12-stand-in',
+      ...options.warnings,
+    }),
+
+    invoice({ amount_msat, label, description, expiry = 604_800 }) {
+      if (typeof amount_msat !== 'number' || !Number.isSafeInteger(amount_msat)) {
+        throw rpcError(-32602, 'amount_msat: should be positive msat or "any"')
+      }
+      if (labels.has(label)) throw rpcError(900, `Duplicate label '${label}'`)
+      labels.add(label)
+      const { bolt11, paymentHash, expiresAt } = own.make({
+        amountMsat: amount_msat,
+        memo: String(description),
+        expirySeconds: Number(expiry),
+      })
+      return {
+        bolt11,
+        payment_hash: paymentHash,
+        payment_secret: 'ab'.repeat(32),
+        expires_at: expiresAt / 1000,
+        created_index: labels.size,
+        warning_capacity: 'Insufficient incoming channel capacity to pay invoice',
+      }
+    },
+
+    listinvoices({ payment_hash }) {
+      const invoice = own.find(String(payment_hash))
+      return { invoices: invoice ? [shown(invoice)] : [] }
+    },
+
+    async waitanyinvoice({ lastpay_index = 0, timeout }, response) {
+      const after = Number(lastpay_index)
+      const next = () => own.settled.find(({ settleIndex }) => settleIndex > after)
+      let forget = () => {}
+      const settled = new Promise<void>((resolve) => {
+        forget = own.onSettled(() => resolve())
+      })
+      const isOver = new AbortController()
+      response.on('close', () => isOver.abort())
+      const over = wait(Number(timeout) * 1000, undefined, { signal: isOver.signal, ref: false })
+      if (!next()) await Promise.race([settled, over.catch(() => {})])
+      isOver.abort()
+      await over.catch(() => {})
+      forget()
+      const invoice = next()
+      if (!invoice) throw rpcError(904, 'Timed out while waiting for invoice to be paid')
+      return shown(invoice)
+    },
+
+    listpays({ payment_hash }) {
+      const payment = pays.get(String(payment_hash))
+      return { pays: payment ? [{ payment_hash, ...payment }] : [] }
+    },
+
+    async pay({ bolt11 }) {
+      const paymentHash = decodeInvoice(String(bolt11)).paymentHash
+      const before = pays.get(paymentHash)
+      if (before?.status === 'complete') return paid(paymentHash, before.preimage ?? '')
+      if (before?.status === 'pending') throw rpcError(200, 'payment is still pending')
+      pays.set(paymentHash, { status: 'pending' })
+      await new Promise((resolve) => setImmediate(resolve))
+      try {
+        const preimage = (others ?? own).pay(String(bolt11))
+        pays.set(paymentHash, { status: 'complete', preimage })
+        return paid(paymentHash, preimage)
+      } catch (error) {
+        pays.set(paymentHash, { status: 'failed' })
+        throw rpcError(210, error instanceof Error ? error.message : 'no route')
+      }
+    },
+  }
+
+  const paid = (payment_hash: string, payment_preimage: string) => ({
+    payment_hash,
+    payment_preimage,
+    status: 'complete',
+    parts: 1,
+  })
+
+  function shown(invoice: LedgerInvoice): Params {
+    const isPaid = invoice.timesPaid > 0
+    const isExpired = !isPaid && clock.now() >= invoice.expiresAt
+    return {
+      label: `label-${invoice.paymentHash}`,
+      bolt11: invoice.bolt11,
+      payment_hash: invoice.paymentHash,
+      amount_msat: invoice.amountMsat,
+      description: invoice.memo,
+      expires_at: invoice.expiresAt / 1000,
+      created_index: 1,
+      status: isPaid ? 'paid' : isExpired ? 'expired' : 'unpaid',
+      ...(isPaid
+        ? {
+            pay_index: invoice.settleIndex,
+            amount_received_msat: invoice.amountMsat,
+            paid_at: Math.floor(clock.now() / 1000),
+            payment_preimage: invoice.preimage,
+          }
+        : {}),
+    }
+  }
+
+  const standIn = await startStandIn(
+    async ({ line, body, headers }, response) => {
+      const [, name = ''] = /^POST \/v1\/(\w+)$/.exec(line) ?? []
+      const refuse = (status: number, code: number, message: string) =>
+        sendJson(response, { code, message }, status)
+      const given = headers.rune
+      if (given === undefined) return refuse(403, 1501, 'Not authorized: Missing rune')
+      const allowed = runes.get(String(given))
+      if (!allowed) return refuse(401, 1502, 'Not authorized: Not derived from master')
+      if (allowed.length > 0 && !allowed.includes(name)) {
+        return refuse(401, 1502, 'Not authorized: method is not allowed')
+      }
+      const method = methods[name]
+      if (!method) return refuse(404, -32601, `Unknown command '${name}'`)
+      try {
+        sendJson(response, await method(JSON.parse(body), response), 201)
+      } catch (error) {
+        if (!isRpcError(error)) throw error
+        sendJson(response, { code: error.code, message: error.message }, 500)
+      }
+    },
+    { tls: true },
+  )
+
+  return {
+    ...standIn,
+    rune(...allowed) {
+      const rune = Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString('base64url')
+      runes.set(rune, allowed)
+      return rune
+    },
+  }
+}
+
+function rpcError(code: number, message: string): Error & { code: number } {
+  return Object.assign(new Error(message), { code })
+}
+
+function isRpcError(error: unknown): error is Error & { code: number } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'number'
+}

@@ -1,0 +1,71 @@
+/** A loopback HTTP or HTTPS server for a stand-in, whose answers a test can spoil. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
+
+/** Takes a request's place: true where it has answered, or means never to. */
+export type Fault = (request: { line: string }, response: ServerResponse) => boolean
+
+export type StandInServer = {
+  server: Server
+  baseUrl: string
+  /** Every request so far, such as `POST /v1/invoice`, and its body. */
+  requests: { line: string; body: string }[]
+  /** What the next requests meet instead of the stand-in's own answer; null for nothing. */
+  spoil(fault: Fault | null): void
+  /** Cuts every connection. */
+  cut(): void
+  close(): Promise<void>
+}
+
+export type StandInHandler = (
+  request: { line: string; body: string; headers: IncomingMessage['headers'] },
+  response: ServerResponse,
+) => void | Promise<void>
+
+export async function startStandIn(
+  handle: StandInHandler,
+  { tls = false }: { tls?: boolean } = {},
+): Promise<StandInServer> {
+  const requests: StandInServer['requests'] = []
+  let fault: Fault | null = null
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const line = `${request.method} ${request.url}`
+    let body = ''
+    for await (const chunk of request) body += chunk
+    requests.push({ line, body })
+    if (fault?.({ line }, response)) return
+    await handle({ line, body, headers: request.headers }, response)
+  }
+  const server = tls
+    ? createTlsServer({ cert: CERTIFICATE, key: CERTIFICATE_KEY }, answer)
+    : createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    server,
+    baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    requests,
+    spoil(next) {
+      fault = next
+    },
+    cut: () => server.closeAllConnections(),
+    close: () =>
+      new Promise((resolve) => {
+        // Also where it is closed already.
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
+}
+
+export function sendText(response: ServerResponse, text: string, status: number): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=UTF-8' })
+  response.end(text)
+}

@@ -1,0 +1,93 @@
+/**
+ * The books of a stand-in node: real, signed regtest invoices, and who has paid them. Nothing here is
+ * a Lightning node; a payment is a call.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../../src/lib/clock.ts'
+import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
+import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+
+export type LedgerInvoice = {
+  bolt11: string
+  paymentHash: string
+  preimage: string
+  amountMsat: number
+  memo: string
+  /** Unix milliseconds. */
+  createdAt: number
+  expiresAt: number
+  /** How often it was paid; no good node lets it be more than 1. */
+  timesPaid: number
+  /** The number of its settlement, from 1; 0 before. */
+  settleIndex: number
+}
+
+export type Ledger = {
+  make(ask: { amountMsat: number; memo: string; expirySeconds: number }): LedgerInvoice
+  find(paymentHash: string): LedgerInvoice | undefined
+  /** The preimage. @throws where the invoice is unknown, paid or expired. */
+  pay(bolt11: string): string
+  /** Settled invoices in their order. */
+  settled: LedgerInvoice[]
+  /** Called at each settlement until the function that comes back is called. */
+  onSettled(listener: (invoice: LedgerInvoice) => void): () => void
+}
+
+const KEY = new Uint8Array(32).fill(7)
+
+export function createLedger(clock: Clock): Ledger {
+  const invoices = new Map<string, LedgerInvoice>()
+  const settled: LedgerInvoice[] = []
+  const listeners = new Set<(invoice: LedgerInvoice) => void>()
+
+  return {
+    settled,
+    make({ amountMsat, memo, expirySeconds }) {
+      const preimage = randomBytes(32)
+      const paymentHash = createHash('sha256').update(preimage).digest('hex')
+      const timestamp = Math.floor(clock.now() / 1000)
+      const bolt11 = encodeInvoice(
+        {
+          network: 'regtest',
+          amountMsat,
+          timestamp,
+          expirySeconds,
+          paymentHash,
+          paymentSecret: randomBytes(32),
+          description: memo,
+        },
+        KEY,
+      )
+      const invoice = {
+        bolt11,
+        paymentHash,
+        preimage: preimage.toString('hex'),
+        amountMsat,
+        memo,
+        createdAt: timestamp * 1000,
+        expiresAt: (timestamp + expirySeconds) * 1000,
+        timesPaid: 0,
+        settleIndex: 0,
+      }
+      invoices.set(paymentHash, invoice)
+      return invoice
+    },
+    find: (paymentHash) => invoices.get(paymentHash),
+    pay(bolt11) {
+      const invoice = invoices.get(decodeInvoice(bolt11).paymentHash)
+      if (!invoice) throw new Error('no route')
+      if (clock.now() >= invoice.expiresAt) throw new Error('the invoice has expired')
+      invoice.timesPaid += 1
+      if (invoice.timesPaid === 1) {
+        settled.push(invoice)
+        invoice.settleIndex = settled.length
+        for (const listener of listeners) listener(invoice)
+      }
+      return invoice.preimage
+    },
+    onSettled(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
