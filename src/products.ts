@@ -14,6 +14,7 @@ import {
 } from './catch/schema.ts'
 import { createCatch } from './catch/service.ts'
 import type { Db } from './db/db.ts'
+import type { Hints } from './db/hints.ts'
 import type { App } from './http/app.ts'
 import { FORWARDING_HEADERS, type IsProxied } from './http/client-address.ts'
 import type { EventStreams } from './http/event-stream.ts'
@@ -58,6 +59,7 @@ export type Materials = {
   plans: Plans
   unpaidBytes: { perNetwork: number; inAll: number }
   db: Db
+  hints: Hints
   clock: Clock
   isProxied: IsProxied
   locate: (ip: string) => CatchIpLocation | null
@@ -89,9 +91,17 @@ export function openProducts(materials: Materials): Sold[] {
   return Object.values(PRODUCTS).map((open) => open(materials))
 }
 
-function sellCatch({ plans: { catch: plans }, db, clock, isProxied, locate }: Materials): Sold {
+function sellCatch(materials: Materials): Sold {
+  const {
+    plans: { catch: plans },
+    db,
+    hints,
+    clock,
+    isProxied,
+    locate,
+  } = materials
   const isForwardingHeader = (name: string): boolean => FORWARDING_HEADERS.has(name)
-  const service = createCatch({ db, clock, isForwardingHeader, locate })
+  const service = createCatch({ db, hints, clock, isForwardingHeader, locate })
   return {
     product: 'catch',
     provisioning: service.provisioning,
@@ -134,8 +144,8 @@ function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Mate
   }
 }
 
-function sellPulse({ plans: { pulse: plans }, db, clock }: Materials): Sold {
-  const service = createPulse({ db, clock })
+function sellPulse({ plans: { pulse: plans }, db, hints, clock }: Materials): Sold {
+  const service = createPulse({ db, hints, clock })
   return {
     product: 'pulse',
     provisioning: service.provisioning,

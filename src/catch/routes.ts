@@ -35,7 +35,7 @@ declare module 'fastify' {
 
 const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 const security = [{ bearer: [] }]
-/** Another process may have written, or the inbox expired: a silent stream looks this often. */
+/** A hint may be lost, and expiry gives none: a silent stream looks this often. */
 const LOOK_AGAIN_MS = 5_000
 const RETRY_STREAM_SECONDS = 10
 

@@ -1,14 +1,16 @@
-/** The rules of CATCH: who may do what with an inbox, and what an event is. */
+/** The rules of CATCH: who may do what with an inbox. */
 
-import { isUtf8 } from 'node:buffer'
 import { hash, randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
+import type { Hints } from '../db/hints.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import { containsToken, isId, newId } from '../lib/ids.ts'
+import { isId, newId } from '../lib/ids.ts'
+import { mediaType } from '../lib/media-type.ts'
 import type { Grant, PlanId, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
+import { bodyOf, eventOf, storedHeaders } from './event.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import type {
   CatchCapability,
@@ -20,7 +22,7 @@ import type {
   EventPage,
   EventQuery,
 } from './schema.ts'
-import { matches } from './search.ts'
+import { createSearch } from './search.ts'
 import {
   createCatchStore,
   deleteEvent,
@@ -31,21 +33,15 @@ import {
   type InboxRow,
   insertEvent,
   insertInbox,
-  type Newest,
   purgeEvents,
 } from './store.ts'
 
 /** A page ends early rather than hold more body bytes than this; its cursor goes on. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
-/** A search reads this many events, and about this many body bytes, before it lets others run. */
-const SEARCH_EVENTS = 256
-const SEARCH_BYTES = 512 * 1024
 const DEFAULT_LIMIT = 20
 /** What a stream fetches at a time: one reader never holds more than this. */
 const STREAM_EVENTS = 64
 const STREAM_BYTES = 1024 * 1024
-/** Streams of one inbox at once, on one server. */
-const MAX_LISTENERS = 64
 /** What the ingest remembers of inboxes in use. */
 const REMEMBERED_INBOXES = 20_000
 /** The owner still sees `expired` for this long; with the purge's interval within 15 minutes. */
@@ -110,23 +106,18 @@ export type CatchService = {
 
 export function createCatch(deps: {
   db: Db
+  hints: Hints
   clock: Clock
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
 }): CatchService {
-  const { db, clock, isForwardingHeader, locate } = deps
+  const { db, hints, clock, isForwardingHeader, locate } = deps
   const store = createCatchStore(db)
+  const search = createSearch(store)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
-  let searches: Promise<unknown> = Promise.resolve()
   let purging: Promise<number> | null = null
-  /** Who waits for news of an inbox, by its id. */
-  const listeners = new Map<string, Set<() => void>>()
-
-  function wake(publicId: string): void {
-    for (const listener of listeners.get(publicId) ?? []) listener()
-  }
 
   async function facts(publicId: string): Promise<InboxFacts | null> {
     const known = remembered.get(publicId)
@@ -144,64 +135,11 @@ export function createCatch(deps: {
     return found
   }
 
-  /** The newest events that contain a text, read in slices that leave room for others. */
-  async function search(
-    publicId: string,
-    filter: EventFilter,
-    limit: number,
-    text: string,
-  ): Promise<Newest> {
-    const sequences: number[] = []
-    let bytes = 0
-    let below = filter.below
-    for (;;) {
-      const candidates = await store.texts(publicId, { ...filter, below }, SEARCH_EVENTS)
-      for (const slice of slices(candidates)) {
-        const bodies = await store.bodies(
-          publicId,
-          slice.map((event) => event.sequence),
-        )
-        const bodyOf = new Map(bodies.map(({ sequence, body }) => [sequence, body]))
-        for (const event of slice) {
-          const body = bodyOf.get(event.sequence)
-          if (!body || !matches(text, { ...event, body })) continue
-          const isFull =
-            sequences.length === limit ||
-            (sequences.length > 0 && bytes + event.body_bytes > MAX_PAGE_BYTES)
-          if (isFull) return found(publicId, sequences, sequences.at(-1) ?? null)
-          sequences.push(event.sequence)
-          bytes += event.body_bytes
-        }
-        // Lets requests in between two slices, however fast the store answers.
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      const last = candidates.at(-1)
-      if (!last || candidates.length < SEARCH_EVENTS) return found(publicId, sequences, null)
-      below = last.sequence
-    }
-  }
-
-  async function found(
-    publicId: string,
-    sequences: number[],
-    nextCursor: number | null,
-  ): Promise<Newest> {
-    const rows = sequences.length > 0 ? await store.events(publicId, sequences) : []
-    return { rows, nextCursor }
-  }
-
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
     const parsed = parseEventId(id)
     if (!parsed || inbox.expires_at <= clock.now()) return null
     const [row] = await store.events(inbox.public_id, [parsed.sequence])
     return row && eventId(row) === id.toLowerCase() ? row : null
-  }
-
-  /** One search at a time: the next waits, and other requests do not. */
-  function searchInTurn(...ask: Parameters<typeof search>): Promise<Newest> {
-    const turn = searches.then(() => search(...ask))
-    searches = turn.catch(() => undefined)
-    return turn
   }
 
   async function purgeOver(): Promise<number> {
@@ -280,7 +218,7 @@ export function createCatch(deps: {
         return false
       }
       if (isFirstUse) sealed.set(inbox.publicId, true)
-      wake(inbox.publicId)
+      hints.tell(inbox.publicId)
       return true
     },
 
@@ -315,11 +253,13 @@ export function createCatch(deps: {
       const limit = query.limit ?? DEFAULT_LIMIT
       const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER }
       if (query.access !== undefined) filter.access = query.access
-      if (query.method !== undefined) filter.method = query.method.toUpperCase()
-      if (query.contentType !== undefined) filter.mediaType = mediaType(query.contentType) ?? ''
+      if (query.method !== undefined) filter.method = storable(query.method.toUpperCase())
+      if (query.contentType !== undefined)
+        filter.mediaType = storable(mediaType(query.contentType) ?? '')
+      const most = { limit, bytes: MAX_PAGE_BYTES }
       const { rows, nextCursor } = query.q
-        ? await searchInTurn(inbox.public_id, filter, limit, query.q)
-        : await store.newest(inbox.public_id, filter, { limit, bytes: MAX_PAGE_BYTES })
+        ? await search(inbox.public_id, filter, most, query.q)
+        : await store.newest(inbox.public_id, filter, most)
       return { events: rows.map(eventOf), nextCursor, latestSequence }
     },
 
@@ -349,20 +289,12 @@ export function createCatch(deps: {
       return { events: rows.map(eventOf), ended: isOver ? state : null }
     },
 
-    listen(publicId, listener) {
-      const some = listeners.get(publicId) ?? new Set()
-      if (some.size >= MAX_LISTENERS) return null
-      listeners.set(publicId, some.add(listener))
-      return () => {
-        some.delete(listener)
-        if (some.size === 0) listeners.delete(publicId)
-      }
-    },
+    listen: hints.listen,
 
     async destroy(inbox) {
       remembered.delete(inbox.public_id)
       const done = await attempt(db.write([destroyInbox(inbox.public_id, clock.now())]))
-      wake(inbox.public_id)
+      hints.tell(inbox.public_id)
       return 'rows' in done
     },
 
@@ -394,82 +326,5 @@ function capability(grant: Grant): CatchCapability {
   }
 }
 
-/** The media type of a content type, lower case, without parameters (RFC 9110 §8.3.1). */
-export function mediaType(contentType: string | null): string | null {
-  return contentType === null ? null : (contentType.split(';')[0] ?? '').trim().toLowerCase()
-}
-
-/**
- * The headers as sent and in order, but for what would hand our secrets to whoever reads them
- * later, and for what a proxy of ours added.
- */
-function storedHeaders(
-  { rawHeaders, isProxied }: Ingest,
-  isForwardingHeader: (name: string) => boolean,
-): { name: string; value: string }[] {
-  const headers: { name: string; value: string }[] = []
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? ''
-    const value = rawHeaders[i + 1] ?? ''
-    if (isProxied && isForwardingHeader(name.toLowerCase())) continue
-    if (isSecret(name, value)) continue
-    headers.push({ name, value })
-  }
-  return headers
-}
-
-/** Credentials that the request came with, and ours wherever they stand. */
-function isSecret(name: string, value: string): boolean {
-  if (containsToken(value) || CREDENTIAL.test(value)) return true
-  return AUTHORIZATION.has(name.toLowerCase()) && PAYMENT_SCHEME.test(value)
-}
-
-const AUTHORIZATION = new Set(['authorization', 'payment-authorization', 'proxy-authorization'])
-const PAYMENT_SCHEME = /^\s*(?:Payment|L402|LSAT)\b/i
-/** One long token after the scheme: a header that only speaks of a payment is kept. */
-const CREDENTIAL = /^\s*(?:Payment|L402|LSAT)\s+[A-Za-z0-9+/_=-]{12,}(?::[0-9a-fA-F]*)?\s*$/i
-
-function eventOf(row: EventRow): CatchEvent {
-  const body = bodyOf(row)
-  const isText = isUtf8(body)
-  return {
-    id: eventId(row),
-    sequence: row.sequence,
-    receivedAt: rfc3339(row.received_at),
-    access: row.access,
-    method: row.method,
-    path: row.path,
-    query: row.query,
-    headers: JSON.parse(row.headers) as CatchEvent['headers'],
-    contentType: row.content_type,
-    body: body.toString(isText ? 'utf8' : 'base64'),
-    bodyEncoding: isText ? 'utf8' : 'base64',
-    bodyBytes: row.body_bytes,
-    bodySha256: row.body_sha256,
-    sourceIp: row.source_ip,
-    ipLocation:
-      row.ip_location === null ? null : (JSON.parse(row.ip_location) as CatchEvent['ipLocation']),
-  }
-}
-
-function bodyOf({ body }: EventRow): Buffer {
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-}
-
-/** Cuts candidates into runs of a bounded number of body bytes. */
-function slices<T extends { body_bytes: number }>(events: T[]): T[][] {
-  const runs: T[][] = []
-  let run: T[] = []
-  let bytes = 0
-  for (const event of events) {
-    if (run.length > 0 && bytes + event.body_bytes > SEARCH_BYTES) {
-      runs.push(run)
-      run = []
-      bytes = 0
-    }
-    run.push(event)
-    bytes += event.body_bytes
-  }
-  if (run.length > 0) runs.push(run)
-  return runs
-}
+/** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */
+const storable = (text: string): string => (text.includes('\0') ? '' : text)

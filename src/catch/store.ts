@@ -108,6 +108,7 @@ export const insertInbox = (inbox: {
 /**
  * Takes the event's place in the inbox, then stores it there. The first statement carries every
  * limit and state, so that under any concurrency no event is stored that the inbox has no room for.
+ * Where it is refused and the second is sent all the same, that one finds its place taken.
  */
 export function insertEvent(event: NewEvent): Statement[] {
   return [
@@ -125,7 +126,8 @@ export function insertEvent(event: NewEvent): Statement[] {
         (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
          ip_location, path, query, content_type, headers, body_sha256, body)
         select $1, last_sequence, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-        from catch_inbox where public_id = $1`,
+        from catch_inbox where public_id = $1
+        on conflict (public_id, sequence) do nothing`,
       values: [
         event.publicId,
         event.salt,

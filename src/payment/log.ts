@@ -4,3 +4,8 @@ export type PaymentLog = {
   warn(facts: { event: string } & Record<string, unknown>): void
   error(facts: { event: string } & Record<string, unknown>): void
 }
+
+/** What an error says, for the log. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

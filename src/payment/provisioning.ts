@@ -37,3 +37,13 @@ export type Provisioning = {
    */
   release?(orderId: string): Statement[]
 }
+
+/** The products that this server sells. */
+export type Products = Partial<Record<Product, Provisioning>>
+
+/** @throws Error for an order of a product that is gone. */
+export function provisioningOf(products: Products, product: Product): Provisioning {
+  const provisioning = products[product]
+  if (!provisioning) throw new Error(`no product provisions ${product}`)
+  return provisioning
+}

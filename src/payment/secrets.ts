@@ -16,6 +16,7 @@ export type KeyUse =
   | 'gate intent'
   | 'gate challenge'
   | 'gate receipt'
+  | 'rate limit'
 
 export type Secrets = {
   /** The key of a use under each secret, the current one first. */
@@ -78,6 +79,19 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, context: string): Bu
   } catch {
     return null
   }
+}
+
+/** The delivery seed of an order, and whether it is sealed under the current secret. */
+export function openSeed(
+  secrets: Secrets,
+  sealed: Uint8Array,
+  orderId: string,
+): { plain: Buffer; isCurrent: boolean } | null {
+  for (const [i, key] of secrets.keys('delivery seed').entries()) {
+    const plain = unseal(key, sealed, orderId)
+    if (plain) return { plain, isCurrent: i === 0 }
+  }
+  return null
 }
 
 /** A name for each configured secret that tells nothing of it, the current one first. */

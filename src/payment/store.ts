@@ -1,4 +1,5 @@
 /** Orders in the store: each change is one conditional statement whose row count is the answer. */
+import { hash } from 'node:crypto'
 import type { Db, Row, Statement } from '../db/db.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { PlanId, Product } from './provisioning.ts'
@@ -51,13 +52,17 @@ export type NewOrder = Pick<
   | 'created_at'
 >
 
+/** Once a quote has been over for `endedMs`, its order is looked up every `everyMs`. */
+export type Pauses = readonly [Pause, Pause, ...Pause[]]
+type Pause = { endedMs: number; everyMs: number }
+
 /** Opens an order and claims the making of its invoice. Refused when the order exists. */
 export const insertOrder = (order: NewOrder): Statement => ({
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
      secret_id, memo, state, created_at, claimed_at, looked_up_at)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, 'opening', $10, $10, 0)
-    on conflict (order_id) do nothing returning *`,
+    on conflict (order_id) do nothing`,
   values: [
     order.order_id,
     order.key_hash,
@@ -75,6 +80,51 @@ export const insertOrder = (order: NewOrder): Statement => ({
   expect: 1,
 })
 
+/** The row as `insertOrder` makes it: the store need not send it back. */
+export const openingOrder = (order: NewOrder): OrderRow => ({
+  ...order,
+  state: 'opening',
+  claimed_at: order.created_at,
+  network: null,
+  bolt11: null,
+  payment_hash: null,
+  quote_expires_at: null,
+  looked_up_at: 0,
+  settled_at: null,
+  settled_by: null,
+  public_id: null,
+  seed: null,
+  expires_at: null,
+  delivered_at: null,
+  sealed_at: null,
+})
+
+/**
+ * Refused when the client network has more than `most` unpaid orders, the one that this unit has
+ * just inserted among them. Counting alone is not exact where two units see none of each other's
+ * orders, so the first statement makes those of a network take turns until they are committed; the
+ * second one, being another statement, then sees what the one before has left. There is nothing to
+ * give back: the orders are the count.
+ */
+export const limitOpen = (clientNetwork: string, now: number, most: number): Statement[] => {
+  const bucket = Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)
+  return [
+    {
+      text: `insert into opening_lock (bucket) values ($1)
+        on conflict (bucket) do update set bucket = excluded.bucket`,
+      values: [bucket],
+    },
+    {
+      text: `update opening_lock set bucket = bucket where bucket = $1 and $4 >= (
+          select count(*) from purchase_order
+          where client_network = $2 and state in ('opening', 'pending')
+            and (quote_expires_at is null or quote_expires_at > $3))`,
+      values: [bucket, clientNetwork, now, most],
+      expect: 1,
+    },
+  ]
+}
+
 /** Takes over an opening order whose claim has run out. */
 export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({
   text: `update purchase_order set claimed_at = $3
@@ -86,18 +136,18 @@ export const reclaimOrder = (orderId: string, claimedAt: number, now: number): S
 export const invoiceOrder = (
   orderId: string,
   claimedAt: number,
-  invoice: { network: Network; bolt11: string; paymentHash: string; expiresAt: number },
+  invoice: Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>,
 ): Statement => ({
   text: `update purchase_order
     set state = 'pending', network = $3, bolt11 = $4, payment_hash = $5, quote_expires_at = $6
-    where order_id = $1 and state = 'opening' and claimed_at = $2 returning *`,
+    where order_id = $1 and state = 'opening' and claimed_at = $2`,
   values: [
     orderId,
     claimedAt,
     invoice.network,
     invoice.bolt11,
-    invoice.paymentHash,
-    invoice.expiresAt,
+    invoice.payment_hash,
+    invoice.quote_expires_at,
   ],
   expect: 1,
 })
@@ -161,6 +211,13 @@ export const claimLookup = (orderId: string, now: number, everyMs: number): Stat
   values: [orderId, now, everyMs],
 })
 
+/** The same for the sweep: refused where somebody has looked, or claimed it, since it was read. */
+export const claimSweep = (orderId: string, lookedUpAt: number, now: number): Statement => ({
+  text: `update purchase_order set looked_up_at = $3
+    where order_id = $1 and state = 'pending' and looked_up_at = $2 returning *`,
+  values: [orderId, lookedUpAt, now],
+})
+
 export const sealOverdue = (now: number, replayMs: number): Statement => ({
   text: `update purchase_order set seed = null, sealed_at = $1
     where seed is not null and (expires_at <= $1 or delivered_at <= $1 - $2)`,
@@ -207,19 +264,15 @@ export function createOrderStore(db: Db) {
       return order ?? null
     },
 
-    /** Orders of a client network whose quote still stands. */
-    async openOf(
-      clientNetwork: string,
-      now: number,
-    ): Promise<{ count: number; firstExpiresAt: number | null }> {
-      const [open] = await db.read<{ count: number; first_expires_at: number | null }>(
-        `select count(*) as count, min(quote_expires_at) as first_expires_at from purchase_order
-         where client_network = $1 and state in ('opening', 'pending')
-           and (quote_expires_at is null or quote_expires_at > $2)`,
+    /** When the first of a client network's standing quotes ends, or null where it has none. */
+    async firstEndOf(clientNetwork: string, now: number): Promise<number | null> {
+      const [open] = await db.read<{ first: number | null }>(
+        `select min(quote_expires_at) as first from purchase_order
+         where client_network = $1 and state in ('opening', 'pending') and quote_expires_at > $2`,
         clientNetwork,
         now,
       )
-      return { count: open?.count ?? 0, firstExpiresAt: open?.first_expires_at ?? null }
+      return open?.first ?? null
     },
 
     /** Pending orders that nobody looked up since `before`, the longest waiting first. */
@@ -228,6 +281,23 @@ export function createOrderStore(db: Db) {
         `select * from purchase_order where state = 'pending' and looked_up_at < $1
          order by looked_up_at limit $2`,
         before,
+        limit,
+      )
+    },
+
+    /** Those of them whose pause is over, which grows with the time since the quote ended. */
+    due(now: number, pauses: Pauses, limit: number): Promise<OrderRow[]> {
+      const [first, ...later] = pauses
+      const cases = later.map(
+        ({ endedMs, everyMs }) => `when quote_expires_at + ${endedMs} <= $1 then ${everyMs}`,
+      )
+      const pause = `case ${cases.toReversed().join(' ')} else ${first.everyMs} end`
+      return db.read<OrderRow>(
+        `select * from purchase_order where state = 'pending' and looked_up_at < $2
+           and looked_up_at + ${pause} < $1
+         order by looked_up_at limit $3`,
+        now,
+        now - first.everyMs,
         limit,
       )
     },

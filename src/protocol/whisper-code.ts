@@ -19,14 +19,27 @@ export type WhisperCode = {
   hasPassword: boolean
 }
 
-/** @throws RangeError for a part that is not what its name says. */
+/**
+ * The share code of these parts.
+ *
+ * ```ts
+ * const code = formatWhisperCode({ publicId, readToken, key: sealed.key, hasPassword: false })
+ * ```
+ * @throws RangeError for a part that is not what its name says.
+ */
 export function formatWhisperCode({ publicId, readToken, key, hasPassword }: WhisperCode): string {
   const code = [publicId, readToken, base64url(key), ...(hasPassword ? ['p'] : [])].join(':')
   if (!parseWhisperCode(PREFIX + code)) throw new RangeError('not the parts of a share code')
   return PREFIX + code
 }
 
-/** The parts of a share code, or null where the text is not exactly one. */
+/**
+ * The parts of a share code, or null where the text is not exactly one.
+ *
+ * ```ts
+ * if (parseWhisperCode(text)?.hasPassword) ask()
+ * ```
+ */
 export function parseWhisperCode(text: string): WhisperCode | null {
   if (!text.startsWith(PREFIX)) return null
   const [publicId = '', readToken = '', keyText = '', flag, ...rest] = text

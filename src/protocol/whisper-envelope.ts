@@ -68,6 +68,10 @@ export type OpenedWhisper = {
 
 /**
  * Encrypts data into an envelope, under a fresh key.
+ *
+ * ```ts
+ * const sealed = await sealWhisper({ data, name: 'door.txt', mediaType: 'text/plain' })
+ * ```
  * @throws RangeError for a name, media type, password, key, IV or salt that cannot be taken.
  */
 export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
@@ -93,6 +97,10 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
 /**
  * Decrypts an envelope. A password that the envelope does not ask for is refused as well: whoever
  * has the key alone must not be able to put something else in its place.
+ *
+ * ```ts
+ * const { data, name, mediaType } = await openWhisper(envelope, code.key, password)
+ * ```
  * @throws UnreadableWhisper, and nothing of the content.
  */
 export async function openWhisper(
@@ -140,6 +148,23 @@ export function paddedLength(bytes: number): number {
   const kept = Math.floor(Math.log2(exponent)) + 1
   const step = 2 ** (exponent - kept)
   return Math.ceil(length / step) * step
+}
+
+/** How long the envelope of a content will be, so that a limit is known before the work. */
+export function envelopeLength({
+  dataBytes,
+  name = '',
+  mediaType = '',
+  hasPassword,
+}: {
+  dataBytes: number
+  name?: string
+  mediaType?: string
+  hasPassword: boolean
+}): number {
+  const plaintext = 1 + utf8(name).length + 1 + utf8(mediaType).length + 4 + dataBytes
+  const beforeIv = hasPassword ? 1 + SALT_BYTES : 1
+  return beforeIv + IV_BYTES + paddedLength(plaintext) + TAG_BYTES
 }
 
 /** `name length (1) ‖ name ‖ media type length (1) ‖ media type ‖ data length (4) ‖ data`. */

@@ -1,6 +1,7 @@
 /** The rules of PULSE: who may do what with a monitor, and what it tells of itself. */
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
+import type { Hints } from '../db/hints.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
@@ -34,14 +35,9 @@ const REMEMBERED_MONITORS = 20_000
 /** An expired monitor is still shown for this long, so that "ended" differs from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
-/** Streams of one monitor at once, on one server. */
-const MAX_LISTENERS = 64
 
 /** What never changes about a monitor while it takes pings, so that it need not be read again. */
 export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
-
-/** What has just happened to a monitor in this process. */
-export type PulseNews = 'ping' | 'settings' | 'destroyed'
 
 export type Changed =
   | { kind: 'changed'; monitor: MonitorRow }
@@ -70,20 +66,20 @@ export type PulseService = {
   /** What the owner shares under this id, or null where nothing is shared. */
   publicStatus(publicStatusId: string): Promise<PublicPulseStatus | null>
   /**
-   * Tells what this process does to a monitor, once it is durable; returns how to stop, or null
-   * where too many listen already.
+   * Calls `heard` when there may be news of a monitor; returns how to stop, or null where too many
+   * listen already.
    */
-  listen(publicId: string, listener: (news: PulseNews) => void): (() => void) | null
+  listen(publicId: string, heard: () => void): (() => void) | null
   /** Forgets what has been over for a day. @returns how many monitors are gone for good. */
   purge(): Promise<number>
 }
 
-export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseService {
+export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): PulseService {
+  const { db, hints, clock } = deps
   const store = createPulseStore(db)
   const remembered = new LRUCache<string, MonitorFacts>({ max: REMEMBERED_MONITORS })
   /** Monitors whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_MONITORS })
-  const listeners = new Map<string, Set<(news: PulseNews) => void>>()
 
   /** Read only for a token of the right form: a stranger without one costs the store nothing. */
   async function facts(publicId: string, token: string): Promise<MonitorFacts | null> {
@@ -96,10 +92,6 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
     const found = { publicId, pingTokenHash: monitor.ping_token_hash }
     remembered.set(publicId, found)
     return found
-  }
-
-  function tell(publicId: string, news: PulseNews): void {
-    for (const listener of listeners.get(publicId) ?? []) listener(news)
   }
 
   const isForgotten = ({ expires_at }: MonitorRow): boolean =>
@@ -148,7 +140,7 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
         return false
       }
       if (isFirstUse) sealed.set(publicId, true)
-      tell(publicId, 'ping')
+      hints.tell(publicId)
       return true
     },
 
@@ -211,7 +203,7 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
       const changed = 'rows' in done && (done.rows[0]?.[0] as MonitorRow | undefined)
       if (!changed) return { kind: 'not found' }
       sealed.set(publicId, true)
-      tell(publicId, 'settings')
+      hints.tell(publicId)
       return { kind: 'changed', monitor: changed }
     },
 
@@ -221,7 +213,7 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
       )
       remembered.delete(publicId)
       if ('refused' in done) return false
-      tell(publicId, 'destroyed')
+      hints.tell(publicId)
       return true
     },
 
@@ -237,17 +229,7 @@ export function createPulse({ db, clock }: { db: Db; clock: Clock }): PulseServi
       }
     },
 
-    listen(publicId, listener) {
-      const some = listeners.get(publicId) ?? new Set()
-      if (some.size >= MAX_LISTENERS) return null
-      // Of its own, so that one function may listen twice and each end takes away one.
-      const own = (news: PulseNews): void => listener(news)
-      listeners.set(publicId, some.add(own))
-      return () => {
-        some.delete(own)
-        if (some.size === 0 && listeners.get(publicId) === some) listeners.delete(publicId)
-      }
-    },
+    listen: hints.listen,
 
     async purge() {
       const expiredBefore = clock.now() - SHOW_EXPIRED_MS

@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { PulseService } from './service.ts'
 import type { MonitorRow } from './store.ts'
 
-/** Another process may have pinged or changed it: a silent stream looks this often. */
+/** A hint may be lost: a silent stream looks this often. */
 const LOOK_AGAIN_MS = 5_000
 
 /** Tells of the monitor until it expires, is destroyed, or the reader leaves. */

@@ -1,18 +1,27 @@
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import { suite, type TestContext, test } from 'node:test'
+import type { InTurn } from '../../src/db/leases.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import { insertOrder, type OrderRow, purgeOrders, sealOverdue } from '../../src/payment/store.ts'
-import { createWatcher } from '../../src/payment/watcher.ts'
+import {
+  claimSweep,
+  createOrderStore,
+  insertOrder,
+  type OrderRow,
+  purgeOrders,
+  sealOverdue,
+} from '../../src/payment/store.ts'
+import { createWatcher, PAUSES } from '../../src/payment/watcher.ts'
 import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
 /** Watches until the test ends, or `stop` is called. */
-function watching(t: TestContext, shop: Shop): { stop(): Promise<void> } {
+function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
   const { db, node: lightning, orders, clock, log } = shop
-  const watcher = createWatcher({ db, lightning, orders, clock, log })
+  const turns = inTurn ? { inTurn } : {}
+  const watcher = createWatcher({ db, lightning, orders, clock, log, ...turns })
   const ending = new AbortController()
   const stop = async (): Promise<void> => {
     ending.abort()
@@ -77,6 +86,19 @@ suite('the watcher', () => {
     for (let i = 0; i < 50; i++) await shop.db.write([])
     await stop()
     assert.ok(shop.node.lookups.length < 20, `asked ${shop.node.lookups.length} times`)
+  })
+
+  test('shares the orders with others that look at the same time', async (t) => {
+    const shop = await aShop(t)
+    const quotes = await Promise.all(Array.from({ length: 30 }, (_, i) => shop.quote(key(i))))
+    silence(shop)
+    const watchers = [watching(t, shop), watching(t, shop), watching(t, shop)]
+    await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
+    await Promise.all(watchers.map(({ stop }) => stop()))
+    assert.deepEqual(
+      shop.node.lookups.toSorted(),
+      quotes.map(({ paymentHash }) => paymentHash).toSorted(),
+    )
   })
 
   test('settles as soon as the node tells of it', async (t) => {
@@ -197,6 +219,59 @@ suite('the sweep', () => {
     await shop.orders.poll(polled.orderId, { key: null, isPrefetch: false })
     await sweeps(() => shop.node.lookups.length === 4)
     assert.deepEqual(shop.node.lookups.slice(2), [polled.paymentHash, silent.paymentHash])
+  })
+
+  test('leaves cleaning up to the instance whose turn it is', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
+    shop.clock.advance(DAY)
+    const asked: string[] = []
+    let isOurs = false
+    watching(t, shop, async (name, _everyMs, work) => {
+      asked.push(name)
+      if (isOurs) await work()
+    })
+    await sweeps(() => asked.length === 3)
+    assert.notEqual((await shop.order(quote))?.seed, null)
+    isOurs = true
+    await sweeps(async () => (await shop.order(quote))?.seed === null)
+    assert.deepEqual(new Set(asked), new Set(['order.cleanup']))
+  })
+
+  test('asks the more rarely the longer a quote has been over, and never stops', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, expiresAt } = await shop.quote()
+    const store = createOrderStore(shop.db)
+    const lookedUp = async () => Number((await shop.order({ orderId }))?.looked_up_at)
+    const MINUTE = 60 * SECOND
+    const pauses: [overMs: number, pauseMs: number][] = [
+      [-QUOTE_SECONDS * SECOND, 15 * SECOND],
+      [MINUTE - 1, 15 * SECOND],
+      [MINUTE, MINUTE],
+      [60 * MINUTE, 10 * MINUTE],
+      [DAY, 60 * MINUTE],
+      [3650 * DAY, 60 * MINUTE],
+    ]
+    for (const [overMs, pauseMs] of pauses) {
+      const now = expiresAt + overMs
+      const last = now - pauseMs
+      await shop.db.write([claimSweep(orderId, await lookedUp(), last)])
+      assert.deepEqual(await store.due(now, PAUSES, 10), [], `${overMs} after ${pauseMs}`)
+      const [claimed] = await shop.db.write([claimSweep(orderId, last, last - 1)])
+      assert.equal(claimed?.length, 1)
+      assert.equal((await store.due(now, PAUSES, 10)).length, 1, `${overMs} after ${pauseMs} more`)
+    }
+  })
+
+  test('is claimed by one of those who saw the same order', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    const claims = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => shop.db.write([claimSweep(orderId, 0, i + 1)])),
+    )
+    assert.equal(claims.flat(2).length, 1)
   })
 
   test('wipes the seeds whose replay is over', async (t) => {

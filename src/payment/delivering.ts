@@ -1,0 +1,80 @@
+/** Delivering: one update claims the hand-over, and the answer is made of the stored seed. */
+import type { Clock } from '../lib/clock.ts'
+import type { PaymentLog } from './log.ts'
+import { grantOf, isOver, type Outcome, quoteOf } from './order.ts'
+import { type Products, provisioningOf } from './provisioning.ts'
+import { openSeed, type Secrets } from './secrets.ts'
+import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
+
+export type Delivering = {
+  /** The order as its buyer may see it; `isBuyer` is proof by key, so that an answer may repeat. */
+  answer(order: OrderRow, isBuyer: boolean): Promise<Outcome>
+  /** The answer of an order that was delivered by this very call. */
+  handOver(delivered: OrderRow): Outcome
+}
+
+/** Answers for orders as they stand, and hands over what is settled. */
+export function createDelivering(deps: {
+  store: OrderStore
+  secrets: Secrets
+  clock: Clock
+  log: PaymentLog
+  products: Products
+}): Delivering {
+  const { store, secrets, clock, log, products } = deps
+
+  async function answer(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+    switch (order.state) {
+      case 'opening':
+        return { kind: 'checkout unavailable' }
+      case 'pending':
+        return { kind: 'pending', quote: quoteOf(order) }
+      case 'dead':
+        return { kind: 'order expired' }
+      case 'paid_unfulfilled':
+        return { kind: 'checkout unavailable' }
+      case 'settled':
+        return order.delivered_at === null ? deliver(order, isBuyer) : replay(order, isBuyer)
+    }
+  }
+
+  async function deliver(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+    const now = clock.now()
+    if (isOver(order, now)) return { kind: 'order expired' }
+    const delivered = await store.one(deliverOrder(order.order_id, now))
+    if (delivered) return handOver(delivered)
+    const current = await store.find([order.order_id])
+    return current ? replay(current, isBuyer) : { kind: 'order not found' }
+  }
+
+  function replay(order: OrderRow, isBuyer: boolean): Outcome {
+    return isBuyer && !isOver(order, clock.now())
+      ? deliveredAs(order)
+      : { kind: 'already delivered' }
+  }
+
+  function handOver(order: OrderRow): Outcome {
+    log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
+    return deliveredAs(order)
+  }
+
+  function deliveredAs(order: OrderRow): Outcome {
+    const { payment_hash, settled_at } = order
+    if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
+    return {
+      kind: 'delivered',
+      body: settledPayment(order),
+      paymentHash: payment_hash,
+      settledAt: settled_at,
+    }
+  }
+
+  function settledPayment(order: OrderRow): string {
+    const seed = order.seed && openSeed(secrets, order.seed, order.order_id)
+    if (!seed) throw new Error('the delivery seed of a settled order does not open')
+    const resource = provisioningOf(products, order.product).capability(grantOf(order, seed.plain))
+    return JSON.stringify({ settled: true, resource })
+  }
+
+  return { answer, handOver }
+}

@@ -1,0 +1,18 @@
+/** Ending: an order that nobody paid lets go of what it reserved in the unit that ends it. */
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Products } from './provisioning.ts'
+import type { OrderRow } from './store.ts'
+
+/** Runs the statement that ends an unpaid order; false when the order had changed. */
+export type Ending = (
+  statement: Statement,
+  order: Pick<OrderRow, 'order_id' | 'product'>,
+) => Promise<boolean>
+
+/** Ends the orders of these products. */
+export function createEnding({ db, products }: { db: Db; products: Products }): Ending {
+  return async (statement, order) => {
+    const release = products[order.product]?.release?.(order.order_id) ?? []
+    return 'rows' in (await attempt(db.write([statement, ...release])))
+  }
+}

@@ -1,0 +1,139 @@
+/** What an order is to those who ask for one, and what its row says of it. */
+import { createHash } from 'node:crypto'
+import type { Statement } from '../db/db.ts'
+import { type Json, jcs } from '../lib/jcs.ts'
+import type { Network } from '../lightning/lightning.ts'
+import type { Grant, PlanId, PlanTerms, Product } from './provisioning.ts'
+import type { OrderRow } from './store.ts'
+
+/** The answer can be repeated to its buyer for this long after the first delivery. */
+export const REPLAY_MS = 24 * 60 * 60 * 1000
+/** What names an order: the same route, key and (for a guessable key) client. */
+export type OrderName = { route: string; key: string; clientAddress: string }
+
+/**
+ * What must be equal for a repeat to be the same request. Terms that the plan fills in are a
+ * function of it, so that a repeat is compared under the plan that its order keeps.
+ */
+export type OrderRequest = {
+  product: Product
+  planId: PlanId
+  terms: Json | ((plan: Json) => Json)
+  bodySha256: string
+}
+
+/** What a new order is made of. `plan` is kept as it is now. */
+export type Offer = {
+  plan: PlanTerms & Record<string, Json>
+  memo: string
+  clientNetwork: string
+  /** How many unpaid orders the client network may have with this one. Left out: any number. */
+  mostOpen?: number
+  /**
+   * The statements that reserve what settling will need; they join the unit that inserts the
+   * order. One that is refused means that there is no room: no order, no invoice.
+   */
+  reserve?: (orderId: string) => Statement[]
+}
+
+/** An order with its invoice. `quoteExpiresAt` is a whole second, in unix milliseconds. */
+export type Quote = {
+  orderId: string
+  product: Product
+  planId: PlanId
+  amountSats: number
+  bolt11: string
+  paymentHash: string
+  expiresAt: number
+  network: Network
+  /** The invoice's text: product and plan. */
+  memo: string
+  /** How long the capability will live. */
+  durationSeconds: number
+}
+
+/** `retryAfterSeconds` is null where nobody knows when there will be room. */
+export type TooMany = { kind: 'rate limited'; retryAfterSeconds: number | null }
+
+export type Outcome =
+  | { kind: 'pending'; quote: Quote }
+  /** The credential is not this order's, or none at all: nothing was changed. */
+  | { kind: 'credential refused'; quote: Quote }
+  /** `body` is the JSON of SettledPayment, the same bytes each time. */
+  | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
+  | { kind: 'already delivered' }
+  | { kind: 'order expired' }
+  | { kind: 'order not found' }
+  | { kind: 'idempotency key reused with a different request' }
+  /** The network has its unpaid orders, or there is no room for this one. Nothing was opened. */
+  | TooMany
+  /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
+  | { kind: 'checkout unavailable' }
+
+/**
+ * What came with a repeat: nothing, a preimage that was checked against this order's payment hash,
+ * or a credential that is not this order's.
+ */
+export type Credential = 'none' | 'paid' | 'refused'
+
+/** The quote of an order that has its invoice. */
+export function quoteOf(order: OrderRow): Quote {
+  const { bolt11, payment_hash, quote_expires_at, network } = order
+  if (!bolt11 || !payment_hash || !quote_expires_at || !network) {
+    throw new Error('an order without an invoice has no quote')
+  }
+  return {
+    orderId: order.order_id,
+    product: order.product,
+    planId: order.plan_id,
+    amountSats: order.amount_sats,
+    bolt11,
+    paymentHash: payment_hash,
+    expiresAt: quote_expires_at,
+    network,
+    memo: order.memo,
+    durationSeconds: planOf(order).durationSeconds,
+  }
+}
+
+/** What a settled order grants, under its delivery seed. */
+export function grantOf(order: OrderRow, seed: Uint8Array): Grant {
+  const { public_id, settled_at, expires_at } = order
+  if (public_id === null || settled_at === null || expires_at === null) {
+    throw new Error('an order that is not settled grants nothing')
+  }
+  return {
+    orderId: order.order_id,
+    publicId: public_id,
+    planId: order.plan_id,
+    plan: planOf(order),
+    terms: JSON.parse(order.terms) as Json,
+    seed,
+    settledAt: settled_at,
+    expiresAt: expires_at,
+  }
+}
+
+/** The plan as it was when the order was opened. */
+export function planOf(order: OrderRow): PlanTerms & Record<string, Json> {
+  return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
+}
+
+/** Whether nothing is dispensed any more: sealed, past its replay time, or past its life. */
+export function isOver(order: OrderRow, now: number): boolean {
+  if (order.sealed_at !== null || order.seed === null) return true
+  if (order.expires_at !== null && order.expires_at <= now) return true
+  return order.delivered_at !== null && order.delivered_at + REPLAY_MS <= now
+}
+
+/** What an order keeps of its request, to tell another one under the same key. */
+export function requestHash(request: OrderRequest, plan: Json): Buffer {
+  const { product, planId, bodySha256 } = request
+  const terms = termsUnder(plan, request)
+  return createHash('sha256').update(jcs({ product, planId, terms, bodySha256 })).digest()
+}
+
+/** The terms of a request under a plan. */
+export function termsUnder(plan: Json, { terms }: OrderRequest): Json {
+  return typeof terms === 'function' ? terms(plan) : terms
+}

@@ -1,0 +1,188 @@
+/** Quoting: opens an order with what it reserves, and makes its one invoice. */
+import { attempt, type Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { jcs } from '../lib/jcs.ts'
+import type { Lightning, Network } from '../lightning/lightning.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
+import type { Ending } from './ending.ts'
+import type { NodeHealth } from './health.ts'
+import { keyHash } from './idempotency.ts'
+import { type PaymentLog, reasonOf } from './log.ts'
+import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import { fingerprints, type Secrets } from './secrets.ts'
+import {
+  dropOpening,
+  insertOrder,
+  invoiceOrder,
+  limitOpen,
+  type NewOrder,
+  type OrderRow,
+  type OrderStore,
+  openingOrder,
+  reclaimOrder,
+} from './store.ts'
+
+/** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
+const CLAIM_MS = 30_000
+/** How long a repeat waits for the invoice that another instance is making, and how often it looks. */
+const OPENING_WAIT_MS = 10_000
+const OPENING_LOOK_MS = 50
+
+/** An order with its invoice; without one where there is none to be had now. */
+export type Opened =
+  | { kind: 'opened'; order: OrderRow }
+  | { kind: 'checkout unavailable' }
+  | TooMany
+
+export type Quoting = {
+  /**
+   * Opens the order of this id, or finds it open; of several at once, one does for all. `asked` is
+   * the request's hash under the offered plan.
+   */
+  open(
+    orderId: string,
+    name: OrderName,
+    request: OrderRequest,
+    offer: Offer,
+    asked: Uint8Array,
+  ): Promise<Opened>
+  /** Forgets orders that a process left before they had an invoice, with what they reserved. */
+  dropAbandoned(before: number): Promise<void>
+}
+
+/** Opens orders at this node. */
+export function createQuoting(deps: {
+  db: Db
+  store: OrderStore
+  lightning: Lightning
+  health: NodeHealth
+  secrets: Secrets
+  clock: Clock
+  log: PaymentLog
+  quoteSeconds: number
+  end: Ending
+}): Quoting {
+  const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
+  const opening = new Map<string, Promise<Opened>>()
+
+  /** Makes the invoice of an order that we hold the claim on. */
+  async function invoice(order: OrderRow): Promise<OrderRow | null> {
+    const { order_id: orderId, claimed_at: claimedAt, memo } = order
+    try {
+      const amountMsat = order.amount_sats * 1000
+      const made = await lightning.createInvoice({ amountMsat, memo, expirySeconds: quoteSeconds })
+      const decoded = decodeInvoice(made.bolt11)
+      if (decoded.amountMsat !== amountMsat || decoded.paymentHash !== made.paymentHash) {
+        throw new Error('the node made another invoice than it was asked for')
+      }
+      const invoiced = {
+        network: networkOf(decoded.network),
+        bolt11: made.bolt11,
+        payment_hash: made.paymentHash,
+        quote_expires_at: decoded.expiresAt,
+      }
+      const given = await attempt(db.write([invoiceOrder(orderId, claimedAt, invoiced)]))
+      // Our claim ran out and was taken over: the order's invoice is another one.
+      if ('refused' in given) return awaitInvoice(orderId)
+      log.info({
+        event: 'order.quoted',
+        orderId,
+        product: order.product,
+        planId: order.plan_id,
+        amountSats: order.amount_sats,
+      })
+      return { ...order, ...invoiced, state: 'pending' }
+    } catch (error) {
+      log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
+      health.doubt()
+      await end(dropOpening(orderId, claimedAt), order)
+      return null
+    }
+  }
+
+  /** Inserts the order or finds it inserted, and comes back when it has its invoice, or cannot. */
+  async function openOnce(
+    orderId: string,
+    name: OrderName,
+    request: OrderRequest,
+    offer: Offer,
+    asked: Uint8Array,
+  ): Promise<Opened> {
+    const now = clock.now()
+    const { clientNetwork, mostOpen } = offer
+    const limit = mostOpen === undefined ? [] : limitOpen(clientNetwork, now, mostOpen)
+    const order: NewOrder = {
+      order_id: orderId,
+      secret_id: fingerprints(secrets)[0],
+      key_hash: keyHash(secrets, name.key),
+      request_hash: asked,
+      product: request.product,
+      plan_id: request.planId,
+      plan: jcs(offer.plan),
+      terms: jcs(termsUnder(offer.plan, request)),
+      memo: offer.memo,
+      amount_sats: offer.plan.priceSats,
+      client_network: clientNetwork,
+      created_at: now,
+    }
+    const reserve = offer.reserve?.(orderId) ?? []
+    const done = await attempt(db.write([insertOrder(order), ...limit, ...reserve]))
+    if ('refused' in done) {
+      // Statement 0 is the order itself: it exists already.
+      if (done.refused === 0) return opened(await awaitInvoice(orderId))
+      const isFull = done.refused > limit.length
+      return { kind: 'rate limited', retryAfterSeconds: isFull ? null : await secondsToNext(offer) }
+    }
+    return opened(await invoice(openingOrder(order)))
+  }
+
+  /** When the first of a network's unpaid orders ends with its quote. */
+  async function secondsToNext({ clientNetwork }: Offer): Promise<number> {
+    const now = clock.now()
+    const first = await store.firstEndOf(clientNetwork, now)
+    return Math.ceil(((first ?? now) - now) / 1000)
+  }
+
+  /** Another instance is making the invoice: waits for it, and takes over from a dead one. */
+  async function awaitInvoice(orderId: string): Promise<OrderRow | null> {
+    for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_LOOK_MS) {
+      const order = await store.find([orderId])
+      if (order?.state !== 'opening') return order
+      const now = clock.now()
+      if (order.claimed_at < now - CLAIM_MS) {
+        const ours = await store.one(reclaimOrder(orderId, order.claimed_at, now))
+        if (ours) return invoice(ours)
+      }
+      await new Promise((resolve) => setTimeout(resolve, OPENING_LOOK_MS))
+    }
+    return null
+  }
+
+  return {
+    open(orderId, name, request, offer, asked) {
+      let work = opening.get(orderId)
+      if (!work) {
+        work = openOnce(orderId, name, request, offer, asked).finally(() => opening.delete(orderId))
+        opening.set(orderId, work)
+      }
+      return work
+    },
+
+    async dropAbandoned(before) {
+      for (;;) {
+        const orders = await store.abandoned(before, 500)
+        for (const order of orders) await end(dropOpening(order.order_id, order.claimed_at), order)
+        if (orders.length < 500) return
+      }
+    },
+  }
+}
+
+function opened(order: OrderRow | null): Opened {
+  return order ? { kind: 'opened', order } : { kind: 'checkout unavailable' }
+}
+
+function networkOf(network: string): Network {
+  if (network === 'mainnet' || network === 'regtest' || network === 'signet') return network
+  throw new Error('the node made an invoice for a network that the interface does not know')
+}

@@ -1,0 +1,165 @@
+/**
+ * What an operator does to one order that went wrong: look at it, end one whose invoice the node
+ * has lost, provision again what was paid. Each change is one conditional unit, so that it may run
+ * beside the service.
+ */
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Json } from '../lib/jcs.ts'
+import { type InvoiceState, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import type { PlanTerms, Product, Provisioning } from './provisioning.ts'
+import { fingerprints, type Secrets, seal } from './secrets.ts'
+import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
+
+/** What may be shown of an order: no key, seed or hash of one, and nothing of the buyer's network. */
+export type OrderFacts = Pick<
+  OrderRow,
+  | 'order_id'
+  | 'product'
+  | 'plan_id'
+  | 'amount_sats'
+  | 'network'
+  | 'payment_hash'
+  | 'state'
+  | 'created_at'
+  | 'quote_expires_at'
+  | 'looked_up_at'
+  | 'settled_at'
+  | 'settled_by'
+  | 'public_id'
+  | 'expires_at'
+  | 'delivered_at'
+  | 'sealed_at'
+>
+
+export type Closing =
+  | { kind: 'closed'; node: 'unknown' | 'dead' }
+  | { kind: 'order not found' }
+  /** Only an order that waits for its payment can be closed. */
+  | { kind: 'not open'; state: OrderState }
+  /** A buyer who has paid may still come with the preimage, which needs no node. */
+  | { kind: 'quote stands'; until: number }
+  /** The node knows better: what is paid is settled by the service, and what can be paid stays. */
+  | { kind: 'node knows it'; state: 'open' | 'settled' }
+
+export type Repair =
+  | { kind: 'repaired'; publicId: string; expiresAt: number }
+  | { kind: 'order not found' }
+  | { kind: 'not unfulfilled'; state: OrderState }
+  /** The secret at hand is not the one that the order was made under. */
+  | { kind: 'other secret' }
+  /** The product refused again; nothing was changed. */
+  | { kind: 'refused' }
+
+type Products = Partial<Record<Product, Provisioning>>
+
+export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | null> {
+  const [facts] = await db.read<OrderFacts>(
+    `select order_id, product, plan_id, amount_sats, network, payment_hash, state, created_at,
+       quote_expires_at, looked_up_at, settled_at, settled_by, public_id, expires_at, delivered_at,
+       sealed_at
+     from purchase_order where order_id = $1`,
+    orderId,
+  )
+  return facts ?? null
+}
+
+/**
+ * Ends an order whose invoice can never be paid, and lets go of what it reserved.
+ * @throws what the node throws when it cannot be asked.
+ */
+export async function closeOrder(
+  deps: { db: Db; lightning: Lightning; clock: Clock; products: Products },
+  orderId: string,
+): Promise<Closing> {
+  const { db, lightning, clock, products } = deps
+  const order = await createOrderStore(db).find([orderId])
+  if (!order) return { kind: 'order not found' }
+  const { state, quote_expires_at: standsUntil, payment_hash: paymentHash } = order
+  if (state !== 'pending' || standsUntil === null || paymentHash === null) {
+    return { kind: 'not open', state }
+  }
+  const now = clock.now()
+  if (now < standsUntil) return { kind: 'quote stands', until: standsUntil }
+  const node = await stateAtNode(lightning, paymentHash)
+  if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
+  const release = products[order.product]?.release?.(orderId) ?? []
+  const done = await attempt(db.write([endOverdue(orderId, now), ...release]))
+  if ('rows' in done) return { kind: 'closed', node }
+  const current = await orderFacts(db, orderId)
+  return current ? { kind: 'not open', state: current.state } : { kind: 'order not found' }
+}
+
+/** Provisions an order that was paid and refused; its buyer's next poll then delivers. */
+export async function repairOrder(
+  deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
+  orderId: string,
+): Promise<Repair> {
+  const { db, secrets, clock, products } = deps
+  const order = await createOrderStore(db).find([orderId])
+  if (!order) return { kind: 'order not found' }
+  if (order.state !== 'paid_unfulfilled') return { kind: 'not unfulfilled', state: order.state }
+  if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
+  const product = products[order.product]
+  if (!product) throw new Error(`no product provisions ${order.product}`)
+
+  const now = clock.now()
+  const seed = randomBytes(32)
+  const publicId = product.newPublicId()
+  const plan = JSON.parse(order.plan) as PlanTerms & Record<string, Json>
+  const expiresAt = now + plan.durationSeconds * 1000
+  const grant = {
+    orderId,
+    publicId,
+    planId: order.plan_id,
+    plan,
+    terms: JSON.parse(order.terms) as Json,
+    seed,
+    // Its life begins now: the buyer had nothing of the time since the payment.
+    settledAt: now,
+    expiresAt,
+  }
+  const sealed = seal(secrets.keys('delivery seed')[0], seed, orderId)
+  const done = await attempt(
+    db.write([
+      settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
+      ...product.provision(grant),
+    ]),
+  )
+  if ('rows' in done) return { kind: 'repaired', publicId, expiresAt }
+  if (done.refused > 0) return { kind: 'refused' }
+  // Somebody else was faster.
+  const current = await orderFacts(db, orderId)
+  return current ? { kind: 'not unfulfilled', state: current.state } : { kind: 'order not found' }
+}
+
+async function stateAtNode(
+  lightning: Lightning,
+  paymentHash: string,
+): Promise<InvoiceState | 'unknown'> {
+  try {
+    return (await lightning.lookupInvoice(paymentHash)).state
+  } catch (error) {
+    if (error instanceof UnknownInvoice) return 'unknown'
+    throw error
+  }
+}
+
+const endOverdue = (orderId: string, now: number): Statement => ({
+  text: `update purchase_order set state = 'dead'
+    where order_id = $1 and state = 'pending' and quote_expires_at <= $2`,
+  values: [orderId, now],
+  expect: 1,
+})
+
+const settleUnfulfilled = (
+  orderId: string,
+  settled: { at: number; publicId: string; seed: Uint8Array; expiresAt: number },
+): Statement => ({
+  text: `update purchase_order
+    set state = 'settled', settled_at = $2, public_id = $3, seed = $4, expires_at = $5
+    where order_id = $1 and state = 'paid_unfulfilled' returning *`,
+  values: [orderId, settled.at, settled.publicId, settled.seed, settled.expiresAt],
+  expect: 1,
+})

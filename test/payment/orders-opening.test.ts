@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Json } from '../../src/lib/jcs.ts'
+import type { OrderRequest } from '../../src/payment/orders.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { events, kinds, many, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  LIFE,
+  pendingQuote,
+  SECOND,
+  type Shop,
+} from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+/** Longer than a claim on an opening order holds. */
+const CLAIM = 31 * SECOND
+
+suite('opening an order', () => {
+  test('makes one invoice for exactly the price, and quotes it', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const invoice = decodeInvoice(quote.bolt11)
+    assert.deepEqual(quote, {
+      orderId: quote.orderId,
+      product: 'catch',
+      planId: 'spark',
+      amountSats: 100,
+      bolt11: quote.bolt11,
+      paymentHash: invoice.paymentHash,
+      expiresAt: Math.floor(shop.clock.now() / SECOND) * SECOND + QUOTE_LIFE,
+      network: 'regtest',
+      memo: 'Mayfly CATCH spark',
+      durationSeconds: LIFE / SECOND,
+    })
+    assert.deepEqual(
+      [invoice.amountMsat, invoice.description, invoice.expiresAt],
+      [100_000, 'Mayfly CATCH spark', quote.expiresAt],
+    )
+    assert.deepEqual(shop.node.invoices, [quote.paymentHash])
+  })
+
+  test('makes one invoice, however many ask at once, here and elsewhere', async (t) => {
+    const shop = await aShop(t)
+    const elsewhere = shop.another()
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        (i % 2 === 0 ? shop.orders : elsewhere).open(aName(), aRequest(), anOffer()),
+      ),
+    )
+    const quote = await shop.quote()
+    assert.deepEqual(
+      outcomes,
+      outcomes.map(() => ({ kind: 'pending', quote })),
+    )
+    assert.deepEqual(shop.node.invoices, [quote.paymentHash])
+  })
+
+  test('a repeat gets the same quote, also when the plan has another price by now', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const dearer = anOffer({ plan: { planId: 'spark', priceSats: 900, durationSeconds: 60 } })
+    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), dearer), {
+      kind: 'pending',
+      quote,
+    })
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('a key that opened nothing yet is nobody’s', async (t) => {
+    const shop = await aShop(t)
+    assert.equal(await shop.repeat(), null)
+  })
+
+  const others: [string, Partial<OrderRequest>][] = [
+    ['plan', { planId: 'standard' }],
+    ['body', { bodySha256: '01'.repeat(32) }],
+    ['terms', { terms: { readLimit: 2 } satisfies Json }],
+    ['product', { product: 'pulse' }],
+  ]
+  for (const [what, change] of others) {
+    test(`refuses a key that was used with another ${what}, and changes nothing`, async (t) => {
+      const shop = await aShop(t)
+      const quote = await shop.quote()
+      const before = await shop.order(quote)
+      const refusal = { kind: 'idempotency key reused with a different request' }
+      assert.deepEqual(await shop.repeat({ request: aRequest(change) }), refusal)
+      assert.deepEqual(await shop.orders.open(aName(), aRequest(change), anOffer()), refusal)
+      assert.deepEqual(await shop.order(quote), before)
+      assert.equal(shop.node.invoices.length, 1)
+    })
+  }
+
+  test('of two requests that differ and come at once with one key, one is refused', async (t) => {
+    const shop = await aShop(t)
+    const outcomes = await Promise.all([
+      shop.orders.open(aName(), aRequest(), anOffer()),
+      shop.orders.open(aName(), aRequest({ planId: 'long' }), anOffer()),
+    ])
+    assert.deepEqual(kinds(outcomes), [
+      'idempotency key reused with a different request',
+      'pending',
+    ])
+  })
+
+  test('a node that makes no invoice leaves no order, and the same key works later', async (t) => {
+    const shop = await aShop(t)
+    shop.node.replaced.createInvoice = () => Promise.reject(new Error('no route to node'))
+    const outcomes = await many(5, () => shop.orders.open(aName(), aRequest(), anOffer()))
+    assert.deepEqual(
+      outcomes,
+      outcomes.map(() => ({ kind: 'checkout unavailable' })),
+    )
+    assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
+    assert.equal(events(shop, 'lightning.invoice_failed').length, 1)
+
+    delete shop.node.replaced.createInvoice
+    await until('the node is asked again', shop.health.isHealthy)
+    const quote = await shop.quote()
+    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
+  })
+
+  test('an invoice for another amount than asked is not shown to anybody', async (t) => {
+    const shop = await aShop(t)
+    shop.node.replaced.createInvoice = (ask) =>
+      shop.node.simulator.createInvoice({ ...ask, amountMsat: ask.amountMsat + 1 })
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), anOffer()), {
+      kind: 'checkout unavailable',
+    })
+    assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
+  })
+
+  test('opens nothing while the node is out of sync, and repeats what is open', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    shop.node.replaced.info = async () => ({ network: 'regtest', synced: false })
+    shop.health.doubt()
+    assert.deepEqual(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()), {
+      kind: 'checkout unavailable',
+    })
+    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
+  })
+
+  test('takes over from a process that died before it had an invoice', async (t) => {
+    const shop = await aShop(t)
+    await deadOpening(shop)
+    assert.deepEqual(await shop.repeat(), null)
+    shop.clock.advance(CLAIM)
+    const [first, second] = await Promise.all([
+      shop.another().open(aName(), aRequest(), anOffer()),
+      shop.another().open(aName(), aRequest(), anOffer()),
+    ])
+    assert.deepEqual(first, second)
+    assert.deepEqual(shop.node.invoices, [pendingQuote(first).paymentHash])
+  })
+
+  test('a poll does not see an order before it has its invoice', async (t) => {
+    const shop = await aShop(t)
+    await deadOpening(shop)
+    const [order] = await shop.db.read('select order_id from purchase_order')
+    assert.deepEqual(await shop.orders.poll(String(order?.order_id), plainPoll), {
+      kind: 'order not found',
+    })
+  })
+
+  test('an instance that was taken over from answers with the invoice that counts', async (t) => {
+    const shop = await aShop(t)
+    const node = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    shop.node.replaced.createInvoice = async (ask) => {
+      delete shop.node.replaced.createInvoice
+      asked.resolve()
+      await node.promise
+      return shop.node.simulator.createInvoice(ask)
+    }
+    const slow = shop.orders.open(aName(), aRequest(), anOffer())
+    await asked.promise
+    shop.clock.advance(CLAIM)
+    const quick = await shop.another().open(aName(), aRequest(), anOffer())
+    node.resolve()
+    assert.deepEqual(await slow, quick)
+    assert.equal(pendingQuote(quick).paymentHash, shop.node.invoices[0])
+    assert.deepEqual(events(shop, 'lightning.invoice_failed'), [])
+    assert.equal(shop.health.isHealthy(), true)
+  })
+
+  /** An order whose process went away while the node was making the invoice. */
+  async function deadOpening(shop: Shop): Promise<void> {
+    const asked = Promise.withResolvers<void>()
+    const never = Promise.withResolvers<never>()
+    shop.node.replaced.createInvoice = () => {
+      asked.resolve()
+      return never.promise
+    }
+    void shop.another().open(aName(), aRequest(), anOffer())
+    await asked.promise
+    delete shop.node.replaced.createInvoice
+  }
+})

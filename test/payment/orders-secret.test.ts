@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import { aShop, SECRET } from '../support/shop.ts'
+
+suite('changing the secret', () => {
+  const NEW = '22'.repeat(32)
+  const FOREIGN = '33'.repeat(32)
+
+  test('re-encrypts the seeds, so that the new secret opens them alone', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, paymentHash } = await shop.paid()
+    await shop.orders.reconcile(paymentHash, 'stream')
+    assert.equal(await shop.another({ secrets: [NEW, SECRET] }).reseal(), 0)
+    delivered(await shop.another({ secrets: [NEW] }).poll(orderId, plainPoll))
+  })
+
+  test('finds an order by its key under the previous secret too', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    const both = shop.another({ secrets: [NEW, SECRET] })
+    await both.reseal()
+    const { outcome } = delivered(await shop.repeat({ at: both }))
+    assert.deepEqual(await both.poll(quote.orderId, keyPoll), outcome)
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('needs the previous secret for as long as an order of it is open or uncollected', async (t) => {
+    const shop = await aShop(t)
+    const foreign = () => shop.another({ secrets: [FOREIGN] }).reseal()
+    const settled = await shop.paid()
+    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    const pending = await shop.quote(OTHER_KEY)
+    assert.equal(await foreign(), 2)
+    assert.equal(await shop.orders.reseal(), 0)
+
+    const { publicId } = delivered(await shop.orders.poll(settled.orderId, plainPoll))
+    await shop.use(publicId)
+    assert.equal(await foreign(), 1)
+    nodeSays(shop, 'dead')
+    await shop.orders.poll(pending.orderId, plainPoll)
+    assert.equal(await foreign(), 0)
+  })
+})

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import {
+  delivered,
+  events,
+  keyPoll,
+  many,
+  nodeSays,
+  plainPoll,
+  QUOTE_LIFE,
+} from '../support/orders.ts'
+import { aShop, LIFE, SECOND } from '../support/shop.ts'
+
+suite('settling an order', () => {
+  test('provisions with the settlement, and the capability lives from then on', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    shop.clock.advance(5 * SECOND)
+    const settledAt = shop.clock.now()
+    const { publicId, expiresAt } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    assert.deepEqual(await shop.provisioned(), [publicId])
+    assert.equal(Date.parse(expiresAt), settledAt + LIFE)
+    const order = await shop.order(quote)
+    assert.deepEqual(
+      [order?.state, order?.settled_at, order?.settled_by, order?.public_id, order?.expires_at],
+      ['settled', settledAt, 'lookup', publicId, settledAt + LIFE],
+    )
+  })
+
+  test('provisions once, whoever learns of it, and however many at once', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    const elsewhere = shop.another()
+    await Promise.all([
+      ...Array.from({ length: 20 }, (_, i) =>
+        (i % 2 === 0 ? shop.orders : elsewhere).reconcile(quote.paymentHash, 'stream'),
+      ),
+      ...Array.from({ length: 5 }, () => shop.orders.poll(quote.orderId, plainPoll)),
+    ])
+    assert.equal((await shop.provisioned()).length, 1)
+    assert.equal(events(shop, 'order.settled').length, 1)
+  })
+
+  test('a payment that is found long after expiresAt is still provisioned', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    shop.clock.advance(QUOTE_LIFE + 3 * 24 * 3600 * SECOND)
+    const { publicId, expiresAt } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    assert.deepEqual(await shop.provisioned(), [publicId])
+    assert.equal(Date.parse(expiresAt), shop.clock.now() + LIFE)
+  })
+
+  test('an order past expiresAt stays pending until the node says that it is dead', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    nodeSays(shop, 'open')
+    for (const wait of [QUOTE_LIFE, SECOND, 3600 * SECOND]) {
+      shop.clock.advance(wait)
+      assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+      assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
+    }
+    nodeSays(shop, 'dead')
+    shop.clock.advance(SECOND)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
+    assert.deepEqual(await shop.repeat(), { kind: 'order expired' })
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('a payment hash that the node does not know is an error, and never dead', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    shop.node.replaced.lookupInvoice = () => Promise.reject(new UnknownInvoice())
+    shop.clock.advance(365 * 24 * 3600 * SECOND)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+    const told = () => events(shop, 'order.invoice_unknown').map(({ orderId }) => orderId)
+    assert.deepEqual(told(), [quote.orderId])
+    // Somebody who polls on does not fill the log.
+    for (const [seconds, times] of [
+      [1, 1],
+      [3598, 1],
+      [1, 2],
+    ] as const) {
+      shop.clock.advance(seconds * SECOND)
+      await shop.orders.poll(quote.orderId, plainPoll)
+      assert.equal(told().length, times)
+    }
+
+    nodeSays(shop, 'settled')
+    shop.clock.advance(SECOND)
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+
+  test('while the node is away the order is pending, and nothing is lost', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+    delete shop.node.replaced.lookupInvoice
+    shop.clock.advance(SECOND)
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+
+  test('a settlement after dead is honoured', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    nodeSays(shop, 'dead')
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
+    nodeSays(shop, 'settled')
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const { publicId } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    assert.deepEqual(await shop.provisioned(), [publicId])
+  })
+
+  test('a hint is looked up, and one that is not true changes nothing', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const before = await shop.order(quote)
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    await shop.orders.reconcile('00'.repeat(32), 'stream')
+    assert.deepEqual(await shop.order(quote), before)
+    assert.deepEqual(shop.node.lookups, [quote.paymentHash])
+  })
+
+  test('a payment that cannot be honoured is kept as such, and logged once', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const quote = await shop.paid()
+    await many(10, () => shop.orders.reconcile(quote.paymentHash, 'stream'))
+    shop.clock.advance(SECOND)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), {
+      kind: 'checkout unavailable',
+    })
+    assert.deepEqual(await shop.repeat(), { kind: 'checkout unavailable' })
+    assert.deepEqual(events(shop, 'order.paid_unfulfilled'), [
+      {
+        event: 'order.paid_unfulfilled',
+        orderId: quote.orderId,
+        product: 'catch',
+        amountSats: 100,
+        by: 'stream',
+      },
+    ])
+    const order = await shop.order(quote)
+    assert.deepEqual(
+      [order?.state, order?.settled_at, order?.settled_by, order?.seed, order?.public_id],
+      ['paid_unfulfilled', shop.clock.now() - SECOND, 'stream', null, null],
+    )
+    assert.deepEqual(await shop.provisioned(), [])
+  })
+
+  test('the node is asked about an order at most once a second, whoever asks', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    const elsewhere = shop.another()
+    const ask = () =>
+      Promise.all([
+        ...Array.from({ length: 10 }, () => shop.orders.poll(orderId, plainPoll)),
+        ...Array.from({ length: 10 }, () => elsewhere.poll(orderId, keyPoll)),
+        ...Array.from({ length: 10 }, () => shop.repeat()),
+      ])
+    const counts: number[] = []
+    for (const wait of [0, 0, SECOND - 1, 1, 1, SECOND]) {
+      shop.clock.advance(wait)
+      await ask()
+      counts.push(shop.node.lookups.length)
+    }
+    assert.deepEqual(counts, [1, 1, 1, 2, 2, 3])
+  })
+})

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { newId } from '../../src/lib/ids.ts'
+import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import type { Provisioning } from '../../src/payment/provisioning.ts'
+import { closeOrder, orderFacts, repairOrder } from '../../src/payment/repair.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
+
+const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
+const poll = (shop: Shop, orderId: string) =>
+  shop.another().poll(orderId, { key: null, isPrefetch: false })
+
+/** A product that notes each order it provisions, and each that it lets go of. */
+function aProduct(): { catch: Provisioning } {
+  const note = (name: string, value: string) => ({
+    text: 'insert into meta (name, value) values ($1, $2)',
+    values: [name, value],
+    expect: 1,
+  })
+  return {
+    catch: {
+      newPublicId: () => newId('catch'),
+      provision: ({ publicId, orderId }) => [note(publicId, orderId)],
+      capability: () => null,
+      release: (orderId) => [note(`released ${orderId}`, '')],
+    },
+  }
+}
+
+const unknown = (): Promise<never> => Promise.reject(new UnknownInvoice())
+
+function close(shop: Shop, orderId: string) {
+  const { db, node: lightning, clock } = shop
+  return closeOrder({ db, lightning, clock, products: aProduct() }, orderId)
+}
+
+function repair(shop: Shop, orderId: string, secrets = secretOf(SECRET)) {
+  return repairOrder({ db: shop.db, secrets, clock: shop.clock, products: aProduct() }, orderId)
+}
+
+async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
+  const shop = await aShop(t, { isSoldOut: true })
+  const quote = await shop.paid()
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+  return { shop, orderId: quote.orderId, quote }
+}
+
+suite('closing an order', () => {
+  test('whose invoice the node has lost ends it, and lets go of what it reserved', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    shop.node.replaced.lookupInvoice = unknown
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'unknown' })
+    assert.equal((await orderFacts(shop.db, orderId))?.state, 'dead')
+    const released = await shop.db.read(
+      'select name from meta where name = $1',
+      `released ${orderId}`,
+    )
+    assert.equal(released.length, 1)
+    assert.deepEqual(await poll(shop, orderId), { kind: 'order expired' })
+    assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'dead' })
+  })
+
+  test('is refused while a preimage would still prove the payment', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, expiresAt } = await shop.quote()
+    shop.node.replaced.lookupInvoice = unknown
+    assert.deepEqual(await close(shop, orderId), { kind: 'quote stands', until: expiresAt })
+    assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
+  })
+
+  for (const state of ['open', 'settled'] as const) {
+    test(`is refused while the node says ${state}`, async (t) => {
+      const shop = await aShop(t)
+      const { orderId } = await shop.quote()
+      shop.clock.advance(QUOTE_SECONDS * SECOND)
+      shop.node.replaced.lookupInvoice = async () => ({ state })
+      assert.deepEqual(await close(shop, orderId), { kind: 'node knows it', state })
+      assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
+    })
+  }
+
+  test('is refused when the node cannot be asked', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('down'))
+    await assert.rejects(close(shop, orderId), /down/)
+    assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
+  })
+
+  test('that was settled meanwhile leaves it settled', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    shop.node.replaced.lookupInvoice = async () => {
+      shop.node.replaced = {}
+      await shop.orders.reconcile(quote.paymentHash, 'stream')
+      return unknown()
+    }
+    assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
+  })
+
+  test('of no order says so', async (t) => {
+    assert.deepEqual(await close(await aShop(t), newId('order')), { kind: 'order not found' })
+  })
+})
+
+suite('repairing an order', () => {
+  test('provisions it with its whole life, and its buyer collects it once', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    shop.clock.advance(3 * SECOND)
+    const repaired = await repair(shop, orderId)
+    assert.ok(repaired.kind === 'repaired')
+    assert.equal(repaired.expiresAt, shop.clock.now() + LIFE)
+    assert.deepEqual(await shop.provisioned(), [repaired.publicId])
+    const outcome = await poll(shop, orderId)
+    assert.ok(outcome.kind === 'delivered')
+    assert.equal(JSON.parse(outcome.body).resource.publicId, repaired.publicId)
+    assert.deepEqual(await poll(shop, orderId), { kind: 'already delivered' })
+  })
+
+  test('by ten at once provisions once', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => repair(shop, orderId)))
+    assert.equal(outcomes.filter(({ kind }) => kind === 'repaired').length, 1)
+    assert.equal((await shop.provisioned()).length, 1)
+  })
+
+  test('that is refused again changes nothing', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    const products = aProduct()
+    const before = await orderFacts(shop.db, orderId)
+    const never = { text: `delete from meta where name = 'none'`, values: [], expect: 1 }
+    const { provision } = products.catch
+    products.catch.provision = (grant) => [...provision(grant), never]
+    const deps = { db: shop.db, secrets: secretOf(SECRET), clock: shop.clock, products }
+    assert.deepEqual(await repairOrder(deps, orderId), { kind: 'refused' })
+    assert.deepEqual(await orderFacts(shop.db, orderId), before)
+    assert.deepEqual(await shop.provisioned(), [])
+  })
+
+  test('is refused under another secret, which could not deliver it', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    assert.deepEqual(await repair(shop, orderId, secretOf('33'.repeat(32))), {
+      kind: 'other secret',
+    })
+  })
+
+  test('is refused of one that waits for its payment, or has been settled', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    assert.deepEqual(await repair(shop, quote.orderId), {
+      kind: 'not unfulfilled',
+      state: 'pending',
+    })
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    assert.deepEqual(await repair(shop, quote.orderId), {
+      kind: 'not unfulfilled',
+      state: 'settled',
+    })
+  })
+})

@@ -1,0 +1,39 @@
+/** What the tests of orders ask with, and what they look at afterwards. */
+import assert from 'node:assert/strict'
+import type { InvoiceState } from '../../src/lightning/lightning.ts'
+import type { Outcome } from '../../src/payment/orders.ts'
+import { KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
+
+export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'
+export const QUOTE_LIFE = QUOTE_SECONDS * SECOND
+
+/** A poll of somebody without the key. */
+export const plainPoll = { key: null, isPrefetch: false }
+
+/** A poll with the key that opened the order. */
+export const keyPoll = { key: KEY, isPrefetch: false }
+
+/** The same question so many times at once. */
+export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, ask))
+
+/** What the outcomes are, in alphabetical order. */
+export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) => kind).sort()
+
+/** The lines of the log about one event. */
+export const events = (shop: Shop, event: string) =>
+  shop.logged.filter((line) => line.event === event)
+
+/** The node's answer to every look-up from now on. */
+export function nodeSays(shop: Shop, state: InvoiceState): void {
+  shop.node.replaced.lookupInvoice = async () => ({ state })
+}
+
+/** The capability that was delivered, with the outcome that any repeat must equal. */
+export function delivered(outcome: Outcome | null) {
+  assert.equal(outcome?.kind, 'delivered')
+  const body = outcome?.kind === 'delivered' ? outcome.body : ''
+  const { resource } = JSON.parse(body) as { resource: Record<string, string> }
+  const { publicId = '', expiresAt = '', ownerToken = '' } = resource
+  return { outcome, publicId, expiresAt, ownerToken }
+}
