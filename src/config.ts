@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { type Backend, backendOf } from './lightning/backend.ts'
+import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
 
 /** A setting is wrong; the message is a sentence that names it. */
 export class ConfigError extends Error {
@@ -51,14 +51,14 @@ export const OPTIONS = {
     name: 'MAYFLY_DATABASE_URL',
     default: 'sqlite:data/mayfly.db',
     isSecret: true,
-    help: 'the store: `sqlite:<file>`',
+    help: 'the store: `sqlite:<file>`, or `postgres://user:password@host:5432/database`',
     parse: databaseUrl,
   },
   lightningUrl: {
     name: 'MAYFLY_LIGHTNING_URL',
     default: 'simulator:',
     isSecret: true,
-    help: 'the Lightning node: `simulator:` (no real money moves), or `lnd+https://host:8080?macaroon=<file>&cert=<file>`',
+    help: `the Lightning node; with \`simulator:\` no real money moves: ${BACKEND_FORMS}`,
     parse: lightningUrl,
   },
   network: {
@@ -71,7 +71,7 @@ export const OPTIONS = {
   secrets: {
     name: 'MAYFLY_SECRET',
     default: '',
-    shown: 'made once, kept beside the SQLite file',
+    shown: 'made once, kept beside the SQLite file; required with PostgreSQL',
     isSecret: true,
     help: '32 bytes in hex; to change it, put the new one first and the previous one after a comma',
     parse: secrets,
@@ -100,7 +100,8 @@ export const OPTIONS = {
     name: 'MAYFLY_RATE_LIMITS',
     default: 'on',
     help: '`on`, `off`, or a JSON file that changes some of them, `{"quote": {"perMinute": 10, "burst": 10}, "openOrders": 20}`; null switches one off',
-    parse: (value) => (value === 'on' || value === 'off' ? value : jsonFile(value)),
+    parse: (value) =>
+      value === 'on' || value === 'off' ? value : jsonFile(value, '`on`, `off` or '),
   },
   geoipDatabase: {
     name: 'MAYFLY_GEOIP_DATABASE',
@@ -134,6 +135,44 @@ export const OPTIONS = {
     help: '`host:port` list, comma-separated, exempt from the rules for outgoing requests: a local LNURL server in tests',
     parse: hostList,
   },
+  url: {
+    name: 'MAYFLY_URL',
+    default: 'http://127.0.0.1:8402',
+    help: 'for the client commands (docs/cli.md): the service that they talk to',
+    parse: baseUrl,
+  },
+  walletUrl: {
+    name: 'MAYFLY_WALLET_URL',
+    default: '',
+    shown: 'none',
+    isSecret: true,
+    help: 'for the client commands: the wallet that pays, in a form of `MAYFLY_LIGHTNING_URL`',
+    parse: (value) => (value === '' ? null : text('the address of a wallet')(value)),
+  },
+  maxSats: {
+    name: 'MAYFLY_MAX_SATS',
+    default: '1000',
+    help: 'for the client commands: the most that one payment may cost, in satoshis',
+    parse: integer(0, 100_000_000),
+  },
+  drainSeconds: {
+    name: 'MAYFLY_DRAIN_SECONDS',
+    default: '0',
+    help: 'how long a stop goes on serving while `/ready` already says no, so that a load balancer can turn away',
+    parse: integer(0, 300),
+  },
+  metricsHost: {
+    name: 'MAYFLY_METRICS_HOST',
+    default: '127.0.0.1',
+    help: 'the address that metrics are served on',
+    parse: text('an address or host name'),
+  },
+  metricsPort: {
+    name: 'MAYFLY_METRICS_PORT',
+    default: 'off',
+    help: 'the port that serves `/metrics` to Prometheus (docs/metrics.md), apart from the service; 0 picks a free one and logs it',
+    parse: (value) => (value === 'off' ? null : portOrOff(value)),
+  },
   logLevel: {
     name: 'MAYFLY_LOG_LEVEL',
     default: 'info',
@@ -149,8 +188,20 @@ export type Config = { [Name in keyof typeof OPTIONS]: ReturnType<(typeof OPTION
  * @throws ConfigError for a bad value, an unknown name, or a file that cannot be read.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
+  return readOptions(Object.keys(OPTIONS) as (keyof Config)[], environment)
+}
+
+/**
+ * Reads and checks these settings alone: a client command needs none of the server's files.
+ * @throws ConfigError like `readConfig`, for an unknown name too.
+ */
+export function readOptions<Name extends keyof Config>(
+  names: readonly Name[],
+  environment: Record<string, string | undefined> = process.env,
+): Pick<Config, Name> {
   refuseUnknown(environment)
-  const read = Object.entries(OPTIONS).map(([key, option]) => {
+  const read = names.map((key) => {
+    const option = OPTIONS[key]
     const value = textOf(option, environment)
     try {
       return [key, option.parse(value)]
@@ -159,11 +210,19 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       throw new ConfigError(`${option.name} must be ${messageOf(error)}.`)
     }
   })
-  return Object.fromEntries(read) as Config
+  return Object.fromEntries(read) as Pick<Config, Name>
 }
 
+/** What `mayfly pulse watch` tells the commands that it runs, and those may be Mayfly's own. */
+export const TOLD_TO_COMMANDS = {
+  name: 'MAYFLY_PULSE_NAME',
+  state: 'MAYFLY_PULSE_STATE',
+  previousState: 'MAYFLY_PULSE_PREVIOUS_STATE',
+  lastPingAt: 'MAYFLY_PULSE_LAST_PING_AT',
+} as const
+
 function refuseUnknown(environment: Record<string, string | undefined>): void {
-  const known = new Set<string>()
+  const known = new Set<string>(Object.values(TOLD_TO_COMMANDS))
   for (const option of Object.values<Option<unknown>>(OPTIONS)) {
     known.add(option.name)
     if (option.isSecret) known.add(`${option.name}_FILE`)
@@ -204,6 +263,14 @@ function integer(least: number, most: number): (value: string) => number {
   }
 }
 
+function portOrOff(value: string): number {
+  try {
+    return integer(0, 65_535)(value)
+  } catch {
+    throw new Error('`off`, or an integer from 0 to 65535')
+  }
+}
+
 function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
   const parts = value.split(',').map((part) => part.trim())
   const [perNetwork = 0, inAll = 0] = parts.map(Number)
@@ -232,18 +299,31 @@ function baseUrl(value: string): string {
   return url.origin
 }
 
-function databaseUrl(value: string): { kind: 'sqlite'; file: string } {
+/** Where the store is. The URL of a server may have a password in it: it is never shown. */
+type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
+
+const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/database`'
+
+function databaseUrl(value: string): StoreUrl {
+  if (/^postgres(?:ql)?:\/\//.test(value)) {
+    const url = URL.canParse(value) ? new URL(value) : null
+    // Without a name it would be the user's, which is hardly ever meant.
+    if (url === null || url.pathname.length < 2) throw new Error(DATABASE_URLS)
+    const pool = url.searchParams.get('pool') ?? '10'
+    if (!/^\d{1,3}$/.test(pool) || Number(pool) < 4) {
+      throw new Error('a URL whose `pool` is a number of connections from 4 to 999')
+    }
+    return { kind: 'postgres', url: value }
+  }
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
   // A database in memory would be another one for each of the store's threads.
-  if (!file || file === ':memory:') throw new Error('`sqlite:<file>`')
+  if (!file || file === ':memory:') throw new Error(DATABASE_URLS)
   return { kind: 'sqlite', file }
 }
 
 function lightningUrl(url: string): { kind: Backend; url: string } {
   const kind = backendOf(url)
-  if (kind === null) {
-    throw new Error('`simulator:` or `lnd+https://host:8080?macaroon=<file>&cert=<file>`')
-  }
+  if (kind === null) throw new Error(BACKEND_FORMS)
   return { kind, url }
 }
 
@@ -257,11 +337,12 @@ function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {
   return [current, ...older]
 }
 
-function jsonFile(file: string): unknown {
+/** @param others what else the setting takes, for the sentence. */
+function jsonFile(file: string, others = ''): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new Error(`a readable JSON file (${messageOf(error)})`)
+    throw new Error(`${others}a readable JSON file (${messageOf(error)})`)
   }
 }
 

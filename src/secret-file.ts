@@ -2,11 +2,30 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { ConfigError } from './config.ts'
+import { type Config, ConfigError } from './config.ts'
+
+/**
+ * The secrets that are set, or else the one beside the SQLite file. A server has no file that all
+ * who share it could read.
+ */
+export function secretsGiven({
+  secrets,
+  databaseUrl,
+}: Pick<Config, 'secrets' | 'databaseUrl'>): () => [Uint8Array, ...Uint8Array[]] {
+  if (secrets !== null) return () => secrets
+  if (databaseUrl.kind === 'sqlite') return () => [secretBeside(databaseUrl.file)]
+  throw new ConfigError(
+    'MAYFLY_SECRET must be set with PostgreSQL: 32 bytes in hex, the same for every instance.',
+  )
+}
+
+/** Where the secret of a database is kept. */
+export const secretFile = (databaseFile: string): string =>
+  `${databaseFile.replace(/\.db$/, '')}.secret`
 
 /** @throws ConfigError when the file is not ours, or cannot be read or made. */
 export function secretBeside(databaseFile: string): Uint8Array {
-  const file = `${databaseFile.replace(/\.db$/, '')}.secret`
+  const file = secretFile(databaseFile)
   const text = readOrMake(file).trim()
   if (!/^[0-9a-f]{64}$/.test(text)) {
     throw new ConfigError(`${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`)

@@ -3,12 +3,13 @@
  * owns the order in which things start and, in reverse, stop.
  */
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type IpLocator, installedDatabases, openIpLocator } from './catch/ip-location.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
-import { migrate } from './db/migrate.ts'
-import { openSqlite } from './db/sqlite.ts'
+import { measuredDb } from './db/measured.ts'
+import { openStore } from './db/open.ts'
 import { openGate } from './gate/open.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { mountCatalog } from './http/catalog.ts'
@@ -16,14 +17,21 @@ import { createClientAddress } from './http/client-address.ts'
 import { createEventStreams } from './http/event-stream.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
+import { measuredLimits, measureRequests } from './http/metrics.ts'
+import { mountPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
+import { mountReady } from './http/ready.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { mountText } from './http/text.ts'
 import { createUploads } from './http/uploads.ts'
+import { joinInstances } from './instances.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
+import { measuredLightning } from './lightning/measured.ts'
 import { type Opened, openLightning } from './lightning/open.ts'
 import { llmsText } from './llms.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { listenForScrapes, type MetricsListener } from './metrics-listener.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
@@ -32,7 +40,7 @@ import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
 import { openProducts, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'
-import { secretBeside } from './secret-file.ts'
+import { secretsGiven } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
 
 /** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
@@ -64,29 +72,40 @@ export async function serve(
   const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
   const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
   const stopping = new AbortController()
+  let isStopping = false
 
-  const db = await openSqlite(config.databaseUrl.file)
+  // With the port off, nothing is measured: what follows is then the parts themselves.
+  const metrics = config.metricsPort === null ? null : createMetrics()
+  const ownSecrets = secretsGiven(config)
+  const store = await openStore(config.databaseUrl, {
+    onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),
+  })
+  const db = metrics ? measuredDb(store, metrics.store) : store
   /** What to let go of, the last opened first. */
   const closing: (() => Promise<void>)[] = [db.close]
   const closeAll = async (): Promise<void> => {
     for (const close of closing.toReversed()) await close()
   }
   try {
-    await migrate(db)
     // Made only now: a start that the store refuses leaves no secret behind.
-    const secrets = createSecrets(config.secrets ?? [secretBeside(config.databaseUrl.file)])
+    const secrets = createSecrets(ownSecrets())
     const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
     const node = await asConfigError(openLightning(config.lightningUrl.url, { db, clock, warn }))
     closing.push(node.close)
-    const { lightning } = node
+    const lightning = metrics ? measuredLightning(node.lightning, metrics.node) : node.lightning
+    const heard = metrics ? metrics.heard(log) : log
     const network = await networkOf(node, config, db)
     const health = createNodeHealth(lightning, network, log)
     const locator = await openLocator(config, log)
     closing.push(async () => locator.close())
+    const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
+    closing.push(instances.close)
+    const { hints, inTurn } = instances
     const products = openProducts({
       plans,
       unpaidBytes: config.unpaidBytes,
       db,
+      hints,
       clock,
       isProxied,
       locate: locator.locate,
@@ -97,7 +116,7 @@ export async function serve(
       health,
       secrets,
       clock,
-      log,
+      log: heard,
       products: Object.fromEntries(
         products.map(({ product, provisioning }) => [product, provisioning]),
       ),
@@ -105,7 +124,7 @@ export async function serve(
     })
     await refuseForeignOrders(orders.reseal())
     await health.start(stopping.signal)
-    const watcher = createWatcher({ db, lightning, orders, clock, log })
+    const watcher = createWatcher({ db, lightning, orders, clock, log: heard, inTurn })
 
     /** Set when the port is known: an address without one is nobody's. */
     let url = ''
@@ -117,13 +136,20 @@ export async function serve(
       ...(timeouts ? { timeouts } : {}),
     })
     const streams = createEventStreams(app)
-    const limits = createLimits(rates, clientAddress)
+    const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
+    const limits = metrics ? measuredLimits(app, plainLimits, metrics.refused) : plainLimits
+    if (metrics) {
+      measureRequests(app, metrics.answered, streams.isStream)
+      const { isHealthy: isSelling } = health
+      metrics.watch({ db: store, clock, isSelling, streams: streams.countByRoute })
+    }
     const flows = {
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
     const paying = { orders, flows, clientAddress, limits, uploads: createUploads() }
     mountHealth(app)
+    mountReady(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {
       health,
       limits,
@@ -133,10 +159,11 @@ export async function serve(
     })
     mountPoll(app, { orders, limits, resources: products.map(({ capability }) => capability) })
     for (const { mount } of products) mount(app, paying, { streams })
-    if (node.simulator) mountSimulator(app, node.simulator)
+    if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     const isSimulator = node.simulator !== null
     const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
+    mountPages(app, { isSimulator, has: new Set(config.gate === 'on' ? ['gate'] : []) })
     const gate =
       config.gate === 'on'
         ? await openGate(app, {
@@ -147,7 +174,7 @@ export async function serve(
             secrets,
             limits,
             clock,
-            log,
+            log: heard,
             publicUrl,
             quoteSeconds: config.quoteSeconds,
           })
@@ -157,36 +184,46 @@ export async function serve(
       await refuseForeignOrders(gate.service.foreign())
     }
 
+    const scrapes = metrics && (await openScrapes(metrics, config))
+    if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
-    const purges = products.map(({ product, purge }) =>
+    const purging = (name: string, work: () => Promise<void>, facts: object) =>
       every(
         PURGE_EVERY_MS,
+        () => inTurn(`${name}.purge`, PURGE_EVERY_MS, work),
+        (error) => log.error({ ...facts, err: error }),
+      )
+    const purges = products.map(({ product, purge }) =>
+      purging(
+        product,
         async () => {
           const gone = await purge()
           if (gone > 0) log.info({ event: 'product.purged', product, gone })
+          metrics?.purged(product, gone)
         },
-        (error) => log.error({ event: 'product.purge_failed', product, err: error }),
+        { event: 'product.purge_failed', product },
       ),
     )
-    const purgingGate =
-      gate &&
-      every(
-        PURGE_EVERY_MS,
-        async () => void (await gate.service.purge()),
-        (error) => log.error({ event: 'gate.purge_failed', err: error }),
-      )
+    if (gate) {
+      const purge = async (): Promise<void> => void (await gate.service.purge())
+      purges.push(purging('gate', purge, { event: 'gate.purge_failed' }))
+    }
+    purges.push(purging('limits', instances.purge, { event: 'limits.purge_failed' }))
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
     log.info({ event: 'listening', url })
+    if (scrapes) log.info({ event: 'metrics.listening', url: scrapes.url })
 
     return {
       url,
       async stop() {
+        // Balancers learn of it while everything is still served.
+        isStopping = true
+        if (config.drainSeconds > 0) await delay(config.drainSeconds * 1000)
         stopping.abort()
         await app.close()
         await Promise.all(purges.map((purging) => purging.stop()))
-        await purgingGate?.stop()
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })
@@ -212,6 +249,22 @@ async function networkOf(node: Opened, config: Config, db: Db): Promise<Network>
     throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
   }
   return network
+}
+
+/** Where the metrics are served, with the port that was picked. */
+async function openScrapes(
+  metrics: Metrics,
+  { metricsHost: host, metricsPort }: Config,
+): Promise<MetricsListener & { url: string }> {
+  try {
+    const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })
+    return { ...listener, url: `http://${hostInUrl(host)}:${listener.port}/metrics` }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new ConfigError(
+      `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must be an address that is free here (${code}).`,
+    )
+  }
 }
 
 /** The databases that are configured, or else the ones that are installed. */

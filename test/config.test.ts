@@ -9,6 +9,7 @@ import { type Config, ConfigError, OPTIONS, readConfig } from '../src/config.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openSqlite } from '../src/db/sqlite.ts'
 import { DEFAULT_RATES } from '../src/http/limits.ts'
+import { BACKEND_FORMS } from '../src/lightning/backend.ts'
 import { readRates } from '../src/rates.ts'
 import { secretBeside } from '../src/secret-file.ts'
 import { bindStore } from '../src/store-identity.ts'
@@ -18,6 +19,9 @@ import { type Program, refusedStart, startProgram } from './support/program.ts'
 const SECRET = '5e'.repeat(32)
 const OLDER = 'a1'.repeat(32)
 const LND = 'lnd+https://127.0.0.1:8080?macaroon=/lnd/invoice.macaroon&cert=/lnd/tls.cert'
+const PHOENIXD = 'phoenixd+http://:hunter2@127.0.0.1:9740'
+const CLN = 'cln+https://127.0.0.1:3010?rune=/cln/rune&cert=/cln/ca.pem'
+const NWC = 'nostr+walletconnect://ab?relay=wss://relay.example&secret=cd'
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
 
 const DEFAULTS: Config = {
@@ -37,6 +41,12 @@ const DEFAULTS: Config = {
   quoteSeconds: 900,
   trustedProxies: [],
   simulator: 'local',
+  url: 'http://127.0.0.1:8402',
+  walletUrl: null,
+  maxSats: 1000,
+  drainSeconds: 0,
+  metricsHost: '127.0.0.1',
+  metricsPort: null,
   logLevel: 'info',
 }
 
@@ -53,8 +63,24 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['databaseUrl', 'sqlite:mayfly.db', { kind: 'sqlite', file: 'mayfly.db' }],
   ['databaseUrl', 'sqlite:/var/lib/m.db', { kind: 'sqlite', file: '/var/lib/m.db' }],
   ['databaseUrl', 'sqlite:///var/lib/m.db', { kind: 'sqlite', file: '/var/lib/m.db' }],
+  [
+    'databaseUrl',
+    'postgres://m:hunter2@db.internal:5433/mayfly?sslmode=verify-full&pool=20',
+    {
+      kind: 'postgres',
+      url: 'postgres://m:hunter2@db.internal:5433/mayfly?sslmode=verify-full&pool=20',
+    },
+  ],
+  [
+    'databaseUrl',
+    'postgresql:///m?host=/run',
+    { kind: 'postgres', url: 'postgresql:///m?host=/run' },
+  ],
   ['lightningUrl', 'simulator:', { kind: 'simulator', url: 'simulator:' }],
   ['lightningUrl', LND, { kind: 'lnd', url: LND }],
+  ['lightningUrl', PHOENIXD, { kind: 'phoenixd', url: PHOENIXD }],
+  ['lightningUrl', CLN, { kind: 'cln', url: CLN }],
+  ['lightningUrl', NWC, { kind: 'nwc', url: NWC }],
   ['network', 'mainnet', 'mainnet'],
   ['network', 'regtest', 'regtest'],
   ['network', 'signet', 'signet'],
@@ -74,6 +100,14 @@ const GOOD: [keyof Config, string, unknown][] = [
     new Set(['127.0.0.1:9200', 'lnurl.test:443']),
   ],
   ['simulator', 'public', 'public'],
+  ['url', 'https://mayfly.example/', 'https://mayfly.example'],
+  ['walletUrl', 'simulator:', 'simulator:'],
+  ['maxSats', '0', 0],
+  ['drainSeconds', '300', 300],
+  ['metricsHost', '0.0.0.0', '0.0.0.0'],
+  ['metricsPort', 'off', null],
+  ['metricsPort', '0', 0],
+  ['metricsPort', '9464', 9_464],
   ['logLevel', 'debug', 'debug'],
 ]
 
@@ -93,11 +127,29 @@ const BAD: [keyof Config, string[], string][] = [
     ],
     'an http or https URL without path, query or credentials',
   ],
-  ['databaseUrl', ['', 'sqlite:', 'mayfly.db', 'mysql://u:hunter2@host/db'], '`sqlite:<file>`'],
+  [
+    'databaseUrl',
+    [
+      '',
+      'sqlite:',
+      'mayfly.db',
+      'mysql://u:hunter2@host/db',
+      'postgres:',
+      'postgres://u:hunter2@host',
+      'postgres://u:hunter2@host/',
+      'postgres://u:hunter2@host:port/db',
+    ],
+    '`sqlite:<file>` or `postgres://user:password@host:5432/database`',
+  ],
+  [
+    'databaseUrl',
+    ['postgres://host/db?pool=', 'postgres://host/db?pool=3', 'postgres://host/db?pool=1000'],
+    'a URL whose `pool` is a number of connections from 4 to 999',
+  ],
   [
     'lightningUrl',
-    ['', 'simulator', 'SIMULATOR:', 'lnd://hunter2@host'],
-    '`simulator:` or `lnd+https://host:8080?macaroon=<file>&cert=<file>`',
+    ['', 'simulator', 'SIMULATOR:', 'lnd://hunter2@host', 'cln+http://host', 'phoenixd:'],
+    BACKEND_FORMS,
   ],
   ['network', ['testnet', 'Mainnet', 'bitcoin'], 'one of mainnet, regtest, signet'],
   [
@@ -125,6 +177,9 @@ const BAD: [keyof Config, string[], string][] = [
     ['', '1', '0,5', '1,2,3', '1e3,1e4', '-1,5'],
     'two numbers of bytes, comma-separated: per client network, and in all',
   ],
+  ['drainSeconds', ['', '-1', '301', '1s'], 'an integer from 0 to 300'],
+  ['metricsHost', ['', 'a b'], 'an address or host name'],
+  ['metricsPort', ['', 'on', '65536', '-1'], '`off`, or an integer from 0 to 65535'],
   ['quoteSeconds', ['59', '86401', 'fifteen minutes'], 'an integer from 60 to 86400'],
   [
     'trustedProxies',
@@ -133,6 +188,13 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   ['geoipDatabase', ['a,b,c', 'a,', ','], 'one file or two'],
   ['simulator', ['', 'yes', 'Public'], 'one of local, public'],
+  [
+    'url',
+    ['', 'mayfly.example', 'https://user:hunter2@mayfly.example'],
+    'an http or https URL without path, query or credentials',
+  ],
+  ['walletUrl', ['lnd+https://hunter2 @host'], 'the address of a wallet'],
+  ['maxSats', ['', '-1', '1.5', 'all'], 'an integer from 0 to 100000000'],
   ['logLevel', ['', 'loud', 'INFO'], 'one of trace, debug, info, warn, error, fatal, silent'],
 ]
 
@@ -195,7 +257,7 @@ suite('the configuration', () => {
 suite('a secret in a file', () => {
   test('counts for every option that is a secret', async (t) => {
     const folder = await temporaryFolder(t)
-    assert.deepEqual(SECRET_OPTIONS.sort(), ['databaseUrl', 'lightningUrl', 'secrets'])
+    assert.deepEqual(SECRET_OPTIONS.sort(), ['databaseUrl', 'lightningUrl', 'secrets', 'walletUrl'])
     for (const key of SECRET_OPTIONS) {
       const [, text = '', expected] = GOOD.find(([good]) => good === key) ?? []
       const file = join(folder, key)
@@ -355,7 +417,7 @@ suite('the rate limits', () => {
     for (const file of ['/nowhere/rates.json', 'maybe', '']) {
       assert.match(
         messageOf({ MAYFLY_RATE_LIMITS: file }),
-        /^MAYFLY_RATE_LIMITS must be a readable JSON file \(ENOENT: .+\)\.$/,
+        /^MAYFLY_RATE_LIMITS must be `on`, `off` or a readable JSON file \(ENOENT: .+\)\.$/,
       )
     }
   })

@@ -20,8 +20,12 @@ const noCount = /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1, or n
 
 suite('a file of limits', () => {
   const refused: [what: string, content: string, message: RegExp][] = [
-    ['no JSON', '{"quote":', /^MAYFLY_RATE_LIMITS must be a readable JSON file \(.+\)\.$/],
-    ['nothing', '', /^MAYFLY_RATE_LIMITS must be a readable JSON file \(.+\)\.$/],
+    [
+      'no JSON',
+      '{"quote":',
+      /^MAYFLY_RATE_LIMITS must be `on`, `off` or a readable JSON file \(.+\)\.$/,
+    ],
+    ['nothing', '', /^MAYFLY_RATE_LIMITS must be `on`, `off` or a readable JSON file \(.+\)\.$/],
     ['a list', '[]', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],
     ['a word', '"maybe"', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],
     ['nothing but null', 'null', /^MAYFLY_RATE_LIMITS: the file must be an object\.$/],

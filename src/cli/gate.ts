@@ -2,8 +2,7 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { StoreUnusable } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
-import { openSqlite } from '../db/sqlite.ts'
+import { openStore } from '../db/open.ts'
 import { openProvider } from '../gate/open.ts'
 import {
   createProjects,
@@ -34,6 +33,8 @@ const USAGE = `Usage: mayfly gate <command> [--json]
 
 A route reads <id>=<method>:<path>:<sats>, such as render=POST:/render/*:50. In the path, * is one
 segment and ** the rest.
+
+For the server of a project there are intent, prove, poll and verify: mayfly gate --help.
 `
 
 /** The arguments are not what a command takes. */
@@ -258,9 +259,8 @@ function creditsOf(text: string | undefined, least: number): number {
 
 async function withProjects<T>(act: (projects: Projects) => Promise<T>): Promise<T> {
   const config = readConfig()
-  const db = await openSqlite(config.databaseUrl.file)
+  const db = await openStore(config.databaseUrl)
   try {
-    await migrate(db)
     const isSimulator = config.lightningUrl.kind === 'simulator'
     const network = await bindStore(db, {
       backend: config.lightningUrl.kind,

@@ -2,8 +2,7 @@
 import { resumeInbox, suspendInbox } from '../catch/store.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { attempt, StoreUnusable } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
-import { openSqlite } from '../db/sqlite.ts'
+import { openStore } from '../db/open.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 
@@ -12,13 +11,13 @@ export async function moderateCommand(
   [publicId = '']: string[],
 ): Promise<number> {
   if (!isId('catch', publicId)) {
+    if (publicId !== '') process.stderr.write(`${publicId} is not the id of an inbox.\n`)
     process.stderr.write(`Usage: mayfly ${verb} catch_…\n`)
     return 2
   }
   try {
-    const db = await openSqlite(readConfig().databaseUrl.file)
+    const db = await openStore(readConfig().databaseUrl)
     try {
-      await migrate(db)
       const change =
         verb === 'suspend' ? suspendInbox(publicId, systemClock.now()) : resumeInbox(publicId)
       const done = await attempt(db.write([change]))

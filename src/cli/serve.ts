@@ -42,9 +42,10 @@ function greet(config: Config, { url }: Server): void {
   const lines = [
     `Mayfly listens on ${url}`,
     '',
+    `  For people         ${url}/`,
     `  What is on sale    ${url}/api/catalog`,
     `  The interface      ${url}/openapi.json`,
-    `  The store          ${config.databaseUrl.file}`,
+    `  The store          ${shownStore(config)}`,
   ]
   if (config.lightningUrl.kind === 'simulator') {
     lines.push(
@@ -54,6 +55,13 @@ function greet(config: Config, { url }: Server): void {
     )
   }
   process.stderr.write(`${lines.join('\n')}\n\n`)
+}
+
+/** Host and database of a server: what else is in its URL may be a secret. */
+function shownStore({ databaseUrl }: Config): string {
+  if (databaseUrl.kind === 'sqlite') return databaseUrl.file
+  const { host, pathname } = new URL(databaseUrl.url)
+  return `PostgreSQL ${host}${pathname}`
 }
 
 function isForTheOperator(error: unknown): error is Error {

@@ -6,8 +6,9 @@ import type { Duplex } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
+import { StoreAway } from '../db/db.ts'
 import { answerCors } from './cors.ts'
-import { type Phrase, Problem, problem } from './errors.ts'
+import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
 import { mountOpenapi } from './openapi.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
 
@@ -26,6 +27,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The phrases of the catalogue for what the schemas refuse. */
     invalid?: InvalidPhrases
+    /** Asked every moment by machines: its requests are not logged. */
+    isQuiet?: true
   }
 }
 
@@ -115,6 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   if (log.isLevelEnabled('debug')) {
     app.addHook('onResponse', (request, reply, done) => {
+      if (request.routeOptions.config.isQuiet) return done()
       log.debug({
         event: 'http.request',
         method: request.method,
@@ -168,7 +172,7 @@ function asProblem(
     err: error,
   })
   reply.header('x-request-id', request.id)
-  return problem('internal error')
+  return error instanceof StoreAway ? serviceUnavailable() : problem('internal error')
 }
 
 function sendProblem(reply: FastifyReply, { phrase, status, headers }: Problem): FastifyReply {
@@ -228,7 +232,8 @@ function inboxUrl(url: string): string {
 function collectMethods(app: App): (url: string) => string[] {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replaceAll(/[.]/g, '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+    const escaped = url.replaceAll(/[.]/g, '\\.').replaceAll(/:\w+/g, '[^/]+')
+    const pattern = new RegExp(`^${escaped.replace(/\*$/, '.*')}$`)
     const route = routes.get(url) ?? { pattern, methods: new Set<string>() }
     for (const name of [method].flat()) route.methods.add(name)
     routes.set(url, route)

@@ -78,7 +78,6 @@ export const ERRORS = {
     status: 400,
     advice: 'The simulator does not pay an invoice after its expiry.',
   },
-  'invoice already paid': { status: 400, advice: 'The simulator pays an invoice once.' },
   unauthorized: {
     status: 401,
     advice: 'Send `Authorization: Bearer <token>` with the token of the right kind.',
@@ -156,6 +155,16 @@ export const ERRORS = {
     advice:
       'Our mistake. Quote X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
   },
+  'service unavailable': {
+    status: 503,
+    advice:
+      'The store is away or full for the moment. Retry after Retry-After, with the same Idempotency-Key: a paid order is kept.',
+  },
+  'not ready': {
+    status: 503,
+    advice:
+      'The answer of GET /ready alone, for load balancers: the store or the node is away, or the service is stopping.',
+  },
   'checkout unavailable': {
     status: 503,
     advice:
@@ -183,6 +192,12 @@ export class Problem extends Error {
 export function problem(phrase: Phrase, headers: Record<string, string> = {}): Problem {
   return new Problem(phrase, headers)
 }
+
+/** Seconds until trying again makes sense, for a store that is away. */
+const RETRY_STORE_SECONDS = 2
+
+export const serviceUnavailable = (): Problem =>
+  problem('service unavailable', { 'retry-after': String(RETRY_STORE_SECONDS) })
 
 /** Seconds until trying again makes sense, for a node that is away. */
 const RETRY_CHECKOUT_SECONDS = 5

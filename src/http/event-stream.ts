@@ -29,13 +29,21 @@ export type EventStream = {
 export type EventStreams = {
   /** Takes over the answer of a request. */
   open(reply: FastifyReply): EventStream
-  /** How many are open, for the metrics. */
+  /** How many are open. */
   count(): number
+  /** How many are open, by the pattern of their route, for the metrics. */
+  countByRoute(): ReadonlyMap<string, number>
+  /** Whether this answer was taken over. */
+  isStream(reply: FastifyReply): boolean
 }
 
 /** The streams of one server, ended when it stops. */
 export function createEventStreams(app: App): EventStreams {
   const streams = new Set<EventStream>()
+  const replies = new WeakSet<FastifyReply>()
+  const routes = new Map<string, number>()
+  const count = (route: string, change: 1 | -1): void =>
+    void routes.set(route, (routes.get(route) ?? 0) + change)
   let isStopping = false
   app.addHook('preClose', async () => {
     isStopping = true
@@ -43,8 +51,12 @@ export function createEventStreams(app: App): EventStreams {
   })
   return {
     count: () => streams.size,
+    countByRoute: () => routes,
+    isStream: (reply) => replies.has(reply),
     open(reply) {
       reply.hijack()
+      replies.add(reply)
+      const route = reply.request.routeOptions.url ?? 'none'
       const response = reply.raw
       response.writeHead(200, {
         ...(reply.getHeaders() as Record<string, string>),
@@ -58,8 +70,10 @@ export function createEventStreams(app: App): EventStreams {
       // A client that left while its request was looked at never closes again.
       if (!stream.isOpen()) return stream
       streams.add(stream)
+      count(route, 1)
       response.on('close', () => {
         streams.delete(stream)
+        count(route, -1)
         stream.wake()
       })
       return stream

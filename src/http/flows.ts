@@ -87,7 +87,7 @@ export function answerIn(
     case 'checkout unavailable':
       throw checkoutUnavailable()
     case 'rate limited':
-      throw rateLimited(RETRY_ROOM_SECONDS)
+      throw rateLimited(outcome.retryAfterSeconds ?? RETRY_ROOM_SECONDS)
     default:
       throw problem(outcome.kind)
   }

@@ -65,17 +65,31 @@ export type Limits = {
   openOrders: number | null
 }
 
-export function createLimits(rates: Rates, clientAddress: ClientAddress): Limits {
-  const buckets = new Map<LimitName, Bucket>()
+export type Taken = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
+
+/** Takes one for a key. */
+export type Bucket = (key: string) => Promise<Taken>
+
+/** Where a limit keeps what it counts. */
+export type OpenBucket = (name: LimitName, rate: Rate) => Bucket
+
+export function createLimits(
+  rates: Rates,
+  clientAddress: ClientAddress,
+  openBucket: OpenBucket = openMemoryBucket,
+): Limits {
+  const buckets = new Map<LimitName, { take: Bucket; policy: string }>()
   for (const name of Object.keys(RATES) as LimitName[]) {
     const rate = rates[name]
-    if (rate) buckets.set(name, createBucket(name, rate))
+    if (!rate) continue
+    const policy = `"${name}";q=${rate.burst};w=${Math.ceil(windowSeconds(rate))}`
+    buckets.set(name, { take: openBucket(name, rate), policy })
   }
 
   async function take(name: LimitName, key: string, reply: FastifyReply): Promise<void> {
     const bucket = buckets.get(name)
     if (!bucket) return
-    const taken = await consume(bucket.limiter, key)
+    const taken = await bucket.take(key)
     const waitSeconds = Math.ceil(taken.msBeforeNext / 1000)
     reply.header('ratelimit-policy', bucket.policy)
     reply.header('ratelimit', `"${name}";r=${taken.remainingPoints};t=${waitSeconds}`)
@@ -99,23 +113,25 @@ export function rateLimited(waitSeconds: number): Problem {
   return problem('rate limited', { 'retry-after': String(Math.max(1, Math.ceil(waitSeconds))) })
 }
 
-type Bucket = { limiter: RateLimiterMemory; policy: string }
-
-function createBucket(name: LimitName, { perMinute, burst }: Rate): Bucket {
-  // The library counts in windows: one in which the whole burst fits at this rate.
-  const seconds = Math.min((burst * 60) / perMinute, MAX_WINDOW_SECONDS)
-  return {
-    limiter: new RateLimiterMemory({ keyPrefix: name, points: burst, duration: seconds }),
-    policy: `"${name}";q=${burst};w=${Math.ceil(seconds)}`,
-  }
+/** The library counts in windows: one in which the whole burst fits at this rate. */
+export function windowSeconds({ perMinute, burst }: Rate): number {
+  return Math.min((burst * 60) / perMinute, MAX_WINDOW_SECONDS)
 }
 
-async function consume(
-  limiter: RateLimiterMemory,
-  key: string,
-): Promise<{ msBeforeNext: number; remainingPoints: number; isRefused: boolean }> {
+/** Counts in this process alone. */
+export const openMemoryBucket: OpenBucket = (name, rate) => {
+  const limiter = new RateLimiterMemory({
+    keyPrefix: name,
+    points: rate.burst,
+    duration: windowSeconds(rate),
+  })
+  return (key) => taken(limiter.consume(key))
+}
+
+/** The answer of the library, which rejects with what it refuses. */
+export async function taken(consumed: Promise<RateLimiterRes>): Promise<Taken> {
   try {
-    const { msBeforeNext, remainingPoints } = await limiter.consume(key)
+    const { msBeforeNext, remainingPoints } = await consumed
     return { msBeforeNext, remainingPoints, isRefused: false }
   } catch (refused) {
     if (!(refused instanceof RateLimiterRes)) throw refused

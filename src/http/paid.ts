@@ -17,7 +17,7 @@ import { readBody } from './body.ts'
 import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
 import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
 import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
-import { type Limits, rateLimited } from './limits.ts'
+import type { Limits } from './limits.ts'
 import {
   errors,
   L402Challenge,
@@ -76,11 +76,6 @@ export type Paying = {
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, limits, uploads } = deps
-  async function refuseTooManyOpen(network: string): Promise<void> {
-    if (limits.openOrders === null) return
-    const open = await orders.openOf(network)
-    if (open.count >= limits.openOrders) throw rateLimited(open.secondsToNext)
-  }
 
   /** A genuine credential finds its order by itself, whatever the address. */
   async function paidOrder({ presented }: Spoken, key: string): Promise<KnownOrder | null> {
@@ -143,9 +138,13 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         // Before the limits: who waits for the node as told must not run out of tries meanwhile.
         if (!orders.isSelling()) throw checkoutUnavailable()
         await limits.take('quote', network, reply)
-        await refuseTooManyOpen(network)
-        const offer = { plan, memo: route.memo(planId), clientNetwork: network }
-        const outcome = await orders.open(name, asked, reserve ? { ...offer, reserve } : offer)
+        const outcome = await orders.open(name, asked, {
+          plan,
+          memo: route.memo(planId),
+          clientNetwork: network,
+          ...(limits.openOrders === null ? {} : { mostOpen: limits.openOrders }),
+          ...(reserve ? { reserve } : {}),
+        })
         return answerIn(reply, spoken, outcome, binding, flows)
       },
     )

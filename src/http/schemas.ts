@@ -15,7 +15,9 @@ export const ErrorSchema = Type.Object({ error: Type.String() })
 export function errors(...phrases: Phrase[]) {
   const responses: Record<number, typeof ErrorSchema> = {}
   const said = new Map<number, string>()
-  for (const phrase of phrases) {
+  // Whatever needs the store may find it away.
+  const isStored = phrases.includes('internal error')
+  for (const phrase of isStored ? [...phrases, 'service unavailable' as const] : phrases) {
     const { status } = ERRORS[phrase]
     const others = said.get(status)
     said.set(status, others === undefined ? phrase : `${others} · ${phrase}`)

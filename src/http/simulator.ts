@@ -8,13 +8,18 @@ import { errors } from './schemas.ts'
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
 
-export function mountSimulator(app: App, simulator: Simulator): void {
+/** `onPaid` brings the settlement into the store; the payer hears of its payment after that. */
+export function mountSimulator(
+  app: App,
+  simulator: Simulator,
+  onPaid: (paymentHash: string) => Promise<void>,
+): void {
   app.post<{ Body: { bolt11: string } }>(
     '/simulator/pay',
     {
       schema: {
         tags: ['simulator'],
-        summary: 'Pay an invoice of the simulator; no real money moves',
+        summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
         body: Type.Object(
           { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
           { additionalProperties: false },
@@ -26,7 +31,6 @@ export function mountSimulator(app: App, simulator: Simulator): void {
             'unsupported media type',
             'request too large',
             'invoice expired',
-            'invoice already paid',
             'not found',
             'request timeout',
             'internal error',
@@ -39,13 +43,12 @@ export function mountSimulator(app: App, simulator: Simulator): void {
       const outcome = await simulator.pay(request.body.bolt11)
       switch (outcome.kind) {
         case 'paid':
+          await onPaid(outcome.paymentHash)
           return { preimage: outcome.preimage, paymentHash: outcome.paymentHash }
         case 'unknown':
           throw problem('not found')
         case 'expired':
           throw problem('invoice expired')
-        case 'already paid':
-          throw problem('invoice already paid')
       }
     },
   )

@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { readConfig } from '../../src/config.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { createGateStore } from '../../src/gate/store.ts'
 import { isId, isToken } from '../../src/lib/ids.ts'
 import { tokenHash } from '../../src/payment/tokens.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { type Ran, runCommand } from '../support/command.ts'
 import { pocketWallet } from '../support/gate.ts'
 import { startLnurlServer } from '../support/lnurl-server.ts'
 import { startServer, testClock } from '../support/server.ts'
-
-const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
 test('a project is added, and works on the running server at once', async (t) => {
-  const { url, file } = await startServer(t, { MAYFLY_GATE: 'on' })
-  const { code, out, err } = await gate(file, [
+  const { url, databaseUrl } = await startServer(t, { MAYFLY_GATE: 'on' })
+  const { code, out, err } = await gate(databaseUrl, [
     ...['project', 'add', '--address', 'Alice@Example.com'],
     ...['--route', 'render=POST:/render/*:50', '--route', 'ping=GET:/ping:1'],
     ...['--credits', '100', '--json'],
@@ -93,11 +88,11 @@ Routes
   })
 
   test('tells how the payment will be verified, and shows the capability once', async (t) => {
-    const { run, file, projectId } = await aProject(t)
+    const { run, databaseUrl, projectId } = await aProject(t)
     const { out } = await run('project', 'rotate-key', projectId)
     const [, capability = ''] = /^Capability {4}(gate_key_\S+)\n/.exec(out) ?? []
     assert.ok(isToken('gate_key', capability))
-    const db = await openSqlite(file)
+    const db = await openDatabase(databaseUrl)
     t.after(() => db.close())
     const project = await createGateStore(db).projectOfKey(tokenHash(capability))
     assert.equal(project?.project_id, projectId)
@@ -142,9 +137,9 @@ describe('what cannot be done', () => {
     },
   ]
   test('is said on stderr, with 2 for a wrong command and 1 for what is refused', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     for (const { args, code, says } of cases) {
-      const ended = await gate(file, args)
+      const ended = await gate(databaseUrl, args)
       assert.match(ended.err, says, args.join(' '))
       assert.deepEqual([ended.code, ended.out], [code, ''], args.join(' '))
     }
@@ -187,20 +182,20 @@ describe('an address with a provider of its own', () => {
   ]
 
   test('is asked when it is saved: who verifies, and whether it takes the prices', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
-    const withVerify = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    const withVerify = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
     assert.equal((JSON.parse(withVerify.out) as { verification: string }).verification, 'provider')
 
     lnurl.answers.invoice = async (_url, _response, usual) => ({
       ...(await usual()),
       verify: undefined,
     })
-    const without = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    const without = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
     assert.equal((JSON.parse(without.out) as { verification: string }).verification, 'preimage')
 
     const tooDear = await gate(
-      file,
+      databaseUrl,
       add(lnurl.address, '--route', 'b=GET:/b:1000001'),
       lnd(lnurl.host),
     )
@@ -209,82 +204,64 @@ describe('an address with a provider of its own', () => {
   })
 
   test('is refused with what its provider says, and nothing is saved', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
-    const refused = await gate(file, add(lnurl.address), lnd(lnurl.host))
+    const refused = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
     assert.equal(refused.err, 'The address cannot be used: the provider refused: no such user.\n')
     assert.equal(refused.code, 1)
-    const list = await gate(file, ['project', 'list'], lnd(lnurl.host))
+    const list = await gate(databaseUrl, ['project', 'list'], lnd(lnurl.host))
     assert.equal(list.out, 'There are no projects.\n')
   })
 
   test('is not looked for on a private address', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
-    const refused = await gate(file, add(lnurl.address), lnd('127.0.0.1:9'))
+    const refused = await gate(databaseUrl, add(lnurl.address), lnd('127.0.0.1:9'))
     assert.match(refused.err, /must be a public name/)
     assert.equal(lnurl.requests.length, 0)
   })
 
   test('needs a store that knows its network', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     const { MAYFLY_NETWORK: _unset, ...rest } = lnd('127.0.0.1:9')
-    const refused = await gate(file, add('alice@example.com'), rest)
+    const refused = await gate(databaseUrl, add('alice@example.com'), rest)
     assert.equal(refused.code, 1)
     assert.match(refused.err, /first start on a new store needs the Lightning node/)
   })
 })
 
 test('alone it lists its commands', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  for (const args of [[], ['--help'], ['project', 'add', '--help']]) {
-    const { code, err } = await gate(file, args)
+  const databaseUrl = await aDatabaseUrl(t)
+  for (const args of [[], ['project', 'add', '--help']]) {
+    const { code, err } = await gate(databaseUrl, args)
     assert.equal(code, 0)
     assert.match(err, /^Usage: mayfly gate <command>/)
   }
 })
 
 test('it says where GATE is switched off', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  const { code, err } = await gate(file, ['project', 'list'], { MAYFLY_GATE: 'off' })
+  const databaseUrl = await aDatabaseUrl(t)
+  const { code, err } = await gate(databaseUrl, ['project', 'list'], { MAYFLY_GATE: 'off' })
   assert.equal(code, 0)
   assert.match(err, /MAYFLY_GATE is off here/)
 })
 
-type Ended = { code: number | null; out: string; err: string }
-
 /** `mayfly gate …` on this store, in a process of its own. */
-function gate(
-  file: string,
+const gate = (
+  databaseUrl: string,
   args: string[],
   environment: Record<string, string> = {},
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [BIN, 'gate', ...args], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        MAYFLY_DATABASE_URL: `sqlite:${file}`,
-        MAYFLY_GATE: 'on',
-        ...environment,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let [out, err] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      out += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      err += text
-    })
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, out, err }))
+): Promise<Ran> =>
+  runCommand(['gate', ...args], {
+    MAYFLY_DATABASE_URL: databaseUrl,
+    MAYFLY_GATE: 'on',
+    ...environment,
   })
-}
 
 async function aProject(t: TestContext) {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  const added = await gate(file, [
+  const databaseUrl = await aDatabaseUrl(t)
+  const added = await gate(databaseUrl, [
     ...['project', 'add', '--address', 'alice@example.com', '--route', 'ping=GET:/ping:1'],
     ...['--credits', '3', '--json'],
   ])
@@ -292,7 +269,7 @@ async function aProject(t: TestContext) {
     projectId: string
     capability: string
   }
-  return { file, projectId, capability, run: (...args: string[]) => gate(file, args) }
+  return { databaseUrl, projectId, capability, run: (...args: string[]) => gate(databaseUrl, args) }
 }
 
 async function intentOf(

@@ -1,0 +1,47 @@
+/** `mayfly catalog`: what is on sale. */
+import type { Command } from 'commander'
+import { client } from './cli.ts'
+import { examples } from './examples.ts'
+import { columns, size } from './text.ts'
+
+export function addCatalog(program: Command): void {
+  program
+    .command('catalog')
+    .description('show what is on sale')
+    .addHelpText('after', examples('mayfly catalog', 'mayfly catalog --json | jq .products.catch'))
+    .action(
+      client(async (cli) => {
+        const catalog = await cli.mayfly().catalog()
+        const { products } = catalog
+        const rows = [
+          ['PRODUCT', 'PLAN', 'SATS', 'LIVES', 'WHAT IT HOLDS'],
+          ...products.catch.plans.map((plan) => [
+            ...start('catch', plan),
+            `${plan.requestLimit} requests of ${size(plan.maxBytesPerRequest)}, ${size(plan.storageLimitBytes)} in all`,
+          ]),
+          ...products.whisper.plans.map((plan) => [
+            ...start('whisper', plan),
+            `${plan.readLimit} reads of up to ${size(plan.maxCiphertextBytes)}`,
+          ]),
+          ...products.pulse.plans.map((plan) => [
+            ...start('pulse', plan),
+            `${plan.heartbeatLimit} pings, one each ${plan.suggestedCadenceSeconds} s or so`,
+          ]),
+        ]
+        cli.answer(catalog, columns(rows))
+        if (!catalog.checkoutEnabled && !cli.isJson) {
+          cli.note('The service cannot sell at the moment: its Lightning node is away.')
+        }
+        return undefined
+      }),
+    )
+}
+
+type Plan = { planId: string; priceSats: number; durationLabel: string; available: boolean }
+
+const start = (product: string, plan: Plan): string[] => [
+  product,
+  plan.available ? plan.planId : `${plan.planId} (not on sale)`,
+  String(plan.priceSats),
+  plan.durationLabel,
+]

@@ -1,0 +1,124 @@
+/** `mayfly catch events|show`: what an inbox has kept. */
+import type { Command } from 'commander'
+import { type CatchClient, type CatchEvent, type EventFilter, eventBody } from '../client/index.ts'
+import { parseFilter } from './catch-filter.ts'
+import { described } from './catch-listen.ts'
+import { client, wholeNumber } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { loadCatch } from './saved.ts'
+import { columns, harmless, size } from './text.ts'
+
+/** No inbox holds more. */
+const MAX_EVENTS = 1_000_000
+
+export function addCatchEvents(parent: Command): void {
+  addEvents(parent)
+  addShow(parent)
+}
+
+function addEvents(parent: Command): void {
+  parent
+    .command('events')
+    .description('list the webhooks of an inbox, newest first')
+    .argument('<name>', 'the inbox')
+    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+    .option('--limit <count>', 'how many at most', '20')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly catch events hooks',
+        'mayfly catch events hooks --filter q=opened --limit 100',
+      ),
+    )
+    .action(
+      client<{ filter?: string; limit: string }>(async (cli, options, name: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const limit = wholeNumber('--limit', options.limit, 1, MAX_EVENTS)
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const events = await newest(inbox, parseFilter(options.filter), limit)
+        const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
+        cli.answer(events, lines.length > 0 ? lines.join('') : 'No webhook is there.\n')
+        return EXIT.ok
+      }),
+    )
+}
+
+function addShow(parent: Command): void {
+  parent
+    .command('show')
+    .description('show one webhook whole; alone, the newest')
+    .argument('<name>', 'the inbox')
+    .argument('[event]', 'its id or its sequence')
+    .option('--body', 'its body alone, to the byte')
+    .addHelpText(
+      'after',
+      examples('mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'),
+    )
+    .action(
+      client<{ body?: true }>(async (cli, options, name: string, which?: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
+        if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
+        else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
+        else cli.answer(event, whole(event))
+        return EXIT.ok
+      }),
+    )
+}
+
+/** Up to so many events, newest first. */
+export async function newest(
+  inbox: CatchClient,
+  filter: EventFilter,
+  limit: number,
+): Promise<CatchEvent[]> {
+  const events: CatchEvent[] = []
+  for await (const event of inbox.events({ ...filter, limit: Math.min(limit, 50) })) {
+    events.push(event)
+    if (events.length === limit) break
+  }
+  return events
+}
+
+/** The event of an id or a sequence, or the newest. @throws CliError where there is none. */
+export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
+  const sequence = which !== undefined && /^\d{1,15}$/.test(which) ? Number(which) : null
+  const last = which === undefined ? null : (sequence ?? sequenceOf(which))
+  const cursor = last === null ? {} : { cursor: last + 1 }
+  const { events } = await inbox.page({ limit: 1, ...cursor })
+  const [event] = events
+  const isIt =
+    event !== undefined &&
+    (which === undefined ||
+      event.id === which ||
+      (sequence !== null && event.sequence === sequence))
+  if (isIt) return event
+  throw new CliError('There is no such webhook. `mayfly catch events` lists them.', EXIT.gone)
+}
+
+/** An id ends with the event's sequence, in 48 bits. */
+function sequenceOf(id: string): number {
+  const [, digits] = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})$/.exec(id) ?? []
+  if (digits === undefined) {
+    throw new CliError('A webhook is named by its id or its sequence.', EXIT.usage)
+  }
+  return Number.parseInt(digits, 16)
+}
+
+function whole(event: CatchEvent): string {
+  const { sequence, id, receivedAt, access, sourceIp, method, path, query } = event
+  const head = columns([
+    ['webhook', `#${sequence}, ${id}`],
+    ['received', `${receivedAt}, from ${sourceIp}, ${access}`],
+    ['request', harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)],
+    ['body', `${size(event.bodyBytes)}, SHA-256 ${event.bodySha256}`],
+  ])
+  const headers = event.headers.map(({ name, value }) => `${harmless(name)}: ${harmless(value)}\n`)
+  return `${head}\n${headers.join('')}\n${shownBody(event)}\n`
+}
+
+const shownBody = (event: CatchEvent): string =>
+  event.bodyEncoding === 'utf8'
+    ? harmless(event.body, { lines: true })
+    : `(${size(event.bodyBytes)} that are no text; --body > FILE brings them)`

@@ -1,0 +1,246 @@
+/** `mayfly catch listen NAME`: shows webhooks as they come, and sends them on to a receiver. */
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Command } from 'commander'
+import {
+  type CatchClient,
+  type CatchEvent,
+  type CatchState,
+  type EventFilter,
+  matchesFilter,
+} from '../client/index.ts'
+import { parseFilter } from './catch-filter.ts'
+import { type Cli, client, wholeNumber } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { type Forwarded, forward, pauseMs, receiverOf } from './forward.ts'
+import { takeLock } from './lock.ts'
+import { openPosition, type Position } from './position.ts'
+import { loadCatch } from './saved.ts'
+import { harmless, size } from './text.ts'
+
+/** A receiver that takes an event and hangs up is tried this often, and then passed by. */
+const HANG_UPS = 3
+/** A day: no timer of Node's is much longer. */
+const MAX_TIMEOUT_SECONDS = 86_400
+
+type Options = {
+  forward?: string
+  since?: string
+  filter?: string
+  once?: true
+  timeout?: string
+}
+
+export function addCatchListen(parent: Command): void {
+  parent
+    .command('listen')
+    .description('show webhooks as they come, and send them on to a receiver')
+    .argument('<name>', 'the inbox')
+    .option('--forward <url>', 'send each one on to this address, in order, once')
+    .option('--since <where>', 'a sequence to go on after, now, start, or last: where it ended')
+    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+    .option('--once', 'end after the first one')
+    .option('--timeout <seconds>', 'end after so many seconds; with --once, that is a failure')
+    .addHelpText(
+      'after',
+      `${examples(
+        'mayfly catch listen hooks --forward http://localhost:3000/hook',
+        'mayfly catch listen hooks --since start --filter method=POST',
+        'mayfly catch listen hooks --once --timeout 60 --json',
+      )}
+With --forward it remembers how far it came, and the next start goes on there. A kill between two
+events loses and doubles none. An event that was sent, but not answered when the command was killed,
+is not sent again; the next start names it, for \`catch replay\`. A receiver that is down is waited for.
+What a stranger sends stays below the address of the receiver: a path with .. in it is not sent on.
+Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence, to tell a repeat by.
+`,
+    )
+    .action(
+      client<Options>(async (cli, options, name: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const filter = parseFilter(options.filter)
+        if (options.forward === undefined) return watch(cli, inbox, { ...options, filter })
+        return withPosition(cli, name, (position) =>
+          listen(cli, inbox, {
+            ...options,
+            filter,
+            name,
+            to: receiverOf(options.forward ?? ''),
+            position,
+          }),
+        )
+      }),
+    )
+}
+
+type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter }
+type Listening = Watching & { name: string; to: URL; position: Position }
+
+/** Shows what comes. */
+async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
+  const after = await sinceOf(options.since ?? 'now', inbox, null)
+  return follow(cli, inbox, { ...options, after }, async (event) => {
+    cli.answer(event, `${described(event)}\n`)
+  })
+}
+
+/** Shows what comes, and sends it on. */
+async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
+  const { to, position, name } = options
+  if (position.unanswered !== null) {
+    cli.note(
+      `Event ${position.unanswered} was sent, and the listener killed before the answer came. It is not sent again; to do so: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
+    )
+  }
+  const after = await sinceOf(options.since ?? 'last', inbox, position.last())
+  // From here on a kill misses nothing: the next start knows where this one began.
+  if (position.last() !== after) position.done(after)
+  cli.note(`Listening on ${name}, and forwarding to ${to.href}`)
+  return follow(
+    cli,
+    inbox,
+    { ...options, after, onPassed: (event) => position.passed(event.sequence) },
+    async (event) => {
+      const answer = await deliver(cli, event, to, position)
+      if (answer === null) return
+      position.done(event.sequence)
+      tell(cli, event, answer)
+    },
+  )
+}
+
+type Following = Watching & { after: number; onPassed?: (event: CatchEvent) => void }
+
+/** Takes the events that a filter wants, one after another, until there is a reason to end. */
+async function follow(
+  cli: Cli,
+  inbox: CatchClient,
+  { after, filter, once, timeout, onPassed }: Following,
+  take: (event: CatchEvent) => Promise<void>,
+): Promise<number> {
+  const seconds =
+    timeout === undefined ? null : wholeNumber('--timeout', timeout, 1, MAX_TIMEOUT_SECONDS)
+  const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
+  const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
+  const stream = inbox.stream({ after, signal })
+  try {
+    for (;;) {
+      const next = await stream.next()
+      if (next.done) return endedAs(cli, next.value)
+      if (!matchesFilter(next.value, filter)) {
+        onPassed?.(next.value)
+        continue
+      }
+      await take(next.value)
+      if (once) return EXIT.ok
+      // The stream would still give what it has read: that is for the next start.
+      signal.throwIfAborted()
+    }
+  } catch (error) {
+    if (cli.signal.aborted || !limit?.aborted) throw error
+    if (!once) return EXIT.ok
+    throw new CliError(`No webhook came within ${seconds} s.`)
+  } finally {
+    await stream.return('active').catch(() => undefined)
+  }
+}
+
+/** Sends an event until the receiver has it; null where the user ended that before. */
+async function deliver(
+  cli: Cli,
+  event: CatchEvent,
+  to: URL,
+  position: Position,
+): Promise<Forwarded | null> {
+  let hangUps = 0
+  for (let tries = 0; ; tries++) {
+    try {
+      const answer = await forward(event, { to, onSent: () => position.sent(event.sequence) })
+      if (answer.status !== null || answer.isLate || answer.isRefused) return answer
+      if (++hangUps === HANG_UPS) return answer
+      if (cli.signal.aborted) return answer
+    } catch (error) {
+      if (cli.signal.aborted) return null
+      if (tries === 0) {
+        const why = error instanceof Error ? error.message : String(error)
+        cli.note(
+          `${to.href} cannot be reached (${why}). Waiting for it; nothing is lost meanwhile.`,
+        )
+      }
+    }
+    try {
+      await wait(pauseMs(tries), undefined, { signal: cli.signal })
+    } catch {
+      // The receiver hung up on it, so the next start sends it again.
+      if (hangUps > 0) position.done(event.sequence - 1)
+      return null
+    }
+  }
+}
+
+async function withPosition(
+  cli: Cli,
+  name: string,
+  work: (position: Position) => Promise<number>,
+): Promise<number> {
+  const file = join(cli.folder, 'listening', name)
+  const lock = takeLock(`${file}.lock`)
+  if ('heldBy' in lock) {
+    throw new CliError(
+      `Process ${lock.heldBy} is listening on ${name} already. End it first, or watch without --forward.`,
+    )
+  }
+  try {
+    const position = openPosition(`${file}.position`)
+    try {
+      return await work(position)
+    } finally {
+      position.close()
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+async function sinceOf(since: string, inbox: CatchClient, last: number | null): Promise<number> {
+  if (since === 'start') return 0
+  if (/^\d{1,15}$/.test(since)) return Number(since)
+  if (since === 'last' && last !== null) return last
+  if (since === 'now' || since === 'last') return (await inbox.page({ limit: 1 })).latestSequence
+  throw new CliError('--since is a sequence, or one of now, start and last.', EXIT.usage)
+}
+
+function endedAs(cli: Cli, status: CatchState): number {
+  if (status === 'exhausted') {
+    cli.note('The inbox has taken all the requests of its plan, and none is left to come.')
+    return EXIT.ok
+  }
+  throw new CliError(`The inbox has ended: ${status.replaceAll('_', ' ')}.`, EXIT.gone)
+}
+
+function tell(cli: Cli, event: CatchEvent, answer: Forwarded): void {
+  const { status, durationMs, error } = answer
+  const { sequence, id, method, path, query, bodyBytes, receivedAt } = event
+  const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
+  const outcome = outcomeOf(answer)
+  cli.answer(
+    { sequence, id, receivedAt, method, path, query, bodyBytes, status, durationMs, error },
+    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n`,
+  )
+}
+
+/** What became of an event, in some words. */
+export function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
+  if (status !== null) return `${status} in ${durationMs} ms`
+  return isRefused ? `not sent: ${error}` : `sent, but ${error ?? 'no answer'}`
+}
+
+/** An event in a line. */
+export function described(event: CatchEvent): string {
+  const { sequence, receivedAt, method, path, query, bodyBytes } = event
+  const time = new Date(receivedAt).toLocaleTimeString('en-GB')
+  const address = harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)
+  return `${time}  #${sequence}  ${address}  ${size(bodyBytes)}`
+}

@@ -1,0 +1,41 @@
+/** `mayfly catch replay NAME ID --to URL`: one kept webhook, sent to a receiver again. */
+import type { Command } from 'commander'
+import { findEvent } from './catch-events.ts'
+import { outcomeOf } from './catch-listen.ts'
+import { client } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { forward, receiverOf } from './forward.ts'
+import { loadCatch } from './saved.ts'
+
+export function addCatchReplay(parent: Command): void {
+  parent
+    .command('replay')
+    .description('send a webhook that is kept to a receiver, once more')
+    .argument('<name>', 'the inbox')
+    .argument('<event>', 'its id or its sequence')
+    .requiredOption('--to <url>', 'the receiver')
+    .addHelpText('after', examples('mayfly catch replay hooks 7 --to http://localhost:3000/hook'))
+    .action(
+      client<{ to: string }>(async (cli, options, name: string, which: string) => {
+        const to = receiverOf(options.to)
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
+        const answer = await forward(event, { to, onSent: () => undefined }).catch(
+          (error: unknown) => {
+            const why = error instanceof Error ? error.message : String(error)
+            throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
+          },
+        )
+        const { status, durationMs, error } = answer
+        const { id, sequence } = event
+        cli.answer(
+          { id, sequence, status, durationMs, error },
+          `${outcomeOf(answer)}.\n`.replace(/^./, (letter) => letter.toUpperCase()),
+        )
+        if (status !== null && status < 400) return EXIT.ok
+        cli.note(`${to.href} did not take it: ${status ?? error ?? 'no answer came'}.`)
+        return EXIT.failed
+      }),
+    )
+}

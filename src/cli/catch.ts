@@ -1,0 +1,93 @@
+/** `mayfly catch …`: an inbox, from its owner's side. */
+import type { Command } from 'commander'
+import { addCatchEvents } from './catch-events.ts'
+import { addCatchExport } from './catch-export.ts'
+import { addCatchListen } from './catch-listen.ts'
+import { addCatchReplay } from './catch-replay.ts'
+import { client } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { forget, loadCatch } from './saved.ts'
+import { away, columns, size } from './text.ts'
+
+export function addCatch(program: Command): void {
+  const parent = program
+    .command('catch')
+    .description('follow, read, send on and delete the webhooks of an inbox')
+  addCatchListen(parent)
+  addCatchEvents(parent)
+  addStatus(parent)
+  addCatchReplay(parent)
+  addCatchExport(parent)
+  addDelete(parent)
+  addDestroy(parent)
+}
+
+function addStatus(parent: Command): void {
+  parent
+    .command('status')
+    .description('show the state, limits and counters of an inbox')
+    .argument('<name>', 'the inbox')
+    .addHelpText('after', examples('mayfly catch status hooks'))
+    .action(
+      client(async (cli, _options, name: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const status = await cli.mayfly(baseUrl).catch(capability).status()
+        cli.answer(
+          status,
+          columns([
+            ['state', status.status],
+            ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
+            ['requests', `${status.acceptedRequestCount} of ${status.requestLimit}`],
+            ['stored', `${size(status.storedBytes)} of ${size(status.storageLimitBytes)}`],
+            ['address', `${baseUrl}/c/${status.publicId}`],
+          ]),
+        )
+        return EXIT.ok
+      }),
+    )
+}
+
+function addDelete(parent: Command): void {
+  parent
+    .command('delete')
+    .description('delete one webhook for good')
+    .argument('<name>', 'the inbox')
+    .argument('<id>', 'the id of the webhook, as `catch events` shows it')
+    .addHelpText(
+      'after',
+      examples('mayfly catch delete hooks 01a1fb67-e43b-78ca-9860-000000000001'),
+    )
+    .action(
+      client(async (cli, _options, name: string, id: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        await cli.mayfly(baseUrl).catch(capability).deleteEvent(id)
+        cli.answer({ id, deleted: true }, 'Deleted.\n')
+        return EXIT.ok
+      }),
+    )
+}
+
+function addDestroy(parent: Command): void {
+  parent
+    .command('destroy')
+    .description('destroy an inbox with all its webhooks, and forget it')
+    .argument('<name>', 'the inbox')
+    .option('--yes', 'do not ask: it cannot be undone')
+    .addHelpText('after', examples('mayfly catch destroy hooks --yes'))
+    .action(
+      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        if (!yes) {
+          throw new CliError(
+            `This destroys ${name} and all its webhooks. Say --yes if that is meant.`,
+            EXIT.usage,
+          )
+        }
+        await cli.mayfly(baseUrl).catch(capability).destroy()
+        forget(cli, name)
+        cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)
+        return EXIT.ok
+      }),
+    )
+}

@@ -1,0 +1,107 @@
+/** The user's data folder: files of mode 600 in folders of mode 700, whole or not there. */
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir, platform } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/** Where a user's data belongs: XDG's folder, and what takes its place elsewhere. */
+export function dataFolder(environment: Record<string, string | undefined> = process.env): string {
+  const { XDG_DATA_HOME, LOCALAPPDATA } = environment
+  // A relative one is to be ignored, says the XDG specification.
+  if (XDG_DATA_HOME?.startsWith('/')) return join(XDG_DATA_HOME, 'mayfly')
+  const home = environment.HOME ?? homedir()
+  if (platform() === 'darwin') return join(home, 'Library', 'Application Support', 'mayfly')
+  if (platform() === 'win32') return join(LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'mayfly')
+  return join(home, '.local', 'share', 'mayfly')
+}
+
+/** Writes a new file, flushed before it has its name. False where the name is taken. */
+export function writeNew(file: string, text: string): boolean {
+  const draft = writeDraft(file, text)
+  try {
+    // A link, not a rename: it fails where there is something already.
+    linkSync(draft, file)
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false
+    throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  flushFolder(dirname(file))
+  return true
+}
+
+/** Writes a file in place of what may be there, flushed before it has its name. */
+export function overwrite(file: string, text: string): void {
+  renameSync(writeDraft(file, text), file)
+  flushFolder(dirname(file))
+}
+
+/** The text of a file, or null where there is none. */
+export function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return null
+    throw error
+  }
+}
+
+/** The names of the files in a folder that end so, without that end; none where it is not there. */
+export function namesIn(folder: string, end: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(end))
+      .map((name) => name.slice(0, -end.length))
+      .sort()
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+/** The folder, made if need be, for the user alone. */
+export function privateFolder(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+/** Whether a system call failed with this code. */
+export function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+function writeDraft(file: string, text: string): string {
+  privateFolder(dirname(file))
+  const draft = `${file}.${randomBytes(8).toString('hex')}.draft`
+  const descriptor = openSync(draft, 'wx', 0o600)
+  try {
+    writeFileSync(descriptor, text)
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  return draft
+}
+
+/** So that the name, too, outlives a power cut. Windows has no such call and needs none. */
+function flushFolder(folder: string): void {
+  if (platform() === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

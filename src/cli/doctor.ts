@@ -1,0 +1,209 @@
+/** `mayfly doctor`: looks at everything that a service and its client need, and says what to do. */
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import type { Db } from '../db/db.ts'
+import { openPostgres } from '../db/postgres.ts'
+import { systemClock } from '../lib/clock.ts'
+import { openLightning } from '../lightning/open.ts'
+import { dataFolder } from './data-folder.ts'
+import { EXIT } from './exit.ts'
+import { columns } from './text.ts'
+import { openWallet } from './wallet.ts'
+
+/** How long the service and the node may take to answer. */
+const ANSWER_MS = 10_000
+/** Capabilities, quotes and receipts end by the clock; this much is too little to matter. */
+const MAX_SKEW_SECONDS = 30
+
+type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
+
+/** Resolves to 1 where something is bad, and to 0 otherwise. */
+export async function doctorCommand({ isJson }: { isJson: boolean }): Promise<number> {
+  const findings = await examine()
+  const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
+  process.stdout.write(isJson ? `${JSON.stringify(findings)}\n` : columns(rows))
+  return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
+}
+
+const MARKS = { ok: 'ok', note: 'note', bad: 'BAD' }
+
+async function examine(): Promise<Finding[]> {
+  let config: Config
+  try {
+    config = readConfig()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return [bad('configuration', error.message)]
+  }
+  return [
+    ok('configuration', 'every MAYFLY_ setting can be read'),
+    await checkStore(config),
+    await checkNode(config),
+    ...(await checkService(config)),
+    await checkWallet(config),
+    checkDataFolder(),
+  ]
+}
+
+async function checkStore({ databaseUrl }: Config): Promise<Finding> {
+  if (databaseUrl.kind === 'sqlite') return checkFile(resolve(databaseUrl.file))
+  try {
+    const db = await inTime(openPostgres(databaseUrl.url))
+    try {
+      await inTime(db.read('select 1 as one'))
+      return ok('store', 'PostgreSQL answers')
+    } finally {
+      await db.close()
+    }
+  } catch (error) {
+    return bad('store', messageOf(error))
+  }
+}
+
+function checkFile(file: string): Finding {
+  if (!existsSync(file)) {
+    const folder = nearest(dirname(file))
+    return isWritable(folder)
+      ? note('store', `${file} is not there yet; \`mayfly serve\` makes it`)
+      : bad(
+          'store',
+          `${folder} cannot be written to. Give this user the right to, or set MAYFLY_DATABASE_URL`,
+        )
+  }
+  try {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      const [row] = database.prepare('pragma quick_check(1)').all()
+      const verdict = Object.values(row ?? {})[0]
+      return verdict === 'ok'
+        ? ok('store', `${file} is sound`)
+        : bad('store', `${file} is damaged (${String(verdict)}). Restore a backup of it`)
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    return bad('store', `${file} cannot be read: ${messageOf(error)}`)
+  }
+}
+
+async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
+  if (lightningUrl.kind === 'simulator') {
+    return note(
+      'node',
+      'the simulator: no real money moves. MAYFLY_LIGHTNING_URL names a real node',
+    )
+  }
+  try {
+    const opened = await openLightning(lightningUrl.url, {
+      db: NO_STORE,
+      clock: systemClock,
+      warn: () => undefined,
+    })
+    try {
+      if (opened.problem) return bad('node', opened.problem.sentence)
+      const { network: its, synced } = await inTime(opened.lightning.info())
+      if (network !== null && network !== its) {
+        return bad('node', `it is on ${its}, and MAYFLY_NETWORK says ${network}`)
+      }
+      return synced
+        ? ok('node', `it answers, in sync, on ${its}`)
+        : bad('node', `it is not in sync with ${its} yet. Sales wait until it is`)
+    } finally {
+      await opened.close()
+    }
+  } catch (error) {
+    return bad('node', messageOf(error))
+  }
+}
+
+async function checkService({ url }: Config): Promise<Finding[]> {
+  try {
+    const asked = Date.now()
+    const response = await fetch(`${url}/api/catalog`, { signal: AbortSignal.timeout(ANSWER_MS) })
+    const catalog = (await response.json()) as { checkoutEnabled?: unknown }
+    const theirs = Date.parse(response.headers.get('date') ?? '')
+    return [
+      catalog.checkoutEnabled === true
+        ? ok('service', `${url} answers, and sells`)
+        : bad('service', `${url} answers, and cannot sell: look at its log for its node`),
+      checkClock(theirs, asked),
+    ]
+  } catch {
+    return [
+      note(
+        'service',
+        `${url} does not answer. \`mayfly serve\` starts one; MAYFLY_URL names another`,
+      ),
+      checkClock(Number.NaN, Date.now()),
+    ]
+  }
+}
+
+function checkClock(theirs: number, ours: number): Finding {
+  if (Number.isNaN(theirs)) return note('clock', 'nobody is there to compare it with')
+  const skew = Math.round(Math.abs(theirs - ours) / 1000)
+  return skew <= MAX_SKEW_SECONDS
+    ? ok('clock', 'it agrees with that of the service')
+    : bad('clock', `it differs from that of the service by ${skew} s. Set it by NTP`)
+}
+
+async function checkWallet({ walletUrl }: Config): Promise<Finding> {
+  if (walletUrl === null) {
+    return note(
+      'wallet',
+      'none: invoices are shown to be paid elsewhere. MAYFLY_WALLET_URL names one',
+    )
+  }
+  try {
+    const { close } = await openWallet(walletUrl)
+    await close()
+    return ok('wallet', 'MAYFLY_WALLET_URL can be read; nothing was asked of it')
+  } catch (error) {
+    return bad('wallet', messageOf(error))
+  }
+}
+
+function checkDataFolder(): Finding {
+  const folder = dataFolder()
+  const there = nearest(folder)
+  return isWritable(there)
+    ? ok('data folder', `capabilities are kept in ${folder}`)
+    : bad('data folder', `${there} cannot be written to, so nothing that is bought can be kept`)
+}
+
+/** A node is asked for what it is, and the store is no part of that. */
+const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
+const NO_STORE: Db = { read: refuse, write: refuse, tx: refuse, close: async () => undefined }
+
+function inTime<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = new Error('it does not answer')
+    const timer = setTimeout(() => reject(late), ANSWER_MS)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/** The folder itself, or the first one above it that is there. */
+function nearest(folder: string): string {
+  const above = dirname(folder)
+  return existsSync(folder) || above === folder ? folder : nearest(above)
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says })
+const note = (check: string, says: string): Finding => ({ check, state: 'note', says })
+const bad = (check: string, says: string): Finding => ({ check, state: 'bad', says })
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,141 @@
+/**
+ * Purchases under way. Each is written before anything is asked for, with the key that names it, so
+ * that a command that was killed is taken up by the next one and no second invoice is paid.
+ */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SealedWhisper } from '../client/index.ts'
+import { base64, base64Bytes, base64url } from '../lib/bytes.ts'
+import type { Cli } from './cli.ts'
+import { namesIn, readIfThere, writeNew } from './data-folder.ts'
+import { CliError, EXIT } from './exit.ts'
+import { type Lock, takeLock } from './lock.ts'
+import { findSaved, isName, type Product, parseJson } from './saved.ts'
+
+export type PlanId = 'spark' | 'standard' | 'long'
+
+/** What is being bought, and the sealed bytes where they are part of it. */
+export type Draft = {
+  version: 1
+  product: Product
+  planId: PlanId
+  baseUrl: string
+  idempotencyKey: string
+  whisper?: { envelope: string; key: string; hasPassword: boolean } & WhisperTerms
+}
+
+export type WhisperTerms = { readLimit?: number; revealAt?: string }
+
+export type OpenDraft = { name: string; draft: Draft; isTakenUp: boolean; lock: Lock }
+
+/**
+ * The draft of a purchase: of that name, or of the first free one. One that was interrupted is taken
+ * up, if it is for the same thing.
+ */
+export function openDraft(
+  cli: Cli,
+  { product, planId, name }: { product: Product; planId: PlanId; name: string | undefined },
+  make: () => Draft,
+): OpenDraft {
+  if (name !== undefined) {
+    const open = tryDraft(cli, name, make)
+    if ('heldBy' in open) {
+      throw new CliError(`Process ${open.heldBy} is buying ${name}. Wait for it, or end it first.`)
+    }
+    if (isFor(open.draft, cli, product, planId)) return open
+    open.lock.release()
+    throw new CliError(
+      `A purchase of another plan or product is under way as ${name}. Choose another --name, or give it up: mayfly forget ${name}`,
+    )
+  }
+  const [again] = names(cli).filter((other) => {
+    const draft = readDraft(cli, other)
+    return draft !== null && product !== 'whisper' && isFor(draft, cli, product, planId)
+  })
+  if (again !== undefined) {
+    const open = tryDraft(cli, again, make)
+    if (!('heldBy' in open)) return open
+  }
+  for (let number = 1; ; number++) {
+    const free = `${product}-${number}`
+    if (findSaved(cli, free) !== null || readDraft(cli, free) !== null) continue
+    const open = tryDraft(cli, free, make)
+    if (!('heldBy' in open)) return open
+  }
+}
+
+/** The draft of a name, for `--resume`. @throws CliError where there is none. */
+export function resumeDraft(cli: Cli, name: string): OpenDraft {
+  if (readDraft(cli, name) === null) {
+    throw new CliError(
+      `No purchase is under way as ${name}. \`mayfly list\` shows them.`,
+      EXIT.gone,
+    )
+  }
+  const open = tryDraft(cli, name, () => {
+    throw new CliError(`No purchase is under way as ${name}.`, EXIT.gone)
+  })
+  if ('heldBy' in open) {
+    throw new CliError(`Process ${open.heldBy} is buying ${name}. Wait for it, or end it first.`)
+  }
+  return open
+}
+
+/** @throws CliError for anything that is no plan. */
+export function planOf(text: string): PlanId {
+  if (text === 'spark' || text === 'standard' || text === 'long') return text
+  throw new CliError('--plan is spark, standard or long. `mayfly catalog` shows them.', EXIT.usage)
+}
+
+/** The names of the purchases under way. */
+export const names = ({ folder }: Cli): string[] =>
+  namesIn(join(folder, 'purchases'), '.json').filter(isName)
+
+export function readDraft(cli: Cli, name: string): Draft | null {
+  const text = readIfThere(file(cli, name))
+  const draft = text === null ? null : (parseJson(text) as Draft | null)
+  return draft?.version === 1 ? draft : null
+}
+
+/** Ends a purchase: it was saved, or is given up. False where there was none. */
+export function dropDraft(cli: Cli, name: string): boolean {
+  const isThere = readDraft(cli, name) !== null
+  rmSync(file(cli, name), { force: true })
+  return isThere
+}
+
+export function sealedIn({ whisper }: Draft): SealedWhisper | null {
+  if (!whisper) return null
+  const [envelope, key] = [base64Bytes(whisper.envelope), base64Bytes(whisper.key)]
+  return envelope && key ? { envelope, key, hasPassword: whisper.hasPassword } : null
+}
+
+export function withSealed(sealed: SealedWhisper, terms: WhisperTerms): Required<Draft>['whisper'] {
+  const { envelope, key, hasPassword } = sealed
+  return { envelope: base64(envelope), key: base64url(key), hasPassword, ...terms }
+}
+
+function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { heldBy: string } {
+  const lock = takeLock(join(cli.folder, 'purchases', `${name}.lock`))
+  if ('heldBy' in lock) return lock
+  try {
+    const found = readDraft(cli, name)
+    if (found) return { name, draft: found, isTakenUp: true, lock }
+    if (findSaved(cli, name) !== null) {
+      throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
+    }
+    const draft = make()
+    if (!writeNew(file(cli, name), `${JSON.stringify(draft)}\n`)) {
+      throw new CliError(`${file(cli, name)} cannot be read. Move it away first.`)
+    }
+    return { name, draft, isTakenUp: false, lock }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+const isFor = (draft: Draft, { url }: Cli, product: Product, planId: PlanId): boolean =>
+  draft.product === product && draft.planId === planId && draft.baseUrl === url
+
+const file = ({ folder }: Cli, name: string): string => join(folder, 'purchases', `${name}.json`)

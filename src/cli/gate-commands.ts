@@ -1,0 +1,168 @@
+/** `mayfly gate intent|prove|poll|verify`, for a project's server; the operator's are in gate.ts. */
+import { readFileSync } from 'node:fs'
+import { text as readStream } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { fetchGateKeys, type GateOutcome } from '../client/gate.ts'
+import { createHttp } from '../client/http.ts'
+import { type GateClient, MayflyError } from '../client/index.ts'
+import { isId, isToken } from '../lib/ids.ts'
+import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
+import { firstLine } from './ask.ts'
+import { type Cli, client } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { columns, harmless } from './text.ts'
+
+const PAYERS = ['intent', 'prove', 'poll', 'verify']
+
+/** Whether these arguments are for `gate.ts`, which reads them itself. */
+export function isOperatorsGate([command, verb]: string[]): boolean {
+  return command === 'gate' && ![...PAYERS, '--help', '-h'].includes(verb ?? '')
+}
+
+export function addGate(program: Command): void {
+  const parent = program
+    .command('gate')
+    .description('GATE (private beta): paid requests for an API, and their receipts')
+    .addHelpText(
+      'after',
+      `
+The operator's commands, on the store of the service (\`mayfly gate\` alone explains them):
+  gate project add|list|show|suspend|resume|rotate-key
+  gate route add|remove
+  gate credits grant
+`,
+    )
+  addIntent(parent)
+  addProve(parent)
+  addPoll(parent)
+  addVerify(parent)
+}
+
+type Project = { project: string; keyFile: string }
+
+const withProject = (command: Command): Command =>
+  command
+    .requiredOption('--project <id>', 'the project, gate_project_…')
+    .requiredOption('--key-file <file>', 'a file with its capability, gate_key_…')
+
+function addIntent(parent: Command): void {
+  withProject(parent.command('intent'))
+    .description('make the payment intent of a request, and show its invoice')
+    .requiredOption('--route <id>', 'the route that it is for')
+    .option('--method <method>', 'the method of the request', 'GET')
+    .requiredOption('--path <path>', 'its path and query')
+    .option('--body <file>', 'its body')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly gate intent --project gate_project_… --key-file key --route ping --path /ping',
+      ),
+    )
+    .action(
+      client<Project & { route: string; method: string; path: string; body?: string }>(
+        async (cli, options) => {
+          const { route, method, path, body } = options
+          const quote = await gateOf(cli, options).intent({
+            ...{ route, method, path },
+            ...(body === undefined ? {} : { body: new Uint8Array(readFileSync(body)) }),
+          })
+          const { intentId, amountSats, recipient, expiresAt, bolt11 } = quote
+          cli.answer(
+            quote,
+            `${columns([
+              ['intent', intentId],
+              ['pay', `${amountSats} sat to ${harmless(recipient)}, until ${expiresAt}`],
+            ])}\n${harmless(bolt11)}\n`,
+          )
+          return EXIT.ok
+        },
+      ),
+    )
+}
+
+function addProve(parent: Command): void {
+  withProject(parent.command('prove'))
+    .description('prove a payment by its preimage, which is read from stdin')
+    .argument('<intent>', 'gate_intent_…')
+    .addHelpText(
+      'after',
+      examples('mayfly gate prove gate_intent_… --project … --key-file key < preimage'),
+    )
+    .action(
+      client<Project>(async (cli, options, intentId: string) => {
+        const preimage = (await readStream(process.stdin)).trim()
+        return tell(cli, await gateOf(cli, options).prove(intentId, preimage))
+      }),
+    )
+}
+
+function addPoll(parent: Command): void {
+  withProject(parent.command('poll'))
+    .description('ask where an intent stands')
+    .argument('<intent>', 'gate_intent_…')
+    .addHelpText('after', examples('mayfly gate poll gate_intent_… --project … --key-file key'))
+    .action(
+      client<Project>(async (cli, options, intentId: string) =>
+        tell(cli, await gateOf(cli, options).poll(intentId)),
+      ),
+    )
+}
+
+function addVerify(parent: Command): void {
+  parent
+    .command('verify')
+    .description('check the signature of a receipt with the keys that the service shows')
+    .argument('[receipt]', 'the receipt; - or nothing is stdin', '-')
+    .option('--project <id>', 'the project that it must be for')
+    .addHelpText('after', examples('mayfly gate verify < receipt'))
+    .action(
+      client<{ project?: string }>(async (cli, { project }, given = '-') => {
+        const receipt = (given === '-' ? await readStream(process.stdin) : given).trim()
+        const keys = await fetchGateKeys(createHttp(cli.url, fetch)).catch((error: unknown) => {
+          if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
+          throw new CliError(`${cli.url} does not offer GATE: it shows no keys.`)
+        })
+        const verdict = await verifyReceipt(receipt, keys)
+        if (verdict.outcome !== 'ok') {
+          const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by a key not shown'
+          throw new CliError(`The receipt is not valid: ${harmless(why)}.`)
+        }
+        if (project !== undefined && verdict.receipt.aud !== project) {
+          throw new CliError('The receipt is genuine, and for another project.')
+        }
+        cli.answer(verdict.receipt, described(verdict.receipt))
+        return EXIT.ok
+      }),
+    )
+}
+
+function gateOf(cli: Cli, { project, keyFile }: Project): GateClient {
+  if (!isId('gate_project', project)) {
+    throw new CliError('--project is gate_project_….', EXIT.usage)
+  }
+  const capability = firstLine(keyFile).trim()
+  if (isToken('gate_key', capability)) return cli.mayfly().gate({ projectId: project, capability })
+  throw new CliError(`${keyFile} must hold the capability of the project, gate_key_….`, EXIT.usage)
+}
+
+function tell(cli: Cli, outcome: GateOutcome): number {
+  if (outcome.settled) {
+    cli.answer(
+      outcome,
+      `Authorized, until ${harmless(outcome.expiresAt)}. The receipt:\n\n${harmless(outcome.receipt)}\n`,
+    )
+    return EXIT.ok
+  }
+  cli.answer(outcome, `Not paid yet: ${harmless(outcome.status).replaceAll('_', ' ')}.\n`)
+  return EXIT.notPaid
+}
+
+const described = ({ aud, route, htm, htp, sat, iat, exp, by }: GateReceipt): string =>
+  columns([
+    ['genuine', `signed ${new Date(iat * 1000).toISOString()}`],
+    ['project', harmless(aud)],
+    ['request', harmless(`${htm} ${htp} (${route})`)],
+    ['paid', `${sat} sat, verified by ${by}`],
+    ['admits', `until ${new Date(exp * 1000).toISOString()}`],
+  ])

@@ -1,0 +1,92 @@
+/** Invoices on the command line: shown to a person, or paid by a wallet below the ceiling. */
+import encodeQR from 'qr'
+import type { PaymentQuote } from '../client/index.ts'
+import type { Wallet } from '../client/wallet.ts'
+import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
+import type { Cli } from './cli.ts'
+import { CliError, EXIT } from './exit.ts'
+
+/** The wallet of MAYFLY_WALLET_URL while `work` runs; null where none is set. */
+export async function withWallet<T>(
+  { walletUrl, url }: Pick<Cli, 'walletUrl' | 'url'>,
+  work: (wallet: Wallet | null) => Promise<T>,
+): Promise<T> {
+  if (walletUrl === null) return work(null)
+  // Loaded only for those who pay with it: the ways to reach a wallet are large.
+  const { openWallet } = await import('./wallet.ts')
+  const { wallet, close } = await openWallet(walletUrl, { serviceUrl: url }).catch((error) => {
+    const sentence = error instanceof Error ? error.message : String(error)
+    throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
+  })
+  try {
+    return await work(wallet)
+  } finally {
+    await close()
+  }
+}
+
+/** Reads an invoice that is about to be paid. @throws CliError above the ceiling or too late. */
+export function readPayable(bolt11: string, maxSats: number, now: number): Invoice {
+  const invoice = decodeInvoice(bolt11)
+  const { amountMsat, expiresAt } = invoice
+  if (amountMsat === null) {
+    throw new CliError('The invoice names no amount, so it is not paid.', EXIT.notPaid)
+  }
+  if (amountMsat > maxSats * 1000) {
+    throw new CliError(
+      `The invoice asks for ${amountMsat / 1000} sat, which is above the ceiling of ${maxSats}. Nothing was paid; --max-sats raises it.`,
+      EXIT.notPaid,
+    )
+  }
+  if (expiresAt <= now) {
+    throw new CliError('The invoice has expired. Ask for a new one.', EXIT.notPaid)
+  }
+  return invoice
+}
+
+/** Shows an invoice to be paid elsewhere: a QR code on a terminal, and its text anywhere. */
+export function showInvoice(cli: Cli, quote: PaymentQuote): void {
+  const { amountSats, bolt11, expiresAt, network } = quote
+  if (cli.isJson) {
+    cli.answer({ invoice: quote }, '')
+    return
+  }
+  const where = network === 'mainnet' ? '' : ` on ${network}: no real money`
+  const until = new Date(expiresAt).toLocaleTimeString()
+  const lines = [
+    ...(process.stdout.isTTY ? [qrCode(`lightning:${bolt11}`)] : []),
+    `Pay ${amountSats} sat${where}, until ${until}:`,
+    '',
+    bolt11,
+    '',
+    `lightning:${bolt11}`,
+    '',
+  ]
+  cli.answer(null, `${lines.join('\n')}\n`)
+}
+
+/** Upper case makes a smaller code, and wallets read either. */
+function qrCode(text: string): string {
+  return encodeQR(text.toUpperCase(), 'ascii', { ecc: 'low', border: 2 })
+}
+
+/** Says on a terminal how long the payment has been waited for; ends with `stop`. */
+export function showWaiting(cli: Cli): { stop(): void } {
+  const { stderr } = process
+  if (!stderr.isTTY) {
+    cli.note('Waiting for the payment…')
+    return { stop: () => undefined }
+  }
+  const begun = cli.now()
+  const show = (): void => {
+    stderr.write(`\r\u001b[KWaiting for the payment… ${Math.round((cli.now() - begun) / 1000)} s`)
+  }
+  show()
+  const timer = setInterval(show, 1000)
+  return {
+    stop() {
+      clearInterval(timer)
+      stderr.write('\r\u001b[K')
+    },
+  }
+}

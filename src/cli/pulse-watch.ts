@@ -1,0 +1,89 @@
+/** `mayfly pulse watch NAME`: tells when a monitor changes its state, and runs a command then. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import type { PulseStatus } from '../client/index.ts'
+import { TOLD_TO_COMMANDS } from '../config.ts'
+import { type Cli, client } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { loadPulse } from './saved.ts'
+import { harmless } from './text.ts'
+
+type Options = { exec?: string; once?: true }
+
+export function addPulseWatch(parent: Command): void {
+  parent
+    .command('watch')
+    .description('tell when a monitor changes its state, and run a command then')
+    .argument('<name>', 'the monitor')
+    .option('--exec <command>', 'run by the shell at each change of state')
+    .option('--once', 'end after the first change')
+    .addHelpText(
+      'after',
+      `${examples(`mayfly pulse watch backup --exec 'mail -s "backup is $MAYFLY_PULSE_STATE" me < /dev/null'`)}
+The command finds MAYFLY_PULSE_NAME, MAYFLY_PULSE_STATE, MAYFLY_PULSE_PREVIOUS_STATE and
+MAYFLY_PULSE_LAST_PING_AT in its environment. One runs at a time.
+`,
+    )
+    .action(
+      client<Options>(async (cli, { exec, once: isOnce }, name: string) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        const stream = cli.mayfly(baseUrl).pulse(capability).stream({ signal: cli.signal })
+        let before: string | null = null
+        try {
+          for (;;) {
+            const next = await stream.next()
+            if (next.done) throw new CliError(`The monitor has ended: ${next.value}.`, EXIT.gone)
+            const { status } = next.value
+            if (status.state === before) continue
+            tell(cli, status, before)
+            if (before !== null && exec !== undefined) await run(cli, exec, name, before, status)
+            if (before !== null && isOnce) return EXIT.ok
+            before = status.state
+            cli.signal.throwIfAborted()
+          }
+        } finally {
+          // An open stream would keep the process.
+          await stream.return('').catch(() => undefined)
+        }
+      }),
+    )
+}
+
+function tell(
+  cli: Cli,
+  { state, lastPingAt, stateChangedAt }: PulseStatus,
+  before: string | null,
+): void {
+  const style = state === 'operational' ? 'green' : state === 'late' ? 'red' : 'yellow'
+  const since = before === null ? '' : ` (was ${harmless(before)})`
+  cli.answer(
+    { state, previousState: before, lastPingAt, stateChangedAt },
+    `${new Date(cli.now()).toLocaleTimeString('en-GB')}  ${cli.paint(style, harmless(state))}${since}\n`,
+  )
+}
+
+async function run(
+  cli: Cli,
+  command: string,
+  name: string,
+  before: string,
+  { state, lastPingAt }: PulseStatus,
+): Promise<void> {
+  const told = {
+    [TOLD_TO_COMMANDS.name]: name,
+    [TOLD_TO_COMMANDS.state]: state,
+    [TOLD_TO_COMMANDS.previousState]: before,
+    [TOLD_TO_COMMANDS.lastPingAt]: lastPingAt ?? '',
+  }
+  const child = spawn(command, {
+    shell: true,
+    // Its output is not ours: stdout carries the changes of state.
+    stdio: ['ignore', 2, 2],
+    // A command that is run by what a monitor says has no business with the wallet.
+    env: { ...process.env, MAYFLY_WALLET_URL: undefined, ...told },
+  })
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  if (code !== 0) cli.note(`The command ended with ${code ?? signal}.`)
+}

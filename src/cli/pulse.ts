@@ -1,0 +1,142 @@
+/** `mayfly pulse …`: a heartbeat monitor, from its owner's side and from the job's. */
+import type { Command } from 'commander'
+import type { PulseSettings, PulseStatus } from '../client/index.ts'
+import { type Cli, client, wholeNumber } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { addPulseRun } from './pulse-run.ts'
+import { addPulseWatch } from './pulse-watch.ts'
+import { forget, loadPulse } from './saved.ts'
+import { away, columns, harmless } from './text.ts'
+
+/** The service's bounds, for the sentence; it checks them itself. */
+const MOST_SECONDS = 604_800
+
+export function addPulse(program: Command): void {
+  const parent = program.command('pulse').description('ping, watch and set up a heartbeat monitor')
+  addPing(parent)
+  addPulseRun(parent)
+  addPulseWatch(parent)
+  addStatus(parent)
+  addSet(parent)
+  addDestroy(parent)
+}
+
+function addPing(parent: Command): void {
+  parent
+    .command('ping')
+    .description('send one heartbeat')
+    .argument('<name>', 'the monitor')
+    .addHelpText('after', examples('mayfly pulse ping backup'))
+    .action(
+      client(async (cli, _options, name: string) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        await cli.mayfly(baseUrl).pulse(capability).ping()
+        cli.answer({ name, pinged: true }, 'Pinged.\n')
+        return EXIT.ok
+      }),
+    )
+}
+
+function addStatus(parent: Command): void {
+  parent
+    .command('status')
+    .description('show the state, settings and counters of a monitor')
+    .argument('<name>', 'the monitor')
+    .addHelpText('after', examples('mayfly pulse status backup'))
+    .action(
+      client(async (cli, _options, name: string) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        tell(cli, await cli.mayfly(baseUrl).pulse(capability).status())
+        return EXIT.ok
+      }),
+    )
+}
+
+type SetOptions = {
+  title?: string
+  description?: string
+  interval?: string
+  grace?: string
+  public?: boolean
+}
+
+function addSet(parent: Command): void {
+  parent
+    .command('set')
+    .description('change the settings of a monitor')
+    .argument('<name>', 'the monitor')
+    .option('--title <text>', 'what it is called where its state is shared')
+    .option('--description <text>', 'what it watches')
+    .option('--interval <seconds>', 'how often a ping is expected')
+    .option('--grace <seconds>', 'how late one may be')
+    .option('--public', 'share its state with whoever has its address')
+    .option('--no-public', 'stop sharing it')
+    .addHelpText('after', examples('mayfly pulse set backup --interval 3600 --grace 600 --public'))
+    .action(
+      client<SetOptions>(async (cli, options, name: string) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        tell(cli, await cli.mayfly(baseUrl).pulse(capability).update(settingsOf(options)))
+        return EXIT.ok
+      }),
+    )
+}
+
+function settingsOf(options: SetOptions): PulseSettings {
+  const { title, description, interval, grace } = options
+  const settings: PulseSettings = {
+    ...(title === undefined ? {} : { name: title }),
+    ...(description === undefined ? {} : { description }),
+    ...(interval === undefined
+      ? {}
+      : { expectedIntervalSeconds: wholeNumber('--interval', interval, 20, MOST_SECONDS) }),
+    ...(grace === undefined
+      ? {}
+      : { graceSeconds: wholeNumber('--grace', grace, 60, MOST_SECONDS) }),
+    ...(options.public === undefined ? {} : { publicStatusEnabled: options.public }),
+  }
+  if (Object.keys(settings).length > 0) return settings
+  throw new CliError('Nothing is to be changed. --help lists what can be.', EXIT.usage)
+}
+
+function addDestroy(parent: Command): void {
+  parent
+    .command('destroy')
+    .description('destroy a monitor and what it shares, and forget it')
+    .argument('<name>', 'the monitor')
+    .option('--yes', 'do not ask: it cannot be undone')
+    .addHelpText('after', examples('mayfly pulse destroy backup --yes'))
+    .action(
+      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        if (!yes) {
+          throw new CliError(`This destroys ${name}. Say --yes if that is meant.`, EXIT.usage)
+        }
+        await cli.mayfly(baseUrl).pulse(capability).destroy()
+        forget(cli, name)
+        cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)
+        return EXIT.ok
+      }),
+    )
+}
+
+function tell(cli: Cli, status: PulseStatus): void {
+  const { lastPingAt, lateAt } = status
+  const shared = status.publicStatusEnabled ? `as ${status.publicStatusId}` : 'no'
+  cli.answer(
+    status,
+    columns([
+      ['state', status.state],
+      ['title', harmless(status.name) || '-'],
+      ['last ping', lastPingAt === null ? 'never' : away(lastPingAt, cli.now())],
+      ['late', lateAt === null ? '-' : away(lateAt, cli.now())],
+      [
+        'expects',
+        `a ping each ${status.expectedIntervalSeconds} s, ${status.graceSeconds} s late at most`,
+      ],
+      ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
+      ['shared', shared],
+      ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
+    ]),
+  )
+}

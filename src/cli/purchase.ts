@@ -1,0 +1,143 @@
+/** Buying: a draft first, then the order, then the capability in its file, and only then words. */
+import {
+  type AnyCapability,
+  MayflyError,
+  type PaymentQuote,
+  type PurchaseProgress,
+  type SavedCapability,
+  type SealedWhisper,
+} from '../client/index.ts'
+import type { Wallet } from '../client/wallet.ts'
+import type { Cli } from './cli.ts'
+import { type Draft, dropDraft, type OpenDraft, sealedIn } from './drafts.ts'
+import { CliError, EXIT } from './exit.ts'
+import { showInvoice, showWaiting, withWallet } from './invoice.ts'
+import { fileOf, findSaved, save } from './saved.ts'
+
+/** Buys what a draft says, or goes on with it, and resolves to what is saved under its name. */
+export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapability> {
+  const { name, draft, isTakenUp, lock } = open
+  /** How far the payment went in this run. */
+  let stage: Stage | null = null
+  const reached = (now: Stage): void => {
+    stage = now
+  }
+  try {
+    if (isTakenUp) cli.note(`Going on with the purchase ${name}, which was interrupted.`)
+    const before = findSaved(cli, name)
+    const saved = before ?? (await buyAndSave(cli, name, draft, reached))
+    dropDraft(cli, name)
+    return saved
+  } catch (error) {
+    if (cli.signal.aborted) {
+      const { product } = draft
+      cli.note(`Interrupted. To go on: mayfly buy ${product} --resume ${name}`)
+    }
+    // A setting or an option that is wrong: nothing was asked of anybody.
+    if (error instanceof CliError && error.code === EXIT.usage && !isTakenUp) dropDraft(cli, name)
+    if (!(error instanceof MayflyError)) throw error
+    // The key is all that the payment can be collected with, whatever the service says.
+    if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
+    // No money can be in a quote that was never shown, or is dead by the node's own word.
+    const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
+    const isUnpaid = stage === null && !isTakenUp
+    if (error.phrase === 'order expired' || (isRefused && isUnpaid)) dropDraft(cli, name)
+    if (error.phrase === 'already delivered') {
+      throw new CliError(
+        `${name} was delivered and used before it was saved here. To give it up: mayfly forget ${name}`,
+        EXIT.gone,
+      )
+    }
+    throw error
+  } finally {
+    lock.release()
+  }
+}
+
+type Stage = PurchaseProgress['stage']
+type Reached = (stage: Stage) => void
+
+function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError {
+  const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
+  return new CliError(
+    `${name} is paid, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to go on.`,
+    code,
+  )
+}
+
+async function buyAndSave(
+  cli: Cli,
+  name: string,
+  draft: Draft,
+  reached: Reached,
+): Promise<SavedCapability> {
+  const capability = await withWallet(cli, (wallet) => buy(cli, draft, wallet, reached))
+  const saved = { capability, baseUrl: draft.baseUrl, planId: draft.planId }
+  save(cli, name, saved)
+  return saved
+}
+
+async function buy(
+  cli: Cli,
+  draft: Draft,
+  wallet: Wallet | null,
+  reached: Reached,
+): Promise<AnyCapability> {
+  const mayfly = cli.mayfly(draft.baseUrl)
+  let waiting: { stop(): void } | undefined
+  const { planId, idempotencyKey } = draft
+  const terms = { planId, idempotencyKey, signal: cli.signal }
+  const onProgress = (progress: PurchaseProgress): void => {
+    reached(progress.stage)
+    tellProgress(cli, progress)
+  }
+  const payer: Payer = wallet
+    ? { wallet, onProgress }
+    : {
+        onProgress,
+        onInvoice: (quote) => {
+          showInvoice(cli, quote)
+          waiting = showWaiting(cli)
+        },
+      }
+  try {
+    if (draft.product === 'catch') return await mayfly.buyCatch({ ...terms, ...payer })
+    if (draft.product === 'pulse') return await mayfly.buyPulse({ ...terms, ...payer })
+    return await mayfly.buyWhisper({ ...terms, ...payer, ...whisperTerms(draft) })
+  } finally {
+    waiting?.stop()
+  }
+}
+
+type Payer = { onProgress: (progress: PurchaseProgress) => void } & (
+  | { wallet: Wallet }
+  | { onInvoice: (quote: PaymentQuote) => void }
+)
+
+function tellProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
+  if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
+  if (stage === 'uncertain') {
+    cli.note('The wallet does not know yet whether it paid. Waiting for the order to tell.')
+  }
+}
+
+function whisperTerms(draft: Draft): {
+  sealed: SealedWhisper
+  readLimit?: number
+  revealAt?: Date
+} {
+  const sealed = sealedIn(draft)
+  if (sealed === null) {
+    throw new CliError('The saved purchase is damaged. Forget it, and start anew.')
+  }
+  const { readLimit, revealAt } = draft.whisper ?? {}
+  return {
+    sealed,
+    ...(readLimit === undefined ? {} : { readLimit }),
+    ...(revealAt === undefined ? {} : { revealAt: new Date(revealAt) }),
+  }
+}
+
+/** Where a capability went, for people. */
+export const savedAs = (cli: Cli, name: string): string =>
+  `Saved as ${name}, in ${fileOf(cli, name)}\n`

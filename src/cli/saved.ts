@@ -1,0 +1,116 @@
+/** The capabilities that a user has, by name: one file each in the data folder. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type AnyCapability,
+  type CatchCapability,
+  formatCapability,
+  type PulseCapability,
+  parseCapability,
+  type SavedCapability,
+} from '../client/index.ts'
+import type { Cli } from './cli.ts'
+import { namesIn, readIfThere, writeNew } from './data-folder.ts'
+import { CliError, EXIT } from './exit.ts'
+
+export type Product = AnyCapability['product']
+
+/** Lower case, so that a name is one file on every file system. */
+const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
+
+/** @throws CliError where the text is no name. */
+export function checkName(name: string): string {
+  if (isName(name)) return name
+  throw new CliError(
+    'A name is up to 63 lower-case letters, digits, dots, dashes and underscores.',
+    EXIT.usage,
+  )
+}
+
+export const isName = (text: string): boolean => NAME.test(text)
+
+/** Where the capability of a name is. */
+export const fileOf = ({ folder }: Cli, name: string): string =>
+  join(folder, 'capabilities', `${name}.json`)
+
+/** Saves a new one. @throws CliError where the name is taken: nothing is ever overwritten. */
+export function save(cli: Cli, name: string, saved: SavedCapability): void {
+  if (writeNew(fileOf(cli, checkName(name)), formatCapability(saved))) return
+  throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
+}
+
+/** The names of all that is saved. */
+export const savedNames = ({ folder }: Cli): string[] =>
+  namesIn(join(folder, 'capabilities'), '.json').filter(isName)
+
+/** The capability of a name, or null. @throws CliError where its file cannot be understood. */
+export function findSaved(cli: Cli, name: string): SavedCapability | null {
+  const file = fileOf(cli, checkName(name))
+  const text = readIfThere(file)
+  if (text === null) return null
+  const saved = parseCapability(text)
+  if (saved) return saved
+  throw new CliError(`${file} is no capability. Move it away, or restore it, and try again.`)
+}
+
+/** The capability of a name. @throws CliError where there is none. */
+export function load(cli: Cli, name: string): SavedCapability {
+  const saved = findSaved(cli, name)
+  if (saved) return saved
+  throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+}
+
+/** The inbox of a name, and the service that it is on. */
+export function loadCatch(
+  cli: Cli,
+  name: string,
+): SavedCapability & { capability: CatchCapability } {
+  const { capability, ...rest } = load(cli, name)
+  if (capability.product !== 'catch') throw wrongProduct(name, capability.product, 'catch')
+  return { ...rest, capability }
+}
+
+/** The monitor of a name, and the service that it is on. */
+export function loadPulse(
+  cli: Cli,
+  name: string,
+): SavedCapability & { capability: PulseCapability } {
+  const { capability, ...rest } = load(cli, name)
+  if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
+  return { ...rest, capability }
+}
+
+/** Removes what is saved under a name, whatever is in its file; false where nothing was. */
+export function forget(cli: Cli, name: string): boolean {
+  const file = fileOf(cli, checkName(name))
+  if (readIfThere(file) === null) return false
+  rmSync(file)
+  return true
+}
+
+/** What opens a capability, and makes its file a secret. */
+const SECRETS = new Set(['ownerToken', 'ingestToken', 'readToken', 'pingToken', 'code'])
+
+/** The capability without what opens it. */
+export function publicPart(capability: AnyCapability): Record<string, string> {
+  return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
+}
+
+/** The JSON that a text is, or null. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+const WHAT: Record<Product, string> = {
+  catch: 'an inbox (catch)',
+  pulse: 'a monitor (pulse)',
+  whisper: 'a whisper',
+}
+
+function wrongProduct(name: string, product: Product, wanted: Product): CliError {
+  return new CliError(`${name} is ${WHAT[product]}, and this takes ${WHAT[wanted]}.`, EXIT.usage)
+}

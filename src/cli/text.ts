@@ -1,0 +1,57 @@
+/** Text on a terminal: sizes, times, and what others wrote made harmless. */
+
+/**
+ * What others wrote, with every character that could steer a terminal or turn the reading direction
+ * spelled out. Line feeds and tabs stay where `lines` is asked for.
+ */
+export function harmless(text: string, { lines = false } = {}): string {
+  return text.replace(STEERING, (character) => {
+    if (lines && (character === '\n' || character === '\t')) return character
+    const code = character.codePointAt(0) ?? 0
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, '0')}`
+      : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
+/** Control characters, and those that turn the reading direction or cannot be seen. */
+export const STEERING =
+  /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu
+
+/** Such as `340 B` or `1.2 kB`. */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`
+  return `${(bytes / 1_000_000).toFixed(1)} MB`
+}
+
+/** How far away a time is, such as `in 3 h` or `2 d ago`. */
+export function away(time: string, now: number): string {
+  const seconds = Math.round((Date.parse(time) - now) / 1000)
+  const span = spanOf(Math.abs(seconds))
+  return seconds >= 0 ? `in ${span}` : `${span} ago`
+}
+
+function spanOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
+}
+
+/** A text as it is for a file or a program, and harmless for a terminal. */
+export const shownOn = ({ isTTY }: { isTTY?: boolean }, text: string): string =>
+  isTTY ? harmless(text, { lines: true }) : text
+
+/** Rows with their columns aligned, a line each; what others wrote in them is harmless. */
+export function columns(texts: readonly (readonly string[])[]): string {
+  const rows = texts.map((row) => row.map((cell) => harmless(cell)))
+  const widths: number[] = []
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+  }
+  return rows
+    .map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('')
+}

@@ -1,0 +1,87 @@
+/** The wallet that `MAYFLY_WALLET_URL` names, in the forms of `MAYFLY_LIGHTNING_URL`. */
+import { Agent, fetch as undiciFetch } from 'undici'
+import type { Wallet } from '../client/wallet.ts'
+import { clnWallet } from '../client/wallets/cln.ts'
+import { lndWallet } from '../client/wallets/lnd.ts'
+import { nwcWallet } from '../client/wallets/nwc.ts'
+import { phoenixdWallet } from '../client/wallets/phoenixd.ts'
+import { simulatorWallet } from '../client/wallets/simulator.ts'
+import { BACKEND_FORMS, backendOf } from '../lightning/backend.ts'
+import { readClnUrl } from '../lightning/cln-url.ts'
+import { readLndUrl } from '../lightning/lnd-url.ts'
+import { readNwcUrl } from '../lightning/nwc-url.ts'
+import { readPhoenixdUrl } from '../lightning/phoenixd-url.ts'
+
+const SETTING = 'MAYFLY_WALLET_URL'
+// A payment may take a while to find its way; the wallet's books are at hand.
+const NWC_PAY_MS = 60_000
+const NWC_LOOKUP_MS = 10_000
+
+const DEFAULT_SERVICE_URL = 'http://127.0.0.1:8402'
+
+type Paid = { preimage: string }
+
+export type OpenWallet = { wallet: Wallet; close(): Promise<void> }
+
+export type OpenWalletOptions = {
+  /** The service whose simulator pays, for `simulator:`. Default: `MAYFLY_URL`. */
+  serviceUrl?: string
+  /** The most that routing may cost; the wallet over Nostr has its own budget instead. */
+  maxFeeSats?: number
+}
+
+/** @throws Error that names the setting and what is wrong with it. Nothing is asked of the node. */
+export async function openWallet(
+  url: string,
+  options: OpenWalletOptions = {},
+): Promise<OpenWallet> {
+  const { serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL, ...paying } = options
+  const kind = backendOf(url)
+  switch (kind) {
+    case 'simulator':
+      return { wallet: simulatorWallet({ baseUrl: serviceUrl }), close: async () => {} }
+    case 'lnd': {
+      const { baseUrl, macaroon, certificate } = await readLndUrl(url, SETTING)
+      const { fetch, close } = pinnedFetch(certificate)
+      return { wallet: lndWallet({ url: baseUrl, macaroonHex: macaroon, fetch, ...paying }), close }
+    }
+    case 'phoenixd': {
+      const { baseUrl, password, certificate } = await readPhoenixdUrl(url, SETTING)
+      const { fetch, close } = pinnedFetch(certificate)
+      return { wallet: phoenixdWallet({ url: baseUrl, password, fetch, ...paying }), close }
+    }
+    case 'cln': {
+      const { baseUrl, rune, certificate } = await readClnUrl(url, SETTING)
+      const { fetch, close } = pinnedFetch(certificate)
+      return { wallet: clnWallet({ url: baseUrl, rune, fetch, ...paying }), close }
+    }
+    case 'nwc': {
+      const access = readNwcUrl(url, SETTING)
+      // Large, and only for those who pay over Nostr.
+      const { createNwcClient } = await import('../lightning/nwc-client.ts')
+      const { client, request } = createNwcClient(access.url)
+      const wallet = nwcWallet({
+        payInvoice: (ask) => request('pay_invoice', ask, NWC_PAY_MS) as Promise<Paid>,
+        lookupInvoice: (ask) => request('lookup_invoice', ask, NWC_LOOKUP_MS),
+      })
+      return { wallet, close: async () => client.close() }
+    }
+    case null:
+      throw new Error(`${SETTING} must be ${BACKEND_FORMS}`)
+    default:
+      return kind satisfies never
+  }
+}
+
+/** A fetch that believes this certificate alone, or the system's roots without one. */
+export function pinnedFetch(certificate: string | undefined) {
+  const dispatcher = new Agent({
+    connect: { timeout: 5_000, ...(certificate === undefined ? {} : { ca: certificate }) },
+  })
+  // The two fetches differ in their types alone, in fields that nobody here uses.
+  const fetch = ((input: string, init: RequestInit) =>
+    undiciFetch(input, { ...init, dispatcher } as Parameters<
+      typeof undiciFetch
+    >[1])) as unknown as typeof globalThis.fetch
+  return { fetch, close: () => dispatcher.destroy() }
+}

@@ -1,0 +1,118 @@
+/** `mayfly whisper send`, and `mayfly buy whisper`: encrypts here, pays, and shows the share code. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { sealWhisper } from '../client/index.ts'
+import { askHidden, firstLine } from './ask.ts'
+import { type Cli, client, wholeNumber } from './cli.ts'
+import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed } from './drafts.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { purchase, savedAs } from './purchase.ts'
+import { checkName, publicPart } from './saved.ts'
+import { away } from './text.ts'
+
+/** The most that any plan can sell. */
+const MAX_READS = 402
+
+type Options = {
+  plan: string
+  name?: string
+  resume?: string
+  reads?: string
+  revealAt?: string
+  password?: true
+  passwordFile?: string
+}
+
+export function addWhisperSend(parent: Command, verb: string): void {
+  parent
+    .command(verb)
+    .description('encrypt a file or stdin here, buy its reads, and show the code to share')
+    .argument('[file]', 'the file; - or nothing is stdin', '-')
+    .option('--plan <plan>', 'spark, standard or long', 'spark')
+    .option('--reads <count>', 'how often it can be read; else as often as the plan allows')
+    .option('--reveal-at <time>', 'not before this time, such as 2026-12-24T18:00:00Z')
+    .option('--password', 'ask for a password, which the reader needs besides the code')
+    .option('--password-file <file>', 'take the password from the first line of a file')
+    .option('--name <name>', 'the name to save it under')
+    .option('--resume <name>', 'go on with this interrupted purchase')
+    .addHelpText(
+      'after',
+      examples(
+        `mayfly ${parent.name()} ${verb} contract.pdf --reads 1`,
+        `pg_dump shop | mayfly ${parent.name()} ${verb} --plan long --password`,
+      ),
+    )
+    .action(
+      client<Options>(async (cli, options, file = '-') => {
+        const open =
+          options.resume === undefined
+            ? await newDraft(cli, file, options)
+            : resumeDraft(cli, checkName(options.resume))
+        const { name } = open
+        const { capability, baseUrl, planId } = await purchase(cli, open)
+        if (capability.product !== 'whisper') throw new CliError(`${name} is no whisper.`)
+        const { code, expiresAt } = capability
+        cli.answer(
+          { name, planId, baseUrl, ...publicPart(capability), code },
+          `${savedAs(cli, name)}It ends ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read it. Share it like the content itself:\n\n${code}\n`,
+        )
+        return EXIT.ok
+      }),
+    )
+}
+
+async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenDraft> {
+  const planId = planOf(options.plan)
+  const { name, reads, revealAt } = options
+  const terms = {
+    ...(reads === undefined ? {} : { readLimit: wholeNumber('--reads', reads, 1, MAX_READS) }),
+    ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
+  }
+  const password = await passwordOf(cli, options)
+  const data = file === '-' ? await buffer(process.stdin) : readFileSync(file)
+  const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
+  const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
+  const make = (): Draft => ({
+    version: 1,
+    product: 'whisper',
+    planId,
+    baseUrl: cli.url,
+    idempotencyKey: crypto.randomUUID(),
+    whisper: withSealed(sealed, terms),
+  })
+  const open = openDraft(cli, { product: 'whisper', planId, name: name && checkName(name) }, make)
+  if (!open.isTakenUp) return open
+  // The key of a purchase goes with its bytes, and sealing never makes the same bytes twice.
+  open.lock.release()
+  throw new CliError(
+    `A whisper is being bought as ${open.name} already. To go on with it: mayfly whisper send --resume ${open.name}`,
+  )
+}
+
+async function passwordOf(
+  cli: Cli,
+  { password, passwordFile }: Options,
+): Promise<string | undefined> {
+  if (passwordFile !== undefined) return notEmpty(firstLine(passwordFile))
+  if (!password) return undefined
+  const first = notEmpty(await askHidden('Password: ', cli.signal))
+  if ((await askHidden('Once more: ', cli.signal)) === first) return first
+  throw new CliError('The two passwords differ. Nothing was sent.', EXIT.usage)
+}
+
+function notEmpty(password: string): string {
+  if (password !== '') return password
+  throw new CliError('The password is empty.', EXIT.usage)
+}
+
+function timeOf(text: string): string {
+  const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(text)
+  if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
+  throw new CliError(
+    '--reveal-at is a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.',
+    EXIT.usage,
+  )
+}

@@ -1,0 +1,110 @@
+/**
+ * What pages are made of, ready for browsers: modules as they were written, without their types,
+ * beside style sheets and images. Only what a page leads to is served.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+
+/** Bytes with a type, in the encodings that browsers take. */
+export type Served = { type: string; etag: string; plain: Buffer; br: Buffer; gzip: Buffer }
+
+export type Assets = {
+  /** Names everything that is served: another version has other addresses. */
+  version: string
+  /** By its path below the version, such as `web/home.js`. */
+  file(path: string): Promise<Served | null>
+  /** A module and everything that it imports, itself first. */
+  modulesOf(path: string): string[]
+}
+
+/** Packages that pages may import, each as one file that imports nothing itself. */
+const VENDORED: Record<string, string> = { qr: import.meta.resolve('qr') }
+
+const TYPES: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Imports stand at the left edge: the formatter sees to that. */
+const IMPORT =
+  /^(import\s+(?:[\w$*{},\s]+?\sfrom\s*)?'|export\s+(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s*')([^']+)(')/gm
+
+/** @param root the folder of the rooms: `src/` when it runs from there, else `dist/`. */
+export function readAssets(root: URL, entries: readonly string[]): Assets {
+  const texts = new Map<string, Buffer>()
+  const imports = new Map<string, string[]>()
+
+  function addModule(path: string): void {
+    if (texts.has(path)) return
+    const found: string[] = []
+    const source = readModule(root, path)
+    const text = source.replaceAll(IMPORT, (_all, before: string, to: string, quote: string) => {
+      const target = resolve(path, to)
+      found.push(target)
+      const relative = posix.relative(posix.dirname(path), target)
+      return `${before}${relative.startsWith('.') ? relative : `./${relative}`}${quote}`
+    })
+    texts.set(path, Buffer.from(text))
+    imports.set(path, found)
+    for (const target of found) addModule(target)
+  }
+
+  for (const entry of entries) addModule(entry)
+  for (const name of readdirSync(new URL('web/', root))) {
+    if (/\.(?:css|svg)$/.test(name)) {
+      texts.set(`web/${name}`, readFileSync(new URL(`web/${name}`, root)))
+    }
+  }
+
+  const ready = new Map<string, Promise<Served>>()
+  return {
+    version: digest([...texts].flat()).slice(0, 12),
+    async file(path) {
+      const text = texts.get(path)
+      if (!text) return null
+      const served = ready.get(path) ?? encode(text, TYPES[posix.extname(path)] ?? '')
+      ready.set(path, served)
+      return served
+    },
+    modulesOf(path) {
+      const modules = new Set([path])
+      for (const some of modules) for (const next of imports.get(some) ?? []) modules.add(next)
+      return [...modules]
+    },
+  }
+}
+
+/** Compressed once, as small as it gets. */
+export async function encode(plain: Buffer, type: string): Promise<Served> {
+  const [br, zipped] = await Promise.all([
+    promisify(brotliCompress)(plain),
+    promisify(gzip)(plain, { level: 9 }),
+  ])
+  return { type, etag: `"${digest([plain]).slice(0, 22)}"`, plain, br, gzip: zipped }
+}
+
+function readModule(root: URL, path: string): string {
+  const vendored = Object.keys(VENDORED).find((name) => path === `vendor/${name}.js`)
+  if (vendored !== undefined) return readFileSync(fileURLToPath(VENDORED[vendored] ?? ''), 'utf8')
+  // The compiler's output is at hand, or else the source, whose types become spaces.
+  if (!import.meta.url.endsWith('.ts')) return readFileSync(new URL(path, root), 'utf8')
+  const source = readFileSync(new URL(path.replace(/\.js$/, '.ts'), root), 'utf8')
+  return stripTypeScriptTypes(source)
+}
+
+function resolve(from: string, to: string): string {
+  if (!to.startsWith('.')) return `vendor/${to}.js`
+  return posix.join(posix.dirname(from), to).replace(/\.ts$/, '.js')
+}
+
+function digest(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(String(part.length)).update(part)
+  return hash.digest('base64url')
+}

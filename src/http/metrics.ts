@@ -1,0 +1,86 @@
+/** What the HTTP server tells of itself, by route pattern: a path as received is nobody's label. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from './app.ts'
+import { Problem } from './errors.ts'
+import type { LimitName, Limits } from './limits.ts'
+
+/** The pattern of what matched no route. */
+const UNMATCHED = 'none'
+
+/**
+ * Makes the observer of one kind of answer; made once, so that a request makes no labels. It is
+ * given null for a stream: how long somebody watched is no latency.
+ */
+export type AnswerObserver = (kind: {
+  method: string
+  route: string
+  statusClass: string
+}) => (seconds: number | null) => void
+
+/** What a 429 came from: a limit by its name, or `room`, where too much was open already. */
+export type Refusal = LimitName | 'room'
+
+/** Observes every answer. Told before the routes are mounted. */
+export function measureRequests(
+  app: App,
+  observe: AnswerObserver,
+  isStream: (reply: FastifyReply) => boolean,
+): void {
+  const hook = (route: string) => {
+    /** By method and hundreds of the status; Node knows some forty methods, and no others come. */
+    const handles = new Map<string, ((seconds: number | null) => void)[]>()
+    return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+      const { method } = request
+      let ofMethod = handles.get(method)
+      if (!ofMethod) {
+        ofMethod = []
+        handles.set(method, ofMethod)
+      }
+      const hundreds = Math.floor(reply.statusCode / 100)
+      let handle = ofMethod[hundreds]
+      if (!handle) {
+        handle = observe({ method, route, statusClass: `${hundreds}xx` })
+        ofMethod[hundreds] = handle
+      }
+      handle(isStream(reply) ? null : reply.elapsedTime / 1000)
+      done()
+    }
+  }
+  app.addHook('onRoute', (route) => {
+    const others = route.onResponse === undefined ? [] : [route.onResponse].flat()
+    route.onResponse = [...others, hook(route.url)]
+  })
+  const unmatched = hook(UNMATCHED)
+  app.addHook('onResponse', (request, reply, done) => {
+    if (request.is404) unmatched(request, reply, done)
+    else done()
+  })
+}
+
+/** The same limits; each refusal is told once, with its limit's name. */
+export function measuredLimits(
+  app: App,
+  limits: Limits,
+  onRefused: (refusal: Refusal) => void,
+): Limits {
+  const isRefusal = (error: unknown): error is Problem =>
+    error instanceof Problem && error.phrase === 'rate limited'
+  const names = new WeakMap<Problem, LimitName>()
+  const named = async <T>(name: LimitName, work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      if (isRefusal(error)) names.set(error, name)
+      throw error
+    }
+  }
+  app.addHook('onError', (_request, _reply, error: unknown, done) => {
+    if (isRefusal(error)) onRefused(names.get(error) ?? 'room')
+    done()
+  })
+  return {
+    ...limits,
+    take: (name, key, reply) => named(name, limits.take(name, key, reply)),
+    refuse: (refusal, request, reply) => named('badBearer', limits.refuse(refusal, request, reply)),
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The pages for people. Each is a file in `web/pages/`: a few lines of what it is, then its main
+ * part. All of them share one frame, and get their scripts and styles from /assets/.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from './app.ts'
+import { type Assets, encode, readAssets, type Served } from './assets.ts'
+import { problem } from './errors.ts'
+
+/** `src/` or `dist/`, whichever this file runs from. */
+const ROOT = new URL('../', import.meta.url)
+const YEAR_SECONDS = 31_536_000
+
+/** Nothing foreign, nothing inline, nothing that is made into code, and no frame around it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy':
+    'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=()',
+}
+
+type Page = {
+  name: string
+  /** Where it is mounted: its name, unless it says so itself, such as `/status/:id`. */
+  path: string
+  title: string
+  description: string
+  /** The module that it starts, such as `catch`; a page may do without. */
+  script: string | null
+  /** Its word in the navigation, which goes by `order`; a page may stay out of it. */
+  nav: string | null
+  /** What must be switched on for its link to be there; the page itself says what is off. */
+  needs: string | null
+  order: number
+  main: string
+}
+
+export type PagesOptions = {
+  /** Puts the banner up that no real money moves. */
+  isSimulator: boolean
+  /** What is switched on of what pages may need. */
+  has: ReadonlySet<string>
+}
+
+export function mountPages(app: App, { isSimulator, has }: PagesOptions): void {
+  const pages = readPages()
+  const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
+  const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
+  // A server that no browser visits does without.
+  let made: { assets: Assets; html: Map<string, Promise<Served>> } | null = null
+  const site = () => {
+    if (made) return made
+    const entries = pages.flatMap(({ script }) => (script ? [`web/${script}.js`] : []))
+    const assets = readAssets(ROOT, entries)
+    const html = pages.map((page): [string, Promise<Served>] => {
+      const text = fill(frame, { page, pages: linked, assets, isSimulator })
+      return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
+    })
+    made = { assets, html: new Map(html) }
+    return made
+  }
+
+  for (const { name, path } of pages) {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      handler: async (request, reply) => {
+        // `GET *` is routed like `/` and means nothing here.
+        if (!request.originalUrl.startsWith('/')) throw problem('not found')
+        if (name === 'home') reply.header('vary', 'accept, accept-encoding')
+        if (name === 'home' && prefersJson(request)) return START
+        const page = await site().html.get(name)
+        if (!page) throw problem('not found')
+        reply.headers(HEADERS).header('cache-control', 'no-cache')
+        return sendServed(request, reply, page)
+      },
+    })
+  }
+
+  app.route<{ Params: { version: string; '*': string } }>({
+    method: ['GET', 'HEAD'],
+    url: '/assets/:version/*',
+    handler: async (request, reply) => {
+      const { assets } = site()
+      const file = await assets.file(request.params['*'])
+      if (!file) throw problem('not found')
+      // A page of the version before finds what there is now, and does not keep it.
+      const isCurrent = request.params.version === assets.version
+      reply
+        .header('cross-origin-resource-policy', 'same-origin')
+        .header(
+          'cache-control',
+          isCurrent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
+        )
+      return sendServed(request, reply, file)
+    },
+  })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/favicon.ico',
+    handler: async (request, reply) => {
+      const icon = await site().assets.file('web/favicon.svg')
+      if (!icon) throw problem('not found')
+      reply.header('cache-control', 'public, max-age=86400')
+      return sendServed(request, reply, icon)
+    },
+  })
+}
+
+/** Where a program that comes to the front door goes on. */
+const START = {
+  service: 'mayfly',
+  guide: '/llms.txt',
+  openapi: '/openapi.json',
+  catalog: '/api/catalog',
+}
+
+function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return accept.includes('application/json') && !accept.includes('text/html')
+}
+
+function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
+  const accepted = String(request.headers['accept-encoding'] ?? '')
+  const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
+  // Strong, so each encoding has its own (RFC 9110 §8.8.3.3).
+  const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
+  reply.header('etag', etag)
+  if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  if (encoding !== 'plain') reply.header('content-encoding', encoding)
+  return reply.type(served.type).send(served[encoding])
+}
+
+/** `pages` are those of the navigation. */
+type Filling = { page: Page; pages: Page[]; assets: Assets; isSimulator: boolean }
+
+function fill(frame: string, { page, pages, assets, isSimulator }: Filling): string {
+  const at = (path: string): string => `/assets/${assets.version}/${path}`
+  const modules = page.script ? assets.modulesOf(`web/${page.script}.js`) : []
+  const links = pages.map(({ name, path, nav }) => {
+    const current = name === page.name ? ' aria-current="page"' : ''
+    return `<a href="${path}"${current}>${nav}</a>`
+  })
+  const parts: Record<string, string> = {
+    title: page.title,
+    description: page.description,
+    name: page.name,
+    style: at('web/style.css'),
+    icon: at('web/favicon.svg'),
+    scripts: [
+      ...modules.map((path) => `<link rel="modulepreload" href="${at(path)}">`),
+      ...(page.script
+        ? [`<script type="module" src="${at(`web/${page.script}.js`)}"></script>`]
+        : []),
+    ].join('\n'),
+    simulator: isSimulator ? SIMULATOR_BANNER : '',
+    mode: isSimulator ? 'simulator' : 'node',
+    nav: links.join('\n'),
+    main: page.main,
+  }
+  return frame.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => parts[name] ?? '')
+}
+
+const SIMULATOR_BANNER =
+  '<p class="banner">This service runs on a simulator: <strong>no real money moves.</strong></p>'
+
+function readPages(): Page[] {
+  const folder = new URL('web/pages/', ROOT)
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.html'))
+    .map((name) => readPage(name.slice(0, -5), readFileSync(new URL(name, folder), 'utf8')))
+    .sort((a, b) => a.order - b.order)
+}
+
+/** A page begins with a comment of `name: value` lines. */
+function readPage(name: string, text: string): Page {
+  const head = /^<!--\n(.*?)\n-->\n/s.exec(text)
+  const said = new Map(
+    (head?.[1] ?? '').split('\n').map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()]
+    }),
+  )
+  return {
+    name,
+    path: said.get('path') ?? (name === 'home' ? '/' : `/${name}`),
+    title: said.get('title') ?? 'Mayfly',
+    description: said.get('description') ?? '',
+    script: said.get('script') ?? null,
+    nav: said.get('nav') ?? null,
+    needs: said.get('needs') ?? null,
+    order: Number(said.get('order') ?? 100),
+    main: text.slice(head?.[0].length ?? 0),
+  }
+}

@@ -1,0 +1,57 @@
+/** What the instances of a service share besides the rows of their store. */
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Db } from './db/db.ts'
+import { createHints, type Hints } from './db/hints.ts'
+import { openPostgresHints } from './db/hints-postgres.ts'
+import { alone, createInTurn, type InTurn } from './db/leases.ts'
+import { type OpenBucket, openMemoryBucket } from './http/limits.ts'
+import { openSharedLimits, purgeLimits } from './http/shared-limits.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import type { Secrets } from './payment/secrets.ts'
+
+export type Instances = {
+  hints: Hints
+  inTurn: InTurn
+  openBucket: OpenBucket
+  /** Forgets who was counted in windows that are over. */
+  purge(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A SQLite store has one service, which shares nothing. */
+export async function joinInstances(
+  where: Config['databaseUrl'],
+  { db, secrets, clock, log }: { db: Db; secrets: Secrets; clock: Clock; log: Logger },
+): Promise<Instances> {
+  if (where.kind === 'sqlite') {
+    const hints = createHints()
+    return {
+      hints,
+      inTurn: alone,
+      openBucket: openMemoryBucket,
+      purge: async () => undefined,
+      close: hints.close,
+    }
+  }
+  const [secret] = secrets.keys('rate limit')
+  const limits = openSharedLimits(where.url, secret, {
+    onAway: (reason) => log.warn({ event: 'limits.alone', reason }),
+    onBack: () => log.info({ event: 'limits.shared' }),
+  })
+  const hints = await openPostgresHints(where.url, {
+    onLost: (reason) => log.warn({ event: 'hints.lost', reason }),
+    onBack: () => log.info({ event: 'hints.back' }),
+  })
+  return {
+    hints,
+    inTurn: createInTurn(db, clock.now),
+    openBucket: limits.openBucket,
+    // The windows end by the time of the machine, whatever clock was handed in.
+    purge: () => purgeLimits(db, systemClock.now()),
+    async close() {
+      await hints.close()
+      await limits.close()
+    },
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * The metrics of one service, for Prometheus: every name, and how it gets its value. The rooms
+ * below tell small observers what they do and know nothing of this. docs/metrics.md lists all.
+ */
+import { readFileSync } from 'node:fs'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Db } from './db/db.ts'
+import type { StoreObserver, StoreOperation } from './db/measured.ts'
+import type { AnswerObserver, Refusal } from './http/metrics.ts'
+import type { Clock } from './lib/clock.ts'
+import type { NodeCall, NodeObserver } from './lightning/measured.ts'
+import type { PaymentLog } from './payment/log.ts'
+
+/** Orders are counted in the store at most this often, however many scrape. */
+const COUNT_ORDERS_EVERY_MS = 15_000
+
+/** From a store's write to a request that a human still waits for. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled']
+const CALLS: NodeCall[] = ['info', 'create_invoice', 'lookup_invoice']
+
+export type Metrics = {
+  store: StoreObserver
+  node: NodeObserver
+  answered: AnswerObserver
+  refused(refusal: Refusal): void
+  purged(product: string, rows: number): void
+  /** The same log, heard: what payment logs is what payment did. */
+  heard(log: PaymentLog): PaymentLog
+  /** What is asked for when somebody scrapes. */
+  watch(asked: {
+    db: Pick<Db, 'read'>
+    clock: Clock
+    isSelling: () => boolean
+    streams: () => ReadonlyMap<string, number>
+  }): void
+  contentType: string
+  text(): Promise<string>
+}
+
+/** Metrics on a registry of their own. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
+    new Counter({ name: `mayfly_${name}`, help, labelNames, registers })
+  const gauge = (name: string, help: string, labelNames: string[] = []): Gauge =>
+    new Gauge({ name: `mayfly_${name}`, help, labelNames, registers })
+  const histogram = (name: string, help: string, labelNames: string[]): Histogram =>
+    new Histogram({ name: `mayfly_${name}`, help, labelNames, buckets: SECONDS, registers })
+
+  gauge('build_info', 'The version that runs; always 1.', ['version', 'node']).set(
+    { version: version(), node: process.versions.node },
+    1,
+  )
+  return {
+    store: observeStore(),
+    node: observeNode(),
+    answered: observeAnswers(),
+    refused: countRefusals(),
+    purged: countPurged(),
+    heard: hear(),
+    watch,
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  }
+
+  function observeAnswers(): AnswerObserver {
+    const labels = ['method', 'route', 'status']
+    const requests = counter('http_requests_total', 'Requests that were answered.', labels)
+    const duration = histogram(
+      'http_request_duration_seconds',
+      'From the headers of a request to the end of its answer; streams are not in it.',
+      labels,
+    )
+    return ({ method, route, statusClass }) => {
+      const one = requests.labels(method, route, statusClass)
+      const lasting = duration.labels(method, route, statusClass)
+      return (seconds) => {
+        one.inc()
+        if (seconds !== null) lasting.observe(seconds)
+      }
+    }
+  }
+
+  function observeStore(): StoreObserver {
+    const duration = histogram(
+      'store_duration_seconds',
+      'From asking the store to its answer; a write is durable then.',
+      ['operation'],
+    )
+    const errors = counter('store_errors_total', 'Operations that the store failed.', ['operation'])
+    const pending = gauge('store_queue_depth', 'Operations that wait for the store.', ['operation'])
+    const handlesOf = (operation: StoreOperation) => {
+      pending.set({ operation }, 0)
+      errors.inc({ operation }, 0)
+      return {
+        duration: duration.labels(operation),
+        errors: errors.labels(operation),
+        pending: pending.labels(operation),
+      }
+    }
+    const handles = { read: handlesOf('read'), write: handlesOf('write'), tx: handlesOf('tx') }
+    return {
+      began: (operation) => handles[operation].pending.inc(),
+      ended(operation, seconds, hasFailed) {
+        const handle = handles[operation]
+        handle.pending.dec()
+        handle.duration.observe(seconds)
+        if (hasFailed) handle.errors.inc()
+      },
+    }
+  }
+
+  function observeNode(): NodeObserver {
+    const duration = histogram(
+      'node_call_duration_seconds',
+      'Calls to the Lightning node, failed ones too.',
+      ['call'],
+    )
+    const errors = counter('node_errors_total', 'Calls to the Lightning node that failed.', [
+      'call',
+    ])
+    for (const call of CALLS) errors.inc({ call }, 0)
+    const up = gauge('node_up', 'Whether the Lightning node answered when it was last asked.')
+    const synced = gauge('node_synced', 'Whether the node said that it is in sync with the chain.')
+    const info = gauge('node_info', 'The network of the node; always 1.', ['network'])
+    return {
+      ended(call, seconds, hasFailed) {
+        duration.observe({ call }, seconds)
+        if (hasFailed) errors.inc({ call })
+      },
+      said(node) {
+        up.set(node === null ? 0 : 1)
+        synced.set(node?.synced ? 1 : 0)
+        if (node === null) return
+        info.reset()
+        info.set({ network: node.network }, 1)
+      },
+    }
+  }
+
+  function countRefusals(): Metrics['refused'] {
+    const refused = counter('rate_limited_total', 'Requests answered 429, by limit.', ['limit'])
+    return (limit) => refused.inc({ limit })
+  }
+
+  function countPurged(): Metrics['purged'] {
+    const purged = counter('purged_rows_total', 'Rows that were over and are gone.', ['product'])
+    return (product, rows) => purged.inc({ product }, rows)
+  }
+
+  function hear(): Metrics['heard'] {
+    const product = ['product']
+    const quoted = counter('orders_quoted_total', 'Orders that got their invoice.', product)
+    const settled = counter('orders_settled_total', 'Orders paid and provisioned, by way.', [
+      'product',
+      'by',
+    ])
+    const sats = counter('settled_sats_total', 'What settled orders paid, in satoshis.', product)
+    const delivered = counter('orders_delivered_total', 'Capabilities handed out.', product)
+    const expired = counter('orders_expired_total', 'Orders not paid in time.', product)
+    const unfulfilled = counter(
+      'orders_paid_unfulfilled_total',
+      'Orders paid that could not be provisioned: somebody is owed something.',
+      product,
+    )
+    const unknown = counter(
+      'invoice_unknown_total',
+      'Look-ups of invoices that the node has never seen.',
+    )
+    const gate = counter('gate_intents_total', 'Intents of GATE, quoted and authorized.', ['step'])
+    const on: Record<string, (facts: Record<string, unknown>) => void> = {
+      'order.quoted': (facts) => quoted.inc(productOf(facts)),
+      'order.settled': (facts) => {
+        settled.inc({ ...productOf(facts), by: String(facts.by) })
+        sats.inc(productOf(facts), Number(facts.amountSats))
+      },
+      'order.delivered': (facts) => delivered.inc(productOf(facts)),
+      'order.dead': (facts) => expired.inc(productOf(facts)),
+      'order.paid_unfulfilled': (facts) => unfulfilled.inc(productOf(facts)),
+      'order.invoice_unknown': () => unknown.inc(),
+      'gate.quoted': () => gate.inc({ step: 'quoted' }),
+      'gate.authorized': () => gate.inc({ step: 'authorized' }),
+    }
+    return (log) => {
+      const also =
+        (write: PaymentLog['info']): PaymentLog['info'] =>
+        (facts) => {
+          on[facts.event]?.(facts)
+          write(facts)
+        }
+      return {
+        info: also((facts) => log.info(facts)),
+        warn: also((facts) => log.warn(facts)),
+        error: also((facts) => log.error(facts)),
+      }
+    }
+  }
+
+  function watch({ db, clock, isSelling, streams }: Parameters<Metrics['watch']>[0]): void {
+    let countedAt = Number.NEGATIVE_INFINITY
+    new Gauge({
+      name: 'mayfly_orders',
+      help: 'Orders in the store, by state.',
+      labelNames: ['state'],
+      registers,
+      async collect() {
+        const now = clock.now()
+        if (now >= countedAt && now - countedAt < COUNT_ORDERS_EVERY_MS) return
+        countedAt = now
+        // The index on the state has all that is counted. A store that is away says nothing.
+        const rows = await db
+          .read<{ state: string; orders: number }>(
+            'select state, count(*) as orders from purchase_order group by state',
+          )
+          .catch(() => null)
+        this.reset()
+        if (rows === null) return
+        for (const state of STATES) this.set({ state }, 0)
+        for (const { state, orders } of rows) this.set({ state }, Number(orders))
+      },
+    })
+    new Gauge({
+      name: 'mayfly_checkout_open',
+      help: 'Whether new orders are taken: the node answers, is in sync and on its network.',
+      registers,
+      collect() {
+        this.set(isSelling() ? 1 : 0)
+      },
+    })
+    new Gauge({
+      name: 'mayfly_open_streams',
+      help: 'Streams of server-sent events, by route.',
+      labelNames: ['route'],
+      registers,
+      collect() {
+        for (const [route, open] of streams()) this.set({ route }, open)
+      },
+    })
+  }
+}
+
+const productOf = ({ product }: Record<string, unknown>) => ({ product: String(product) })
+
+function version(): string {
+  const file = new URL('../package.json', import.meta.url)
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
+  return version
+}

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { containsToken } from '../../src/lib/ids.ts'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+describe('a purchase', () => {
+  test('is paid from a wallet, and kept by name in files for the user alone', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const bought = await cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    assert.equal(bought.code, 0, bought.err)
+    assert.equal(containsToken(bought.out + bought.err), false)
+    const { publicId, ingestUrl, planId } = JSON.parse(bought.out) as Record<string, string>
+    assert.equal(ingestUrl, `${url}/c/${publicId}`)
+    assert.equal(planId, 'spark')
+    for (const entry of readdirSync(cli.folder, { recursive: true, encoding: 'utf8' })) {
+      const found = statSync(join(cli.folder, entry))
+      assert.equal(found.mode & 0o777, found.isDirectory() ? 0o700 : 0o600, entry)
+    }
+    assert.deepEqual(readdirSync(join(cli.folder, 'purchases')), ['hooks.lock'])
+
+    const listed = await cli.run(['list'])
+    const shown = await cli.run(['show', 'hooks'])
+    assert.equal(containsToken(listed.out + shown.out), false)
+    assert.deepEqual(
+      (JSON.parse(listed.out) as Record<string, string>[]).map(({ name, state }) => [name, state]),
+      [['hooks', 'saved']],
+    )
+    const revealed = await cli.json(['show', 'hooks', '--reveal'])
+    assert.match(String(revealed.ownerToken), /^catch_owner_/)
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).publicId, publicId)
+  })
+
+  test('shows an invoice where there is no wallet, and waits for it to be paid', async (t) => {
+    const { url, pay } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['buy', 'pulse', '--name', 'beat'])
+    await pay(await invoiceOf(running))
+    const { code, out } = await running.ended
+    assert.equal(code, 0)
+    assert.equal((JSON.parse(out.split('\n')[1] ?? '') as { name: string }).name, 'beat')
+    assert.deepEqual(await cli.json(['pulse', 'ping', 'beat']), { name: 'beat', pinged: true })
+  })
+
+  test('that was killed is taken up by the same command, with the same invoice', async (t) => {
+    const { url, pay } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const buy = ['buy', 'catch', '--name', 'hooks']
+    const first = cli.start(buy)
+    const invoice = await invoiceOf(first)
+    const other = await cli.run(buy)
+    assert.equal(other.code, 1)
+    assert.match(other.err, new RegExp(`Process ${first.child.pid} is buying hooks`))
+    first.child.kill('SIGKILL')
+    await first.ended
+    const [draft] = (await cli.json(['list'])) as unknown as { state: string }[]
+    assert.equal(draft?.state, 'buying')
+
+    const second = cli.start(buy)
+    assert.equal(await invoiceOf(second), invoice)
+    second.child.kill('SIGINT')
+    assert.equal((await second.ended).code, 130)
+
+    await pay(invoice)
+    const third = await cli.run(['buy', 'catch', '--resume', 'hooks'])
+    assert.equal(third.code, 0, third.err)
+    assert.match(third.err, /Going on with the purchase hooks/)
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal((await cli.run(buy)).err.includes('a capability named hooks already'), true)
+  })
+
+  test('that is interrupted says how to go on', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['buy', 'catch', '--name', 'hooks'])
+    await invoiceOf(running)
+    running.child.kill('SIGINT')
+    const { code, err } = await running.ended
+    assert.equal(code, 130)
+    assert.match(err, /Interrupted\. To go on: mayfly buy catch --resume hooks\n$/)
+  })
+
+  test('with a wallet that is named wrongly leaves nothing to go on with', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const refused = await cli.run(['buy', 'catch'], { environment: { MAYFLY_WALLET_URL: 'x' } })
+    assert.equal(refused.code, 2)
+    assert.deepEqual(await cli.json(['list']), [])
+  })
+
+  test('above the ceiling is refused before anything is paid', async (t) => {
+    const { url, logged } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const { code, err, out } = await cli.run(
+      ['buy', 'catch', '--max-sats', '99', '--json'],
+      WITH_WALLET,
+    )
+    assert.equal(code, 3)
+    assert.match(err, /above the ceiling, and nothing was paid/)
+    assert.deepEqual(JSON.parse(out), { error: err.trim() })
+    assert.equal(
+      logged.some((line) => line.includes('settled')),
+      false,
+    )
+    assert.deepEqual(await cli.json(['list']), [])
+  })
+
+  test('that was paid keeps its key, whatever the service says of it then', async (t) => {
+    const server = await startServer(t)
+    let refusal: [number, string] | null = [400, 'invalid request body']
+    const between = createServer(async (incoming, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of incoming) chunks.push(chunk as Buffer)
+      if (refusal && incoming.headers.authorization) {
+        const [status, error] = refusal
+        return response.writeHead(status).end(JSON.stringify({ error }))
+      }
+      const { host, connection, ...headers } = incoming.headers
+      const { method = 'GET', url = '' } = incoming
+      const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}
+      const answer = await fetch(server.url + url, {
+        method,
+        headers: headers as Record<string, string>,
+        ...body,
+      })
+      response.writeHead(answer.status, Object.fromEntries(answer.headers))
+      response.end(Buffer.from(await answer.arrayBuffer()))
+    }).listen(0, '127.0.0.1')
+    await once(between, 'listening')
+    t.after(() => between.close())
+    const cli = await commandLine(t, `http://127.0.0.1:${(between.address() as AddressInfo).port}`)
+    const buy = (name: string) => cli.run(['buy', 'catch', '--name', name], WITH_WALLET)
+    assert.equal((await buy('refused')).code, 1)
+    refusal = [410, 'order expired']
+    const ended = await buy('ended')
+    assert.notEqual(ended.code, 0)
+    refusal = null
+    for (const name of ['refused', 'ended']) {
+      const again = await buy(name)
+      assert.equal(again.code, 0, again.err)
+      assert.match(again.err, new RegExp(`Going on with the purchase ${name}`))
+    }
+  })
+
+  test('gets the first free name, and never one that is taken', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    assert.equal((await cli.json(['buy', 'pulse'], WITH_WALLET)).name, 'pulse-1')
+    assert.equal((await cli.json(['buy', 'pulse'], WITH_WALLET)).name, 'pulse-2')
+    for (const name of ['../x', 'A', '', 'a'.repeat(64), '.hidden']) {
+      assert.equal((await cli.run(['buy', 'pulse', '--name', name], WITH_WALLET)).code, 2, name)
+    }
+  })
+})
+
+test('what is forgotten can be imported again, and a stranger’s file is refused', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const file = join(cli.folder, 'capabilities', 'beat.json')
+  const text = readFileSync(file, 'utf8')
+  await cli.json(['forget', 'beat'])
+  assert.equal((await cli.run(['pulse', 'ping', 'beat'])).code, 4)
+  assert.equal((await cli.run(['import', '-', '--name', 'again'], { input: text })).code, 0)
+  assert.equal((await cli.run(['pulse', 'ping', 'again'])).code, 0)
+  assert.equal((await cli.run(['import', '-', '--name', 'again'], { input: text })).code, 1)
+  assert.equal((await cli.run(['import', '-', '--name', 'no'], { input: '{"a":1}' })).code, 2)
+  writeFileSync(file, text.replace('pulse_ping_', 'pulse_pong_'))
+  const damaged = await cli.run(['show', 'beat'])
+  assert.equal(damaged.code, 1)
+  assert.match(damaged.err, /is no capability/)
+  assert.equal(containsToken(damaged.err), false)
+})
+
+describe('pay', () => {
+  test('pays an invoice once, and refuses one above the ceiling or without a wallet', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['buy', 'catch', '--name', 'hooks'])
+    const invoice = await invoiceOf(running)
+    const noWallet = await cli.run(['pay', invoice])
+    assert.equal(noWallet.code, 2)
+    assert.match(noWallet.err, /Set MAYFLY_WALLET_URL/)
+    const tooDear = await cli.run(['pay', invoice, '--max-sats', '99'], WITH_WALLET)
+    assert.equal(tooDear.code, 3)
+    assert.match(tooDear.err, /asks for 100 sat, which is above the ceiling of 99/)
+    const paid = await cli.json(['pay', `lightning:${invoice}`, '--show-preimage'], WITH_WALLET)
+    const preimage = Buffer.from(String(paid.preimage), 'hex')
+    assert.equal(createHash('sha256').update(preimage).digest('hex'), paid.paymentHash)
+    assert.equal((await running.ended).code, 0)
+    assert.equal((await cli.run(['pay', 'lnbc1nonsense'], WITH_WALLET)).code, 2)
+  })
+})
+
+describe('a whisper', () => {
+  test('goes there and back to the byte, and its reads are counted', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const input = randomBytes(5000)
+    const sent = await cli.json(['whisper', 'send', '--reads', '2', '--name', 'w'], {
+      ...WITH_WALLET,
+      input,
+    })
+    const code = String(sent.code)
+    const piped = await cli.run(['whisper', 'read', '-'], { input: `${code}\n` })
+    assert.deepEqual(piped.bytes, input)
+
+    const out = join(cli.folder, 'out.bin')
+    writeFileSync(out, 'mine')
+    const refused = await cli.run(['whisper', 'read', code, '--out', out])
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /is there already, and is not overwritten\. Nothing was spent/)
+    const fresh = join(cli.folder, 'fresh.bin')
+    assert.equal((await cli.run(['whisper', 'read', 'w', '--out', fresh])).code, 0)
+    assert.deepEqual(readFileSync(fresh), input)
+    assert.equal(statSync(fresh).mode & 0o777, 0o600)
+
+    const third = join(cli.folder, 'third.bin')
+    const spent = await cli.run(['whisper', 'read', 'w', '--out', third])
+    assert.equal(spent.code, 4)
+    assert.throws(() => statSync(third))
+  })
+
+  test('of a file has its name, and needs its password', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const [secret, password] = [join(cli.folder, '..', 'plan b.txt'), join(cli.folder, '..', 'pw')]
+    writeFileSync(secret, 'at noon\u001b[2J')
+    writeFileSync(password, 'hunter2\n')
+    const { code } = await cli.json(
+      ['buy', 'whisper', secret, '--password-file', password],
+      WITH_WALLET,
+    )
+    const without = await cli.run(['whisper', 'read', String(code)])
+    assert.equal(without.code, 2)
+    assert.match(without.err, /no terminal to ask on/)
+    const read = await cli.json([
+      'whisper',
+      'read',
+      String(code),
+      '--json',
+      '--password-file',
+      password,
+    ])
+    assert.deepEqual(read, {
+      name: 'plan b.txt',
+      mediaType: null,
+      bytes: 11,
+      data: 'at noon\u001b[2J',
+      encoding: 'utf8',
+    })
+    writeFileSync(password, 'wrong\n')
+    const wrong = await cli.run(['whisper', 'read', String(code), '--password-file', password])
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.err, /does not open/)
+  })
+
+  test('is not there before its time, and no read is spent', async (t) => {
+    const { url, clock } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const at = new Date(Date.now() + 3_600_000).toISOString()
+    await cli.json(['whisper', 'send', '--reads', '1', '--reveal-at', at, '--name', 'w'], {
+      ...WITH_WALLET,
+      input: 'later',
+    })
+    const early = await cli.run(['whisper', 'read', 'w'])
+    assert.equal(early.code, 1)
+    assert.match(early.err, /not revealed\. Try again in \d+ s/)
+    clock.advance(3_600_000)
+    assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'later')
+  })
+
+  test('that was killed while it was paid is taken up with the same bytes', async (t) => {
+    const { url, pay } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['whisper', 'send', '--name', 'w'], { input: 'secret' })
+    const invoice = await invoiceOf(running)
+    running.child.kill('SIGKILL')
+    await running.ended
+    await pay(invoice)
+    const again = await cli.run(['whisper', 'send', '--name', 'w'], { input: 'secret' })
+    assert.match(again.err, /To go on with it: mayfly whisper send --resume w/)
+    const { code } = await cli.json(['whisper', 'send', '--resume', 'w'])
+    assert.equal((await cli.run(['whisper', 'read', String(code)])).out, 'secret')
+  })
+})
+
+/** The invoice that a purchase shows. */
+function invoiceOf(running: ReturnType<CommandLine['start']>): Promise<string> {
+  return until('the invoice is shown', () => {
+    const [line = ''] = running.out().split('\n')
+    return line === '' ? null : (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11
+  })
+}

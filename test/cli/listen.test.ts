@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, test } from 'node:test'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+describe('catch listen --forward', () => {
+  test('sends on each of 1 000 webhooks once and in order, killed and restarted meanwhile', async (t) => {
+    const { url, cli, ingest } = await anInbox(t, 'standard')
+    const receiver = await startReceiver(t)
+    const listen = ['catch', 'listen', 'hooks', '--forward', `${receiver.url}/hook`]
+    let running = cli.start([...listen, '--since', 'start'])
+
+    const sending = sendAll(ingest, 1000)
+    // Each kill comes in the middle of the stream; every second one without a chance to say goodbye.
+    for (const [round, many] of [60, 150, 260, 400, 520, 640, 760, 880].entries()) {
+      await until(`${many} webhooks arrive`, () => receiver.got.length >= many)
+      const signal = round % 2 === 0 ? 'SIGKILL' : 'SIGTERM'
+      running.child.kill(signal)
+      const { code } = await running.ended
+      assert.equal(code, signal === 'SIGKILL' ? null : 130)
+      running = cli.start(listen)
+    }
+    await sending
+    const { code, err } = await running.ended
+    assert.equal(code, 0, err)
+    assert.match(err, /none is left to come/)
+
+    assert.deepEqual(
+      receiver.got.map(({ body }) => body.toString()),
+      Array.from({ length: 1000 }, (_, i) => `webhook ${i + 1}`),
+    )
+    assert.equal(url.startsWith('http://127.0.0.1'), true)
+  })
+
+  test('sends method, sub-path, query, headers and bytes as they came', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const bytes = Buffer.from([0, 255, 254, 13, 10])
+    await fetch(`${ingest}/github/%20x?a=1&b=%2F`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/x-thing', 'x-signature': 'sha256=abc' },
+      body: bytes,
+    })
+    const [told] = await listenOnce(cli, `${receiver.url}/hook/?token=7`)
+    const [got] = receiver.got
+    assert.ok(got)
+    assert.equal(`${got.method} ${got.url}`, 'PATCH /hook/github/%20x?token=7&a=1&b=%2F')
+    assert.deepEqual(got.body, bytes)
+    const { host, connection, ...headers } = got.headers
+    assert.equal(host, new URL(receiver.url).host)
+    assert.equal(connection, 'close')
+    assert.equal(headers['content-type'], 'application/x-thing')
+    assert.equal(headers['x-signature'], 'sha256=abc')
+    assert.equal(headers['content-length'], '5')
+    assert.equal(headers['x-mayfly-event-id'], told?.id)
+    assert.equal(headers['x-mayfly-event-sequence'], '1')
+    assert.deepEqual(
+      [told?.sequence, told?.method, told?.path, told?.bodyBytes, told?.status],
+      [1, 'PATCH', '/github/%20x', 5, 200],
+    )
+  })
+
+  test('sends nothing to where the receiver was not meant, whatever path a stranger asks for', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const ways = ['/../admin', '/a/%2E./admin', '/..%2fadmin', '/..\\admin', '/..;x/admin', '/..']
+    for (const way of ways) await sendAsItIs(ingest + way)
+    for (const way of ['/a..b/..c', '/...', '/%2e%2e%2e']) await sendAsItIs(ingest + way)
+    const listen = ['catch', 'listen', 'hooks', '--forward', `${receiver.url}/hook`]
+    const running = cli.start([...listen, '--since', 'start'])
+    await until('all are told', () => running.out().split('\n').length > ways.length + 3)
+    running.child.kill('SIGTERM')
+    const { out } = await running.ended
+    assert.deepEqual(
+      receiver.got.map(({ url }) => url),
+      ['/hook/a..b/..c', '/hook/...', '/hook/%2e%2e%2e'],
+    )
+    const [told] = out.split('\n')
+    assert.match(String(told), /"status":null,.*"error":"its path leads out of the address/)
+
+    const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
+    assert.equal(replayed.code, 1)
+    assert.match(replayed.out, /"error":"its path leads out of the address/)
+    assert.equal(receiver.got.length, 3)
+  })
+
+  test('waits for a receiver that is down, and goes on in order', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    await receiver.close()
+    await sendAll(ingest, 3)
+    const running = cli.start([
+      ...['catch', 'listen', 'hooks', '--since', 'start'],
+      ...['--forward', receiver.url],
+    ])
+    await until('it says that it waits', () => /cannot be reached/.test(running.err()))
+    await receiver.reopen()
+    await until('all have come', () => receiver.got.length === 3)
+    assert.deepEqual(
+      receiver.got.map(({ body }) => body.toString()),
+      ['webhook 1', 'webhook 2', 'webhook 3'],
+    )
+    running.child.kill('SIGINT')
+    assert.equal((await running.ended).code, 130)
+  })
+
+  test('sends again what a receiver hung up on, three times at most', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 'hang up'
+    await sendAll(ingest, 1)
+    const [told] = await listenOnce(cli, receiver.url)
+    assert.equal(receiver.got.length, 3)
+    assert.equal(told?.status, null)
+  })
+
+  test('passes an answer that is an error on to the user, and goes on', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 2)
+    const running = cli.start([
+      ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', receiver.url],
+    ])
+    await until('both were told', () => running.out().split('\n').length > 2)
+    assert.deepEqual(
+      running
+        .out()
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { status: number }).status),
+      [500, 500],
+    )
+    running.child.kill('SIGTERM')
+    await running.ended
+    assert.equal(receiver.got.length, 2)
+  })
+
+  test('does not send again what was sent when it was killed, and says which that is', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 'nothing yet'
+    await sendAll(ingest, 2)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    const first = cli.start([...listen, '--since', 'start'])
+    await until('the first is there', () => receiver.got.length === 1)
+    first.child.kill('SIGKILL')
+    await first.ended
+    receiver.answer = () => 200
+    const second = await cli.run([...listen, '--once'])
+    assert.equal(second.code, 0)
+    assert.match(second.err, /Event 1 was sent, .* mayfly catch replay hooks 1 --to/)
+    assert.deepEqual(
+      receiver.got.map(({ body }) => body.toString()),
+      ['webhook 1', 'webhook 2'],
+    )
+  })
+
+  test('is refused where another listens under the same name, and free again when that is killed', async (t) => {
+    const { cli } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    const first = cli.start([...listen, '--json'])
+    await until('it listens', () => /Listening on hooks/.test(first.err()))
+    const second = await cli.run([...listen, '--once', '--timeout', '1'])
+    assert.equal(second.code, 1)
+    assert.match(second.err, new RegExp(`Process ${first.child.pid} is listening on hooks already`))
+    first.child.kill('SIGKILL')
+    await first.ended
+    const again = await cli.run([...listen, '--once', '--timeout', '1'])
+    assert.match(again.err, /\nNo webhook came within 1 s\.\n$/)
+  })
+
+  test('takes what its filter wants, and nothing else', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const send = (body: string, type: string, method = 'POST') =>
+      fetch(ingest, { method, headers: { 'content-type': type }, body })
+    await send('{"a":"OPENED"}', 'application/json; charset=utf-8')
+    await send('opened', 'text/plain')
+    await send('{"a":"opened"}', 'application/json', 'PUT')
+    await send('{"a":"closed"}', 'application/json')
+    await send('{"b":"opened"}', 'Application/JSON')
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    const filter = ['--filter', 'method=post,contentType=application/json,q=opened']
+    await cli.run([...listen, '--since', 'start', '--once', ...filter])
+    await cli.run([...listen, '--once', ...filter])
+    assert.deepEqual(
+      receiver.got.map(({ body }) => body.toString()),
+      ['{"a":"OPENED"}', '{"b":"opened"}'],
+    )
+  })
+
+  test('ends where the inbox is gone', async (t) => {
+    const { cli } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const running = cli.start(['catch', 'listen', 'hooks', '--forward', receiver.url, '--json'])
+    await until('it listens', () => /Listening on hooks/.test(running.err()))
+    const shown = await cli.json(['show', 'hooks', '--reveal'])
+    await fetch(`${shown.baseUrl}/api/catch/${shown.publicId}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${shown.ownerToken}` },
+    })
+    assert.equal((await running.ended).code, 4)
+  })
+})
+
+test('without --forward it shows what comes, and leaves the position alone', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  await sendAll(ingest, 2)
+  const { out, code } = await cli.run(['catch', 'listen', 'hooks', '--since', '1', '--once'])
+  assert.equal(code, 0)
+  assert.equal((JSON.parse(out) as { body: string }).body, 'webhook 2')
+  const late = await cli.run(['catch', 'listen', 'hooks', '--timeout', '1'])
+  assert.deepEqual([late.code, late.out], [0, ''])
+})
+
+async function anInbox(t: After, plan = 'spark') {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const { ingestUrl } = await cli.json(
+    ['buy', 'catch', '--name', 'hooks', '--plan', plan],
+    WITH_WALLET,
+  )
+  return { url, cli, ingest: String(ingestUrl) }
+}
+
+async function sendAll(ingest: string, count: number): Promise<void> {
+  for (let i = 1; i <= count; i++) {
+    const { status } = await fetch(ingest, { method: 'POST', body: `webhook ${i}` })
+    assert.equal(status, 204)
+  }
+}
+
+/** With the path as it is written, which fetch would tidy up. */
+async function sendAsItIs(url: string): Promise<void> {
+  const { origin } = new URL(url)
+  const sent = request(origin, { path: url.slice(origin.length), method: 'POST' }).end()
+  const [{ statusCode }] = (await once(sent, 'response')) as [IncomingMessage]
+  assert.equal(statusCode, 204)
+}
+
+async function listenOnce(cli: CommandLine, to: string): Promise<Record<string, unknown>[]> {
+  const { code, out, err } = await cli.run([
+    ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', to, '--once'],
+  ])
+  assert.equal(code, 0, err)
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
+
+/** A user's own server, which keeps what it is sent. */
+async function startReceiver(t: After) {
+  const got: Got[] = []
+  const receiver = {
+    url: '',
+    got,
+    answer: (): number | 'hang up' | 'nothing yet' => 200,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+    async reopen() {
+      server.listen(Number(new URL(receiver.url).port), '127.0.0.1')
+      await once(server, 'listening')
+    },
+  }
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { method = '', url = '', headers } = request
+    got.push({ method, url, headers, body: Buffer.concat(chunks) })
+    const answer = receiver.answer()
+    if (answer === 'hang up') response.destroy()
+    else if (answer !== 'nothing yet') response.writeHead(answer).end('ok')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return receiver
+}

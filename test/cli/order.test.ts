@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Client } from 'pg'
+import { buy, poll, quoteOf } from '../support/buyer.ts'
+import { runCommand } from '../support/command.ts'
+import { aPostgresDatabase } from '../support/postgres.ts'
+import { startServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
+
+const order = (file: string, ...args: string[]) =>
+  runCommand(['order', ...args], { MAYFLY_DATABASE_URL: `sqlite:${file}` })
+
+test('an order is shown beside the service, without what a buyer keeps secret', async (t) => {
+  const server = await startServer(t)
+  const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, { key: 'the secret key' }))
+  await server.pay(bolt11)
+  await until('the delivery', async () => (await poll(server, orderId)).status === 200)
+  const { code, out, err } = await order(server.file, 'show', orderId)
+  assert.deepEqual([code, err], [0, ''])
+  const lines = out.split('\n').filter((line) => !line.startsWith('looked_up_at'))
+  const names = lines.map((line) => line.split(' ')[0])
+  assert.deepEqual(names, [
+    ...['order_id', 'product', 'plan_id', 'amount_sats', 'network', 'payment_hash', 'state'],
+    ...['created_at', 'quote_expires_at', 'settled_at', 'settled_by', 'public_id'],
+    ...['expires_at', 'delivered_at', ''],
+  ])
+  assert.match(out, /^state +settled$/m)
+  assert.match(out, new RegExp(`^payment_hash +${paymentHash}$`, 'm'))
+  const [row] = await query(server, 'select seed, key_hash from purchase_order')
+  const hidden = [row?.seed, row?.key_hash].map((bytes) => Buffer.from(bytes as Uint8Array))
+  for (const secret of [
+    ...hidden.map((bytes) => bytes.toString('hex')),
+    'the secret key',
+    bolt11,
+  ]) {
+    assert.ok(!out.toUpperCase().includes(secret.toUpperCase()))
+  }
+})
+
+test('an order that the node has lost is closed, and is not looked up any more', async (t) => {
+  const server = await startServer(t)
+  const { orderId, paymentHash } = quoteOf(await buy(server, {}))
+  const early = await order(server.file, 'close', orderId)
+  assert.equal(early.code, 1)
+  assert.match(early.err, /can prove it until/)
+  await query(server, 'delete from simulator_invoice where payment_hash = $1', paymentHash)
+  await query(server, 'update purchase_order set quote_expires_at = 1000')
+  const closed = await order(server.file, 'close', orderId)
+  assert.deepEqual(closed, {
+    code: 0,
+    out: `${orderId} is closed: the node does not know its invoice.\n`,
+    err: '',
+  })
+  const answer = await poll(server, orderId)
+  assert.deepEqual([answer.status, answer.text], [404, '{"error":"order expired"}'])
+  assert.equal((await order(server.file, 'close', orderId)).code, 1)
+})
+
+test('an order that was paid and refused is repaired, and its inbox works', async (t) => {
+  const server = await startServer(t)
+  const { orderId } = quoteOf(await buy(server, {}))
+  const other = await order(server.file, 'repair', orderId)
+  assert.deepEqual(
+    [other.code, other.err],
+    [1, `${orderId} is pending and not paid_unfulfilled.\n`],
+  )
+  await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
+  assert.equal((await poll(server, orderId)).status, 503)
+  const repaired = await order(server.file, 'repair', orderId)
+  assert.equal(repaired.code, 0)
+  assert.match(repaired.out, /^order_\w+ is settled as catch_\w+ until /)
+  const { resource } = JSON.parse((await poll(server, orderId)).text)
+  const sent = await fetch(`${server.url}/c/${resource.publicId}`, { method: 'POST', body: 'x' })
+  assert.equal(sent.status, 204)
+})
+
+test('a store in PostgreSQL is mended alike, and is backed up by tools of its own', async (t) => {
+  const environment = {
+    MAYFLY_DATABASE_URL: await aPostgresDatabase(),
+    MAYFLY_SECRET: '11'.repeat(32),
+  }
+  const server = await startServer(t, { ...environment, MAYFLY_METRICS_PORT: '0' })
+  const { orderId } = quoteOf(await buy(server, {}))
+  const run = (...args: string[]) => runCommand(args, environment)
+  assert.match((await run('order', 'show', orderId)).out, /^state +pending$/m)
+  assert.match((await run('order', 'close', orderId)).err, /can prove it until/)
+  await onPostgres(environment.MAYFLY_DATABASE_URL, 'delete from simulator_invoice')
+  await onPostgres(
+    environment.MAYFLY_DATABASE_URL,
+    `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`,
+  )
+  assert.equal((await run('order', 'repair', orderId)).code, 0)
+  const delivered = await poll(server, orderId)
+  assert.equal(delivered.status, 200)
+  const scraped = server.logged.find((line) => line.includes('metrics.listening'))
+  const { url } = JSON.parse(String(scraped)) as { url: string }
+  assert.match(await (await fetch(url)).text(), /^mayfly_orders\{state="settled"\} 1$/m)
+  const refused = await run('backup', 'nowhere.db')
+  assert.deepEqual([refused.code, refused.out], [1, ''])
+  assert.match(refused.err, /docs\/backup\.md/)
+})
+
+test('what is no command, or no order, is told how', async (t) => {
+  const server = await startServer(t)
+  for (const args of [
+    [],
+    ['show'],
+    ['show', 'catch_1'],
+    ['drop', 'order_0000000000000000000000'],
+  ]) {
+    const { code, err } = await order(server.file, ...args)
+    assert.equal(code, 2)
+    assert.match(err, /^Usage: mayfly order/m)
+  }
+  const { code, err } = await order(server.file, 'show', 'order_0000000000000000000000')
+  assert.deepEqual([code, err], [1, 'No order is order_0000000000000000000000 in this store.\n'])
+})
+
+async function onPostgres(connectionString: string, text: string): Promise<void> {
+  const client = new Client({ connectionString })
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { openPosition, readPosition } from '../../src/cli/position.ts'
+import { commandsOf, createProgram } from '../../src/cli/program.ts'
+import { columns, harmless, shownOn } from '../../src/cli/text.ts'
+import { commandLine } from '../support/command-line.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+
+/** Nothing listens there. */
+const NOBODY = 'http://127.0.0.1:9'
+
+describe('a command that cannot do its work', () => {
+  test('ends with the code that docs/cli.md has for it, and one sentence', async (t) => {
+    const cli = await commandLine(t, NOBODY)
+    const cases: {
+      args: string[]
+      code: number
+      says: RegExp
+      environment?: Record<string, string>
+    }[] = [
+      { args: ['nonsense'], code: 2, says: /unknown command 'nonsense'/ },
+      { args: ['catalog', '--nonsense'], code: 2, says: /unknown option '--nonsense'/ },
+      { args: ['catalog', '--url', 'ftp://x'], code: 2, says: /--url must be/ },
+      { args: ['catalog', '--max-sats', 'all'], code: 2, says: /--max-sats must be a whole/ },
+      { args: ['catalog'], code: 5, says: /http:\/\/127\.0\.0\.1:9 does not answer/ },
+      { args: ['show', 'hooks'], code: 4, says: /Nothing is saved as hooks/ },
+      { args: ['catch', 'events', 'hooks'], code: 4, says: /`mayfly list` shows what is/ },
+      { args: ['whisper', 'read', 'mayfly-whisper:1:x'], code: 2, says: /neither a share code/ },
+      { args: ['whisper', 'send', '/nowhere/x'], code: 1, says: /^\/nowhere\/x is not there\.\n$/ },
+      { args: ['order', 'show', 'mine'], code: 2, says: /^mine is not the id of an order/ },
+      { args: ['suspend', 'mine'], code: 2, says: /^mine is not the id of an inbox/ },
+      {
+        args: ['catalog'],
+        environment: { MAYFLY_WALET_URL: 'simulator:' },
+        code: 2,
+        says: /MAYFLY_WALET_URL is not a setting/,
+      },
+    ]
+    for (const { args, code, says, environment = {} } of cases) {
+      const ended = await cli.run(args, { environment })
+      assert.match(ended.err, says, args.join(' '))
+      assert.deepEqual([ended.code, ended.out], [code, ''], args.join(' '))
+    }
+  })
+
+  test('of a wallet that is named wrongly says so, without the secret in it', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const { code, err, out } = await cli.run(['buy', 'catch'], {
+      environment: { MAYFLY_WALLET_URL: 'phoenix://:hunter2@host' },
+    })
+    assert.equal(code, 2)
+    assert.match(err, /MAYFLY_WALLET_URL/)
+    assert.equal((err + out).includes('hunter2'), false)
+  })
+})
+
+test('every command has a help with examples, and the page of all is fresh', async (t) => {
+  const cli = await commandLine(t, NOBODY)
+  for (const command of commandsOf(createProgram())) {
+    if (command.commands.length > 0) continue
+    let help = ''
+    command.configureOutput({
+      writeOut: (part) => {
+        help += part
+      },
+    })
+    command.outputHelp()
+    assert.match(help, /\nExamples:\n {2}\S/, command.name())
+  }
+  const { code, out } = await cli.run(['help', 'buy'])
+  assert.equal(code, 0)
+  assert.match(out, /^Usage: mayfly buy/)
+  assert.match((await cli.run(['gate', '--help'])).out, / verify [\s\S]* gate project add/)
+  assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
+})
+
+test('doctor finds what is wrong, and says what to do', async (t) => {
+  const { url, file } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+  const well = await cli.run(['doctor'], { environment: store })
+  assert.equal(well.code, 0, well.out)
+  const findings = JSON.parse(well.out) as { check: string; state: string }[]
+  assert.deepEqual(
+    findings.map(({ check, state }) => `${check} ${state}`),
+    [
+      ...['configuration ok', 'store ok', 'node note', 'service ok', 'clock ok', 'wallet note'],
+      'data folder ok',
+    ],
+  )
+  const ill = await cli.run(['doctor'], {
+    environment: {
+      ...store,
+      MAYFLY_LIGHTNING_URL: 'lnd+https://127.0.0.1:9?macaroon=/nowhere&cert=/nowhere',
+      MAYFLY_WALLET_URL: 'hunter2:',
+    },
+  })
+  assert.equal(ill.code, 1)
+  assert.match(ill.out, /"node","state":"bad"/)
+  assert.match(ill.out, /"wallet","state":"bad"/)
+  assert.equal(ill.out.includes('hunter2'), false)
+})
+
+test('a clock that is off is found by the date of the service', async (t) => {
+  const server = createServer((_request, response) => {
+    response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
+    response.end('{"checkoutEnabled":true}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { code, out } = await cli.run(['doctor'])
+  assert.equal(code, 1)
+  assert.match(out, /"clock","state":"bad","says":"it differs .* by 1(?:19|20|21) s/)
+})
+
+test('what others wrote cannot steer a terminal', () => {
+  assert.equal(
+    harmless('a\u001b]0;x\u0007\r\n\u202e\u{e0041}b'),
+    'a\\x1b]0;x\\x07\\x0d\\x0a\\u202e\\ue0041b',
+  )
+  assert.equal(harmless('a\n\tb\u009b', { lines: true }), 'a\n\tb\\x9b')
+  assert.equal(harmless('grüße 👍 日本'), 'grüße 👍 日本')
+})
+
+test('nor can what a service says', async (t) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(400).end(JSON.stringify({ error: 'no\u001b]0;x\u0007\u009b2J' }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { err } = await cli.run(['catalog'])
+  assert.equal(err, 'The service says: no\\x1b]0;x\\x07\\x9b2J.\n')
+})
+
+test('nor a table, or what is exported, on a terminal', () => {
+  assert.equal(columns([['a\u009b2J', 'b\nc']]), 'a\\x9b2J  b\\x0ac\n')
+  const exported = '{"body":"\u009b2J"}\n'
+  assert.equal(shownOn({ isTTY: true }, exported), '{"body":"\\x9b2J"}\n')
+  assert.equal(shownOn({ isTTY: false }, exported), exported)
+})
+
+describe('the position of a listener', () => {
+  test('is what the last complete line says', () => {
+    assert.deepEqual(readPosition(''), { last: null, unanswered: null })
+    assert.deepEqual(readPosition('done 7\nsent 8\n'), { last: 8, unanswered: 8 })
+    assert.deepEqual(readPosition('done 7\nsent 8\ndone 8\nsent 9'), { last: 8, unanswered: null })
+    assert.deepEqual(readPosition('done 7\n\0\0\0\0'), { last: 7, unanswered: null })
+  })
+
+  test('outlives the process, and begins a new file with it', async (t) => {
+    const file = join(await temporaryFolder(t), 'hooks.position')
+    const first = openPosition(file)
+    assert.equal(first.last(), null)
+    first.sent(1)
+    first.done(1)
+    first.sent(2)
+    const second = openPosition(file)
+    assert.deepEqual([second.last(), second.unanswered], [2, 2])
+    second.close()
+    const third = openPosition(file)
+    assert.deepEqual([third.last(), third.unanswered], [2, null])
+    third.close()
+    first.close()
+  })
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+describe('pulse run', () => {
+  test('pings when the command ends with 0, and only then', async (t) => {
+    const { cli, pings } = await aMonitor(t)
+    const failed = await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'echo no >&2; exit 7'])
+    assert.deepEqual([failed.code, failed.out, failed.err], [7, '', 'no\n'])
+    assert.equal(await pings(), 0)
+    const done = await cli.run(
+      ['pulse', 'run', 'beat', '--', 'sh', '-c', 'cat; echo "$@"', '-', '--json'],
+      {
+        input: 'in ',
+      },
+    )
+    assert.deepEqual([done.code, done.out, done.err], [0, 'in --json\n', ''])
+    assert.equal(await pings(), 1)
+  })
+
+  test('passes signals on, and ends as the command did', async (t) => {
+    const { cli, pings } = await aMonitor(t)
+    const script = 'trap "echo got it; exit 9" TERM; echo ready; while :; do read -r _ || :; done'
+    const running = cli.start(['pulse', 'run', 'beat', '--', 'bash', '-c', script])
+    await until('it runs', () => running.out().includes('ready'))
+    running.child.kill('SIGTERM')
+    const { code, out } = await running.ended
+    assert.deepEqual([code, out], [9, 'ready\ngot it\n'])
+    const killed = await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'kill -9 $$'])
+    assert.equal(killed.code, 137)
+    const missing = await cli.run(['pulse', 'run', 'beat', '--', 'no-such-command'])
+    assert.equal(missing.code, 127)
+    assert.match(missing.err, /there is no such command/)
+    assert.equal(await pings(), 0)
+  })
+
+  test('keeps the success of a command whose ping cannot be sent', async (t) => {
+    const { cli } = await aMonitor(t)
+    await cli.json(['show', 'beat'])
+    const { baseUrl, publicId, ownerToken } = await cli.json(['show', 'beat', '--reveal'])
+    await fetch(`${baseUrl}/api/pulse/${publicId}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${ownerToken}` },
+    })
+    const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
+    assert.equal(code, 0)
+    assert.match(err, /The command succeeded, and the ping failed/)
+  })
+})
+
+test('pulse watch runs a command at each change of state, with the state in its environment', async (t) => {
+  const { cli } = await aMonitor(t)
+  const file = join(cli.folder, 'told')
+  const exec = `echo "$MAYFLY_PULSE_NAME $MAYFLY_PULSE_PREVIOUS_STATE $MAYFLY_PULSE_STATE" > ${file}`
+  const running = cli.start(['pulse', 'watch', 'beat', '--once', '--exec', exec])
+  await until('it watches', () => running.out().includes('waiting'))
+  await cli.json(['pulse', 'ping', 'beat'])
+  const { code, out } = await running.ended
+  assert.equal(code, 0)
+  assert.equal(readFileSync(file, 'utf8'), 'beat waiting operational\n')
+  assert.deepEqual(
+    out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { state: string }).state),
+    ['waiting', 'operational'],
+  )
+})
+
+test('pulse set changes what is given, and destroy needs to be meant', async (t) => {
+  const { cli } = await aMonitor(t)
+  const changed = await cli.json([
+    ...['pulse', 'set', 'beat', '--title', 'Backup', '--interval', '3600', '--grace', '600'],
+    '--public',
+  ])
+  assert.deepEqual(
+    [
+      changed.name,
+      changed.expectedIntervalSeconds,
+      changed.graceSeconds,
+      changed.publicStatusEnabled,
+    ],
+    ['Backup', 3600, 600, true],
+  )
+  assert.equal((await cli.json(['pulse', 'set', 'beat', '--no-public'])).publicStatusEnabled, false)
+  assert.equal((await cli.run(['pulse', 'set', 'beat'])).code, 2)
+  assert.equal((await cli.run(['pulse', 'set', 'beat', '--grace', '1'])).code, 2)
+  assert.equal((await cli.run(['pulse', 'destroy', 'beat'])).code, 2)
+  assert.equal((await cli.run(['pulse', 'destroy', 'beat', '--yes'])).code, 0)
+  assert.equal((await cli.run(['pulse', 'status', 'beat'])).code, 4)
+})
+
+async function aMonitor(t: After) {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  return {
+    cli,
+    pings: async () => (await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount,
+  }
+}

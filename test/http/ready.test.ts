@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import type { Db } from '../../src/db/db.ts'
+import { createApp } from '../../src/http/app.ts'
+import { mountReady } from '../../src/http/ready.ts'
+import { startServer } from '../support/server.ts'
+import { manualClock, SECOND } from '../support/shop.ts'
+
+test('a service with its store and its node is ready, to GET and to HEAD', async (t) => {
+  const { url } = await startServer(t)
+  const answer = await fetch(`${url}/ready`)
+  assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ready' }])
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  const head = await fetch(`${url}/ready`, { method: 'HEAD' })
+  assert.deepEqual([head.status, await head.text()], [200, ''])
+})
+
+test('a service that stops says no first, while it still serves', async (t) => {
+  const server = await startServer(t, { MAYFLY_DRAIN_SECONDS: '1' })
+  const stopped = server.stop()
+  const answer = await fetch(`${server.url}/ready`)
+  assert.deepEqual(
+    [answer.status, await answer.json()],
+    [503, { error: 'not ready', store: 'up', node: 'up', stopping: true }],
+  )
+  assert.equal((await fetch(`${server.url}/api/catalog`)).status, 200)
+  await stopped
+  await assert.rejects(fetch(`${server.url}/ready`))
+})
+
+test('being asked leaves no line in the log, and takes from no limit', async (t) => {
+  const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'debug', MAYFLY_RATE_LIMITS: 'on' })
+  for (let i = 0; i < 300; i++) assert.equal((await fetch(`${server.url}/ready`)).status, 200)
+  await fetch(`${server.url}/health`)
+  const requests = server.logged.filter((line) => line.includes('http.request'))
+  assert.deepEqual(
+    requests.map((line) => (JSON.parse(line) as { route: string }).route),
+    ['/health'],
+  )
+})
+
+describe('a part that is away', () => {
+  test('the store: 503 with Retry-After that names it', async (t) => {
+    const ask = await anApp(t, { read: () => Promise.reject(new Error('gone')) })
+    const answer = await ask()
+    assert.deepEqual(
+      [answer.status, answer.headers.get('retry-after'), await answer.json()],
+      [503, '5', { error: 'not ready', store: 'down', node: 'up', stopping: false }],
+    )
+  })
+
+  test('the node: the same, without a call to the node', async (t) => {
+    const ask = await anApp(t, { isNodeReady: () => false })
+    assert.deepEqual(await (await ask()).json(), {
+      error: 'not ready',
+      store: 'up',
+      node: 'down',
+      stopping: false,
+    })
+  })
+
+  test('a store that hangs is away, and no second read joins the first', async (t) => {
+    let reads = 0
+    const clock = manualClock()
+    const ask = await anApp(t, {
+      clock,
+      read: () => {
+        reads++
+        return new Promise(() => {})
+      },
+    })
+    assert.equal((await ask()).status, 503)
+    clock.advance(10 * SECOND)
+    assert.equal((await ask()).status, 503)
+    assert.equal(reads, 1)
+  })
+})
+
+test('the store is asked once a second, however many ask', async (t) => {
+  let reads = 0
+  const clock = manualClock()
+  const ask = await anApp(t, {
+    clock,
+    read: async () => {
+      reads++
+      return []
+    },
+  })
+  await Promise.all(Array.from({ length: 50 }, ask))
+  assert.equal(reads, 1)
+  clock.advance(SECOND)
+  assert.equal((await ask()).status, 200)
+  assert.equal(reads, 2)
+})
+
+type Parts = { read?: Db['read']; isNodeReady?: () => boolean; clock?: { now(): number } }
+
+async function anApp(t: TestContext, parts: Parts): Promise<() => Promise<Response>> {
+  const { read = async () => [], isNodeReady = () => true, clock = manualClock() } = parts
+  const log = pino({ level: 'silent' })
+  const app = await createApp({ log, publicUrl: () => 'http://127.0.0.1', schemas: {} })
+  mountReady(app, { db: { read }, clock, isNodeReady, isStopping: () => false })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => app.close())
+  return () => fetch(`${url}/ready`)
+}
