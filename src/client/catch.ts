@@ -8,6 +8,7 @@ import type {
   EventQuery,
 } from '../catch/schema.ts'
 import { MayflyError } from './errors.ts'
+import { type EventFilter, matchesFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
 import type { Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
@@ -17,8 +18,18 @@ export type CatchClient = {
   status(): Promise<CatchStatus>
   /** One page of events, newest first; pass `nextCursor` as `cursor` for the next. */
   page(query?: EventQuery): Promise<EventPage>
-  /** Every event that the filter lets through, newest first, page after page. */
+  /**
+   * Every event that the filter lets through, newest first, page after page.
+   *
+   * ```ts
+   * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
+   * ```
+   */
   events(query?: EventQuery): AsyncGenerator<CatchEvent, void, undefined>
+  /** One event. Rejects with `not found` where there is none. */
+  event(eventId: string): Promise<CatchEvent>
+  /** The raw body of one event, exact to the byte. */
+  body(eventId: string): Promise<Uint8Array<ArrayBuffer>>
   /**
    * Events as they come, each once and in order; returns the inbox's status when no more can come.
    * It starts with what comes from now on, or after a sequence. A lost connection is made again, and
@@ -29,6 +40,15 @@ export type CatchClient = {
    * ```
    */
   stream(options?: StreamOptions): AsyncGenerator<CatchEvent, CatchState, undefined>
+  /**
+   * The first event from now on, or after a sequence, that the filter lets through.
+   * @throws MayflyError `no event in time`, or `inbox ended` where none can come any more.
+   *
+   * ```ts
+   * const event = await inbox.next({ filter: { method: 'POST' }, timeoutSeconds: 30 })
+   * ```
+   */
+  next(options?: NextOptions): Promise<CatchEvent>
   /** Deletes one event for good. */
   deleteEvent(eventId: string): Promise<void>
   /** Destroys the inbox, its events and both of its capabilities. */
@@ -38,7 +58,15 @@ export type CatchClient = {
 export type StreamOptions = {
   /** The sequence to go on after; 0 begins with the first event. Default: from now on. */
   after?: number
+  /** Passes over all other events, as the event list does. */
+  filter?: EventFilter
   signal?: AbortSignal
+}
+
+/** What one event is waited for with. */
+export type NextOptions = StreamOptions & {
+  /** How long to wait. Default: until the inbox ends. */
+  timeoutSeconds?: number
 }
 
 /** What the owner of an inbox needs of its capability. */
@@ -53,6 +81,31 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     for (const [name, value] of Object.entries(query)) search.set(name, String(value))
     const suffix = search.size > 0 ? `?${search}` : ''
     return (await http.get({ path: `${path}/events${suffix}`, token })) as EventPage
+  }
+
+  const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
+
+  async function* stream({
+    after,
+    filter = {},
+    signal,
+  }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
+    let last = after ?? -1
+    const from = after === undefined ? null : String(after)
+    for await (const told of follow(http, {
+      path: `${path}/stream`,
+      token,
+      after: from,
+      signal,
+    })) {
+      if (told.event === 'end') return endOf(told) as CatchState
+      if (told.event !== 'capture') continue
+      const event = eventOf(told)
+      if (event.sequence <= last) continue
+      last = event.sequence
+      if (matchesFilter(event, filter)) yield event
+    }
+    throw new MayflyError('unexpected answer', 200)
   }
 
   return {
@@ -70,28 +123,27 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
         cursor = nextCursor
       }
     },
-    async *stream({ after, signal } = {}) {
-      let last = after ?? -1
-      const from = after === undefined ? null : String(after)
-      for await (const told of follow(http, {
-        path: `${path}/stream`,
-        token,
-        after: from,
-        signal,
-      })) {
-        if (told.event === 'end') return endOf(told) as CatchState
-        if (told.event !== 'capture') continue
-        const event = eventOf(told)
-        if (event.sequence <= last) continue
-        last = event.sequence
-        yield event
+    async event(eventId) {
+      return (await http.get({ path: eventPath(eventId), token })) as CatchEvent
+    },
+    body: (eventId) => http.getBytes({ path: `${eventPath(eventId)}/body`, token }),
+    stream,
+    async next({ timeoutSeconds, signal, ...options } = {}) {
+      const limit = timeoutSeconds === undefined ? null : timeout(timeoutSeconds)
+      const signals = [signal, limit].filter((one) => one != null)
+      try {
+        const events = stream({ ...options, signal: AbortSignal.any(signals) })
+        for await (const event of events) return event
+      } catch (error) {
+        if (limit?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
+        throw error
       }
-      throw new MayflyError('unexpected answer', 200)
+      throw new MayflyError('inbox ended', 0)
     },
     async deleteEvent(eventId) {
       await http.get({
         method: 'DELETE',
-        path: `${path}/events/${encodeURIComponent(eventId)}`,
+        path: eventPath(eventId),
         token,
       })
     },
@@ -99,6 +151,13 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       await http.get({ method: 'DELETE', path, token })
     },
   }
+}
+
+/** The longest that a timer can wait, some 24 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+function timeout(seconds: number): AbortSignal {
+  return AbortSignal.timeout(Math.min(Math.max(Math.ceil(seconds * 1000), 0), MAX_TIMER_MS))
 }
 
 function eventOf(told: StreamEvent): CatchEvent {

@@ -1,12 +1,19 @@
 /** What can go wrong for a caller of the SDK, in one class. */
 
 /**
- * The service said no, or could not be understood.
+ * The service said no, could not be understood, or a purchase ended without its capability.
  *
  * `phrase` is the service's own (`order expired`, `catch unavailable`, …; docs/errors.md says what
- * each means for the money), or one of the SDK's: `unexpected answer`, `price above the ceiling`,
- * `invalid share code`, `password needed`.
- * `status` is the HTTP status, 0 where the SDK itself refused.
+ * each means for the money), or one of the SDK's, which docs/sdk.md explains:
+ * `service unreachable`, `unexpected answer`, `price above the ceiling`, `invoice disagrees`,
+ * `payment failed`, `payment outcome unknown`, `paid but not collected`, `second payment refused`,
+ * `no event in time`, `inbox ended`, `invalid share code`, `password needed`, `invalid receipt`.
+ * `status` is the HTTP status, 0 where the SDK itself refused. `cause` is what lies behind it: a
+ * WalletError, or what `fetch` threw.
+ *
+ * ```ts
+ * if (error instanceof MayflyError && error.phrase === 'price above the ceiling') …
+ * ```
  */
 export class MayflyError extends Error {
   override name = 'MayflyError'
@@ -14,8 +21,13 @@ export class MayflyError extends Error {
   readonly status: number
   /** Seconds to wait before trying again, where the service said so. */
   readonly retryAfterSeconds: number | null
-  constructor(phrase: string, status: number, retryAfterSeconds: number | null = null) {
-    super(status === 0 ? phrase : `${phrase} (HTTP ${status})`)
+  constructor(
+    phrase: string,
+    status: number,
+    retryAfterSeconds: number | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(status === 0 ? phrase : `${phrase} (HTTP ${status})`, options)
     this.phrase = phrase
     this.status = status
     this.retryAfterSeconds = retryAfterSeconds

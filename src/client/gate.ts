@@ -10,7 +10,7 @@ import {
   verifyReceipt,
 } from '../protocol/gate-receipt.ts'
 import { MayflyError } from './errors.ts'
-import { type Answer, errorOf, type Http } from './http.ts'
+import { type Answer, createHttp, errorOf, type Http, platformFetch } from './http.ts'
 
 /** What a project's server holds: the id is public, the capability is not. */
 export type GateProject = { projectId: string; capability: string }
@@ -94,6 +94,34 @@ export function createGateClient(
       throw new MayflyError('invalid receipt', 0)
     },
   }
+}
+
+/** Whose keys a receipt is checked with: those at hand, or those that a service shows now. */
+export type ReceiptKeys =
+  | { keys: readonly GateKey[] }
+  | { baseUrl: string; fetch?: typeof globalThis.fetch }
+
+/**
+ * What a receipt says, if one of these keys signed it: as a record, not as an admission. With a
+ * project it must be that project's. Needs no capability.
+ *
+ * ```ts
+ * const { sat, htm, htp } = await verifyGateReceipt(text, { baseUrl: 'https://mayfly.example' })
+ * ```
+ * @throws MayflyError `invalid receipt`
+ */
+export async function verifyGateReceipt(
+  receipt: string,
+  by: ReceiptKeys & { projectId?: string },
+): Promise<GateReceipt> {
+  const keys =
+    'keys' in by ? by.keys : await fetchGateKeys(createHttp(by.baseUrl, by.fetch ?? platformFetch))
+  const verdict = await verifyReceipt(receipt.trim(), keys)
+  if (verdict.outcome !== 'ok') throw new MayflyError('invalid receipt', 0)
+  if (by.projectId !== undefined && verdict.receipt.aud !== by.projectId) {
+    throw new MayflyError('invalid receipt', 0)
+  }
+  return verdict.receipt
 }
 
 /** Asks for the intent of a request, as a quote or, with the header for it, as a challenge. */

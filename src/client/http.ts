@@ -16,7 +16,7 @@ export type Ask = {
 export type Answer = { status: number; headers: Headers; body: unknown }
 
 export type Http = {
-  /** The answer, whatever its status. Rejects only when there was none. */
+  /** The answer, whatever its status. @throws MayflyError `service unreachable` for none. */
   ask(ask: Ask): Promise<Answer>
   /** The body of a 2xx answer. @throws MayflyError for any other. */
   get(ask: Ask): Promise<unknown>
@@ -26,27 +26,31 @@ export type Http = {
   getBytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>>
 }
 
+/** Looked up at each call: a page may replace it, and browsers want it called on its owner. */
+export const platformFetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request)
+
 /** `fetch` is the platform's, unless a test or a proxy hands in another. */
 export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
   const base = baseUrl.replace(/\/+$/, '')
 
   function send({ method = 'GET', path, token, headers, body, signal }: Ask): Promise<Response> {
-    return fetch(base + path, {
+    const sent = fetch(base + path, {
       method,
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
       redirect: 'error',
     })
+    return orUnreachable(sent, signal)
   }
 
-  async function read(response: Response): Promise<Answer> {
+  async function read(response: Response, signal?: AbortSignal): Promise<Answer> {
     await refuseTooLarge(response)
-    const text = await response.text()
+    const text = await orUnreachable(response.text(), signal)
     return { status: response.status, headers: response.headers, body: parse(text) }
   }
 
-  const ask = async (request: Ask): Promise<Answer> => read(await send(request))
+  const ask = async (request: Ask): Promise<Answer> => read(await send(request), request.signal)
 
   return {
     ask,
@@ -64,8 +68,18 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       const response = await send(request)
       if (!response.ok) throw errorOf(await read(response))
       await refuseTooLarge(response)
-      return new Uint8Array(await response.arrayBuffer())
+      return new Uint8Array(await orUnreachable(response.arrayBuffer(), request.signal))
     },
+  }
+}
+
+/** An abort stays what it is; any other end of a connection is one error of ours. */
+async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    throw new MayflyError('service unreachable', 0, null, { cause })
   }
 }
 

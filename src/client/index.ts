@@ -13,14 +13,16 @@ import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
-import { type Ask, createHttp } from './http.ts'
-import { createPayments, type Purchase } from './payments.ts'
+import { type Ask, createHttp, platformFetch } from './http.ts'
+import { createPayments } from './payments.ts'
 import {
   createPulseClient,
   type PulseClient,
   type PulseHolder,
   pulsePublicStatus,
 } from './pulse.ts'
+import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
+import type { Wallet } from './wallet.ts'
 import { createWhisperClient, type SharedWhisper, type WhisperPurchase } from './whisper.ts'
 
 export type {
@@ -37,7 +39,7 @@ export type {
   GatePending,
   GateQuote,
 } from '../gate/schema.ts'
-export type { GateReceipt } from '../protocol/gate-receipt.ts'
+export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
 export { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 export {
   needsPassword,
@@ -56,29 +58,70 @@ export type {
   PulseStatus,
 } from '../pulse/schema.ts'
 export type { WhisperCapability } from '../whisper/schema.ts'
-export type { CatchClient, CatchOwner, StreamOptions } from './catch.ts'
+export {
+  type AnyCapability,
+  formatCapability,
+  parseCapability,
+  type SavedCapability,
+} from './capability-file.ts'
+export type { CatchClient, CatchOwner, NextOptions, StreamOptions } from './catch.ts'
 export { MayflyError } from './errors.ts'
-export type { GateClient, GateOutcome, GateProject, ProtectedRequest } from './gate.ts'
-export type { PaymentQuote, Purchase } from './payments.ts'
+export { type EventFilter, matchesFilter } from './event-filter.ts'
+export { eventBody, eventUrl, toCurl, toHar, toJsonLines } from './export.ts'
+export {
+  type GateClient,
+  type GateOutcome,
+  type GateProject,
+  type ProtectedRequest,
+  type ReceiptKeys,
+  verifyGateReceipt,
+} from './gate.ts'
 export type { PulseClient, PulseHolder, PulseNews } from './pulse.ts'
-export type { SharedWhisper, WhisperPurchase } from './whisper.ts'
+export type {
+  OnInvoice,
+  PaymentFlow,
+  PaymentQuote,
+  Purchase,
+  PurchaseByHand,
+  PurchaseByWallet,
+  PurchaseFromWallet,
+  PurchaseProgress,
+  PurchaseTerms,
+} from './purchase.ts'
+export { type Wallet, WalletError } from './wallet.ts'
+export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
+export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'
+export { type NwcClient, nwcWallet } from './wallets/nwc.ts'
+export { type PhoenixdWalletOptions, phoenixdWallet } from './wallets/phoenixd.ts'
+export { type SimulatorWalletOptions, simulatorWallet } from './wallets/simulator.ts'
+export type { SharedWhisper, WhisperPurchase, WhisperTerms } from './whisper.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
 const DEFAULT_MAX_SATS = 1000
 
+/** What a client is made of. */
 export type MayflyOptions = {
+  /** The service's address, such as `https://mayfly.example`. */
   baseUrl: string
   /** The most that a purchase may cost, in satoshis. Default 1000. */
   maxSats?: number
+  /** Pays every purchase that names no other wallet. */
+  wallet?: Wallet
+  /** The platform's, unless a test or a proxy hands in another. */
   fetch?: typeof globalThis.fetch
 }
 
+/** What is on sale: limits, and prices in satoshis, of each product's plans. */
 export type Catalog = {
   checkoutEnabled: boolean
   currency: 'sat'
   products: { catch: CatchCatalog; whisper: WhisperCatalog; pulse: PulseCatalog }
 }
 
+/**
+ * The client of one service without a wallet of its own: each purchase shows its invoice or names a
+ * wallet.
+ */
 export type Mayfly = {
   /** What is on sale, and whether it can be bought now. */
   catalog(): Promise<Catalog>
@@ -102,9 +145,26 @@ export type Mayfly = {
   gate(project: GateProject): GateClient
 }
 
-export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly {
-  const http = createHttp(baseUrl, fetch ?? ((...request) => globalThis.fetch(...request)))
-  const payments = createPayments(http, maxSats ?? DEFAULT_MAX_SATS)
+/** The same with a wallet of its own: a purchase needs no `onInvoice`. */
+export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper'> & {
+  buyCatch(purchase: PurchaseFromWallet): Promise<CatchCapability>
+  buyPulse(purchase: PurchaseFromWallet): Promise<PulseCapability>
+  buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
+}
+
+/**
+ * The client of one service. With a wallet it pays by itself, up to `maxSats` satoshis a purchase.
+ *
+ * ```ts
+ * const mayfly = createMayfly({ baseUrl: 'http://127.0.0.1:8402', wallet, maxSats: 500 })
+ * const monitor = await mayfly.buyPulse({ planId: 'spark' })
+ * ```
+ */
+export function createMayfly(options: MayflyOptions & { wallet: Wallet }): PayingMayfly
+export function createMayfly(options: MayflyOptions): Mayfly
+export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions): PayingMayfly {
+  const http = createHttp(baseUrl, fetch ?? platformFetch)
+  const payments = createPayments(http, { maxSats: maxSats ?? DEFAULT_MAX_SATS, wallet })
   return {
     catalog: async () => (await http.get({ path: '/api/catalog' })) as Catalog,
     async buyCatch(purchase) {
@@ -121,7 +181,7 @@ export function createMayfly({ baseUrl, maxSats, fetch }: MayflyOptions): Mayfly
   }
 }
 
-function planSelection(product: 'catch' | 'pulse', { planId }: Purchase): Ask {
+function planSelection(product: 'catch' | 'pulse', { planId }: PurchaseTerms): Ask {
   return {
     path: `/api/payments/${product}`,
     headers: { 'content-type': 'application/json' },

@@ -4,9 +4,13 @@ import { createEventParser, readEvents, type StreamEvent } from './event-stream.
 import type { Http } from './http.ts'
 import { wait } from './wait.ts'
 
-/** The pause after attempts that brought nothing: the first, doubled each time up to the most. */
+/** The pause after a connection that did not last: the first, doubled each time up to the most. */
 const RECONNECT_SECONDS = 0.5
 const MAX_RECONNECT_SECONDS = 30
+/** Doubled so often at most where connections bring events and are lost at once: to 2 seconds. */
+const DOUBLED_AFTER_EVENTS = 2
+/** A connection that lasted this long was a good one, whatever it brought. */
+const STEADY_MS = 30_000
 
 export type Following = {
   path: string
@@ -25,12 +29,13 @@ export async function* follow(
   { path, token, after, signal }: Following,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   let last = after
-  let fruitless = 0
+  let losses = 0
   let wasOpen = false
   for (;;) {
     const parser = createEventParser()
     const openedAt = Date.now()
     let retryAfterSeconds: number | null = null
+    let broughtEvents = false
     try {
       const headers = {
         accept: 'text/event-stream',
@@ -39,7 +44,7 @@ export async function* follow(
       const body = await http.open({ path, token, headers, signal })
       wasOpen = true
       for await (const told of readEvents(body, parser)) {
-        fruitless = 0
+        broughtEvents = true
         yield told
         if (told.event === 'end') return
       }
@@ -50,9 +55,10 @@ export async function* follow(
     }
     // The server says where it stands before its first event, so that none is missed after it.
     last = parser.lastEventId() || last
-    if (Date.now() - openedAt > MAX_RECONNECT_SECONDS * 1000) fruitless = 0
-    await wait(retryAfterSeconds ?? pauseSeconds(fruitless, parser.retryMs()), signal)
-    fruitless++
+    if (Date.now() - openedAt > STEADY_MS) losses = 0
+    if (broughtEvents) losses = Math.min(losses, DOUBLED_AFTER_EVENTS + 1)
+    await wait(retryAfterSeconds ?? pauseSeconds(losses, parser.retryMs()), signal)
+    losses++
   }
 }
 
@@ -74,14 +80,14 @@ export function endOf(told: StreamEvent): string {
 
 /** Whether a connection may come back. One that never was there is the caller's to know. */
 function isLoss(error: unknown, wasOpen: boolean): boolean {
-  if (!(error instanceof MayflyError)) return wasOpen
+  if (!(error instanceof MayflyError) || error.status === 0) return wasOpen
   if (error.status === 429 || error.status === 503) return true
   return wasOpen && error.status >= 500
 }
 
-/** None after a connection that brought something, then longer and longer ones. */
-function pauseSeconds(fruitless: number, retryMs: number | null): number {
-  if (fruitless === 0) return 0
+/** None after the first loss, then longer and longer ones. */
+function pauseSeconds(losses: number, retryMs: number | null): number {
+  if (losses === 0) return 0
   const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
-  return Math.min(first * 2 ** (fruitless - 1), MAX_RECONNECT_SECONDS)
+  return Math.min(first * 2 ** (losses - 1), MAX_RECONNECT_SECONDS)
 }

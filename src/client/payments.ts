@@ -1,96 +1,200 @@
-/** Buying: one key, one order, one invoice, however often an answer is lost on the way. */
-import type { Quote as ServerQuote } from '../payment/orders.ts'
+/** Buying: one key, one order, one invoice, one payment, however often an answer is lost. */
+import { hex, hexBytes } from '../lib/bytes.ts'
 import { MayflyError } from './errors.ts'
 import { type Answer, type Ask, errorOf, type Http, retryAfterSeconds } from './http.ts'
+import { type Offer, readOffer } from './offer.ts'
+import type { PaymentFlow, PaymentQuote, Purchase, PurchaseFromWallet } from './purchase.ts'
 import { wait } from './wait.ts'
+import { type Wallet, WalletError } from './wallet.ts'
 
-/** The interface's PaymentQuote. `expiresAt` is RFC 3339. */
-export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
-
-export type Purchase = {
-  planId: PaymentQuote['planId']
-  /** Called once with the invoice to pay; its end is not waited for. */
-  onInvoice: (quote: PaymentQuote) => unknown
-  /** Refuses a higher price before the invoice is shown. Default: the SDK's `maxSats`. */
-  maxSats?: number
-  /** Names the purchase; give the same one to take up an interrupted purchase. Default: fresh. */
-  idempotencyKey?: string
-  signal?: AbortSignal
-}
-
-/** A lost answer is asked for again this often, with the same key. */
+/** A lost answer is asked for again this often before there is anything to lose. */
 const LOST_ANSWERS = 4
-const RETRY_SECONDS = 1
+/** Once money may have left, a service that is away, or does not deliver, is asked for this long. */
+const COLLECT_MS = 10 * 60 * 1000
+/** The pause after a lost answer: the first, doubled each time up to the most. */
+const RETRY_SECONDS = 0.25
+const MAX_RETRY_SECONDS = 15
+/** Between two polls, where the service names no pause. */
+const POLL_SECONDS = 1
 
 export type Payments = {
-  /** Buys natively: shows the invoice and polls until it is paid. Resolves to the resource. */
-  buy(request: Ask, purchase: Purchase): Promise<unknown>
+  /** Buys, by hand or from a wallet. Resolves to the resource. */
+  buy(request: Ask, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
 }
 
-export function createPayments(http: Http, maxSats: number): Payments {
+export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
+
+export function createPayments(http: Http, options: PaymentsOptions): Payments {
+  /** Payments under way, by invoice: two purchases with one key are one payment. */
+  const underWay = new Map<string, Promise<string>>()
+
   /** Asks again when the answer was lost, which is safe: the key makes it the same order. */
-  async function insist(ask: Ask): Promise<Answer> {
+  async function insist(ask: Ask, isOver: (attempt: number) => boolean): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
+      let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
       try {
         const answer = await http.ask(ask)
         if (answer.status < 500 && answer.status !== 429) return answer
-        if (attempt === LOST_ANSWERS) return answer
-        await wait(retryAfterSeconds(answer.headers) ?? RETRY_SECONDS, ask.signal)
+        if (isOver(attempt)) return answer
+        pause = retryAfterSeconds(answer.headers) ?? pause
       } catch (error) {
-        if (ask.signal?.aborted || attempt === LOST_ANSWERS) throw error
-        await wait(RETRY_SECONDS, ask.signal)
+        if (ask.signal?.aborted || isOver(attempt)) throw error
       }
+      await wait(pause, ask.signal)
     }
   }
 
-  async function poll(quote: PaymentQuote, key: string, signal?: AbortSignal): Promise<unknown> {
+  /** For answers that money may hang on. */
+  function collect(ask: Ask): Promise<Answer> {
+    const until = Date.now() + COLLECT_MS
+    return insist(ask, () => Date.now() > until)
+  }
+
+  /** Polls until the order is settled or dead, which only the service can tell. */
+  async function poll(
+    quote: PaymentQuote,
+    key: string,
+    { signal, until = Number.POSITIVE_INFINITY }: { signal?: AbortSignal; until?: number },
+  ): Promise<unknown> {
     for (;;) {
-      const answer = await insist({
+      const answer = await collect({
         path: `/api/payments/${encodeURIComponent(quote.orderId)}`,
         headers: { 'idempotency-key': key },
         signal,
       })
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402) throw errorOf(answer)
-      await wait(retryAfterSeconds(answer.headers) ?? RETRY_SECONDS, signal)
+      if (Date.now() > until) throw new MayflyError('paid but not collected', 0)
+      await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, signal)
     }
   }
 
-  return {
-    async buy(request, purchase) {
-      const key = purchase.idempotencyKey ?? crypto.randomUUID()
-      const { signal } = purchase
-      const answer = await insist({
-        ...request,
-        method: 'POST',
-        headers: { ...request.headers, 'idempotency-key': key },
-        signal,
+  /** The proven preimage. One payment for one invoice, whoever asks while it is under way. */
+  function pay(wallet: Wallet, quote: PaymentQuote, signal?: AbortSignal): Promise<string> {
+    const shared = underWay.get(quote.paymentHash)
+    if (shared) return shared
+    const payment = provenPayment(wallet, quote, signal).finally(() => {
+      underWay.delete(quote.paymentHash)
+    })
+    underWay.set(quote.paymentHash, payment)
+    return payment
+  }
+
+  /** After the payment: shows the proof, or polls where that is the flow or the proof is not taken. */
+  async function redeem(
+    request: Ask,
+    { quote, authorize }: Offer,
+    key: string,
+    preimage: string,
+  ): Promise<unknown> {
+    const patience = { ...signalOf(request), until: Date.now() + COLLECT_MS }
+    if (authorize !== null) {
+      const authorization = authorize(preimage)
+      const answer = await collect({ ...request, headers: { ...request.headers, authorization } })
+      if (answer.status === 200) return resourceOf(answer)
+      if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
+      const again = answer.body as Partial<PaymentQuote> | null
+      if (again?.paymentHash !== quote.paymentHash) {
+        throw new MayflyError('second payment refused', answer.status)
+      }
+    }
+    return poll(quote, key, patience)
+  }
+
+  async function buyFromWallet(
+    request: Ask,
+    offer: Offer,
+    wallet: Wallet,
+    { key, tell }: { key: string; tell: (stage: 'paying' | 'paid' | 'uncertain') => void },
+  ): Promise<unknown> {
+    const { quote } = offer
+    tell('paying')
+    let preimage: string
+    try {
+      preimage = await pay(wallet, quote, request.signal)
+    } catch (cause) {
+      if (cause instanceof WalletError && cause.outcome === 'not paid') {
+        throw new MayflyError('payment failed', 0, null, { cause })
+      }
+      return orElse('payment outcome unknown', cause, () => {
+        tell('uncertain')
+        return poll(quote, key, signalOf(request))
       })
+    }
+    return orElse('paid but not collected', null, () => {
+      tell('paid')
+      return redeem(request, offer, key, preimage)
+    })
+  }
+
+  return {
+    async buy({ path, headers, body }, purchase) {
+      const key = purchase.idempotencyKey ?? crypto.randomUUID()
+      const { signal, onInvoice, onProgress } = purchase
+      const wallet = purchase.wallet ?? options.wallet
+      const flow: PaymentFlow = wallet ? (purchase.flow ?? 'payment') : 'native'
+      const request: Ask = {
+        method: 'POST',
+        path,
+        headers: {
+          ...headers,
+          'idempotency-key': key,
+          ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
+        },
+        ...(body === undefined ? {} : { body }),
+        signal,
+      }
+      const answer = await insist(request, (attempt) => attempt >= LOST_ANSWERS)
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402) throw errorOf(answer)
-      const quote = quoteOf(answer)
-      if (quote.amountSats > (purchase.maxSats ?? maxSats)) {
-        throw new MayflyError('price above the ceiling', 0)
-      }
-      await purchase.onInvoice(quote)
-      return poll(quote, key, signal)
+      const maxSats = purchase.maxSats ?? options.maxSats
+      const offer = await readOffer(answer, { request, flow, maxSats })
+      const { quote } = offer
+      const tell = (stage: 'invoice' | 'paying' | 'paid' | 'uncertain'): void =>
+        onProgress?.({ stage, quote, idempotencyKey: key })
+      tell('invoice')
+      await onInvoice?.(quote)
+      signal?.throwIfAborted()
+      if (!wallet) return poll(quote, key, signalOf(request))
+      return buyFromWallet(request, offer, wallet, { key, tell })
     },
   }
 }
 
+/** @throws WalletError also where a wallet says that it paid and does not prove it. */
+async function provenPayment(
+  wallet: Wallet,
+  { bolt11, paymentHash }: PaymentQuote,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { preimage } = await wallet.pay(bolt11, signal ? { signal } : {})
+  const bytes = /^[0-9a-f]{64}$/.test(preimage) ? hexBytes(preimage) : null
+  const sha256 = bytes && hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
+  if (sha256 === paymentHash) return preimage
+  throw new WalletError('the wallet did not prove its payment', 'unknown')
+}
+
+/** What the service says stands as it is; anything else that ends the work is told by this phrase. */
+async function orElse(
+  phrase: string,
+  cause: unknown,
+  work: () => Promise<unknown>,
+): Promise<unknown> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof MayflyError && isFinal(error.status)) throw error
+    throw new MayflyError(phrase, 0, null, { cause: cause ?? error })
+  }
+}
+
+/** A refusal, and not one that only asks for patience. */
+const isFinal = (status: number): boolean =>
+  status >= 400 && status < 500 && status !== 408 && status !== 429
+
+const signalOf = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
+
 function resourceOf({ status, body }: Answer): unknown {
   if (typeof body === 'object' && body !== null && 'resource' in body) return body.resource
   throw new MayflyError('unexpected answer', status)
-}
-
-function quoteOf({ status, body }: Answer): PaymentQuote {
-  const quote = body as Partial<PaymentQuote> | null
-  if (
-    typeof quote?.orderId !== 'string' ||
-    typeof quote.bolt11 !== 'string' ||
-    !Number.isSafeInteger(quote.amountSats)
-  ) {
-    throw new MayflyError('unexpected answer', status)
-  }
-  return quote as PaymentQuote
 }

@@ -10,24 +10,28 @@ import {
 import type { WhisperCapability } from '../whisper/schema.ts'
 import { MayflyError } from './errors.ts'
 import type { Http } from './http.ts'
-import type { Payments, Purchase } from './payments.ts'
+import type { Payments } from './payments.ts'
+import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 
 /**
  * Either the content, sealed here, or what `sealWhisper` made of it: to take up an interrupted
  * purchase, whose `idempotencyKey` goes with the same bytes only.
  */
-export type WhisperPurchase = Purchase & {
+export type WhisperTerms = {
   /** From 1 to the plan's allowance, which is the default. */
   readLimit?: number
   /** Not before this time; inside the purchased lifetime. */
   revealAt?: Date
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
+/** How a whisper is paid for, and what it holds. */
+export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid & WhisperTerms
+
 /** The capability, and the code to share: whoever has it reads. */
 export type SharedWhisper = WhisperCapability & { code: string }
 
 export type WhisperClient = {
-  buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
+  buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
   readWhisper(code: string, password?: string): Promise<OpenedWhisper>
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
 }

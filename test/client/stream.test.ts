@@ -79,7 +79,8 @@ test('rejects what will not change: a wrong token, an inbox that is gone', async
 })
 
 test('rejects at once where there never was a connection', async (t) => {
-  await assert.rejects(scripted(t, [new TypeError('fetch failed')]).follow(), /fetch failed/)
+  const lost = scripted(t, [new TypeError('fetch failed')]).follow()
+  await assert.rejects(lost, isMayflyError('service unreachable', 0))
   await assert.rejects(scripted(t, [refused(500, 'internal error')]).follow(), MayflyError)
 })
 
@@ -119,7 +120,7 @@ test('waits as long as a limit or a node that is away asks for', async (t) => {
   assert.equal((await outcome).end, 'exhausted')
 })
 
-test('comes back at once after an event, then after longer and longer pauses', async (t) => {
+test('comes back at once after the first loss, then after longer and longer pauses', async (t) => {
   const losses = Array.from({ length: 10 }, () => new TypeError('fetch failed'))
   const { asked, following, afterSeconds } = paced(t, [
     told(capture(1)),
@@ -139,8 +140,27 @@ test('comes back at once after an event, then after longer and longer pauses', a
     assert.equal(asked.length, attempts, `after ${pause} s`)
   }
   await afterSeconds(30)
-  await afterSeconds(0)
+  await afterSeconds(2)
   assert.deepEqual(await outcome, { sequences: [1, 2], end: 'exhausted' })
+})
+
+test('does not hammer a service that tells one event and drops, again and again', async (t) => {
+  const { asked, following, afterSeconds } = paced(t, [
+    ...[1, 2, 3, 4, 5, 6].map((sequence) => told(capture(sequence))),
+    told(end('exhausted')),
+  ])
+  const outcome = following({ after: 0 })
+  await afterSeconds(0)
+  let attempts = 2
+  assert.equal(asked.length, attempts, 'the first loss')
+  for (const pause of [0.5, 1, 2, 2, 2]) {
+    await afterSeconds(pause - 0.001)
+    assert.equal(asked.length, attempts, `before ${pause} s`)
+    await afterSeconds(0.001)
+    attempts++
+    assert.equal(asked.length, attempts, `after ${pause} s`)
+  }
+  assert.deepEqual((await outcome).sequences, [1, 2, 3, 4, 5, 6])
 })
 
 test('takes the pause that the server names, up to the most', async (t) => {

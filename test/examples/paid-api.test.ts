@@ -7,8 +7,8 @@ import { register } from '../support/gate.ts'
 import { startServer } from '../support/server.ts'
 
 test('the example API sells a picture', async (t) => {
-  const { url, file, pay } = await startServer(t, { MAYFLY_GATE: 'on' })
-  const { projectId, capability } = await register(file)
+  const { url, databaseUrl, pay } = await startServer(t, { MAYFLY_GATE: 'on' })
+  const { projectId, capability } = await register({ databaseUrl })
   const api = await startPaidApi({ url, projectId, capability })
   t.after(() => api.server.close())
   const render = (headers: Record<string, string> = {}) =>

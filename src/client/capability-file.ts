@@ -1,0 +1,126 @@
+/**
+ * The file that a capability is kept in, for the command line and the web pages alike. It holds
+ * bearer secrets: whoever has the file has the capability, so it is kept like a key.
+ */
+import type { CatchCapability } from '../catch/schema.ts'
+import { isId, isToken, type TokenKind } from '../lib/ids.ts'
+import type { PlanId } from '../payment/provisioning.ts'
+import { parseWhisperCode } from '../protocol/whisper-code.ts'
+import type { PulseCapability } from '../pulse/schema.ts'
+import type { WhisperCapability } from '../whisper/schema.ts'
+
+/** A capability of any product; a whisper's goes with the code that its buyer shares. */
+export type AnyCapability =
+  | CatchCapability
+  | PulseCapability
+  | (WhisperCapability & { code?: string })
+
+/** What a capability file says. */
+export type SavedCapability = {
+  capability: AnyCapability
+  /** The address of the service that sold it, without a slash at the end. */
+  baseUrl: string
+  planId?: PlanId
+}
+
+/** A share code is the longest part, and the rest is ids, tokens and an address. */
+const MAX_FILE_CHARS = 8_192
+const VERSION = 1
+const PLAN_IDS: readonly string[] = ['spark', 'standard', 'long'] satisfies PlanId[]
+// RFC 3339 §5.6, as the service writes it.
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
+const TOKENS = {
+  catch: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' },
+  whisper: { readToken: 'whisper_read' },
+  pulse: { ownerToken: 'pulse_owner', pingToken: 'pulse_ping' },
+} as const satisfies Record<AnyCapability['product'], Record<string, TokenKind>>
+
+/**
+ * The text of a capability file: JSON of a few lines that ends with a line break.
+ *
+ * ```ts
+ * const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+ * const text = formatCapability({ capability: inbox, baseUrl, planId: 'spark' })
+ * ```
+ * @throws RangeError for a part that is not what its name says.
+ */
+export function formatCapability({ capability, baseUrl, planId }: SavedCapability): string {
+  const { product, publicId, expiresAt } = capability
+  const file: Record<string, unknown> = { mayfly: VERSION, product }
+  file.baseUrl = baseUrl.replace(/\/+$/, '')
+  if (planId !== undefined) file.planId = planId
+  file.publicId = publicId
+  for (const name of Object.keys(TOKENS[product])) {
+    file[name] = (capability as Record<string, unknown>)[name]
+  }
+  if ('code' in capability && capability.code !== undefined) file.code = capability.code
+  file.expiresAt = expiresAt
+  const text = `${JSON.stringify(file, null, 2)}\n`
+  if (parseCapability(text) === null) throw new RangeError('not the parts of a capability')
+  return text
+}
+
+/**
+ * What a capability file says, or null where the text is none. Members that this version does not
+ * know are dropped; a file of another version is refused.
+ *
+ * ```ts
+ * const saved = parseCapability(text)
+ * if (saved?.capability.product === 'catch') mayfly.catch(saved.capability)
+ * ```
+ */
+export function parseCapability(text: string): SavedCapability | null {
+  const file = text.length > MAX_FILE_CHARS ? null : jsonObject(text)
+  if (file?.mayfly !== VERSION) return null
+  const { product, publicId, expiresAt, planId } = file
+  const baseUrl = serviceAddress(file.baseUrl)
+  if (product !== 'catch' && product !== 'whisper' && product !== 'pulse') return null
+  if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
+  if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
+  if (planId !== undefined && !isPlanId(planId)) return null
+  const capability: Record<string, string> = { product, publicId }
+  for (const [name, kind] of Object.entries(TOKENS[product])) {
+    const token = file[name]
+    if (typeof token !== 'string' || !isToken(kind, token)) return null
+    capability[name] = token
+  }
+  capability.expiresAt = expiresAt
+  if (product === 'whisper' && file.code !== undefined) {
+    const code = typeof file.code === 'string' ? parseWhisperCode(file.code) : null
+    if (code?.publicId !== publicId || code.readToken !== capability.readToken) return null
+    capability.code = file.code as string
+  }
+  return {
+    capability: capability as AnyCapability,
+    baseUrl,
+    ...(planId === undefined ? {} : { planId }),
+  }
+}
+
+/** An http address that tokens may be sent to; one with a password in it is somebody's trick. */
+function serviceAddress(value: unknown): string | null {
+  if (typeof value !== 'string' || !URL.canParse(value)) return null
+  const { protocol, username, password, search, hash } = new URL(value)
+  if (protocol !== 'https:' && protocol !== 'http:') return null
+  return username + password + search + hash === '' ? value.replace(/\/+$/, '') : null
+}
+
+function isDateTime(text: string): boolean {
+  return DATE_TIME.test(text) && !Number.isNaN(Date.parse(text))
+}
+
+function isPlanId(value: unknown): value is PlanId {
+  return typeof value === 'string' && PLAN_IDS.includes(value)
+}
+
+function jsonObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
+  } catch {
+    return null
+  }
+}

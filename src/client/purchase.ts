@@ -1,0 +1,67 @@
+/** What a buyer hands in, and what a purchase tells on its way. */
+import type { Quote as ServerQuote } from '../payment/orders.ts'
+import type { Wallet } from './wallet.ts'
+
+/** The interface's PaymentQuote. `expiresAt` is RFC 3339, `amountSats` is in satoshis. */
+export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
+
+/** How a wallet's payment is shown to the service; docs/payments.md has all three. */
+export type PaymentFlow = 'native' | 'payment' | 'l402'
+
+/**
+ * Where a purchase stands: `invoice` it is there, checked and below the ceiling · `paying` the wallet
+ * is asked · `paid` the wallet proved it · `uncertain` the wallet cannot tell, so the order is polled.
+ * Who has `idempotencyKey` collects the purchase: keep it as secret as the capability.
+ */
+export type PurchaseProgress = {
+  stage: 'invoice' | 'paying' | 'paid' | 'uncertain'
+  quote: PaymentQuote
+  idempotencyKey: string
+}
+
+/** What every purchase takes, whoever pays. */
+export type PurchaseTerms = {
+  planId: PaymentQuote['planId']
+  /** Refuses a higher price before anything is paid or shown. Satoshis. Default: the SDK's. */
+  maxSats?: number
+  /**
+   * Names the purchase: 22 random characters or more. Give the same one, with the same wallet, to
+   * take up an interrupted purchase; it is never paid twice. Default: a fresh UUIDv4.
+   */
+  idempotencyKey?: string
+  /** Ends the waiting. What has been paid by then can be taken up with the same key. */
+  signal?: AbortSignal
+  /** Told where the purchase stands. What it throws ends the purchase. */
+  onProgress?: (progress: PurchaseProgress) => void
+}
+
+/** Called once with the invoice, and waited for; what it throws ends the purchase. */
+export type OnInvoice = (quote: PaymentQuote) => unknown
+
+/** Somebody else pays the invoice that is shown. */
+export type PurchaseByHand = PurchaseTerms & {
+  onInvoice: OnInvoice
+  wallet?: undefined
+  flow?: 'native'
+}
+
+/** The wallet pays by itself. */
+export type PurchaseByWallet = PurchaseTerms & {
+  wallet: Wallet
+  /** Default: `payment`. */
+  flow?: PaymentFlow
+  onInvoice?: OnInvoice
+}
+
+/**
+ * A purchase: shows its invoice, or is paid from a wallet.
+ *
+ * ```ts
+ * await mayfly.buyCatch({ planId: 'spark', onInvoice: (quote) => show(quote.bolt11) })
+ * await mayfly.buyCatch({ planId: 'spark', wallet, maxSats: 200 })
+ * ```
+ */
+export type Purchase = PurchaseByHand | PurchaseByWallet
+
+/** A purchase from a Mayfly that has a wallet. */
+export type PurchaseFromWallet = Omit<PurchaseByWallet, 'wallet'> & { wallet?: Wallet | undefined }

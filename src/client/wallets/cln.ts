@@ -1,0 +1,87 @@
+/** Core Lightning as a wallet, over clnrest. */
+import type { Wallet } from '../wallet.ts'
+import { askNode, fields, type NodeAnswer, NodeRefused, textOf } from './node-fetch.ts'
+import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+
+export type ClnWalletOptions = PayingOptions & {
+  /** `https://host:3010` */
+  url: string
+  /** Needs the methods `pay` and `listpays`, and nothing else. */
+  rune: string
+  fetch?: typeof globalThis.fetch
+}
+
+// The node stops trying a little before we stop to listen, so that its word is the last one.
+const RETRY_SECONDS = 50
+
+/**
+ * Pays from a Core Lightning node. Make its rune with
+ * `lightning-cli createrune restrictions='[["method=pay","method=listpays"]]'`.
+ *
+ * ```ts
+ * const wallet = clnWallet({ url: 'https://127.0.0.1:3010', rune })
+ * ```
+ */
+export function clnWallet(options: ClnWalletOptions): Wallet {
+  const { url, rune, fetch = globalThis.fetch } = options
+  const base = url.replace(/\/+$/, '')
+  const retrySeconds = Math.max(
+    1,
+    Math.min(RETRY_SECONDS, (options.timeoutMs ?? 60_000) / 1000 - 5),
+  )
+
+  const call = (method: string, json: unknown, signal: AbortSignal): Promise<NodeAnswer> =>
+    askNode(fetch, `${base}/v1/${method}`, { method: 'POST', headers: { rune }, json, signal })
+
+  return payingWallet(
+    {
+      name: 'Core Lightning',
+      refusesRepeats: true,
+      triesAgain: true,
+      async lookup({ paymentHash }, signal) {
+        const answer = await call('listpays', { payment_hash: paymentHash }, signal)
+        const { pays } = fields(answer.body)
+        if (!isDone(answer) || !Array.isArray(pays)) throw new NodeRefused(refusal(answer))
+        return best(pays.map((each) => payment(fields(each))))
+      },
+      async send({ bolt11 }, maxFeeMsat, signal) {
+        const ask = { bolt11, maxfee: maxFeeMsat, retry_for: Math.floor(retrySeconds) }
+        const answer = await call('pay', ask, signal)
+        if (isDone(answer)) return payment(fields(answer.body))
+        // A body that is not the node's comes from whatever stands before it.
+        if (fields(answer.body).message === undefined) throw new NodeRefused(refusal(answer))
+        return { state: 'failed', reason: refusal(answer) }
+      },
+    },
+    options,
+  )
+}
+
+const isDone = ({ status }: NodeAnswer): boolean => status === 200 || status === 201
+
+/** Several payments can have one hash: one that went through or may yet, before any that failed. */
+function best(payments: Payment[]): Payment {
+  const find = (state: Payment['state']) => payments.find((each) => each.state === state)
+  return find('paid') ?? find('pending') ?? find('failed') ?? { state: 'none' }
+}
+
+function payment(of: Record<string, unknown>): Payment {
+  // `pay` and `listpays` name it differently.
+  const preimage = of.payment_preimage ?? of.preimage
+  switch (of.status) {
+    case 'complete':
+      return { state: 'paid', preimage: typeof preimage === 'string' ? preimage : '' }
+    case 'failed':
+      return { state: 'failed', reason: 'the payment failed' }
+    default:
+      return { state: 'pending' }
+  }
+}
+
+function refusal({ status, body }: NodeAnswer): string {
+  if (status === 401 || status === 403) {
+    return 'Core Lightning does not accept the rune; paying needs the methods pay and listpays'
+  }
+  const message = textOf(fields(body).message)
+  return `Core Lightning: ${message ?? 'no answer of its own'} (HTTP ${status})`
+}

@@ -1,0 +1,98 @@
+/** LND as a wallet, over its REST port. */
+import { base64, hexBytes } from '../../lib/bytes.ts'
+import type { Wallet } from '../wallet.ts'
+import { askNode, fields, linesOf, NodeRefused, openNode, parseJson, textOf } from './node-fetch.ts'
+import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+
+export type LndWalletOptions = PayingOptions & {
+  /** `https://host:8080` */
+  url: string
+  /** Needs `offchain:read` and `offchain:write`, and nothing else. */
+  macaroonHex: string
+  fetch?: typeof globalThis.fetch
+}
+
+// LND gives up a little before we stop to listen, so that its word is the last one.
+const SEND_SECONDS = 50
+
+/**
+ * Pays from an LND. Bake its macaroon with `lncli bakemacaroon offchain:read offchain:write`.
+ *
+ * ```ts
+ * const wallet = lndWallet({ url: 'https://127.0.0.1:8080', macaroonHex })
+ * ```
+ */
+export function lndWallet(options: LndWalletOptions): Wallet {
+  const { url, macaroonHex, fetch = globalThis.fetch } = options
+  const base = url.replace(/\/+$/, '')
+  const headers = { 'grpc-metadata-macaroon': macaroonHex }
+  const sendSeconds = Math.max(1, Math.min(SEND_SECONDS, (options.timeoutMs ?? 60_000) / 1000 - 5))
+
+  return payingWallet(
+    {
+      name: 'LND',
+      refusesRepeats: true,
+      async lookup({ paymentHash }, signal) {
+        // The gateway wants bytes in base64 with padding, in the alphabet of URLs.
+        const hash = base64(hexBytes(paymentHash) ?? new Uint8Array())
+          .replaceAll('+', '-')
+          .replaceAll('/', '_')
+        const response = await openNode(fetch, `${base}/v2/router/track/${hash}`, {
+          method: 'GET',
+          headers,
+          signal,
+        })
+        // The first line is the present state; the stream goes on until the payment ends.
+        for await (const line of linesOf(response)) return tracked(parseJson(line))
+        throw new NodeRefused(`LND answered HTTP ${response.status} and nothing else`)
+      },
+      async send({ bolt11 }, maxFeeMsat, signal) {
+        const { status, text } = await askNode(fetch, `${base}/v2/router/send`, {
+          method: 'POST',
+          headers,
+          json: {
+            payment_request: bolt11,
+            timeout_seconds: Math.floor(sendSeconds),
+            fee_limit_msat: String(maxFeeMsat),
+            no_inflight_updates: true,
+          },
+          signal,
+        })
+        const answer = fields(parseJson(text.trim().split('\n').at(-1) ?? ''))
+        if (answer.result !== undefined) return payment(fields(answer.result))
+        const reason = messageOf(answer)
+        if (reason === null) throw new NodeRefused(`LND answered HTTP ${status}`)
+        return { state: 'failed', reason }
+      },
+    },
+    options,
+  )
+}
+
+function tracked(line: unknown): Payment {
+  const answer = fields(line)
+  if (answer.result !== undefined) return payment(fields(answer.result))
+  const message = messageOf(answer)
+  // gRPC's NOT_FOUND.
+  const code = fields(answer.error).code ?? answer.code
+  if (code === 5 && message !== 'Not Found') return { state: 'none' }
+  throw new NodeRefused(message === null ? 'LND did not answer as LND does' : `LND: ${message}`)
+}
+
+function payment({ status, payment_preimage, failure_reason }: Record<string, unknown>): Payment {
+  switch (status) {
+    case 'SUCCEEDED':
+      return {
+        state: 'paid',
+        preimage: typeof payment_preimage === 'string' ? payment_preimage : '',
+      }
+    case 'FAILED':
+      return { state: 'failed', reason: textOf(failure_reason) ?? 'no reason given' }
+    default:
+      return { state: 'pending' }
+  }
+}
+
+function messageOf(answer: Record<string, unknown>): string | null {
+  return textOf(fields(answer.error).message ?? answer.message)
+}

@@ -1,0 +1,106 @@
+/** Requests to somebody's node with the platform's fetch, and answers of bounded size. */
+
+/** No answer to a payment is longer; a payment lists its attempts. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
+
+export type NodeAsk = {
+  method: 'GET' | 'POST'
+  headers?: Record<string, string>
+  json?: unknown
+  form?: Record<string, string>
+  signal: AbortSignal
+}
+
+/** `body` is the answer's JSON, or undefined where it is none; `text` is always there. */
+export type NodeAnswer = { status: number; body: unknown; text: string }
+
+/** The node's own word that it will not, or an answer that is not a node's. Shows no secret. */
+export class NodeRefused extends Error {
+  override name = 'NodeRefused'
+}
+
+/** The whole answer, whatever its status. @throws where there was none, or one without an end. */
+export async function askNode(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  ask: NodeAsk,
+): Promise<NodeAnswer> {
+  const response = await openNode(fetch, url, ask)
+  let text = ''
+  for await (const part of textParts(response)) text += part
+  return { status: response.status, body: parseJson(text), text }
+}
+
+/** The answer before its body, for a stream. */
+export function openNode(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  { method, headers, json, form, signal }: NodeAsk,
+): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers: {
+      ...headers,
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
+    signal,
+    redirect: 'error',
+  })
+}
+
+/** The lines of a stream; leaving the loop ends the request. */
+export async function* linesOf(response: Response): AsyncGenerator<string> {
+  let rest = ''
+  for await (const part of textParts(response)) {
+    const lines = (rest + part).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+async function* textParts({ body }: Response): AsyncGenerator<string> {
+  if (!body) return
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let bytes = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      bytes += value.length
+      if (bytes > MAX_ANSWER_BYTES) throw new RangeError('an answer of the node is too large')
+      yield decoder.decode(value, { stream: true })
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+/** The value, or undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The fields of an object; none for anything else. */
+export function fields(value: unknown): Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Record<string, unknown>) : {}
+}
+
+const MAX_QUOTED_CHARACTERS = 200
+
+/** A node's own words, shortened, without anything long enough to be a secret; null for none. */
+export function textOf(value: unknown): string | null {
+  if (typeof value !== 'string' || value.trim() === '') return null
+  return value
+    .replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '…')
+    .replaceAll(/[^\x20-\x7e…]/g, ' ')
+    .slice(0, MAX_QUOTED_CHARACTERS)
+}

@@ -1,0 +1,223 @@
+/** What every wallet here does around its node's own calls, so that no invoice is paid twice. */
+import { hex, hexBytes } from '../../lib/bytes.ts'
+import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
+import { wait } from '../wait.ts'
+import { type Wallet, WalletError } from '../wallet.ts'
+import { NodeRefused } from './node-fetch.ts'
+
+/**
+ * What a node says of a payment. `none`: it knows of no attempt. `failed`: no attempt can still go
+ * through. `preimage` is checked here, not by the node's adapter.
+ */
+export type Payment =
+  | { state: 'paid'; preimage: string }
+  | { state: 'pending' }
+  | { state: 'failed'; reason: string }
+  | { state: 'none' }
+
+/** A node's own calls. A throw means that it could not be asked, or that its answer was lost. */
+export type Node = {
+  /** The name in errors. */
+  name: string
+  /** Whether the node itself refuses a second payment for one hash, also while the first is open. */
+  refusesRepeats: boolean
+  /** Whether it tries again by itself what its books call failed, until it has answered. */
+  triesAgain?: true
+  /** What the node knows of payments for this hash. */
+  lookup(invoice: PayableInvoice, signal: AbortSignal): Promise<Payment>
+  /** Asks the node to pay. `failed` for a refusal, whatever its reason: it is looked up. */
+  send(invoice: PayableInvoice, maxFeeMsat: number, signal: AbortSignal): Promise<Payment>
+}
+
+export type PayableInvoice = Invoice & { amountMsat: number }
+
+/** What the wallets of real nodes have in common. */
+export type PayingOptions = {
+  /** The most that routing may cost. Default: 5 % of the amount, and 10 sat at least. */
+  maxFeeSats?: number
+  /** How long a payment is waited for, in milliseconds. Default: 60 000. */
+  timeoutMs?: number
+}
+
+const TIMEOUT_MS = 60_000
+const LEAST_MAX_FEE_MSAT = 10_000
+const FEE_SHARE = 0.05
+
+// After a lost answer: a request that the node has not heard of by then never reached it, or it
+// did and the node is very slow. Which of them nobody can say.
+const LOST_MS = 5_000
+const POLL_SECONDS = 0.5
+
+/** Looks the payment up, sends it only where there is none under way, and proves what came of it. */
+export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
+  const { timeoutMs = TIMEOUT_MS, maxFeeSats } = options
+  /** Payments that this wallet had to leave open: for them, an unreachable node is no answer. */
+  const leftOpen = new Set<string>()
+  /** The last call for each hash: one waits for the other, and finds what came of it. */
+  const turns = new Map<string, Promise<unknown>>()
+
+  async function pay(bolt11: string, { signal }: { signal?: AbortSignal } = {}) {
+    const invoice = readInvoice(bolt11)
+    if (signal?.aborted) throw notPaid('the payment was cancelled before it was sent')
+    const limit = AbortSignal.timeout(timeoutMs)
+    const until = signal ? AbortSignal.any([limit, signal]) : limit
+    const { paymentHash } = invoice
+    const turn = (turns.get(paymentHash) ?? Promise.resolve()).then(() => settle(invoice, until))
+    const ended = turn.catch(() => {})
+    turns.set(paymentHash, ended)
+    try {
+      const preimage = await turn
+      leftOpen.delete(paymentHash)
+      return { preimage }
+    } catch (error) {
+      if (error instanceof WalletError && error.outcome === 'unknown') leftOpen.add(paymentHash)
+      throw error
+    } finally {
+      if (turns.get(paymentHash) === ended) turns.delete(paymentHash)
+    }
+  }
+
+  async function settle(invoice: PayableInvoice, until: AbortSignal): Promise<string> {
+    const before = await lookUpFirst(invoice, until)
+    if (before.state === 'paid') return proven(invoice, before.preimage)
+    if (before.state === 'pending') return follow(invoice, until, { wasLost: false, before })
+    // Some wallets know nothing of a payment until it is through, and would pay again.
+    if (before.state === 'none' && leftOpen.has(invoice.paymentHash) && !node.refusesRepeats) {
+      throw unknown(`${node.name} was asked to pay before, and says nothing of it`)
+    }
+    const maxFeeMsat = maxFeeSats === undefined ? defaultMaxFee(invoice) : maxFeeSats * 1000
+    let sent: Payment
+    try {
+      sent = await unlessAborted(until, node.send(invoice, maxFeeMsat, until))
+    } catch {
+      return follow(invoice, until, { wasLost: true, before })
+    }
+    if (sent.state === 'paid') return proven(invoice, sent.preimage)
+    if (sent.state !== 'failed') return follow(invoice, until, { wasLost: false, before })
+    return afterRefusal(invoice, sent.reason, before)
+  }
+
+  async function lookUpFirst(invoice: PayableInvoice, until: AbortSignal): Promise<Payment> {
+    try {
+      return await unlessAborted(until, node.lookup(invoice, until))
+    } catch (error) {
+      if (error instanceof WalletError) throw error
+      const message = `${node.name} could not be asked, so nothing was sent (${said(error)})`
+      throw leftOpen.has(invoice.paymentHash) ? unknown(message) : notPaid(message)
+    }
+  }
+
+  /** A refusal may mean "already paid" or "under way": the node's books tell. */
+  async function afterRefusal(
+    invoice: PayableInvoice,
+    reason: string,
+    before: Payment,
+  ): Promise<string> {
+    const until = AbortSignal.timeout(LOST_MS)
+    let after: Payment
+    try {
+      after = await unlessAborted(until, node.lookup(invoice, until))
+    } catch {
+      throw unknown(`${node.name} said "${reason}" and then nothing more`)
+    }
+    if (after.state === 'paid') return proven(invoice, after.preimage)
+    if (after.state === 'pending') return follow(invoice, until, { wasLost: false, before })
+    throw notPaid(`${node.name} did not pay: ${reason}`)
+  }
+
+  /** Asks until the node's word is final. Time that is up leaves the payment as it is. */
+  async function follow(
+    invoice: PayableInvoice,
+    until: AbortSignal,
+    { wasLost, before }: { wasLost: boolean; before: Payment },
+  ): Promise<string> {
+    // Whatever ended the sending, one look-up is still made.
+    const stop = AbortSignal.any([until, ...(wasLost ? [AbortSignal.timeout(LOST_MS)] : [])])
+    for (;;) {
+      const now = await lookUpOnce(invoice)
+      if (now?.state === 'paid') return proven(invoice, now.preimage)
+      // Only of an attempt that was not there before: an older one says nothing about this one.
+      const isNew = before.state === 'none' && !node.triesAgain
+      if (now?.state === 'failed' && (!wasLost || isNew)) {
+        throw notPaid(`${node.name} did not pay: ${now.reason}`)
+      }
+      const isUnderWay = now?.state === 'pending'
+      const end = isUnderWay ? until : stop
+      if (end.aborted) {
+        throw unknown(
+          isUnderWay
+            ? `${node.name} is still paying`
+            : `${node.name} was asked to pay, and its answer was lost`,
+        )
+      }
+      await wait(POLL_SECONDS, end).catch(() => {})
+    }
+  }
+
+  async function lookUpOnce(invoice: PayableInvoice): Promise<Payment | null> {
+    const limit = AbortSignal.timeout(LOST_MS)
+    try {
+      return await unlessAborted(limit, node.lookup(invoice, limit))
+    } catch {
+      return null
+    }
+  }
+
+  async function proven(invoice: PayableInvoice, preimage: string): Promise<string> {
+    const proof = await provenPreimage(invoice, preimage)
+    if (proof === null) throw unknown(`${node.name} says that it paid, and gives a wrong preimage`)
+    return proof
+  }
+
+  return { pay }
+}
+
+/** The preimage in lower case where it opens the invoice's payment hash, else null. */
+export async function provenPreimage(invoice: Invoice, preimage: string): Promise<string | null> {
+  const bytes = hexBytes(preimage)
+  if (bytes?.length !== 32) return null
+  const digest = await crypto.subtle.digest('SHA-256', bytes)
+  return hex(new Uint8Array(digest)) === invoice.paymentHash ? hex(bytes) : null
+}
+
+/** The invoice, where it can be paid as it is. @throws WalletError */
+export function readInvoice(bolt11: string): PayableInvoice {
+  try {
+    const invoice = decodeInvoice(bolt11)
+    const { amountMsat } = invoice
+    if (amountMsat !== null) return { ...invoice, amountMsat }
+  } catch (error) {
+    if (error instanceof InvalidInvoice)
+      throw notPaid(`the invoice is unreadable: ${error.message}`)
+    throw error
+  }
+  throw notPaid('the invoice names no amount')
+}
+
+export const notPaid = (message: string): WalletError => new WalletError(message, 'not paid')
+
+export const unknown = (message: string): WalletError => new WalletError(message, 'unknown')
+
+/** What ends with `signal` at the latest, also where the work does not heed it. */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    const done = () => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject).finally(done)
+  })
+}
+
+/** A node's own word, else the kind of the error: its text may quote an address and a password. */
+export function said(error: unknown): string {
+  if (error instanceof NodeRefused) return error.message
+  if (!(error instanceof Error)) return 'unknown error'
+  const { cause } = error
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return typeof code === 'string' ? code : error.name
+}
+
+function defaultMaxFee({ amountMsat }: PayableInvoice): number {
+  return Math.max(LEAST_MAX_FEE_MSAT, Math.floor(amountMsat * FEE_SHARE))
+}

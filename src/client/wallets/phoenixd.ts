@@ -1,0 +1,82 @@
+/** phoenixd as a wallet. */
+import { base64, utf8 } from '../../lib/bytes.ts'
+import type { Wallet } from '../wallet.ts'
+import { askNode, fields, NodeRefused, textOf } from './node-fetch.ts'
+import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+
+export type PhoenixdWalletOptions = PayingOptions & {
+  /** `http://127.0.0.1:9740` */
+  url: string
+  /** The full `http-password`: the one of limited access cannot pay. */
+  password: string
+  fetch?: typeof globalThis.fetch
+}
+
+// What phoenixd's trampoline takes for any payment: 0.4 % and 4 sat. It knows no limit of its own.
+const FEE_SHARE = 0.004
+const FEE_BASE_MSAT = 4_000
+
+/**
+ * Pays from a phoenixd. It cannot be given a fee limit, so a payment whose fixed fee (0.4 % and
+ * 4 sat) is above `maxFeeSats` is not sent at all.
+ *
+ * ```ts
+ * const wallet = phoenixdWallet({ url: 'http://127.0.0.1:9740', password })
+ * ```
+ */
+export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
+  const { url, password, fetch = globalThis.fetch } = options
+  const base = url.replace(/\/+$/, '')
+  const headers = { authorization: `Basic ${base64(utf8(`:${password}`))}` }
+
+  return payingWallet(
+    {
+      name: 'phoenixd',
+      refusesRepeats: true,
+      async lookup({ paymentHash }, signal) {
+        const answer = await askNode(fetch, `${base}/payments/outgoingbyhash/${paymentHash}`, {
+          method: 'GET',
+          headers,
+          signal,
+        })
+        if (answer.status === 404) return { state: 'none' }
+        if (answer.status !== 200) throw new NodeRefused(refusal(answer.status, answer.text))
+        return outgoing(fields(answer.body))
+      },
+      async send({ bolt11, amountMsat }, maxFeeMsat, signal) {
+        if (amountMsat * FEE_SHARE + FEE_BASE_MSAT > maxFeeMsat) {
+          return { state: 'failed', reason: 'its fee would be above the limit' }
+        }
+        const { status, body, text } = await askNode(fetch, `${base}/payinvoice`, {
+          method: 'POST',
+          headers,
+          form: { invoice: bolt11 },
+          signal,
+        })
+        if (status >= 500) throw new NodeRefused(refusal(status, text))
+        const { paymentPreimage, reason } = fields(body)
+        if (status === 200 && typeof paymentPreimage === 'string') {
+          return { state: 'paid', preimage: paymentPreimage }
+        }
+        // A payment that failed is HTTP 200 too, with a reason.
+        if (status === 200) return { state: 'failed', reason: textOf(reason) ?? 'no reason given' }
+        return { state: 'failed', reason: refusal(status, text) }
+      },
+    },
+    options,
+  )
+}
+
+/** A preimage is the only proof; a payment that completed without one has failed. */
+function outgoing({ isPaid, preimage, completedAt }: Record<string, unknown>): Payment {
+  if (typeof preimage === 'string' && isPaid === true) return { state: 'paid', preimage }
+  if (completedAt === undefined || completedAt === null) return { state: 'pending' }
+  return { state: 'failed', reason: 'the payment failed' }
+}
+
+function refusal(status: number, text: string): string {
+  if (status === 401 || status === 403) {
+    return 'phoenixd does not accept the password; paying needs the full http-password'
+  }
+  return `phoenixd: ${textOf(text) ?? 'no reason given'} (HTTP ${status})`
+}

@@ -1,0 +1,67 @@
+/** The simulator's payer, for trying things out: `POST /simulator/pay` of a service that runs on it. */
+import { type Wallet, WalletError } from '../wallet.ts'
+import { askNode } from './node-fetch.ts'
+import { notPaid, provenPreimage, readInvoice, said, unknown } from './paying.ts'
+
+export type SimulatorWalletOptions = {
+  /** The service's address. */
+  baseUrl: string
+  fetch?: typeof globalThis.fetch
+  /** For one request, in milliseconds. Default: 10 000. */
+  timeoutMs?: number
+}
+
+// A repeat pays nothing and gives the same preimage, so a lost answer is just asked for again.
+const ATTEMPTS = 3
+
+/**
+ * Pays invoices of a Mayfly that runs on the simulator. No real money moves.
+ *
+ * ```ts
+ * const wallet = simulatorWallet({ baseUrl: 'http://127.0.0.1:8402' })
+ * const { preimage } = await wallet.pay(quote.bolt11)
+ * ```
+ */
+export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
+  const { baseUrl, fetch = globalThis.fetch, timeoutMs = 10_000 } = options
+  const url = `${baseUrl.replace(/\/+$/, '')}/simulator/pay`
+
+  return {
+    async pay(bolt11, { signal } = {}) {
+      const invoice = readInvoice(bolt11)
+      if (signal?.aborted) throw notPaid('the payment was cancelled before it was sent')
+      let lost = ''
+      for (let attempt = 0; attempt < ATTEMPTS && !signal?.aborted; attempt++) {
+        const limit = AbortSignal.timeout(timeoutMs)
+        try {
+          const { status, body } = await askNode(fetch, url, {
+            method: 'POST',
+            json: { bolt11 },
+            signal: signal ? AbortSignal.any([limit, signal]) : limit,
+          })
+          // Once an answer was lost, only the simulator's own last word is a refusal.
+          const isRefusal = lost === '' ? status >= 400 && status < 500 : status === 400
+          if (isRefusal && status !== 408) throw refusal(status, body)
+          const preimage = status === 200 ? await provenPreimage(invoice, preimageOf(body)) : null
+          if (preimage !== null) return { preimage }
+          lost = `HTTP ${status}`
+        } catch (error) {
+          if (error instanceof WalletError) throw error
+          lost = said(error)
+        }
+      }
+      throw unknown(`the simulator was asked to pay and gave no proof of it (${lost})`)
+    },
+  }
+}
+
+function refusal(status: number, body: unknown): WalletError {
+  const isError = typeof body === 'object' && body !== null && 'error' in body
+  const phrase = isError && typeof body.error === 'string' ? body.error : 'no simulator answers'
+  return notPaid(`the simulator did not pay: ${phrase} (HTTP ${status})`)
+}
+
+function preimageOf(body: unknown): string {
+  const isPaid = typeof body === 'object' && body !== null && 'preimage' in body
+  return isPaid && typeof body.preimage === 'string' ? body.preimage : ''
+}

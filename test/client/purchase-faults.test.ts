@@ -1,0 +1,437 @@
+/** What a purchase from a wallet does when something goes wrong: nothing is ever paid twice. */
+import assert from 'node:assert/strict'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import {
+  createMayfly,
+  MayflyError,
+  type PaymentFlow,
+  type PaymentQuote,
+  type Purchase,
+  sealWhisper,
+  WalletError,
+} from '../../src/client/index.ts'
+import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
+import { books } from '../support/buyer.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { testWallet } from '../support/wallet.ts'
+
+const FLOWS = ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]
+const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
+const HOUR = 3_600_000
+
+for (const flow of FLOWS) {
+  test(`${flow}: an answer that is lost is asked for again, and nothing is paid twice`, async (t) => {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    let lost = 0
+    const mayfly = createMayfly({
+      baseUrl: server.url,
+      wallet,
+      // Each answer is lost once, be it a quote, a poll or the capability itself.
+      fetch: lossy((n) => n % 2 === 0 && ++lost > 0),
+    })
+    const inbox = await mayfly.buyCatch({ planId: 'spark', flow })
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+    assert.equal(lost, 2)
+    assert.equal(wallet.asked.length, 1)
+    assert.deepEqual(await books(server), ONE_SALE)
+  })
+
+  test(`${flow}: a price above the ceiling is refused before anything is paid`, async (t) => {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 99 })
+    const onInvoice = () => assert.fail('the invoice was shown')
+    const refused = { name: 'MayflyError', phrase: 'price above the ceiling', status: 0 }
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, onInvoice }), refused)
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, maxSats: 50 }), refused)
+    // Such as Number() of a setting that is not set.
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, maxSats: Number.NaN }), refused)
+    assert.deepEqual(wallet.asked, [])
+    await mayfly.buyCatch({ planId: 'spark', flow, maxSats: 100 })
+    assert.equal(wallet.asked.length, 1)
+  })
+
+  test(`${flow}: a wallet that did not pay fails the purchase, which can be taken up`, async (t) => {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    wallet.next = 'not paid'
+    const purchase = { planId: 'spark', flow, wallet, idempotencyKey: randomUUID() } as const
+    await assert.rejects(server.mayfly.buyCatch(purchase), (error) => {
+      assert.ok(error instanceof MayflyError && error.cause instanceof WalletError)
+      return error.phrase === 'payment failed' && error.cause.outcome === 'not paid'
+    })
+    wallet.next = 'paid'
+    await server.mayfly.buyCatch(purchase)
+    assert.equal(wallet.asked[0], wallet.asked[1])
+    assert.deepEqual(await books(server), ONE_SALE)
+  })
+
+  test(`${flow}: where a wallet cannot tell, the order does`, async (t) => {
+    const server = await startServer(t)
+    for (const next of ['lost', 'lies'] as const) {
+      const wallet = testWallet(server)
+      wallet.next = next
+      const stages: string[] = []
+      const inbox = await server.mayfly.buyCatch({
+        planId: 'spark',
+        flow,
+        wallet,
+        onProgress({ stage, quote }) {
+          stages.push(stage)
+          if (next === 'lies' && stage === 'uncertain') server.pay(quote.bolt11)
+        },
+      })
+      assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+      assert.deepEqual(stages, ['invoice', 'paying', 'uncertain'])
+      assert.equal(wallet.asked.length, 1)
+    }
+  })
+}
+
+test('an unknown payment is waited for until its quote is dead, and not made again', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'unknown'
+  const bought = server.mayfly.buyCatch({
+    planId: 'spark',
+    wallet,
+    onProgress: ({ stage }) => stage === 'uncertain' && server.clock.advance(HOUR),
+  })
+  await assert.rejects(bought, { phrase: 'order expired', status: 404 })
+  assert.equal(wallet.asked.length, 1)
+  assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+})
+
+test('two purchases at once with one key are one payment and one capability', async (t) => {
+  for (const flow of FLOWS) {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({ baseUrl: server.url, wallet })
+    const purchase = { planId: 'spark', flow, idempotencyKey: randomUUID() } as const
+    const [one, other] = await Promise.all([mayfly.buyCatch(purchase), mayfly.buyCatch(purchase)])
+    assert.deepEqual(one, other)
+    assert.deepEqual(await books(server), ONE_SALE)
+    assert.equal(new Set(wallet.asked).size, 1)
+  }
+})
+
+test('who aborts before the wallet is asked has paid nothing', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const leaving = new AbortController()
+  const reason = new Error('changed my mind')
+  const bought = server.mayfly.buyCatch({
+    planId: 'spark',
+    wallet,
+    signal: leaving.signal,
+    onInvoice: () => leaving.abort(reason),
+  })
+  await assert.rejects(bought, reason)
+  assert.deepEqual(wallet.asked, [])
+})
+
+test('who aborts after the payment is told so, and takes it up with the same key', async (t) => {
+  for (const flow of FLOWS) {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    const leaving = new AbortController()
+    const idempotencyKey = randomUUID()
+    const purchase = { planId: 'spark', flow, wallet, idempotencyKey } as const
+    const interrupted = server.mayfly.buyCatch({
+      ...purchase,
+      signal: leaving.signal,
+      onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
+    })
+    await assert.rejects(interrupted, { phrase: 'paid but not collected', status: 0 })
+    const inbox = await server.mayfly.buyCatch(purchase)
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+    assert.deepEqual(await books(server), ONE_SALE)
+  }
+})
+
+test('who aborts while a payment is unknown is told that', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'lost'
+  const leaving = new AbortController()
+  const idempotencyKey = randomUUID()
+  const interrupted = server.mayfly.buyCatch({
+    planId: 'spark',
+    wallet,
+    idempotencyKey,
+    signal: leaving.signal,
+    onProgress: ({ stage }) => stage === 'uncertain' && leaving.abort(),
+  })
+  await assert.rejects(
+    interrupted,
+    (error) =>
+      error instanceof MayflyError &&
+      error.phrase === 'payment outcome unknown' &&
+      error.cause instanceof WalletError,
+  )
+  wallet.next = 'paid'
+  await server.mayfly.buyCatch({ planId: 'spark', wallet, idempotencyKey })
+  assert.deepEqual(await books(server), ONE_SALE)
+})
+
+test('a whisper is taken up with the same key and the same bytes', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const sealed = await sealWhisper({ data: Buffer.from('once') })
+  const purchase = { planId: 'spark', wallet, sealed, idempotencyKey: randomUUID() } as const
+  const leaving = new AbortController()
+  const interrupted = server.mayfly.buyWhisper({
+    ...purchase,
+    signal: leaving.signal,
+    onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
+  })
+  await assert.rejects(interrupted, { phrase: 'paid but not collected' })
+  const { code } = await server.mayfly.buyWhisper(purchase)
+  assert.equal(Buffer.from((await server.mayfly.readWhisper(code)).data).toString(), 'once')
+  const { orders, invoices, settled } = await books(server)
+  assert.deepEqual({ orders, invoices, settled }, { orders: 1, invoices: 1, settled: 1 })
+})
+
+test('a second invoice after the payment is never paid', async (t) => {
+  for (const flow of ['payment', 'l402'] as const) {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    // The paid repeat reaches the service as if it were another purchase.
+    const mayfly = createMayfly({
+      baseUrl: server.url,
+      wallet,
+      fetch: (url, init) => {
+        const headers = new Headers(init?.headers)
+        if (headers.get('authorization') === null) return fetch(url, init)
+        headers.delete('authorization')
+        headers.set('idempotency-key', randomUUID())
+        return fetch(url, { ...init, headers })
+      },
+    })
+    const bought = mayfly.buyCatch({ planId: 'spark', flow })
+    await assert.rejects(bought, { phrase: 'second payment refused', status: 402 })
+    assert.equal(wallet.asked.length, 1)
+  }
+})
+
+test('a proof that is not taken leaves the order to be polled', async (t) => {
+  for (const flow of ['payment', 'l402'] as const) {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({
+      baseUrl: server.url,
+      wallet,
+      fetch: (url, init) => {
+        const headers = new Headers(init?.headers)
+        const value = headers.get('authorization')
+        if (value !== null) headers.set('authorization', `${value.slice(0, -1)}g`)
+        return fetch(url, { ...init, headers })
+      },
+    })
+    const inbox = await mayfly.buyCatch({ planId: 'spark', flow })
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+    assert.deepEqual(await books(server), ONE_SALE)
+    assert.equal(wallet.asked.length, 1)
+  }
+})
+
+/** How an offer may lie, and what is said of it. */
+const LIES: Record<string, { tell: (offer: Offer, other: Offer) => void; phrase: string }> = {
+  'a cheap quote of a dear invoice': {
+    tell: ({ quote }, { quote: { bolt11, paymentHash } }) =>
+      Object.assign(quote, { bolt11, paymentHash }),
+    phrase: 'price above the ceiling',
+  },
+  'a quote that is dearer than its invoice': {
+    tell: ({ quote }) => Object.assign(quote, { amountSats: 101 }),
+    phrase: 'invoice disagrees',
+  },
+  'a quote that is cheaper than its invoice': {
+    tell: ({ quote }) => Object.assign(quote, { amountSats: 99 }),
+    phrase: 'invoice disagrees',
+  },
+  'another payment hash': {
+    tell: ({ quote }) => Object.assign(quote, { paymentHash: 'ab'.repeat(32) }),
+    phrase: 'invoice disagrees',
+  },
+  'another network': {
+    tell: ({ quote }) => Object.assign(quote, { network: 'mainnet' }),
+    phrase: 'invoice disagrees',
+  },
+  'another expiry': {
+    tell: ({ quote }) => Object.assign(quote, { expiresAt: '2026-01-01T00:00:00Z' }),
+    phrase: 'invoice disagrees',
+  },
+  'an invoice that lets the payer choose': {
+    tell: ({ quote: { paymentHash }, quote }) =>
+      Object.assign(quote, { bolt11: anInvoice({ paymentHash, amountMsat: null }) }),
+    phrase: 'invoice disagrees',
+  },
+  'no invoice': {
+    tell: ({ quote }) => Object.assign(quote, { bolt11: 'lnbcrt1' }),
+    phrase: 'invoice disagrees',
+  },
+  'no quote': {
+    tell: ({ quote }) => Object.assign(quote, { amountSats: '100' }),
+    phrase: 'unexpected answer',
+  },
+}
+
+for (const [name, { tell, phrase }] of Object.entries(LIES)) {
+  test(`a service that offers ${name} is paid nothing and shown nothing`, async (t) => {
+    const server = await startServer(t)
+    for (const flow of FLOWS) {
+      const wallet = testWallet(server)
+      const onInvoice = () => assert.fail('the invoice was shown')
+      const bought = await lyingMayfly(server, flow, tell)
+      await assert.rejects(bought({ wallet, flow, onInvoice }), { phrase })
+      assert.deepEqual(wallet.asked, [])
+    }
+  })
+}
+
+test('a challenge for another invoice than the quote’s is not paid', async (t) => {
+  const server = await startServer(t)
+  for (const flow of ['payment', 'l402'] as const) {
+    const wallet = testWallet(server)
+    const bought = await lyingMayfly(server, flow, (offer, other) => {
+      offer.challenge = other.challenge
+    })
+    await assert.rejects(bought({ wallet, flow }), { phrase: 'invoice disagrees' })
+    const without = await lyingMayfly(server, flow, (offer) => {
+      offer.challenge = 'Bearer'
+    })
+    await assert.rejects(without({ wallet, flow }), { phrase: 'unexpected answer', status: 402 })
+    assert.deepEqual(wallet.asked, [])
+  }
+})
+
+test('a service that is away is one error, after a few tries', async (t) => {
+  const server = await startServer(t)
+  await server.stop()
+  await assert.rejects(
+    server.mayfly.buyCatch({ planId: 'spark', wallet: testWallet(server) }),
+    (error) =>
+      error instanceof MayflyError &&
+      error.phrase === 'service unreachable' &&
+      error.cause instanceof TypeError,
+  )
+})
+
+for (const [name, answer] of Object.entries({
+  'goes away': () => Promise.reject(new TypeError('fetch failed')),
+  'has no time for us': async () => new Response('{"error":"rate limited"}', { status: 429 }),
+  'never delivers': async () => new Response('{"settled":false}', { status: 402 }),
+})) {
+  test(`a service that ${name} after the payment is asked for ten minutes`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.UTC(2026, 0, 2) })
+    const preimage = randomBytes(32)
+    const paymentHash = createHash('sha256').update(preimage).digest('hex')
+    const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000 })
+    const quote = {
+      orderId: 'order_1',
+      amountSats: 100,
+      bolt11,
+      paymentHash,
+      expiresAt: '2026-01-02T00:15:00Z',
+      network: 'regtest',
+    }
+    let asked = 0
+    let isPaid = false
+    const pay = async () => {
+      isPaid = true
+      return { preimage: preimage.toString('hex') }
+    }
+    const mayfly = createMayfly({
+      baseUrl: 'http://mayfly.test',
+      wallet: { pay },
+      fetch: async () => {
+        asked++
+        return isPaid ? answer() : new Response(JSON.stringify(quote), { status: 402 })
+      },
+    })
+    let outcome: unknown
+    mayfly.buyCatch({ planId: 'spark', flow: 'native' }).catch((error) => {
+      outcome = error
+    })
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    // The preimage is hashed on another thread: until the first poll no time may pass.
+    while (asked < 2 && outcome === undefined) await turn()
+    let seconds = 0
+    for (; outcome === undefined; seconds++) {
+      await turn()
+      t.mock.timers.tick(1000)
+    }
+    assert.ok(outcome instanceof MayflyError)
+    assert.deepEqual([outcome.phrase, outcome.status], ['paid but not collected', 0])
+    assert.ok(seconds > 590 && seconds < 640, `${seconds} s`)
+    assert.ok(asked > 30)
+  })
+}
+
+type Offer = { quote: PaymentQuote; challenge: string }
+
+/** Buys the smallest inbox with a ceiling of 500, from a service whose every 402 is lied about. */
+async function lyingMayfly(
+  { url }: TestServer,
+  flow: PaymentFlow,
+  tell: (offer: Offer, other: Offer) => void,
+) {
+  const headers = {
+    'content-type': 'application/json',
+    ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
+  }
+  const dear = await fetch(`${url}/api/payments/catch`, {
+    method: 'POST',
+    headers: { ...headers, 'idempotency-key': randomUUID() },
+    body: '{"planId":"long"}',
+  })
+  const other = await offerOf(dear)
+  const mayfly = createMayfly({
+    baseUrl: url,
+    maxSats: 500,
+    fetch: async (...request) => {
+      const answer = await fetch(...request)
+      if (answer.status !== 402) return answer
+      const offer = await offerOf(answer)
+      tell(offer, other)
+      const changed = new Headers(answer.headers)
+      if (flow !== 'native') changed.set('www-authenticate', offer.challenge)
+      return new Response(JSON.stringify(offer.quote), { status: 402, headers: changed })
+    },
+  })
+  return (purchase: Pick<Purchase, 'wallet' | 'flow' | 'onInvoice'>) =>
+    mayfly.buyCatch({ ...purchase, planId: 'spark' } as Purchase)
+}
+
+async function offerOf(answer: Response): Promise<Offer> {
+  const challenge = answer.headers.get('www-authenticate') ?? ''
+  return { quote: (await answer.json()) as PaymentQuote, challenge }
+}
+
+/** Loses the answers that it is asked to, after the service has acted on the request. */
+function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
+  let n = 0
+  return async (input, init) => {
+    const answer = await fetch(input, init)
+    if (!isLost(n++)) return answer
+    await answer.arrayBuffer()
+    throw new TypeError('fetch failed')
+  }
+}
+
+function anInvoice(fields: { paymentHash: string; amountMsat: number | null }): string {
+  return encodeInvoice(
+    {
+      ...fields,
+      network: 'regtest',
+      timestamp: Math.floor(Date.now() / 1000),
+      expirySeconds: 900,
+      paymentSecret: randomBytes(32),
+      description: 'a test',
+    },
+    randomBytes(32),
+  )
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import {
+  createMayfly,
+  type PaymentFlow,
+  type Purchase,
+  type PurchaseProgress,
+} from '../../src/client/index.ts'
+import { books } from '../support/buyer.ts'
+import { startServer } from '../support/server.ts'
+import { testWallet } from '../support/wallet.ts'
+
+for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]) {
+  test(`a wallet buys by itself, flow ${flow}`, async (t) => {
+    const server = await startServer(t)
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 100 })
+    const told: PurchaseProgress[] = []
+    const inbox = await mayfly.buyCatch({
+      planId: 'spark',
+      flow,
+      onProgress: (progress) => told.push(progress),
+    })
+    assert.equal((await mayfly.catch(inbox).status()).status, 'active')
+    assert.equal(wallet.asked.length, 1)
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    assert.deepEqual(
+      told.map(({ stage }) => stage),
+      ['invoice', 'paying', 'paid'],
+    )
+    assert.equal(told[0]?.quote.bolt11, wallet.asked[0])
+  })
+}
+
+test('a wallet of one purchase pays that one, and shows its invoice where that is asked', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const shown: string[] = []
+  const monitor = await server.mayfly.buyPulse({
+    planId: 'spark',
+    wallet,
+    onInvoice: ({ bolt11 }) => shown.push(bolt11),
+  })
+  assert.equal(monitor.product, 'pulse')
+  assert.deepEqual(shown, wallet.asked)
+})
+
+test('a whisper is bought by a wallet and read back', async (t) => {
+  const server = await startServer(t)
+  const mayfly = createMayfly({ baseUrl: server.url, wallet: testWallet(server) })
+  const { code } = await mayfly.buyWhisper({ planId: 'spark', data: Buffer.from('paid') })
+  assert.equal(Buffer.from((await mayfly.readWhisper(code)).data).toString(), 'paid')
+})
+
+test('every purchase carries a fresh UUIDv4, or the key that it is given', async (t) => {
+  const server = await startServer(t)
+  const keys: (string | null)[] = []
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet: testWallet(server),
+    fetch: (url, init) => {
+      keys.push(new Headers(init?.headers).get('idempotency-key'))
+      return fetch(url, init)
+    },
+  })
+  await mayfly.buyCatch({ planId: 'spark' })
+  await mayfly.buyCatch({ planId: 'spark' })
+  const given = randomUUID()
+  await mayfly.buyCatch({ planId: 'spark', idempotencyKey: given })
+  const [first, , second, , third] = keys
+  assert.match(
+    String(first),
+    /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  )
+  assert.deepEqual(keys, [first, first, second, second, given, given])
+  assert.equal(third, given)
+  assert.notEqual(first, second)
+})
+
+test('without a wallet somebody has to be shown the invoice, which the types say', () => {
+  const by = (purchase: Purchase): Purchase => purchase
+  // @ts-expect-error: neither a wallet nor onInvoice.
+  by({ planId: 'spark' })
+  // @ts-expect-error: nobody can prove the payment.
+  by({ planId: 'spark', flow: 'l402', onInvoice() {} })
+  by({ planId: 'spark', flow: 'native', onInvoice() {} })
+})
