@@ -61,6 +61,15 @@ const SETTINGS = new Set([
   'store-identity.ts',
 ])
 
+/** The files of the only room that knows all others. */
+const WIRING = new Set([
+  'serve.ts',
+  'products.ts',
+  'metrics.ts',
+  'metrics-listener.ts',
+  'instances.ts',
+])
+
 const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'protocol', 'lib'] as const
 
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
@@ -85,11 +94,21 @@ const ARROWS: Record<Room, readonly Room[]> = {
 }
 
 /** Commands that run or mend the service itself; all others go through the client. */
-const OPERATOR_COMMANDS = new Set(['cli/serve.ts', 'cli/moderate.ts', 'cli/gate.ts'])
+const OPERATOR_COMMANDS = new Set([
+  'cli/doctor.ts',
+  'cli/serve.ts',
+  'cli/moderate.ts',
+  'cli/order.ts',
+  'cli/backup.ts',
+  'cli/gate.ts',
+])
 const OPERATOR_ROOMS: readonly Room[] = ['serve', ...PRODUCTS, 'payment', 'lightning', 'db']
 
 /** What the other rooms see of a room with several implementations. */
-const PORTS: Partial<Record<Room, string>> = { lightning: 'lightning/lightning.ts', db: 'db/db.ts' }
+const PORTS: Partial<Record<Room, readonly string[]>> = {
+  lightning: ['lightning/lightning.ts'],
+  db: ['db/db.ts', 'db/hints.ts', 'db/leases.ts'],
+}
 
 /** Wire formats that need the server's own libraries; browsers get the rest. */
 const SERVER_ONLY = new Set([
@@ -104,6 +123,9 @@ const SERVER_ONLY = new Set([
 
 /** Rooms that a browser loads: nothing there comes from a package or from Node. */
 const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
+
+/** Packages that a page may load: the server serves each as the one file that it is. */
+const VENDORED = new Map([['web/qr.ts', 'qr']])
 
 /** Arrows besides those above. Types alone are gone when the code runs. */
 const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = [
@@ -121,6 +143,12 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the scheme of a backend, and the backends name their schemes.
   { from: /^config\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
+  // A payer's wallet is named in the same forms as the service's node.
+  {
+    from: /^cli\/wallet\.ts$/,
+    to: /^lightning\/(?:backend|nwc-client|(?:lnd|phoenixd|cln|nwc)-url)\.ts$/,
+    typesOnly: false,
+  },
 ]
 
 type Arrow =
@@ -135,6 +163,7 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
   if (arrow.kind === 'unreadable') return 'this check cannot read the import; write it plainly'
   if (arrow.kind === 'bare') {
     if (!BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
+    if (VENDORED.get(file) === arrow.to) return null
     return `browsers load ${from}, so it imports no package and nothing of Node`
   }
   const { to } = arrow
@@ -151,9 +180,9 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
   if (!ARROWS[from].includes(room) && !(isOperator && OPERATOR_ROOMS.includes(room))) {
     return whyNoArrow(from, room)
   }
-  const port = PORTS[room]
-  if (port !== undefined && to !== port && from !== 'serve' && !isOperator) {
-    return `only serve.ts and the operator's commands pick an implementation; ${from} knows src/${port}`
+  const ports = PORTS[room]
+  if (ports !== undefined && !ports.includes(to) && from !== 'serve' && !isOperator) {
+    return `only serve.ts and the operator's commands pick an implementation; ${from} knows src/${ports.join(' and src/')}`
   }
   return null
 }
@@ -178,7 +207,7 @@ function whyNoArrow(from: Room, to: Room): string {
 
 function roomOf(file: string): Room | null {
   if (file === 'main.ts') return 'main'
-  if (file === 'serve.ts' || file === 'products.ts') return 'serve'
+  if (WIRING.has(file)) return 'serve'
   if (SETTINGS.has(file)) return 'settings'
   const [folder = '', ...rest] = file.split('/')
   const isKnown = FOLDERS.includes(folder) || PRODUCTS.some((product) => product === folder)

@@ -1,6 +1,6 @@
 /**
  * `node scripts/generate.ts [--check]`: writes what is made from the code: openapi.json,
- * docs/errors.md and the settings table of docs/operate.md. With `--check` nothing is written, and
+ * docs/errors.md, docs/cli.md and the settings table of docs/operate.md. With `--check` nothing is written, and
  * the end is 1 when a file is not as it would be written.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { pino } from 'pino'
 import { OPTIONS, readConfig } from '../src/config.ts'
 import { ERRORS } from '../src/http/errors.ts'
 import { serve } from '../src/serve.ts'
+import { cliPage } from './cli-page.ts'
 
 /** What the document says of its own address, whatever the port it was made on. */
 const BASE_URL = 'http://127.0.0.1:8402'
@@ -24,6 +25,7 @@ export async function generate(): Promise<Generated[]> {
   return [
     { file: 'openapi.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { file: 'docs/errors.md', text: errorsPage(document) },
+    { file: 'docs/cli.md', text: cliPage() },
     { file: 'docs/operate.md', text: await withSettings('docs/operate.md') },
   ]
 }

@@ -1,0 +1,19 @@
+/** `node scripts/copy-assets.ts`: the parts of the build that the compiler leaves out. */
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+
+const PARTS = [
+  { folder: 'db/migrations/', files: /\.sql$/ },
+  { folder: 'web/pages/', files: /\.html$/ },
+  { folder: 'web/', files: /\.(?:html|css|svg)$/ },
+]
+
+for (const { folder, files } of PARTS) {
+  const from = new URL(`../src/${folder}`, import.meta.url)
+  const to = new URL(`../dist/${folder}`, import.meta.url)
+  mkdirSync(to, { recursive: true })
+  // Emptied first: a migration or page that is gone from the source must not be in the build.
+  for (const name of readdirSync(to)) if (files.test(name)) rmSync(new URL(name, to))
+  for (const name of readdirSync(from)) {
+    if (files.test(name)) copyFileSync(new URL(name, from), new URL(name, to))
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * `npm run screenshots`: the pages as they look now, into docs/images/, on the simulator. Names of
+ * pictures make these alone: `npm run screenshots -- whisper pulse`.
+ */
+import { mkdirSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import type { PulseHolder } from '../src/client/index.ts'
+import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
+import { register } from '../test/support/gate.ts'
+import { startServer, type TestServer } from '../test/support/server.ts'
+
+const FOLDER = new URL('../docs/images/', import.meta.url).pathname
+const HOOK =
+  '{"action":"opened","number":7,"repository":{"name":"mayfly","private":false},"labels":["bug","good first issue"]}'
+const REQUESTS = [
+  { path: '/github?delivery=7', type: 'application/json', body: HOOK },
+  { path: '/shop', type: 'application/x-www-form-urlencoded', body: 'order=1042&state=paid' },
+  { path: '/health', type: 'text/plain', body: 'still here' },
+]
+
+/** What each picture shows, and how a person gets there. */
+const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unknown>> = {
+  home: (page) => page.getByText('900 sat').first().waitFor(),
+  buy: async (page) => {
+    await page.getByRole('link', { name: 'Buy an inbox' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+  },
+  pay: async (page) => {
+    await page.getByRole('link', { name: 'Buy an inbox' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('img', { name: /QR code/ }).waitFor()
+  },
+  paid: buyInbox,
+  'catch-empty': async (page) => {
+    await buyInbox(page)
+    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+  },
+  catch: async (page) => {
+    await buyInbox(page)
+    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const address = await page.locator('.code code').first().innerText()
+    for (const { path, type, body } of REQUESTS.toReversed()) {
+      const headers = { 'content-type': type, 'user-agent': 'sender/1.0' }
+      await fetch(address + path, { method: 'POST', headers, body })
+    }
+    await page.getByRole('button', { name: /github/ }).click()
+    await page.getByText('3 of 100', { exact: true }).waitFor()
+  },
+  whisper: async (page) => {
+    await page.getByRole('link', { name: 'Write a whisper' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
+    await page.getByLabel('Reads').fill('1')
+    await page.getByLabel('Password', { exact: true }).fill('geranium')
+  },
+  'whisper-code': buyWhisper,
+  'whisper-reveal': async (page) => {
+    const code = await buyWhisper(page)
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByRole('link', { name: 'Write another' }).click()
+    await page.getByRole('link', { name: 'Read a whisper' }).click()
+    await page.getByLabel('Share code').fill(code)
+    await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+  },
+  'whisper-read': async (page) => {
+    const code = await buyWhisper(page)
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByRole('link', { name: 'Write another' }).click()
+    await page.getByRole('link', { name: 'Read a whisper' }).click()
+    await page.getByLabel('Share code').fill(code)
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    await page.getByRole('group', { name: 'The text' }).waitFor()
+  },
+  docs: async (page) => {
+    await page.getByRole('link', { name: 'Docs' }).click()
+    await page.locator('.operations').waitFor()
+  },
+  gate: async (page) => {
+    // Off by default, so it has a server of its own.
+    const server = await startServer(end, { MAYFLY_GATE: 'on' })
+    const gate = server.mayfly.gate(await register(server))
+    const quote = await gate.intent({ route: 'render', method: 'POST', path: '/render/cat?size=2' })
+    const outcome = await gate.prove(quote.intentId, await server.pay(quote.bolt11))
+    await page.goto(`${server.url}/gate`)
+    await page.getByRole('textbox').fill(outcome.settled ? outcome.receipt : '')
+    await page.getByText('The signature is valid').waitFor()
+  },
+  pulse: async (page, server) => {
+    const holder = await buyMonitor(page)
+    await pingEachMinute(server, holder)
+    await page.getByLabel('Name').fill('Backup of the shop')
+    await page.getByLabel('Description').fill('Every minute, from the cellar')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Share the status' }).click()
+    await page.getByRole('group', { name: 'the badge in Markdown' }).waitFor()
+    await page.getByText('Saved', { exact: true }).waitFor({ state: 'detached' })
+  },
+  'pulse-late': async (page, server) => {
+    const holder = await buyMonitor(page)
+    await pingEachMinute(server, holder)
+    server.clock.advance(5 * 60_000)
+    await page.getByText('Late', { exact: true }).waitFor()
+  },
+  status: async (page, server) => {
+    await PICTURES.pulse?.(page, server)
+    await page.getByRole('link', { name: 'Open the status page' }).click()
+    await page.getByText('Operational', { exact: true }).waitFor()
+  },
+}
+
+/** Of these the rest is in another picture, or as long as a book. */
+const FIRST_SCREEN = new Set(['pulse-late', 'docs'])
+
+const works: (() => unknown)[] = []
+const end = { after: (work: () => unknown) => works.push(work) }
+try {
+  mkdirSync(FOLDER, { recursive: true })
+  const server = await startServer(end)
+  const { url } = server
+  const browser = await startBrowser(end)
+  const wanted = process.argv.slice(2)
+  for (const [name, show] of Object.entries(PICTURES)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const { page } = await visit(end, browser, { viewport, colorScheme })
+        await page.goto(url)
+        await show(page, server)
+        await page.screenshot({
+          path: `${FOLDER}${name}-${size}-${colorScheme}.png`,
+          fullPage: !FIRST_SCREEN.has(name),
+        })
+        // The clock is moved for later pictures, and what this one shows would expire.
+        await page.context().close()
+      }
+    }
+  }
+} finally {
+  for (const work of works.toReversed()) await work()
+}
+
+async function buyInbox(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Buy an inbox' }).click()
+  await page.getByRole('button', { name: /^Spark/ }).click()
+  await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+  await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+}
+
+async function buyWhisper(page: Page): Promise<string> {
+  await page.getByRole('link', { name: 'Write a whisper' }).click()
+  await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
+  await page.getByRole('button', { name: /^Spark/ }).click()
+  await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+  return page.getByRole('group', { name: 'The share code' }).innerText()
+}
+
+async function buyMonitor(page: Page): Promise<PulseHolder> {
+  await page.getByRole('link', { name: 'Buy a monitor' }).click()
+  await page.getByRole('button', { name: /^Spark/ }).click()
+  await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+  const text = await page.getByRole('group', { name: 'The capability' }).innerText()
+  await page.getByRole('button', { name: 'Open the monitor' }).click()
+  await page.getByText('Live', { exact: true }).waitFor()
+  return JSON.parse(text) as PulseHolder
+}
+
+/** A job that runs each minute and missed a few of them. */
+async function pingEachMinute(server: TestServer, holder: PulseHolder): Promise<void> {
+  const job = server.mayfly.pulse(holder)
+  for (let minute = 0; minute < 45; minute++) {
+    server.clock.advance(minute === 20 ? 6 * 60_000 : 60_000)
+    await job.ping()
+  }
+}

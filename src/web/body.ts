@@ -1,0 +1,123 @@
+/** The body of a request, in the forms that people read. */
+import { eventBody } from '../client/export.ts'
+import type { CatchEvent } from '../client/index.ts'
+import { button } from './components.ts'
+import { el } from './dom.ts'
+import { plainly } from './foreign.ts'
+import { count } from './format.ts'
+
+export type BodyForm = 'JSON' | 'Form' | 'Text' | 'Hex'
+
+/** More than this is not drawn: it is all in the download. */
+const MAX_SHOWN_CHARACTERS = 200_000
+const MAX_SHOWN_BYTES = 16 * 1024
+const MAX_FORM_FIELDS = 500
+/** A longer value would push the others out of sight. */
+const MAX_VALUE_CHARACTERS = 300
+const HEX_COLUMNS = 16
+
+/** The forms that fit this body, the best one first. */
+export function bodyForms(event: CatchEvent): BodyForm[] {
+  if (event.bodyEncoding !== 'utf8') return ['Hex']
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(event.contentType ?? '')
+  if (isForm) return ['Form', 'Text', 'Hex']
+  return prettyJson(event.body) === null ? ['Text', 'Hex'] : ['JSON', 'Text', 'Hex']
+}
+
+/** The body in one form. Whatever was sent is shown as text and never read as markup. */
+export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
+  switch (form) {
+    case 'JSON':
+      return content(prettyJson(event.body) ?? event.body)
+    case 'Form':
+      return pairsTable('Fields', [...new URLSearchParams(event.body)].slice(0, MAX_FORM_FIELDS))
+    case 'Text':
+      return content(event.body)
+    case 'Hex':
+      return content(hexDump(eventBody(event).subarray(0, MAX_SHOWN_BYTES)), 'hex')
+  }
+}
+
+/** Names and values, such as headers. */
+export function pairsTable(
+  label: string,
+  pairs: readonly (readonly [string, string])[],
+): HTMLElement {
+  const rows = pairs.map(([name, value]) =>
+    el('tr', {}, el('th', { scope: 'row' }, plainly(name)), el('td', {}, ...shownValue(value))),
+  )
+  return el('table', { 'aria-label': label }, el('tbody', {}, ...rows))
+}
+
+/** A long value is begun, and shown whole at a click. */
+function shownValue(value: string): HTMLElement[] {
+  const code = el('code', {}, plainly(value.slice(0, MAX_VALUE_CHARACTERS)))
+  if (value.length <= MAX_VALUE_CHARACTERS) return [code]
+  const more = button(
+    `Show all ${count(value.length)} characters`,
+    () => {
+      code.textContent = plainly(value)
+      more.remove()
+    },
+    { kind: 'small' },
+  )
+  return [code, more]
+}
+
+function content(text: string, kind = ''): HTMLElement {
+  const isCut = text.length > MAX_SHOWN_CHARACTERS
+  const shown = isCut
+    ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}\n… the rest is in the download`
+    : text
+  return el(
+    'pre',
+    { class: `content ${kind}`, tabindex: '0', role: 'group', 'aria-label': 'Body' },
+    el('code', {}, plainly(shown)),
+  )
+}
+
+function prettyJson(text: string): string | null {
+  const start = text.trimStart()[0]
+  if (start !== '{' && start !== '[') return null
+  // Reading numbers would change those that a double cannot hold.
+  try {
+    JSON.parse(text)
+  } catch {
+    return null
+  }
+  return indent(text)
+}
+
+/** Whitespace between the tokens is made anew; the tokens stay as they were sent. */
+function indent(text: string): string {
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? []
+  let depth = 0
+  let out = ''
+  tokens.forEach((token, index) => {
+    const line = (): string => `\n${'  '.repeat(depth)}`
+    if (token === '{' || token === '[') {
+      depth++
+      const isEmpty = tokens[index + 1] === '}' || tokens[index + 1] === ']'
+      out += isEmpty ? token : token + line()
+    } else if (token === '}' || token === ']') {
+      depth--
+      const isEmpty = tokens[index - 1] === '{' || tokens[index - 1] === '['
+      out += isEmpty ? token : line() + token
+    } else if (token === ',') out += token + line()
+    else out += token === ':' ? ': ' : token
+  })
+  return out
+}
+
+function hexDump(bytes: Uint8Array): string {
+  const lines: string[] = []
+  for (let at = 0; at < bytes.length; at += HEX_COLUMNS) {
+    const row = [...bytes.subarray(at, at + HEX_COLUMNS)]
+    const hex = row.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
+    const text = row
+      .map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '.'))
+      .join('')
+    lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(HEX_COLUMNS * 3 - 1)}  ${text}`)
+  }
+  return lines.join('\n')
+}

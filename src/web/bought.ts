@@ -1,0 +1,65 @@
+/** A capability just bought, as its buyer is shown it: once, with the ways to make it safe. */
+import type { CatchCapability, PulseCapability } from '../client/index.ts'
+import { capabilityFileName, capabilityText, handOn, keep } from './capability.ts'
+import { button, copyButton, download, toast } from './components.ts'
+import { type Child, el } from './dom.ts'
+import { moment } from './format.ts'
+
+type Bought = CatchCapability | PulseCapability
+
+const WORDS = {
+  catch: { title: 'Your inbox is ready', open: 'Open the inbox', page: '/catch' },
+  pulse: { title: 'Your monitor is ready', open: 'Open the monitor', page: '/pulse' },
+} as const
+
+/** @param onSaved is told how it is safe now. */
+export function boughtView(capability: Bought, onSaved: (how: string) => void): Child[] {
+  const { title, open, page } = WORDS[capability.product]
+  return [
+    el('h2', { tabindex: '-1', id: 'step' }, title),
+    el(
+      'p',
+      {},
+      'Whoever has this capability can use it. It is shown this once, and nobody can recover it: ',
+      'save it now. It ends ',
+      el('time', { datetime: capability.expiresAt }, moment(capability.expiresAt)),
+      '.',
+    ),
+    el(
+      'pre',
+      { class: 'content', tabindex: '0', role: 'group', 'aria-label': 'The capability' },
+      el('code', {}, capabilityText(capability).trim()),
+    ),
+    el(
+      'div',
+      { class: 'row' },
+      copyButton(() => capabilityText(capability), {
+        label: 'Copy all of it',
+        onCopied: () => onSaved('Copied. Paste it somewhere safe.'),
+      }),
+      button('Download', () => {
+        downloadCapability(capability)
+        onSaved('Downloaded.')
+      }),
+      button('Keep it in this browser', () => {
+        keep(capability)
+        onSaved('Kept in this browser: anyone who uses it can open this.')
+        toast('Kept in this browser')
+      }),
+    ),
+    button(
+      open,
+      () => {
+        handOn(capability)
+        onSaved('Handed on.')
+        location.assign(page)
+      },
+      { kind: 'primary wide' },
+    ),
+  ]
+}
+
+/** Hands out the capability file. */
+export function downloadCapability(capability: Parameters<typeof capabilityText>[0]): void {
+  download(capabilityFileName(capability), capabilityText(capability), 'application/json')
+}

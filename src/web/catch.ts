@@ -1,0 +1,13 @@
+/** CATCH: which inbox is open, and how it is kept. */
+import { byId } from './dom.ts'
+import { openInbox } from './inbox.ts'
+import { startOpener } from './opener.ts'
+
+const place = byId('inbox')
+
+await startOpener({
+  place,
+  product: 'catch',
+  what: 'an inbox',
+  open: (capability, opened) => openInbox(place, capability, opened),
+})

@@ -1,0 +1,182 @@
+/** The parts that pages are put together from. Their looks are in style.css, by the same names. */
+import { byId, type Child, el } from './dom.ts'
+
+/** Long enough to read a short sentence twice. */
+const TOAST_MS = 4_000
+const COPIED_MS = 1_600
+
+export function button(
+  label: string,
+  onClick: () => unknown,
+  { kind = '' }: { kind?: string } = {},
+): HTMLButtonElement {
+  return el('button', { type: 'button', class: `button ${kind}`, onclick: onClick }, label)
+}
+
+/** Copies what `text` gives at the click, and says so on the button. */
+export function copyButton(
+  text: () => string,
+  { label = 'Copy', kind = '', onCopied }: CopyOptions = {},
+): HTMLButtonElement {
+  const copy = button(
+    label,
+    async () => {
+      const isCopied = await toClipboard(text())
+      copy.textContent = isCopied ? 'Copied' : 'Press Ctrl+C'
+      if (isCopied) onCopied?.()
+      setTimeout(() => {
+        copy.textContent = label
+      }, COPIED_MS)
+    },
+    { kind },
+  )
+  return copy
+}
+
+export type CopyOptions = { label?: string; kind?: string; onCopied?: () => void }
+
+/** Code or an address with a button that copies it. `label` says what it is. */
+export function codeBox(
+  text: string,
+  { label, isWrapped = false }: { label: string; isWrapped?: boolean },
+): HTMLElement {
+  const copy = copyButton(() => text)
+  copy.setAttribute('aria-label', `Copy ${label}`)
+  return el(
+    'div',
+    { class: isWrapped ? 'code wrap' : 'code' },
+    // Wide code is scrolled, which a keyboard must be able to do as well.
+    el('pre', { tabindex: '0', role: 'group', 'aria-label': label }, el('code', {}, text)),
+    copy,
+  )
+}
+
+/** A label over whatever takes the input. */
+export function field(
+  label: string,
+  input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
+): HTMLElement {
+  input.id ||= `field-${label.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`
+  return el('div', { class: 'field' }, el('label', { for: input.id }, label), input)
+}
+
+/** A sentence or two that stand out. `kind` is '', `warn` or `bad`. */
+export function notice(kind: '' | 'warn' | 'bad', ...children: Child[]): HTMLElement {
+  return el('div', { class: `notice ${kind}`, role: kind === 'bad' ? 'alert' : false }, ...children)
+}
+
+/** One of a few views; the chosen one is pressed. */
+export function tabs<Name extends string>(
+  label: string,
+  names: readonly Name[],
+  { chosen, onChoose }: { chosen: Name; onChoose: (name: Name) => void },
+): HTMLElement {
+  const buttons = names.map((name) =>
+    el(
+      'button',
+      {
+        type: 'button',
+        'aria-pressed': String(name === chosen),
+        onclick: () => {
+          for (const each of buttons) {
+            each.setAttribute('aria-pressed', String(each.textContent === name))
+          }
+          onChoose(name)
+        },
+      },
+      name,
+    ),
+  )
+  return el('div', { class: 'tabs', role: 'group', 'aria-label': label }, ...buttons)
+}
+
+/** How much of a limit is used. `show` writes a count for people. */
+export function usage(
+  label: string,
+  { used, limit, show }: { used: number; limit: number; show: (count: number) => string },
+): HTMLElement {
+  return el(
+    'div',
+    { class: 'usage' },
+    el(
+      'div',
+      { class: 'row between number' },
+      el('span', {}, label),
+      el('span', { class: 'quiet' }, `${show(used)} of ${show(limit)}`),
+    ),
+    el('progress', { 'aria-label': label, max: String(limit), value: String(used) }),
+  )
+}
+
+/** What stands in the place of the next step, a QR code or text, while it is on its way. */
+export function working(what: string, next: 'qr' | 'text' = 'qr'): HTMLElement {
+  return el(
+    'div',
+    { class: 'card stack narrow' },
+    el('p', { class: 'state', 'data-state': 'waiting', role: 'status' }, `${what}…`),
+    el('div', { class: `skeleton ${next}`, 'aria-hidden': 'true' }),
+  )
+}
+
+/** Says something in passing. */
+export function toast(text: string): void {
+  const line = el('p', {}, text)
+  byId('toasts').append(line)
+  setTimeout(() => line.remove(), TOAST_MS)
+}
+
+/** Asks before something cannot be undone; true when it is wanted. */
+export function confirmed(
+  title: string,
+  { body, action }: { body: string; action: string },
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const close = (isWanted: boolean): void => {
+    resolve(isWanted)
+    dialog.close()
+  }
+  const dialog = el(
+    'dialog',
+    {
+      'aria-labelledby': 'dialog-title',
+      onclose: () => {
+        resolve(false)
+        dialog.remove()
+      },
+    },
+    el('h2', { id: 'dialog-title' }, title),
+    el('p', {}, body),
+    el(
+      'div',
+      { class: 'row' },
+      button('Keep it', () => close(false)),
+      button(action, () => close(true), { kind: 'danger' }),
+    ),
+  )
+  document.body.append(dialog)
+  dialog.showModal()
+  return promise
+}
+
+/** Hands a file to the person, made here. */
+export function download(name: string, bytes: BlobPart, type: string): void {
+  const url = URL.createObjectURL(new Blob([bytes], { type }))
+  el('a', { href: url, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}
+
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    // Not a secure context, or not allowed.
+    const area = el('textarea', { class: 'visually-hidden', 'aria-hidden': 'true' })
+    area.value = text
+    document.body.append(area)
+    area.select()
+    const isCopied = document.execCommand('copy')
+    area.remove()
+    return isCopied
+  }
+}

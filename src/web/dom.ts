@@ -1,0 +1,57 @@
+/** The DOM in three functions. Text goes in as text: nothing here reads markup. */
+
+export type Child = Node | string | null | undefined | false
+
+type Attributes = Record<string, string | boolean | undefined | ((event: Event) => unknown)>
+
+/**
+ * An element. A function is a listener (`onclick`), `true` an attribute without a value, `false`
+ * and `undefined` leave the attribute out.
+ */
+export function el<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag)
+  apply(element, attributes)
+  element.append(...present(children))
+  return element
+}
+
+/** An element of a drawing. */
+export function svg(tag: string, attributes: Attributes = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
+  apply(element, attributes)
+  element.append(...present(children))
+  return element
+}
+
+/** The element of the page with this id. */
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id)
+  if (!element) throw new Error(`the page has no #${id}`)
+  return element as T
+}
+
+/** A path or a dotted name, which may then break where a reader would break it. */
+export function breakable(name: string): Child[] {
+  return name.split(/(?=[/.])/).flatMap((part) => [el('wbr'), part])
+}
+
+/** Puts these in the place of whatever an element holds. */
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren(...present(children))
+}
+
+function apply(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value)
+    else if (typeof value === 'string') element.setAttribute(name, value)
+    else if (value) element.setAttribute(name, '')
+  }
+}
+
+function present(children: Child[]): (Node | string)[] {
+  return children.filter((child) => child !== null && child !== undefined && child !== false)
+}

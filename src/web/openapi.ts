@@ -1,0 +1,166 @@
+/** What /openapi.json says, as far as the reference shows it. */
+
+export type Schema = {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  description?: string
+  enum?: unknown[]
+  const?: unknown
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  default?: unknown
+}
+
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description?: string
+  schema?: Schema
+}
+
+type Content = Record<string, { schema?: Schema }>
+
+export type Answer = {
+  description: string
+  headers?: Record<string, { description?: string; schema?: Schema }>
+  content?: Content
+}
+
+type Described = {
+  summary?: string
+  tags?: string[]
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content?: Content }
+  responses?: Record<string, Answer>
+  security?: Record<string, unknown>[]
+}
+
+export type Openapi = {
+  info: { title: string; version: string }
+  paths: Record<string, Record<string, Described>>
+  components?: { schemas?: Record<string, Schema> }
+}
+
+/** One thing to do: several methods where they all do the same. */
+export type Operation = Described & { id: string; path: string; methods: string[]; tag: string }
+
+/** A line of a table of fields: `plans[].planId`, what it may be, and what is said of it. */
+export type FieldRow = {
+  name: string
+  type: string
+  /** Of a parameter: where it goes. */
+  place?: Parameter['in']
+  isRequired: boolean
+  note: string
+}
+
+/** Deeper ones are left to openapi.json; a schema that holds itself would never end. */
+const MAX_DEPTH = 5
+
+/** The operations in the order of the document, those that differ in their method only as one. */
+export function operationsOf({ paths }: Openapi): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) => {
+    const found: Operation[] = []
+    for (const [name, described] of Object.entries(methods)) {
+      const method = name.toUpperCase()
+      const same = found.find(({ summary }) => summary === described.summary)
+      if (same) same.methods.push(method)
+      else {
+        const tag = described.tags?.[0] ?? 'other'
+        found.push({ ...described, id: idOf(method, path), path, methods: [method], tag })
+      }
+    }
+    return found
+  })
+}
+
+/** The schema that a reference leads to, with its name. */
+export function resolved(
+  schema: Schema,
+  { components }: Openapi,
+): { schema: Schema; name: string | null } {
+  const name = /^#\/components\/schemas\/(.+)$/.exec(schema.$ref ?? '')?.[1]
+  const found = name === undefined ? undefined : components?.schemas?.[name]
+  return found ? { schema: found, name: name ?? null } : { schema, name: null }
+}
+
+/** What a schema may be, where it may be one of several things; else itself. */
+export function choicesOf(schema: Schema): Schema[] {
+  return schema.anyOf ?? schema.oneOf ?? [schema]
+}
+
+/** The fields of a schema, those of its fields included. */
+export function fieldsOf(schema: Schema, openapi: Openapi, { depth = 0 } = {}): FieldRow[] {
+  if (depth > MAX_DEPTH) return []
+  const { properties = {}, required = [] } = resolved(schema, openapi).schema
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const row: FieldRow = {
+      name,
+      type: typeOf(property, openapi),
+      isRequired: required.includes(name),
+      note: noteOf(property),
+    }
+    const inner = choicesOf(property).flatMap((choice) => {
+      const { schema: whole } = resolved(choice, openapi)
+      const [held, link] = whole.items ? [whole.items, `${name}[].`] : [whole, `${name}.`]
+      const rows = fieldsOf(held, openapi, { depth: depth + 1 })
+      return rows.map((each) => ({ ...each, name: link + each.name }))
+    })
+    return [row, ...inner]
+  })
+}
+
+/** The type in words: `string`, `date-time or null`, `list of object`, `"a" or "b"`. */
+export function typeOf(some: Schema, openapi: Openapi): string {
+  const choices = some.anyOf ?? some.oneOf
+  if (choices) return choices.map((choice) => typeOf(choice, openapi)).join(' or ')
+  const { schema, name } = resolved(some, openapi)
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' or ')
+  if (schema.items) return `list of ${typeOf(schema.items, openapi)}`
+  if (name !== null) return name
+  if (schema.format !== undefined) return schema.format === 'binary' ? 'bytes' : schema.format
+  return [schema.type ?? 'any'].flat().join(' or ')
+}
+
+/** What is said of a value, then its limits. */
+export function noteOf({ description, pattern, default: preset, ...limits }: Schema): string {
+  const { minimum, maximum, minLength, maxLength, format } = limits
+  const unit = format === 'binary' ? ' bytes' : ' characters'
+  const parts = [
+    description,
+    range(minimum, maximum, ''),
+    range(minLength, maxLength, unit),
+    pattern !== undefined && `matches ${pattern}`,
+    preset !== undefined && `${JSON.stringify(preset)} if left out`,
+  ]
+  return parts.filter((part) => typeof part === 'string' && part !== '').join('; ')
+}
+
+/** A header's name as people write it: the document has it in small letters. */
+export function headerName(name: string): string {
+  return name.replaceAll(/(^|-)[a-z]/g, (some) => some.toUpperCase())
+}
+
+function range(from: number | undefined, to: number | undefined, unit: string): string {
+  if (from !== undefined && to !== undefined) return `${from} to ${to}${unit}`
+  if (from !== undefined) return `at least ${from}${unit}`
+  return to === undefined ? '' : `at most ${to}${unit}`
+}
+
+function idOf(method: string, path: string): string {
+  return `${method}${path}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/-$/, '')
+}

@@ -1,0 +1,13 @@
+/** PULSE: which monitor is open, and how it is kept. */
+import { byId } from './dom.ts'
+import { openMonitor } from './monitor.ts'
+import { startOpener } from './opener.ts'
+
+const place = byId('monitor')
+
+await startOpener({
+  place,
+  product: 'pulse',
+  what: 'a monitor',
+  open: (capability, opened) => openMonitor(place, capability, opened),
+})

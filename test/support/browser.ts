@@ -1,0 +1,111 @@
+/** Real Chromium, out of npm. A page that says an error or breaks its policy fails its test. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after } from 'node:test'
+import chromium from '@sparticuz/chromium'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+  chromium as playwright,
+} from 'playwright-core'
+import type { After } from './folder.ts'
+
+/** The package's own list switches web security off, so this is ours, besides Playwright's. */
+const FLAGS = ['--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none']
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** An order is 402 until it is paid. */
+const UNPAID = /status of 402/
+/** A page that has not answered by then never will. */
+const TIMEOUT_MS = 10_000
+
+export const WIDE = { width: 1280, height: 900 }
+export const NARROW = { width: 360, height: 740 }
+
+export type Visit = {
+  page: Page
+  context: BrowserContext
+  /** What the page complained of so far; the test's end asserts that there is nothing. */
+  complaints: string[]
+}
+
+/**
+ * The end of the suite that calls this in its body. (`after` within `before` would be the end of
+ * that hook.)
+ */
+export function endOfSuite(): After {
+  const works: (() => unknown)[] = []
+  after(async () => {
+    for (const work of works.toReversed()) await work()
+  })
+  return { after: (work) => works.push(work) }
+}
+
+/** One browser for a file. */
+export async function startBrowser(t: After): Promise<Browser> {
+  const browser = await playwright.launch({
+    executablePath: await chromium.executablePath(),
+    chromiumSandbox: false,
+    args: FLAGS,
+  })
+  t.after(() => browser.close())
+  return browser
+}
+
+/** A person of their own: nothing kept from another visit. */
+export async function visit(
+  t: After,
+  browser: Browser,
+  { expected = UNPAID, ...options }: BrowserContextOptions & { expected?: RegExp } = {},
+): Promise<Visit> {
+  const context = await browser.newContext({ viewport: WIDE, ...options })
+  context.setDefaultTimeout(TIMEOUT_MS)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const isLoud = message.type() === 'error' || message.type() === 'warning'
+    // Chromium says so of each answer that is no 2xx, and some are the protocol's own.
+    const isExpected = expected.test(message.text())
+    if (isLoud && !isExpected) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  t.after(async () => {
+    await context.close()
+    if (complaints.length > 0) throw new Error(`the page complained: ${complaints.join('\n')}`)
+  })
+  return { page, context, complaints }
+}
+
+/** What axe-core finds serious or worse, a line each. */
+export async function seriousFaults(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page)
+  // Not through the page's own scripts, whose policy would refuse it.
+  await session.send('Runtime.evaluate', { expression: AXE })
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+      violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  return result.value as string[]
+}
+
+/** How far things jumped so far (web.dev/cls): 0 where nothing did. */
+export function layoutShift(page: Page): Promise<number> {
+  return page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        let sum = 0
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries())
+            sum += (entry as unknown as { value: number }).value
+        }).observe({ type: 'layout-shift', buffered: true })
+        requestAnimationFrame(() => setTimeout(() => resolve(sum), 50))
+      }),
+  )
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { before, suite, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import {
+  endOfSuite,
+  layoutShift,
+  NARROW,
+  seriousFaults,
+  startBrowser,
+  visit,
+} from '../support/browser.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+suite('buying', () => {
+  let server: TestServer
+  let browser: Browser
+  const end = endOfSuite()
+  before(async () => {
+    server = await startServer(end)
+    browser = await startBrowser(end)
+  })
+
+  test('three clicks buy an inbox, and a webhook shows as it comes', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.goto(server.url)
+    await page.getByRole('link', { name: 'Buy an inbox' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('img', { name: /QR code/ }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'the invoice')
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'the capability')
+    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const address = await page.locator('.code code').first().innerText()
+    assert.match(address, /\/c\/catch_[0-9A-Za-z]{22}$/)
+    await fetch(`${address}/hook?from=test`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"big":12345678901234567890,"text":"<b>not markup</b>"}',
+    })
+    await page.getByRole('button', { name: /POST.*\/hook/ }).click()
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    assert.equal(
+      await body.innerText(),
+      '{\n  "big": 12345678901234567890,\n  "text": "<b>not markup</b>"\n}',
+    )
+    await page.getByText('1 of 100', { exact: true }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'a request')
+    assert.deepEqual(await stored(page), { local: [], session: [] })
+    assert.doesNotMatch(page.url(), /catch_/)
+  })
+
+  test('a reload in the middle of paying goes on with the same invoice', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/buy#pulse`)
+    await page.getByRole('button', { name: /^Standard/ }).click()
+    const invoice = await invoiceOf(page)
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    // Paid by a wallet elsewhere, while the page is away.
+    await page.goto('about:blank')
+    await server.pay(invoice)
+    await page.goto(`${server.url}/buy`)
+    await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
+    const shown = await page.locator('.content code').innerText()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
+    assert.equal(await page.locator('.content code').innerText(), shown, 'not saved, so not lost')
+    await page.getByRole('button', { name: 'Keep it in this browser' }).click()
+    assert.deepEqual(await stored(page), { local: ['mayfly.kept'], session: [] })
+    await page.reload()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+  })
+
+  test('a service that cannot be reached keeps the purchase, and is asked for the same order', async (t) => {
+    const { page } = await visit(t, browser, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    await page.route('**/api/payments/**', (route) => route.abort())
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('The service could not be reached').waitFor()
+    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.paying'] })
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Ask again for the same order' }).click()
+    await invoiceOf(page)
+  })
+
+  test('the capability is downloaded as it is shown, and the file opens the inbox', async (t) => {
+    const { page } = await visit(t, browser, { viewport: NARROW })
+    await page.goto(`${server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    const path = await file.path()
+    const text = await readFile(path, 'utf8')
+    assert.equal(text.trim(), await page.locator('.content code').innerText())
+    const other = await visit(t, browser, { viewport: NARROW })
+    await other.page.goto(`${server.url}/catch`)
+    await other.page.getByLabel('Load its capability file').setInputFiles({
+      name: 'capability.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(text),
+    })
+    await other.page.getByRole('heading', { name: 'Waiting for the first request' }).waitFor()
+    assert.deepEqual(await seriousFaults(other.page), [])
+    assert.ok((await layoutShift(other.page)) < 0.01)
+  })
+
+  test('the keyboard alone buys an inbox and opens it', async (t) => {
+    const { page } = await visit(t, browser, { reducedMotion: 'reduce' })
+    await page.goto(server.url)
+    await pressAt(page, /^Buy an inbox$/)
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    await pressAt(page, /^Spark/)
+    // The step that is reached has the keyboard, so that a reader hears it.
+    await page.locator('#step:focus').filter({ hasText: 'Pay 100 sat' }).waitFor()
+    await pressAt(page, /^Pay \(simulator\)$/)
+    await page.locator('#step:focus').filter({ hasText: 'Your inbox is ready' }).waitFor()
+    await pressAt(page, /^Keep it in this browser$/)
+    await page.getByText('anyone who uses it can open this').waitFor()
+    await pressAt(page, /^Open the inbox$/)
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
+
+  test('a service that is away is told of, and asked again', async (t) => {
+    const { page } = await visit(t, browser, { expected: /ERR_FAILED/ })
+    await page.route('**/api/catalog', (route) => route.abort())
+    await page.goto(`${server.url}/buy`)
+    await page.getByText('The service could not be reached. Nothing is lost').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+  })
+
+  test('a checkout that is closed says so, and sells nothing', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.route('**/api/catalog', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({
+        response,
+        json: { ...(await response.json()), checkoutEnabled: false },
+      })
+    })
+    await page.goto(server.url)
+    await page.getByText('The checkout is closed').waitFor()
+    await page.goto(`${server.url}/buy`)
+    await page.getByText('The checkout is closed').waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('an invoice that ran out says that nothing was charged', async (t) => {
+    const { page } = await visit(t, browser, { expected: /status of 40[24]/ })
+    await page.goto(`${server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await invoiceOf(page)
+    await page.route('**/api/payments/order_*', (route) =>
+      route.fulfill({ status: 404, json: { error: 'order expired' } }),
+    )
+    await page.getByText('Nothing was charged').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Choose a plan' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    assert.deepEqual(await stored(page), { local: [], session: [] })
+  })
+})
+
+/** Goes there with the tab key and presses Enter. */
+async function pressAt(page: Page, name: RegExp): Promise<void> {
+  for (let stops = 0; stops < 40; stops++) {
+    await page.keyboard.press('Tab')
+    const text = await page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+    if (name.test(text)) return page.keyboard.press('Enter')
+  }
+  throw new Error(`the keyboard does not come to ${name}`)
+}
+
+async function invoiceOf(page: Page): Promise<string> {
+  const link = page.getByRole('link', { name: 'Open in a wallet' })
+  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
+}
+
+function stored(page: Page): Promise<{ local: string[]; session: string[] }> {
+  return page.evaluate(() => ({
+    local: Object.keys(localStorage),
+    session: Object.keys(sessionStorage),
+  }))
+}

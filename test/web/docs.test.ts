@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { before, suite, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { endOfSuite, seriousFaults, startBrowser, visit } from '../support/browser.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+type Openapi = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+
+suite('the reference', () => {
+  let server: TestServer
+  let browser: Browser
+  const end = endOfSuite()
+  before(async () => {
+    server = await startServer(end, { MAYFLY_GATE: 'on' })
+    browser = await startBrowser(end)
+  })
+
+  test('has every operation of openapi.json, with every answer', async (t) => {
+    const openapi = (await (await fetch(`${server.url}/openapi.json`)).json()) as Openapi
+    const expected = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { responses }]) =>
+          `${method.toUpperCase()} ${path} ${Object.keys(responses).join(' ')}`,
+      ),
+    )
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/docs`)
+    await page.locator('.operations').waitFor()
+    const shown = await page.locator('.operation').evaluateAll((operations) =>
+      operations.flatMap((operation) => {
+        const textsOf = (selector: string): string[] =>
+          [...operation.querySelectorAll(selector)].map((each) => each.textContent ?? '')
+        const path = textsOf('.address code').join('')
+        const statuses = textsOf('.answer-status').join(' ')
+        return textsOf('.address .method').map((method) => `${method} ${path} ${statuses}`)
+      }),
+    )
+    assert.deepEqual(shown.toSorted(), expected.toSorted())
+    assert.ok(expected.some((line) => line.startsWith('POST /api/gate/intents ')))
+  })
+
+  test('is narrowed by words, and an address of one operation leads to it', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/docs#get-w-publicid`)
+    const whisper = page.locator('#get-w-publicid')
+    await whisper.waitFor()
+    await page.waitForFunction(() => scrollY > 1000)
+    assert.match(await whisper.innerText(), /curl '[^']+\/w\/PUBLIC_ID' \\\n {2}-H 'Auth/)
+    await page.getByRole('searchbox', { name: 'Filter' }).fill('patch pulse')
+    await page.getByText(/^1 of \d+ operations$/).waitFor()
+    assert.equal(await page.locator('.operation:visible').count(), 1)
+    assert.equal(await page.locator('.contents li:visible').count(), 1)
+  })
+
+  test('resolves what a schema refers to, and shows each thing that an answer may be', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/docs`)
+    const buying = page.locator('#post-api-payments-catch')
+    await buying.locator('summary').filter({ hasText: /^402/ }).click()
+    const answers = await buying.getByRole('table').allInnerTexts()
+    assert.ok(answers.some((table) => /bolt11\s+string/.test(table)))
+    assert.match(await buying.innerText(), /PaymentQuote[\s\S]+L402Challenge[\s\S]+PaymentAuthCh/)
+    assert.match(await buying.innerText(), /-d '\{"planId":"spark"\}'/)
+    await buying.locator('summary').filter({ hasText: /^200/ }).click()
+    assert.match(await buying.innerText(), /resource\.ingestToken\s+string/)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('says where else it is to a browser without scripts', async (t) => {
+    const { page } = await visit(t, browser, { javaScriptEnabled: false })
+    await page.goto(`${server.url}/docs`)
+    await page.locator('noscript p').waitFor()
+    assert.equal(await page.locator('main a[href="/openapi.json"]').count(), 1)
+  })
+
+  test('says that it could not be loaded, and tries again', async (t) => {
+    const { page, complaints } = await visit(t, browser)
+    await page.route('**/openapi.json', (route) => route.abort())
+    await page.goto(`${server.url}/docs`)
+    await page.getByRole('alert').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator('.operations').waitFor()
+    assert.equal(complaints.splice(0).length, 2, 'the browser’s word, and the page’s')
+  })
+})

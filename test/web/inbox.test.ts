@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { before, suite, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
+import { endOfSuite, NARROW, seriousFaults, startBrowser, visit } from '../support/browser.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+suite('an inbox', () => {
+  let server: TestServer
+  let browser: Browser
+  const end = endOfSuite()
+  before(async () => {
+    server = await startServer(end)
+    browser = await startBrowser(end)
+  })
+
+  test('filters, pages, deletes and destroys', async (t) => {
+    const inbox = await buyInbox(server)
+    for (let number = 1; number <= 25; number++) {
+      await send(inbox, { path: `/event-${number}`, body: `{"number":${number}}` })
+    }
+    const { page } = await visit(t, browser, { expected: /status of 404/ })
+    await open(page, inbox)
+    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
+    await page.getByRole('button', { name: 'Older' }).waitFor()
+    assert.equal(await lines.count(), 20)
+    await page.getByRole('button', { name: 'Older' }).click()
+    await page.getByRole('button', { name: /event-1 / }).waitFor()
+    assert.equal(await lines.count(), 25)
+
+    await page.getByLabel('Search').fill('event-13')
+    await page.getByRole('button', { name: /event-12 / }).waitFor({ state: 'detached' })
+    assert.equal(await lines.count(), 1)
+    await send(inbox, { path: '/other', body: '{}' })
+    await send(inbox, { path: '/event-130', body: '{}' })
+    await page.getByRole('button', { name: /event-130/ }).waitFor()
+    assert.equal(await lines.count(), 2, 'what comes is filtered like what is there')
+
+    await page.getByRole('button', { name: /event-13 / }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('Deleted for good').waitFor()
+    assert.equal(await lines.count(), 1)
+
+    await page.getByRole('button', { name: 'Destroy the inbox' }).click()
+    assert.deepEqual(await seriousFaults(page), [], 'the question')
+    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    await page.getByRole('button', { name: 'Destroy the inbox' }).click()
+    await page.getByRole('button', { name: 'Destroy it' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    await assert.rejects(server.mayfly.catch(inbox).status(), { phrase: 'not found' })
+  })
+
+  test('shows bytes that are no text, and forms, as they came', async (t) => {
+    const inbox = await buyInbox(server)
+    await send(inbox, {
+      path: '/form',
+      body: 'a=1&b=%3Cb%3E',
+      type: 'application/x-www-form-urlencoded',
+    })
+    await send(inbox, { path: '/bytes', body: new Uint8Array([0, 255, 254, 77]) })
+    const { page } = await visit(t, browser)
+    await open(page, inbox)
+    await page.getByRole('button', { name: /bytes/ }).click()
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    assert.match(await body.innerText(), /^000000 {2}00 ff fe 4d +\.\.\.M$/)
+    await page.getByRole('button', { name: /form/ }).click()
+    assert.match(await page.getByRole('table', { name: 'Fields' }).innerText(), /a\s+1\s+b\s+<b>/)
+  })
+
+  test('shows what cannot be seen, and folds what is long', async (t) => {
+    const inbox = await buyInbox(server)
+    await send(inbox, {
+      path: '/hidden',
+      body: 'invoice\u202efdp.exe\u0000 \u200bend',
+      type: 'text/plain',
+      headers: { 'x-long': 'v'.repeat(3000) },
+    })
+    const { page } = await visit(t, browser)
+    await open(page, inbox)
+    await page.getByRole('button', { name: /hidden/ }).click()
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    assert.equal(await body.innerText(), 'invoice‹U+202E›fdp.exe␀ ‹U+200B›end')
+    const value = page.getByRole('row', { name: /^x-long/ }).locator('code')
+    assert.equal((await value.innerText()).length, 300)
+    await page.getByRole('button', { name: 'Show all 3,000 characters' }).click()
+    assert.equal((await value.innerText()).length, 3000)
+  })
+
+  test('leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
+    const inbox = await buyInbox(server)
+    await send(inbox, { path: '/first', body: '{}' })
+    const { page } = await visit(t, browser, { viewport: NARROW })
+    await open(page, inbox)
+    const first = page.getByRole('button', { name: /first/ })
+    await first.focus()
+    await send(inbox, { path: '/second', body: '{}' })
+    await page.getByRole('button', { name: /second/ }).waitFor()
+    assert.match(await focused(page), /^POST\s*\/first/)
+    await page.keyboard.press('Enter')
+    assert.equal(await focused(page), 'POST /first')
+    await page.getByRole('button', { name: 'Back to the list' }).press('Enter')
+    assert.match(await focused(page), /^POST\s*\/first/)
+  })
+
+  test('is opened again from this browser when it was kept there, until it is forgotten', async (t) => {
+    const inbox = await buyInbox(server)
+    const { page } = await visit(t, browser)
+    await open(page, inbox)
+    await page.getByRole('button', { name: 'Keep it in this browser' }).click()
+    await page.reload()
+    await page.getByRole('button', { name: 'Open', exact: true }).first().click()
+    await page.getByRole('button', { name: 'Forget it here' }).click()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    assert.equal(await page.evaluate(() => localStorage.length), 0)
+  })
+
+  test('refuses the capability of another service before a token leaves', async (t) => {
+    const inbox = await buyInbox(server)
+    const { page } = await visit(t, browser)
+    const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
+    await paste(page, text)
+    await page.getByText('of another service').waitFor()
+  })
+
+  async function open(page: Page, inbox: CatchCapability): Promise<void> {
+    await paste(page, formatCapability({ capability: inbox, baseUrl: server.url }))
+    await page.getByText('Live', { exact: true }).waitFor()
+  }
+
+  async function paste(page: Page, text: string): Promise<void> {
+    await page.goto(`${server.url}/catch`)
+    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+  }
+
+  async function send(
+    { publicId }: CatchCapability,
+    { path, body, type = 'application/json', headers = {} }: Sent,
+  ): Promise<void> {
+    const answer = await fetch(`${server.url}/c/${publicId}${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': type },
+      body,
+    })
+    assert.equal(answer.status, 204)
+  }
+})
+
+type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
+
+/** The text of what has the keyboard. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+}
+
+function buyInbox(server: TestServer): Promise<CatchCapability> {
+  return server.mayfly.buyCatch({
+    planId: 'spark',
+    idempotencyKey: randomUUID(),
+    onInvoice: ({ bolt11 }) => server.pay(bolt11),
+  })
+}

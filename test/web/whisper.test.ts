@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, suite, type TestContext, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import type { WhisperTerms } from '../../src/client/index.ts'
+import {
+  endOfSuite,
+  layoutShift,
+  NARROW,
+  seriousFaults,
+  startBrowser,
+  visit,
+} from '../support/browser.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+suite('a whisper', () => {
+  let server: TestServer
+  let browser: Browser
+  const end = endOfSuite()
+  before(async () => {
+    server = await startServer(end)
+    browser = await startBrowser(end)
+  })
+
+  test('a file with a password goes from one person to another', async (t) => {
+    const data = randomBytes(200_000)
+    const writer = await visit(t, browser)
+    await writer.page.goto(`${server.url}/whisper`)
+    await writer.page.getByRole('button', { name: 'File', exact: true }).click()
+    await writer.page.getByLabel('File', { exact: true }).setInputFiles({
+      name: 'plan.bin',
+      mimeType: 'application/x-plan',
+      buffer: data,
+    })
+    await writer.page.getByText('Too small: it takes up to 64 KiB').waitFor()
+    assert.ok(await writer.page.getByRole('button', { name: /^Spark/ }).isDisabled())
+    await writer.page.getByLabel('Reads').fill('2')
+    await writer.page.getByLabel('Password', { exact: true }).fill('correct horse')
+    assert.deepEqual(await seriousFaults(writer.page), [], 'the form')
+    await writer.page.getByRole('button', { name: /^Standard/ }).click()
+    await writer.page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await writer.page.getByRole('heading', { name: 'Your whisper is ready' }).waitFor()
+    await writer.page.getByText('and the password can read it: 2 times in all').waitFor()
+    assert.deepEqual(await seriousFaults(writer.page), [], 'the code')
+    const code = await writer.page.getByRole('group', { name: 'The share code' }).innerText()
+    assert.deepEqual(await stored(writer.page), [], 'neither text nor key nor code is stored')
+
+    const reader = await visit(t, browser, { viewport: NARROW })
+    const asked = requestsOf(reader.page)
+    await reader.page.goto(`${server.url}/read#${code}`)
+    await reader.page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+    assert.equal(reader.page.url(), `${server.url}/read`)
+    await reader.page.goBack()
+    assert.doesNotMatch(reader.page.url(), /mayfly-whisper/)
+    await reader.page.goForward()
+    assert.equal(reader.page.url(), `${server.url}/read`, 'nor is it in the history')
+    await reader.page.getByLabel('Share code').fill(`Here it is: ${code}\nSee you.`)
+    assert.deepEqual(await seriousFaults(reader.page), [], 'the question')
+    await reader.page.getByLabel('Password').fill('wrong')
+    assert.deepEqual(
+      asked.filter((path) => !path.startsWith('/assets/')),
+      ['/read', '/read'],
+      'nothing is fetched before the click',
+    )
+    await reader.page.getByRole('button', { name: 'Reveal it' }).click()
+    await reader.page.getByRole('heading', { name: 'It does not open yet' }).waitFor()
+    assert.deepEqual(await seriousFaults(reader.page), [], 'a wrong password')
+    await reader.page.getByLabel('Password').fill('correct horse')
+    await reader.page.getByRole('button', { name: 'Try again' }).click()
+    await reader.page.getByRole('heading', { name: 'plan.bin' }).waitFor()
+    const [file] = await Promise.all([
+      reader.page.waitForEvent('download'),
+      reader.page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    assert.equal(file.suggestedFilename(), 'plan.bin')
+    assert.deepEqual(await readFile(await file.path()), data)
+    assert.equal(asked.filter((path) => path.startsWith('/w/')).length, 1, 'one read, two tries')
+    assert.ok((await layoutShift(reader.page)) < 0.01)
+    assert.deepEqual(await stored(reader.page), [])
+  })
+
+  test('what is no text of a stranger stays text', async (t) => {
+    const text = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    const { code } = await buyWhisper(server, { data: Buffer.from(text), mediaType: 'text/html' })
+    const { page } = await visit(t, browser)
+    await open(page, code)
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    assert.equal(await page.getByRole('group', { name: 'The text' }).innerText(), text)
+    assert.equal(await page.title(), 'Read a whisper · Mayfly')
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('before its time nothing is spent, and the time is counted down', async (t) => {
+    const { code } = await buyWhisper(server, {
+      data: Buffer.from('good morning'),
+      readLimit: 1,
+      revealAt: new Date(server.clock.now() + 3 * 3_600_000),
+    })
+    const { page } = await visit(t, browser, { expected: /status of 4(?:25|04)/ })
+    await open(page, code)
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    await page.getByText(/^(?:3 h 0|2 h 59) min$/).waitFor()
+    await page.getByText('No read was spent').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    server.clock.advance(3 * 3_600_000)
+    await page.getByRole('button', { name: 'Ask again' }).click()
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    await page.getByText('good morning', { exact: true }).waitFor()
+
+    await page.goto('about:blank')
+    await open(page, code)
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    await page.getByText('it was read as often as it may be').waitFor()
+  })
+
+  test('the largest file that is sold passes through the page', async (t) => {
+    // Padded to the plan's 8 MiB, or nearly.
+    const data = randomBytes(7_800_000)
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/whisper`)
+    await page.getByRole('button', { name: 'File', exact: true }).click()
+    const input = page.getByLabel('File', { exact: true })
+    await input.setInputFiles(await aFile(t, 'a.bin', Buffer.alloc(9_000_000)))
+    await page.getByText('it takes up to 8 MiB encrypted').waitFor()
+    assert.ok(await page.getByRole('button', { name: /^Long/ }).isDisabled(), 'before it is paid')
+    await input.setInputFiles(await aFile(t, 'b.bin', data))
+    await page.getByRole('button', { name: /^Long/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const code = await page.getByRole('group', { name: 'The share code' }).innerText()
+    const { data: opened } = await server.mayfly.readWhisper(code)
+    assert.ok(data.equals(opened))
+  })
+
+  test('what is missing is said before anything is sent, and another plan keeps the draft', async (t) => {
+    const { page } = await visit(t, browser)
+    const asked = requestsOf(page)
+    await page.goto(`${server.url}/whisper`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('Write something first').waitFor()
+    await page.getByLabel('Text', { exact: true }).fill('a secret')
+    await page.getByLabel(/^Opens at/).fill('2020-01-01T10:00')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('The time to open is over already').waitFor()
+    await page.getByLabel('Reads').fill('4')
+    await page.getByText('Too few: it has 3 reads').waitFor()
+    assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
+    await page.getByLabel('Reads').fill('')
+    await page.getByLabel(/^Opens at/).fill('')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Choose another plan' }).click()
+    await page.getByRole('button', { name: 'Choose another', exact: true }).click()
+    await page.getByRole('button', { name: /^Long/ }).waitFor()
+    assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'a secret')
+
+    const dataTransfer = await page.evaluateHandle(() => {
+      const files = new DataTransfer()
+      files.items.add(new File(['dropped'], 'dropped.txt'))
+      return files
+    })
+    await page.dispatchEvent('#whisper .card', 'drop', { dataTransfer })
+    await page.getByText(/^dropped\.txt, 285 B once encrypted/).waitFor()
+  })
+
+  test('the files that encrypt are named with their digests', async (t) => {
+    const { page } = await visit(t, browser)
+    await page.goto(`${server.url}/whisper`)
+    await page.getByText('Which files encrypt').click()
+    const link = page.getByRole('link', { name: 'protocol/whisper-envelope.js' })
+    const served = await fetch(new URL((await link.getAttribute('href')) ?? '', server.url))
+    const digest = createHash('sha256')
+      .update(await served.bytes())
+      .digest('hex')
+    await page.getByText(digest).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  async function open(page: Page, code: string): Promise<void> {
+    await page.goto(`${server.url}/read`)
+    await page.getByLabel('Share code').fill(code)
+    await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+  }
+})
+
+/** A file of the disk: through the protocol of the browser its bytes would take seconds. */
+async function aFile(t: TestContext, name: string, data: Buffer): Promise<string> {
+  const path = join(await temporaryFolder(t), name)
+  await writeFile(path, data)
+  return path
+}
+
+/** The paths that a page asks for, as it asks. */
+function requestsOf(page: Page): string[] {
+  const paths: string[] = []
+  page.on('request', (request) => paths.push(new URL(request.url()).pathname))
+  return paths
+}
+
+function buyWhisper(server: TestServer, terms: WhisperTerms) {
+  return server.mayfly.buyWhisper({
+    planId: 'spark',
+    idempotencyKey: randomUUID(),
+    onInvoice: ({ bolt11 }) => server.pay(bolt11),
+    ...terms,
+  })
+}
+
+function stored(page: Page): Promise<string[]> {
+  return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
+}
