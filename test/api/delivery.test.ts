@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { eventId } from '../../src/catch/event-id.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { isId, isToken } from '../../src/lib/ids.ts'
+import { type Answer, answerOf } from '../support/answer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { holds, query } from '../support/store.ts'
 
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
@@ -116,13 +116,13 @@ test('of 50 polls that learn of the payment themselves exactly one gets the capa
     if (status === 404) assert.equal(text, DELIVERED.text)
     else assert.ok(status === 200 || status === 402)
   }
-  assert.equal(rows(server, 'select * from catch_inbox').length, 1)
+  assert.equal((await query(server, 'select * from catch_inbox')).length, 1)
 })
 
 test('an order is settled when its payer pays, whether somebody polls or not', async (t) => {
   const server = await startServer(t)
   await aPaidOrder(server)
-  assert.deepEqual(rows(server, 'select state, settled_by from purchase_order'), [
+  assert.deepEqual(await query(server, 'select state, settled_by from purchase_order'), [
     { state: 'settled', settled_by: 'stream' },
   ])
 })
@@ -188,7 +188,7 @@ const uses: [
     async (server, { publicId, ownerToken }) => {
       assert.equal(await ingest(server, publicId), 204)
       // The list would be a use already, so the id comes out of the store.
-      const id = eventIdIn(server)
+      const id = await eventIdIn(server)
       const deleted = await fetch(`${server.url}/api/catch/${publicId}/events/${id}`, {
         method: 'DELETE',
         headers: bearer(ownerToken),
@@ -213,7 +213,7 @@ for (const [name, use] of uses) {
     assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), DELIVERED)
     assert.deepEqual(await purchase(server, key), DELIVERED)
     assert.deepEqual(await poll(server, orderId), DELIVERED)
-    assert.deepEqual(rows(server, 'select seed from purchase_order'), [{ seed: null }])
+    assert.deepEqual(await query(server, 'select seed from purchase_order'), [{ seed: null }])
   })
 }
 
@@ -315,8 +315,8 @@ test('a key never asks for money twice, whatever became of its order', async (t)
       assert.equal((await purchase(server, key)).status, 404, `after ${days} more days`)
     }
   }
-  assert.equal(rows(server, 'select * from purchase_order').length, 4)
-  assert.equal(rows(server, 'select * from simulator_invoice').length, 4)
+  assert.equal((await query(server, 'select * from purchase_order')).length, 4)
+  assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
 })
 
 test('a restart between any two steps changes nothing for the buyer', async (t) => {
@@ -345,10 +345,8 @@ test('a payment in time is honoured, however late the server learns of it', asyn
   const order = await anOrder(server)
   const { orderId, paymentHash } = order
   await server.stop()
-  const store = new DatabaseSync(server.file)
-  const paid = `update simulator_invoice set state = 'settled' where payment_hash = ?`
-  assert.equal(store.prepare(paid).run(paymentHash).changes, 1)
-  store.close()
+  const paid = `update simulator_invoice set state = 'settled' where payment_hash = $1 returning state`
+  assert.equal((await query(server, paid, paymentHash)).length, 1)
   server.clock.advance(2 * HOUR)
   const settled = settlement(server, order)
   await server.restart()
@@ -387,7 +385,6 @@ test('the store holds no token and no key, before, during and after the delivery
 
 type Quote = { orderId: string; bolt11: string; paymentHash: string; expiresAt: string }
 type Order = Quote & { key: string; quoted: string }
-type Answer = { status: number; text: string }
 type Plan = 'spark' | 'standard'
 
 async function anOrder(server: TestServer, plan: Plan = 'spark'): Promise<Order> {
@@ -433,10 +430,6 @@ async function poll(
   return answerOf(await fetch(`${server.url}/api/payments/${orderId}`, { headers }))
 }
 
-async function answerOf(response: Response): Promise<Answer> {
-  return { status: response.status, text: await response.text() }
-}
-
 async function ingest(
   server: TestServer,
   publicId: string,
@@ -462,26 +455,11 @@ function settlement({ logged }: TestServer, { orderId }: Quote): Promise<void> {
   })
 }
 
-function rows({ file }: TestServer, query: string): Record<string, unknown>[] {
-  const store = new DatabaseSync(file, { readOnly: true })
-  try {
-    return store
-      .prepare(query)
-      .all()
-      .map((row) => ({ ...row }))
-  } finally {
-    store.close()
-  }
-}
-
-function eventIdIn(server: TestServer): string {
-  const [row] = rows(server, 'select received_at, salt, sequence from catch_event')
+async function eventIdIn(server: TestServer): Promise<string> {
+  const [row] = await query(server, 'select received_at, salt, sequence from catch_event')
   return eventId(row as Parameters<typeof eventId>[0])
 }
 
-async function assertStoreLacks({ file }: TestServer, secrets: string[]): Promise<void> {
-  for (const part of [file, `${file}-wal`]) {
-    const bytes = await readFile(part)
-    for (const secret of secrets) assert.ok(!bytes.includes(secret), `${part} holds a secret`)
-  }
+async function assertStoreLacks(server: TestServer, secrets: string[]): Promise<void> {
+  for (const secret of secrets) assert.ok(!(await holds(server, secret)), 'it holds a secret')
 }

@@ -223,7 +223,7 @@ test('401 for what never was a credential of ours, with a challenge that can be 
     const error = 'invalid L402 credential'
     assert.deepEqual(JSON.parse(answer.text), { ...quoted, error }, note)
   }
-  assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
+  assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
   capabilityOf(await buy(server, { key, authorization }))
   capabilityOf(await buy(server, { key: other.key, authorization: other.authorization }))
 })
@@ -254,7 +254,7 @@ test('402 for a genuine credential that is not for this request, so that its cli
     assert.deepEqual(answer.lines('www-authenticate'), [field], note)
     assert.equal(answer.text, order.challenge.text, note)
   }
-  assert.deepEqual(books(server), { orders: 3, invoices: 3, settled: 1, inboxes: 1 })
+  assert.deepEqual(await books(server), { orders: 3, invoices: 3, settled: 1, inboxes: 1 })
   capabilityOf(await buy(server, { key, authorization }))
 })
 
@@ -277,7 +277,7 @@ test('a target too long to be bound is refused before there is an order', async 
     `/api/payments/catch?${'a'.repeat(length - '/api/payments/catch?'.length)}`
   const long = await buy(server, { protocol: 'l402', target: target(2049) })
   assertError(long, 400, 'invalid query')
-  assert.deepEqual(books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
+  assert.deepEqual(await books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
   const order = await aPaidOrder(server, L402, { target: target(2048) })
   capabilityOf(await buy(server, order.ask))
 })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
 import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
 const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
@@ -80,6 +80,18 @@ suite('with its default', () => {
     // The oldest of them ends with its quote.
     const seconds = Number(refused.headers.get('retry-after'))
     assert.ok(Number.isInteger(seconds) && seconds > 890 && seconds <= 900, String(seconds))
+  })
+
+  test('a network that opens 50 orders at once has 20, and 20 more when those are over', async (t) => {
+    const server = await limited(t, { openOrders: 20 })
+    const statuses = async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => buy(server, randomUUID())))
+      return answers.map(({ status }) => status).sort()
+    }
+    const most = [...Array(20).fill(402), ...Array(30).fill(429)]
+    assert.deepEqual(await statuses(), most)
+    server.clock.advance(900_000)
+    assert.deepEqual(await statuses(), most)
   })
 
   test('the simulator opens as many orders as anybody likes', async (t) => {
@@ -273,10 +285,10 @@ suite('a 429 spends nothing:', () => {
       const first = await quoteOf(server)
       const key = randomUUID()
       for (let i = 0; i < 3; i++) assert.deepEqual(short(await buy(server, key)), LIMITED)
-      assert.deepEqual(rows(server, 'select order_id from purchase_order'), [
+      assert.deepEqual(await query(server, 'select order_id from purchase_order'), [
         { order_id: first.orderId },
       ])
-      assert.equal(rows(server, 'select payment_hash from simulator_invoice').length, 1)
+      assert.equal((await query(server, 'select payment_hash from simulator_invoice')).length, 1)
       if (!rates.openOrders) continue
       // Room again, and the key is as good as new.
       await server.pay(first.bolt11)
@@ -314,7 +326,7 @@ suite('a 429 spends nothing:', () => {
     const authorized = { authorization: `Bearer ${inbox.ingestToken}` }
     for (let i = 0; i < 2; i++) await ask(server, `/c/${inbox.publicId}`)
     assert.deepEqual(short(await ask(server, `/c/${inbox.publicId}`, authorized)), LIMITED)
-    assert.equal(rows(server, 'select sequence from catch_event').length, 2)
+    assert.equal((await query(server, 'select sequence from catch_event')).length, 2)
 
     const again = await ask(server, `/api/payments/${orderId}`, { 'idempotency-key': key })
     assert.deepEqual([again.status, again.text], [200, bought.text], 'not sealed by the refusal')
@@ -534,16 +546,4 @@ async function limited(
   environment: Record<string, string> = {},
 ): Promise<TestServer> {
   return startServer(t, { MAYFLY_RATE_LIMITS: await ratesFile(t, rates), ...environment })
-}
-
-function rows({ file }: TestServer, query: string): Record<string, unknown>[] {
-  const store = new DatabaseSync(file, { readOnly: true })
-  try {
-    return store
-      .prepare(query)
-      .all()
-      .map((row) => ({ ...row }))
-  } finally {
-    store.close()
-  }
 }

@@ -373,7 +373,7 @@ test('refuses every credential that is not right, each for its reason, and takes
       note,
     )
   }
-  assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
+  assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
   capabilityOf(await buy(server, { key, authorization: good }))
   capabilityOf(await buy(server, { key: other.key, authorization: other.authorization }))
 })
@@ -385,7 +385,7 @@ test('a bad credential of a first request is answered with that request’s own 
   assert.equal(JSON.parse(answer.text).error, 'invalid payment credential')
   const asked = await buy(server, { key, protocol: 'payment' })
   assert.deepEqual(answer.lines('www-authenticate'), asked.lines('www-authenticate'))
-  assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+  assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
 })
 
 test('a bad credential never reaches what its key has bought', async (t) => {

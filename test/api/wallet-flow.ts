@@ -16,9 +16,9 @@ import {
   poll,
   preimageOf,
   quoteOf,
-  sql,
 } from '../support/buyer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
 
 export type WalletFlow = {
   /** The value of X-Payment-Protocol. */
@@ -47,7 +47,7 @@ export async function anOrder(server: TestServer, flow: WalletFlow, ask: Ask = {
   const key = ask.key ?? randomUUID()
   const challenge = await buy(server, { ...ask, key, protocol: flow.protocol })
   const { paymentHash, bolt11, orderId } = quoteOf(challenge)
-  const preimage = preimageOf(server, paymentHash)
+  const preimage = await preimageOf(server, paymentHash)
   const authorization = flow.credential(challenge, preimage)
   const paid: Ask = { ...ask, key, authorization }
   return { key, challenge, paymentHash, bolt11, orderId, preimage, authorization, ask: paid }
@@ -95,7 +95,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const again = await buy(server, { key, protocol })
       assert.equal(again.text, first.text)
       assert.deepEqual(again.lines('www-authenticate'), first.lines('www-authenticate'))
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
     })
 
     test('every flow shows the same order and the same invoice', async (t) => {
@@ -108,7 +108,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
           assert.equal(quote[member as keyof typeof quote], value, member)
         }
       }
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
     })
 
     test('the paid repeat gets the capability, and again, to the byte', async (t) => {
@@ -123,7 +123,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         assert.equal(again.text, first.text)
         assert.deepEqual(again.lines('payment-receipt'), first.lines('payment-receipt'))
       }
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('a credential selects its flow, whatever else the request prefers', async (t) => {
@@ -149,7 +149,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('a preimage is proof by itself: the node is not asked', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await anOrder(server, flow)
-      sql(server.file, 'alter table simulator_invoice rename to lost')
+      await query(server, 'alter table simulator_invoice rename to lost')
       capabilityOf(await buy(server, { key, authorization }))
     })
 
@@ -162,7 +162,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
       assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
       assert.equal(new Set(answers.map((one) => one.lines('payment-receipt').join())).size, 1)
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
       const settled = server.logged.filter((line) => line.includes('"order.settled"'))
       assert.equal(settled.length, 1)
     })
@@ -181,7 +181,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const bought = answers.filter(({ status }) => status === 200)
       assert.ok(bought.length >= 10)
       assert.equal(new Set(bought.map(({ text }) => text)).size, 1)
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('the flow may change at every step, and it stays one purchase', async (t) => {
@@ -206,7 +206,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         assert.equal(again.status, 200)
         assert.equal(again.text, first.text)
       }
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('a capability that a poll has taken is repeated to its credential', async (t) => {
@@ -242,7 +242,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       }
       assertError(await poll(server, orderId), 404, 'already delivered')
       assertError(await poll(server, orderId, key), 404, 'already delivered')
-      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
     test('24 hours after the delivery the credential gets no more, and is not asked to pay', async (t) => {
@@ -264,7 +264,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const answer = await buy(server, { authorization: old.authorization })
       assertAsked(answer, quoteOf(answer).paymentHash)
       assert.notEqual(quoteOf(answer).paymentHash, old.paymentHash)
-      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
       capabilityOf(await buy(server, { key: old.key, authorization: old.authorization }))
       // Also when the other order is there already, and when the old one is delivered.
       const next = await anOrder(server, flow)
@@ -289,7 +289,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const target = '/api/payments/catch?a=1'
       capabilityOf(await buy(server, { key: boundKey, authorization: right, target }))
       capabilityOf(await buy(server, { key, authorization }))
-      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
     test('a credential is bound to the body, to the byte', async (t) => {
@@ -351,14 +351,14 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assertError(await buy(server, { key, authorization }), 404, expired, 'the node says so')
       assertError(await buy(server, { key, authorization }), 404, expired, 'and it is known')
       assertError(await buy(server, { key, protocol }), 404, expired, 'without a credential')
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
     })
 
     test('a credential after the end of its quote waits for the node, and then gets what it paid for', async (t) => {
       const server = await startShop(t)
       const { key, authorization, bolt11 } = await anOrder(server, flow)
       // A payment is under way that the node has not made up its mind about.
-      sql(server.file, 'update simulator_invoice set expires_at = expires_at + 3600000')
+      await query(server, 'update simulator_invoice set expires_at = expires_at + 3600000')
       server.clock.advance(15 * MINUTE)
       const unavailable = await buy(server, { key, authorization })
       assertError(unavailable, 503, 'checkout unavailable')
@@ -366,7 +366,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       // A repeat without proof is asked for the money that is still wanted.
       const asked = await buy(server, { key, protocol })
       assertAsked(asked, quoteOf(asked).paymentHash)
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
       await server.pay(bolt11)
       capabilityOf(await buy(server, { key, authorization }))
     })
@@ -374,7 +374,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('a credential after the end of its quote is honoured when the node was paid in time', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await anOrder(server, flow)
-      sql(server.file, `update simulator_invoice set state = 'settled'`)
+      await query(server, `update simulator_invoice set state = 'settled'`)
       server.clock.advance(2 * HOUR)
       const first = await buy(server, { key, authorization })
       capabilityOf(first)
@@ -384,18 +384,18 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('a credential after the end of its quote is put off while the node is away', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await anOrder(server, flow)
-      sql(server.file, `update simulator_invoice set state = 'settled'`)
-      sql(server.file, 'alter table simulator_invoice rename to lost')
+      await query(server, `update simulator_invoice set state = 'settled'`)
+      await query(server, 'alter table simulator_invoice rename to lost')
       server.clock.advance(15 * MINUTE)
       assertError(await buy(server, { key, authorization }), 503, 'checkout unavailable')
-      sql(server.file, 'alter table lost rename to simulator_invoice')
+      await query(server, 'alter table lost rename to simulator_invoice')
       capabilityOf(await buy(server, { key, authorization }))
     })
 
     test('a node that makes no invoice is 503 without a challenge, with a credential too', async (t) => {
       const server = await startShop(t)
       const { authorization } = await aPaidOrder(server, flow)
-      sql(server.file, 'alter table simulator_invoice rename to lost')
+      await query(server, 'alter table simulator_invoice rename to lost')
       const unavailable = 'checkout unavailable'
       assertError(await buy(server, { authorization }), 503, unavailable, 'a foreign credential')
       assertError(await buy(server, { protocol }), 503, unavailable)
@@ -405,15 +405,15 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { key, authorization, preimage } = await anOrder(server, flow)
       for (const table of ['purchase_order', 'catch_inbox']) {
-        sql(server.file, `alter table ${table} rename to lost`)
+        await query(server, `alter table ${table} rename to lost`)
         assertError(await buy(server, { key, authorization }), 500, 'internal error', table)
-        sql(server.file, `alter table lost rename to ${table}`)
+        await query(server, `alter table lost rename to ${table}`)
       }
       const token = authorization.slice(authorization.indexOf(' ') + 1)
       assert.ok(!server.logged.join('').includes(preimage))
       assert.ok(!server.logged.join('').includes(token))
       capabilityOf(await buy(server, { key, authorization }))
-      assert.deepEqual(books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('a restart between any two steps changes nothing', async (t) => {
@@ -474,7 +474,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       }
       const server = await startServer(t, environment)
       const { authorization } = await aPaidOrder(server, flow)
-      sql(server.file, 'delete from purchase_order')
+      await query(server, 'delete from purchase_order')
       environment.MAYFLY_SECRET = '22'.repeat(32)
       await server.restart()
       const answer = await buy(server, { authorization })
@@ -498,7 +498,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const neighbour = await anOrder(server, flow, { key, from: '198.51.100.9' })
       capabilityOf(await buy(server, { ...order.ask, from: '198.51.100.9' }))
       capabilityOf(await buy(server, { ...neighbour.ask, from: '198.51.100.9' }))
-      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
+      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
     test('a genuine credential with another guessable key buys nothing', async (t) => {
@@ -507,7 +507,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const answer = await buy(server, { ...order.ask, key: 'order-02', from: '203.0.113.1' })
       assertAsked(answer, quoteOf(answer).paymentHash)
       assert.notEqual(quoteOf(answer).paymentHash, order.paymentHash)
-      assert.deepEqual(books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
+      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
     })
 
     test('no preimage and no credential reaches the log or an answer', async (t) => {
@@ -526,9 +526,9 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       await ask({ key, authorization, method: 'GET' })
       await ask({ key, authorization })
       await ask({ key, authorization })
-      sql(server.file, 'alter table purchase_order rename to lost')
+      await query(server, 'alter table purchase_order rename to lost')
       await ask({ key, authorization })
-      sql(server.file, 'alter table lost rename to purchase_order')
+      await query(server, 'alter table lost rename to purchase_order')
       server.clock.advance(16 * MINUTE)
       await ask({ key: unpaid.key, authorization: unpaid.authorization })
       answers.push(await poll(server, paid.orderId, key))

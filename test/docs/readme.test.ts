@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -42,6 +43,17 @@ test('the SDK of the README reads its webhook back', async (t) => {
   )
 })
 
+test('the command line of the README buys its inbox', async (t) => {
+  const { url } = await startServer(t)
+  const outputs = await runInOneShell(steps('From the command line'), url, {
+    MAYFLY_URL: url,
+    XDG_DATA_HOME: await temporaryFolder(t),
+  })
+  const answers = outputs.join('').split('\n')
+  const status = JSON.parse(answers.at(-1) ?? '') as { status: string }
+  assert.equal(status.status, 'active')
+})
+
 /** A block to paste, and the block below it with what comes out. */
 type Step = { command: string; shown: string }
 
@@ -54,13 +66,18 @@ function steps(heading: string): Step[] {
 }
 
 /** Runs all blocks as one script, as if they were pasted one after another; the output of each. */
-async function runInOneShell(walk: Step[], url: string): Promise<string[]> {
+async function runInOneShell(
+  walk: Step[],
+  url: string,
+  environment: Record<string, string> = {},
+): Promise<string[]> {
   assert.notEqual(walk.length, 0)
   const script = walk
     .map(({ command }) => command.replaceAll(SHOWN_URL, url))
     .join(`\nprintf '%s\\n' '${BETWEEN}'\n`)
   const shell = spawn('sh', ['-eu'], {
     cwd: fileURLToPath(root),
+    env: { ...process.env, ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   shell.stdin.end(`${script}\n`)

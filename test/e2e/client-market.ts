@@ -14,10 +14,10 @@ import {
 import { Credential, Method, Receipt, z } from 'mppx'
 import { Mppx } from 'mppx/client'
 import type { CatchCapability, PulseCapability, WhisperCapability } from '../../src/client/index.ts'
-import { sql } from '../support/buyer.ts'
 import type { After } from '../support/folder.ts'
 import { startProxy } from '../support/proxy.ts'
 import type { TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
 import { useInbox } from './lnd-market.ts'
 
 type ProductRow = {
@@ -182,7 +182,7 @@ function oneClient(
 ): void {
   async function open(t: After) {
     const { server, pay, isBalanced } = theShop()
-    const ordersBefore = ordersIn(server).length
+    const ordersBefore = (await ordersIn(server)).length
     const proxy = await startProxy(t, server)
     const wallet: Wallet = {
       paid: [],
@@ -223,7 +223,7 @@ function oneClient(
     assert.equal(new Set(wallet.paid).size, purchases, 'invoices paid')
     assert.equal(wallet.paid.length, purchases, 'payments')
     assert.deepEqual(
-      ordersIn(server).slice(ordersBefore),
+      (await ordersIn(server)).slice(ordersBefore),
       wallet.paid.map((bolt11) => ({ bolt11, state: 'settled', product })),
     )
     await isBalanced()
@@ -289,8 +289,11 @@ function oneClient(
   })
 }
 
-function ordersIn({ file }: TestServer): Record<string, unknown>[] {
-  return sql(file, 'select bolt11, state, product from purchase_order order by rowid')
+function ordersIn(server: TestServer): Promise<Record<string, unknown>[]> {
+  return query(
+    server,
+    'select bolt11, state, product from purchase_order order by created_at, order_id',
+  )
 }
 
 /** Pings it, and reads as its owner that it is alive. */

@@ -1,7 +1,7 @@
 /** Clients of other people, buying on the simulator. */
 import assert from 'node:assert/strict'
-import { sql } from '../support/buyer.ts'
 import { startServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
 import { clientsBuy } from './client-market.ts'
 import { CAPABILITIES } from './lnd-market.ts'
 
@@ -15,11 +15,13 @@ clientsBuy('the simulator', async (t) => {
     server,
     pay: (bolt11) => server.pay(bolt11),
     async isBalanced() {
-      const [paid, sold] = [
-        `select payment_hash from simulator_invoice where state = 'settled' order by 1`,
-        `select o.payment_hash from (${CAPABILITIES}) as c
+      const [paid, sold] = await Promise.all(
+        [
+          `select payment_hash from simulator_invoice where state = 'settled' order by 1`,
+          `select o.payment_hash from (${CAPABILITIES}) as c
          left join purchase_order o on o.public_id = c.public_id and o.state = 'settled' order by 1`,
-      ].map((text) => sql(server.file, text))
+        ].map((text) => query(server, text)),
+      )
       assert.deepEqual(sold, paid)
     },
   }

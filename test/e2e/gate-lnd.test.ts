@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { startPaidApi } from '../../examples/paid-api.ts'
 import type { GateQuote } from '../../src/client/index.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { BIN } from '../support/bin.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from '../support/lnurl-server.ts'
 import { string } from '../support/nodes/json.ts'
@@ -18,7 +19,6 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
-const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
 const VERIFIER = fileURLToPath(new URL('../support/verify-receipt.ts', import.meta.url))
 
 describe('GATE over LND', { skip: await missingNodes() }, () => {

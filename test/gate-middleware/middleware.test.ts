@@ -181,7 +181,7 @@ describe('a receipt', () => {
   test('of another project, or of another service, lets nobody in', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
-    const other = await register(shop.file)
+    const other = await register(shop)
     for (const options of [
       { ...shop.options, ...other },
       { ...shop.options, issuer: 'https://elsewhere.example' },
@@ -464,7 +464,7 @@ async function aShop(t: TestContext, environment: Record<string, string> = {}, p
   // What is signed has the port in it otherwise, and a restart picks another.
   environment.MAYFLY_BASE_URL = 'http://127.0.0.1:8402'
   const server = await startServer(t, environment)
-  const own = await register(server.file, project)
+  const own = await register(server, project)
   const asked: string[] = []
   const options = {
     url: environment.MAYFLY_BASE_URL,

@@ -6,6 +6,7 @@ import { hexBytes, utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { formatWhisperCode, parseWhisperCode } from '../../src/protocol/whisper-code.ts'
 import {
+  envelopeLength,
   needsPassword,
   openWhisper,
   paddedLength,
@@ -132,6 +133,18 @@ suite('padding', () => {
     }
     // Of the 20 bits of a million lengths, about 8 show.
     assert.ok(lengths.size < 260)
+  })
+
+  test('is told beforehand, with a name, a type and a password or without', async () => {
+    for (const dataBytes of [0, 1, 237, 238, 5_000]) {
+      for (const described of [{}, { name: 'ä.txt', mediaType: 'text/plain' }]) {
+        for (const secret of [{}, { password: 'p' }]) {
+          const data = new Uint8Array(dataBytes)
+          const { envelope, hasPassword } = await sealWhisper({ data, ...described, ...secret })
+          assert.equal(envelopeLength({ dataBytes, ...described, hasPassword }), envelope.length)
+        }
+      }
+    }
   })
 
   test('never shrinks with the content, and pads what is padded no further', () => {

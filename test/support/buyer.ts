@@ -1,7 +1,6 @@
 /** A buyer at the level of HTTP: raw requests, with as many lines of a field as a test likes. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
-import { DatabaseSync } from 'node:sqlite'
 import type { PaymentQuote } from '../../src/client/index.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
@@ -10,6 +9,7 @@ import {
   paymentChallenges,
   serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
+import { query, type Stored } from './store.ts'
 
 export const PURCHASE = '/api/payments/catch'
 export const SPARK = '{"planId":"spark"}'
@@ -93,9 +93,9 @@ export function l402Credential(answer: Answer, preimage: string): string {
 export type Books = { orders: number; invoices: number; settled: number; inboxes: number }
 
 /** What there is in the store, which says whether a request did more than it may. */
-export function books({ file }: { file: string }): Books {
-  const [row] = sql(
-    file,
+export async function books(server: Stored): Promise<Books> {
+  const [row] = await query(
+    server,
     `select (select count(*) from purchase_order) as orders,
        (select count(*) from simulator_invoice) as invoices,
        (select count(*) from purchase_order where state = 'settled') as settled,
@@ -106,26 +106,13 @@ export function books({ file }: { file: string }): Books {
 }
 
 /** The preimage of an invoice that nobody has paid yet, which only its node can know. */
-export function preimageOf({ file }: { file: string }, paymentHash: string): string {
-  const [row] = sql(
-    file,
-    'select preimage from simulator_invoice where payment_hash = ?',
+export async function preimageOf(server: Stored, paymentHash: string): Promise<string> {
+  const [row] = await query(
+    server,
+    'select preimage from simulator_invoice where payment_hash = $1',
     paymentHash,
   )
   return String(row?.preimage)
-}
-
-/** One statement beside the running server: the hand of fate. */
-export function sql(file: string, text: string, ...values: string[]): Record<string, unknown>[] {
-  const store = new DatabaseSync(file, { timeout: 5_000 })
-  try {
-    return store
-      .prepare(text)
-      .all(...values)
-      .map((row) => ({ ...row }))
-  } finally {
-    store.close()
-  }
 }
 
 function send(

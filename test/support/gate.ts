@@ -1,9 +1,6 @@
 /** GATE on a store of its own, in front of a provider on loopback, with a clock that the test owns. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import type { Db } from '../../src/db/db.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import type { OutboundTimeouts } from '../../src/gate/outbound.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
@@ -26,9 +23,10 @@ import type { PaymentLog } from '../../src/payment/log.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import type { After } from './folder.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
 import { type TestClock, testClock } from './server.ts'
+import { aDatabaseUrl, openDatabase, type Stored } from './store.ts'
 
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
@@ -112,8 +110,7 @@ export type WorldOptions = {
 
 /** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
 export async function aGate(t: After, options: WorldOptions = {}): Promise<World> {
-  const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
-  await migrate(db)
+  const db = await openDatabase(await aDatabaseUrl(t))
   const clock = testClock()
   const wallet = pocketWallet(clock)
   const lnurl = await startLnurlServer(t, wallet)
@@ -200,11 +197,11 @@ export type Registered = { projectId: string; capability: string }
  * simulator stands for its provider.
  */
 export async function register(
-  file: string,
+  { databaseUrl }: Stored,
   { credits = 10, routes = ['render=POST:/render/*:50', 'ping=GET:/ping:1'] } = {},
 ): Promise<Registered & { projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> }> {
   async function projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> {
-    const db = await openSqlite(file)
+    const db = await openDatabase(databaseUrl)
     const clock = testClock()
     const allowed = new Set<string>()
     const lightning = await createSimulator({ db, clock })

@@ -2,13 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { BIN, ENVIRONMENT } from './bin.ts'
 import type { After } from './folder.ts'
+import { settingsFor } from './store.ts'
 import { until } from './until.ts'
-
-const BIN = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
-/** Node keeps there what it made of the sources, which is half the time of a start. */
-const COMPILED = fileURLToPath(new URL('../../.cache/compiled/', import.meta.url))
 
 export type ProgramOptions = { environment?: Record<string, string>; uid?: number }
 
@@ -16,6 +13,7 @@ export type Ended = { code: number | null; signal: NodeJS.Signals | null }
 
 export type Program = {
   url: string
+  pid: number
   /** The lines of stdout so far, parsed. */
   logged: Record<string, unknown>[]
   /** Resolves to the first line with this event, which may be there already. */
@@ -28,7 +26,7 @@ export type Program = {
   ended: Promise<Ended>
 }
 
-/** `mayfly serve` on this SQLite file, once it listens. */
+/** `mayfly serve` on this SQLite file, or on the store of this URL, once it listens. */
 export async function startProgram(
   t: After,
   file: string,
@@ -51,6 +49,7 @@ export async function startProgram(
   const { url } = await saw('listening')
   return {
     url: String(url),
+    pid: child.pid ?? 0,
     logged: output.logged,
     saw,
     told: () => output.told,
@@ -81,10 +80,9 @@ function launch(
 ): { child: ChildProcess; output: { logged: Record<string, unknown>[]; told: string } } {
   const child = spawn(process.execPath, [BIN, 'serve'], {
     env: {
-      PATH: process.env.PATH ?? '',
-      NODE_COMPILE_CACHE: COMPILED,
+      ...ENVIRONMENT,
       MAYFLY_PORT: '0',
-      MAYFLY_DATABASE_URL: `sqlite:${file}`,
+      ...settingsFor(/^(?:sqlite|postgres):/.test(file) ? file : `sqlite:${file}`),
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

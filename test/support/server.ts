@@ -1,13 +1,11 @@
 /** A whole server in this process, on a store of its own and a clock that the test owns. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { type ServeOptions, type Server, serve } from '../../src/serve.ts'
+import type { After } from './folder.ts'
+import { aDatabaseUrl, settingsFor } from './store.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
@@ -24,6 +22,9 @@ export function testClock(): TestClock {
 
 export type TestServer = {
   url: string
+  /** Where its store is, as MAYFLY_DATABASE_URL says it. */
+  databaseUrl: string
+  /** The file of its store, on SQLite. */
   file: string
   clock: TestClock
   mayfly: Mayfly
@@ -38,22 +39,24 @@ export type TestServer = {
 
 /** Stopped and swept away when the test ends. */
 export async function startServer(
-  t: Pick<TestContext, 'after'>,
+  t: After,
   environment: Record<string, string> = {},
   options: Omit<ServeOptions, 'clock'> = {},
 ): Promise<TestServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-'))
-  const file = join(folder, 'mayfly.db')
+  let server: Server | null = null
+  // Before the store goes, whose clean-up is told later and runs later.
+  t.after(() => stop())
+  const databaseUrl = await aDatabaseUrl(t)
   const clock = testClock()
   const logged: string[] = []
-  let server: Server | null = await start()
+  server = await start()
 
   async function start(): Promise<Server> {
     const config = readConfig({
       MAYFLY_PORT: '0',
       // A test that is about a limit switches it on.
       MAYFLY_RATE_LIMITS: 'off',
-      MAYFLY_DATABASE_URL: `sqlite:${file}`,
+      ...settingsFor(databaseUrl),
       ...environment,
     })
     const log = pino({ level: config.logLevel, base: null }, { write: (line) => logged.push(line) })
@@ -65,14 +68,10 @@ export async function startServer(
     server = null
   }
 
-  t.after(async () => {
-    await stop()
-    await rm(folder, { recursive: true, force: true })
-  })
-
   const testServer: TestServer = {
     url: server.url,
-    file,
+    databaseUrl,
+    file: databaseUrl.replace(/^sqlite:/, ''),
     clock,
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),

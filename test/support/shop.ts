@@ -1,8 +1,5 @@
 /** Orders on a store of their own, with a node, a product and a clock that the test owns. */
-import { join } from 'node:path'
 import type { Db, Row, Statement } from '../../src/db/db.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import { type Clock, rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
@@ -23,7 +20,8 @@ import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
 import { tokenFromSeed } from '../../src/payment/tokens.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import type { After } from './folder.ts'
+import { aDatabaseUrl, openDatabase } from './store.ts'
 
 export const SECOND = 1_000
 export const HOUR = 3_600 * SECOND
@@ -67,7 +65,7 @@ export type RepeatAsk = {
 }
 
 export type Shop = {
-  file: string
+  databaseUrl: string
   db: Db
   clock: ManualClock
   node: TestNode
@@ -119,15 +117,14 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
 })
 
 export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const databaseUrl = await aDatabaseUrl(t)
   const clock = manualClock()
-  const db = await openSqlite(file)
+  const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
   t.after(async () => {
     ending.abort()
     await db.close()
   })
-  await migrate(db)
   const logged: Shop['logged'] = []
   const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
   const log: PaymentLog = { info: note, warn: note, error: note }
@@ -149,7 +146,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const orders = another(options)
 
   const shop: Shop = {
-    file,
+    databaseUrl,
     db,
     clock,
     node,

@@ -5,9 +5,10 @@ import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
 
 /**
- * Sends each request of the page and compares its answer. `{name}` stands for a value; those that
- * are not given come from the answers, and a name that begins with `key` is a fresh UUID.
- * @returns how many messages there were.
+ * Sends each request of the page and compares its answer. `{name}` stands for one value for good:
+ * a given one, or what an answer has in its place; a name that begins with `key` is a fresh UUID.
+ * A block `json name` is what that name stands for in base64url.
+ * @returns how many requests there were.
  */
 export async function replay(
   url: string,
@@ -16,22 +17,47 @@ export async function replay(
 ): Promise<number> {
   const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
   const values = new Map(Object.entries(given))
-  const messages = [...text.matchAll(/^```http\n(.*?)\n```$/gms)].map(([, message]) =>
-    parse(message ?? ''),
-  )
-  for (let i = 0; i < messages.length; i += 2) {
-    const [asked, expected] = [messages[i], messages[i + 1]]
-    assert.ok(asked && expected, 'requests and responses take turns')
-    const answer = await send(url, asked, values)
-    const where = `the answer to ${asked.line}`
-    assert.equal(answer.line, expected.line, `${where}: ${answer.body}`)
-    for (const [name, value] of expected.headers) {
-      compare(value, answer.headers[name.toLowerCase()] ?? null, values, `${name} of ${where}`)
+  let asked: Message | null = null as Message | null
+  let replayed = 0
+  for (const { info, text: block } of blocksOf(text)) {
+    if (info !== 'http') {
+      assert.equal(asked, null, `${info} stands after a response`)
+      standFor(info.replace('json ', ''), block, values)
+    } else if (asked === null) {
+      asked = parse(block)
+    } else {
+      const expected = parse(block)
+      const answer = await send(url, asked, values)
+      const where = `the answer to ${asked.line}`
+      assert.equal(answer.line, expected.line, `${where}: ${answer.body}`)
+      for (const [name, value] of expected.headers) {
+        compare(value, answer.headers[name.toLowerCase()] ?? null, values, `${name} of ${where}`)
+      }
+      if (expected.body === '') assert.equal(answer.body, '', where)
+      else compare(JSON.parse(expected.body), JSON.parse(answer.body), values, where)
+      asked = null
+      replayed++
     }
-    if (expected.body === '') assert.equal(answer.body, '', where)
-    else compare(JSON.parse(expected.body), JSON.parse(answer.body), values, where)
   }
-  return messages.length
+  assert.equal(asked, null, 'requests and responses take turns')
+  return replayed
+}
+
+/** The blocks with HTTP messages, and those with the JSON that a name stands for in base64url. */
+function blocksOf(page: string): { info: string; text: string }[] {
+  const blocks = page.matchAll(/^```(http|json \w+)\n(.*?)\n```$/gms)
+  return [...blocks].map(([, info = '', text = '']) => ({ info, text }))
+}
+
+/** A name that an answer gave a value is that JSON, encoded; any other is to be made of it. */
+function standFor(name: string, text: string, values: Map<string, string>): void {
+  const known = values.get(name)
+  if (known === undefined) {
+    const json = JSON.stringify(JSON.parse(fill(text, values)))
+    values.set(name, Buffer.from(json).toString('base64url'))
+  } else {
+    compare(JSON.parse(text), JSON.parse(Buffer.from(known, 'base64url').toString()), values, name)
+  }
 }
 
 type Message = { line: string; headers: [name: string, value: string][]; body: string }
@@ -51,6 +77,7 @@ function parse(text: string): Message {
   }
 }
 
+/** Sends a request as it stands in the page, with its placeholders filled in. */
 function send(url: string, message: Message, values: Map<string, string>): Promise<Answer> {
   const { hostname, port, host } = new URL(url)
   const [, method, path, version] = /^([A-Z]+) (\/\S*) (HTTP\/1\.1)$/.exec(message.line) ?? []
@@ -79,6 +106,7 @@ function send(url: string, message: Message, values: Map<string, string>): Promi
   })
 }
 
+/** A name that no response has given a value stands for a fresh key. */
 function fill(text: string, values: Map<string, string>): string {
   return text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => {
     if (!values.has(name)) {
@@ -96,7 +124,7 @@ function compare(
   values: Map<string, string>,
   where: string,
 ): void {
-  if (typeof expected === 'string') {
+  if (typeof expected === 'string' && PLACEHOLDER.test(expected)) {
     assert.ok(typeof actual === 'string', `${where} is a text`)
     compareText(expected, actual, values, where)
   } else if (typeof expected === 'object' && expected !== null) {
@@ -111,6 +139,8 @@ function compare(
   }
 }
 
+const PLACEHOLDER = /\{(\w+)\}/
+
 function compareText(
   expected: string,
   actual: string,
@@ -118,20 +148,14 @@ function compareText(
   where: string,
 ): void {
   const names: string[] = []
-  const pattern = expected
-    .split(/(\{\w+\})/)
-    .map((part) => {
-      const [, name] = /^\{(\w+)\}$/.exec(part) ?? []
-      if (name === undefined) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-      names.push(name)
-      return '(.+?)'
-    })
-    .join('')
-  const found = new RegExp(`^${pattern}$`).exec(actual)
-  assert.ok(found, `${where} reads "${actual}"`)
-  for (const [i, name] of names.entries()) {
-    const value: string = found[i + 1] ?? ''
-    assert.equal(value, values.get(name) ?? value, `{${name}} in ${where}`)
-    values.set(name, value)
-  }
+  const pattern = expected.split(/(\{\w+\})/).map((part) => {
+    const name = PLACEHOLDER.exec(part)?.[1]
+    const known = name === undefined ? part : values.get(name)
+    if (known !== undefined) return known.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    names.push(name ?? '')
+    return '(.+)'
+  })
+  const found = new RegExp(`^${pattern.join('')}$`).exec(actual)
+  assert.ok(found, `${where} is ${expected}, not ${actual}`)
+  for (const [i, name] of names.entries()) values.set(name, found[i + 1] ?? '')
 }

@@ -1,7 +1,10 @@
 /** Buying and reading a WHISPER over plain HTTP, with every header and byte in the test's hands. */
+import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
-import type { WhisperCapability } from '../../src/client/index.ts'
+import { MayflyError, type WhisperCapability } from '../../src/client/index.ts'
+import type { TestServer } from './server.ts'
+import { query, type Stored } from './store.ts'
 
 export type Shop = { url: string; pay(bolt11: string): Promise<unknown> }
 
@@ -22,6 +25,20 @@ export type Purchase = {
 export type Quote = { orderId: string; bolt11: string; paymentHash: string; amountSats: number }
 
 export const A_BODY = randomBytes(64)
+export const REUSED = {
+  status: 400,
+  text: '{"error":"idempotency key reused with a different request"}',
+}
+
+/** An answer without its headers. */
+export const short = ({ status, text }: Answer) => ({ status, text })
+
+/** A refusal with this phrase. */
+export const refusal = (error: string) => ({ status: 400, text: JSON.stringify({ error }) })
+
+/** A time from now on the clock of the server, as the API takes it. */
+export const iso = (server: TestServer, fromNow: number) =>
+  new Date(server.clock.now() + fromNow).toISOString()
 
 /** `POST /api/payments/whisper`; the defaults make it a spark for `A_BODY`. */
 export function purchase(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
@@ -121,4 +138,29 @@ export function send(
     asked.on('error', reject)
     asked.end(ask.body)
   })
+}
+
+/** Refused for want of room, and told when to come back. */
+export function assertNoRoom(answer: Answer, message?: string): void {
+  assert.deepEqual(short(answer), { status: 429, text: '{"error":"rate limited"}' }, message)
+  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+}
+
+/** Whether an error of the SDK is this one. */
+export function mayflyError(phrase: string, status: number) {
+  return (error: unknown) =>
+    error instanceof MayflyError && error.phrase === phrase && error.status === status
+}
+
+/** What is in the store. */
+export async function stored(server: Stored) {
+  const count = async (table: string): Promise<number> =>
+    Number((await query(server, `select count(*) as n from ${table}`))[0]?.n)
+  const unpaid = await query(server, 'select scope, byte_count from whisper_unpaid order by scope')
+  return {
+    orders: await count('purchase_order'),
+    invoices: await count('simulator_invoice'),
+    ciphertexts: await count('whisper_ciphertext'),
+    unpaid: unpaid.map(({ scope, byte_count }) => [scope, byte_count]),
+  }
 }

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { startServer } from '../support/server.ts'
+import { aDatabaseUrl, holds } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import { type Answer, aQuote, aWhisper, delivered, purchase, read } from '../support/whisper.ts'
 
@@ -25,10 +23,10 @@ test('100 readers of seven reads: seven get the bytes, the others nothing', asyn
 })
 
 test('two servers on one store hand out no read twice', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const databaseUrl = await aDatabaseUrl(t)
   const [one, two] = [
-    await startProgram(t, file, { environment: UNLIMITED }),
-    await startProgram(t, file, { environment: UNLIMITED }),
+    await startProgram(t, databaseUrl, { environment: UNLIMITED }),
+    await startProgram(t, databaseUrl, { environment: UNLIMITED }),
   ]
   const body = randomBytes(40_000)
   const whisper = await aWhisper(
@@ -42,8 +40,8 @@ test('two servers on one store hand out no read twice', async (t) => {
 })
 
 test('killed while 100 read, it hands out no more after a restart than were left', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  let program = await startProgram(t, file, { environment: UNLIMITED })
+  const databaseUrl = await aDatabaseUrl(t)
+  let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(200_000)
   const whisper = await aWhisper(
     { ...program, pay: pay(program) },
@@ -68,7 +66,7 @@ test('killed while 100 read, it hands out no more after a restart than were left
     body,
   )
   assert.ok(before >= 1)
-  program = await startProgram(t, file, { environment: UNLIMITED })
+  program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const second = await Promise.all(Array.from({ length: 50 }, () => read(program, whisper)))
   // A read that was spent for an answer that the kill cut off is spent.
   assert.ok(before + revealed(second, body) <= READS)
@@ -77,54 +75,54 @@ test('killed while 100 read, it hands out no more after a restart than were left
 })
 
 test('killed between two reads, it has exactly the others left', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  let program = await startProgram(t, file, { environment: UNLIMITED })
+  const databaseUrl = await aDatabaseUrl(t)
+  let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(1_000)
   const whisper = await aWhisper({ ...program, pay: pay(program) }, { readLimit: 3, body })
   assert.deepEqual((await read(program, whisper)).body, body)
   await program.kill()
-  program = await startProgram(t, file, { environment: UNLIMITED })
+  program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const answers = await Promise.all(Array.from({ length: 10 }, () => read(program, whisper)))
   assert.equal(revealed(answers, body), 2)
 })
 
 test('killed between quote and payment, it still has the bytes', async (t) => {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
-  let program = await startProgram(t, file, { environment: UNLIMITED })
+  const databaseUrl = await aDatabaseUrl(t)
+  let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const key = KEY
   const body = randomBytes(60_000)
   const quote = await aQuote(program, { key, body })
   await program.kill()
-  program = await startProgram(t, file, { environment: UNLIMITED })
+  program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   await pay(program)(quote.bolt11)
   const whisper = await delivered(program, quote, key)
   assert.deepEqual((await read(program, whisper)).body, body)
 })
 
-test('after the last read no byte of it is in the files', async (t) => {
+test('after the last read no byte of it is in the store', async (t) => {
   const server = await startServer(t)
   // Over many pages, and in the log as well as in the database.
   const body = Buffer.from(MARKER.repeat(4_000))
   const whisper = await aWhisper(server, { plan: 'standard', readLimit: 2, body })
   await server.restart()
   assert.equal((await read(server, whisper)).status, 200)
-  assert.ok(await isInFiles(server.file), 'while it can be read it is there')
+  assert.ok(await holds(server, MARKER), 'while it can be read it is there')
   assert.equal((await read(server, whisper)).status, 200)
   await server.stop()
-  assert.ok(!(await isInFiles(server.file)))
+  assert.ok(!(await holds(server, MARKER)))
 })
 
-test('after its quote is dead no byte of it is in the files', async (t) => {
+test('after its quote is dead no byte of it is in the store', async (t) => {
   const server = await startServer(t)
   const ask = { key: KEY, plan: 'standard', body: Buffer.from(MARKER.repeat(4_000)) }
   await aQuote(server, ask)
   await server.restart()
-  assert.ok(await isInFiles(server.file))
+  assert.ok(await holds(server, MARKER))
   server.clock.advance(16 * 60_000)
   // The server's own pass over open orders may be the one that asks the node.
   await until('the quote is dead', async () => (await purchase(server, ask)).status === 404)
   await server.stop()
-  assert.ok(!(await isInFiles(server.file)))
+  assert.ok(!(await holds(server, MARKER)))
 })
 
 /** How many of the answers have the bytes; one with others is a failure. */
@@ -132,13 +130,6 @@ function revealed(answers: Answer[], body: Buffer): number {
   const successes = answers.filter(({ status }) => status === 200)
   for (const answer of successes) assert.ok(answer.body.equals(body))
   return successes.length
-}
-
-async function isInFiles(file: string): Promise<boolean> {
-  const parts = await Promise.all(
-    ['', '-wal'].map((part) => readFile(file + part).catch(() => Buffer.alloc(0))),
-  )
-  return parts.some((part) => part.includes(MARKER))
 }
 
 const pay =

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { migrate } from '../../src/db/migrate.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { createNodeHealth } from '../../src/payment/health.ts'
@@ -11,8 +8,8 @@ import { createOrders, type Orders, type Outcome } from '../../src/payment/order
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { WHISPER_PLANS, type WhisperCapability } from '../../src/whisper/schema.ts'
 import { createWhisper } from '../../src/whisper/service.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { testClock } from '../support/server.ts'
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -150,13 +147,12 @@ type Ask = { bytes: number; network?: string }
 /** Orders of WHISPERs on a store of their own, with a node that a test may change. */
 async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7 }) {
   const clock = testClock()
-  const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+  const db = await openDatabase(await aDatabaseUrl(t))
   const ending = new AbortController()
   t.after(async () => {
     ending.abort()
     await db.close()
   })
-  await migrate(db)
   const simulator = await createSimulator({ db, clock })
   const lightning: Lightning = { ...simulator }
   const health = createNodeHealth(lightning, 'regtest', silent)

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { resumeInbox, suspendInbox } from '../../src/catch/store.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
+import {
+  anInbox,
+  aSmallServer,
+  asOperator,
+  eventsOf,
+  get,
+  send,
+  UNAVAILABLE,
+} from '../support/catch.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { type Exchanged, exchange } from '../support/socket.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+test('200 requests at once into room for 100 store exactly 100', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => send(server, inbox, { method: 'POST', body: `${i}` })),
+  )
+  assert.equal(answers.filter(({ status }) => status === 204).length, 100)
+  const refused = answers.filter(({ status }) => status !== 204)
+  assert.deepEqual(
+    refused,
+    refused.map(() => UNAVAILABLE),
+  )
+  const events = await eventsOf(server, inbox)
+  assert.deepEqual(
+    events.map(({ sequence }) => sequence),
+    Array.from({ length: 100 }, (_, i) => 100 - i),
+  )
+  const accepted = answers.flatMap(({ status }, i) => (status === 204 ? [`${i}`] : []))
+  assert.deepEqual(events.map(({ body }) => body).sort(), accepted.sort())
+  const status = await server.mayfly.catch(inbox).status()
+  assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
+})
+
+test('storage is exact to the byte, and an empty body still fits a full inbox', async (t) => {
+  const server = await aSmallServer(t)
+  const inbox = await anInbox(server)
+  const post = async (bytes: number): Promise<number> =>
+    (await send(server, inbox, { method: 'POST', body: 'x'.repeat(bytes) })).status
+  assert.equal(await post(60), 204)
+  assert.equal(await post(41), 401)
+  assert.equal(await post(40), 204)
+  assert.equal(await post(1), 401)
+  assert.equal(await post(0), 204)
+  const status = await server.mayfly.catch(inbox).status()
+  assert.deepEqual(
+    [status.status, status.storedBytes, status.acceptedRequestCount],
+    ['active', 100, 3],
+  )
+})
+
+test('20 bodies at once into room for 5 store exactly 5', async (t) => {
+  const server = await aSmallServer(t)
+  const inbox = await anInbox(server)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => send(server, inbox, { method: 'POST', body: 'x'.repeat(20) })),
+  )
+  assert.equal(answers.filter(({ status }) => status === 204).length, 5)
+  assert.equal((await server.mayfly.catch(inbox).status()).storedBytes, 100)
+})
+
+test('a body may have its limit in bytes and not one more, by length and in chunks', async (t) => {
+  const server = await aSmallServer(t)
+  const inbox = await anInbox(server)
+  const target = `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n`
+  const whole = (bytes: number): Promise<Exchanged> =>
+    exchange(
+      server.url,
+      `${target}Content-Length: ${bytes}\r\nConnection: close\r\n\r\n`,
+      'x'.repeat(bytes),
+    )
+  const chunked = (bytes: number): Promise<Exchanged> =>
+    exchange(
+      server.url,
+      `${target}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
+      `${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`,
+    )
+  const tooLarge = '{"error":"request too large"}'
+  for (const ask of [whole, chunked]) {
+    for (const bytes of [61, 1_000, 100_000]) {
+      const refused = await ask(bytes)
+      assert.deepEqual([refused.status, refused.body], [400, tooLarge], `${bytes}`)
+    }
+  }
+  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+  assert.equal((await whole(60)).status, 204)
+  const second = await anInbox(server)
+  const other = `POST /c/${second.publicId} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`
+  assert.equal(
+    (await exchange(server.url, other, `3c\r\n${'x'.repeat(60)}\r\n0\r\n\r\n`)).status,
+    204,
+  )
+})
+
+test('a sender of megabytes too many still reads the refusal', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const body = 'x'.repeat(600_000)
+  assert.deepEqual(await send(server, inbox, { method: 'POST', body }), {
+    status: 400,
+    text: '{"error":"request too large"}',
+  })
+})
+
+test('exhaustion is final: deleting events brings no request back', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  await Promise.all(Array.from({ length: 100 }, () => send(server, inbox, {})))
+  assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
+  const owner = server.mayfly.catch(inbox)
+  for (const { id } of (await owner.page({ limit: 5 })).events) await owner.deleteEvent(id)
+  assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
+  const status = await owner.status()
+  assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
+})
+
+test('unknown, malformed, suspended, exhausted, expired, destroyed: nobody can tell them apart', async (t) => {
+  const server = await startServer(t)
+  const inboxes = await Promise.all(Array.from({ length: 4 }, () => anInbox(server)))
+  const [suspended, exhausted, destroyed, expired] = inboxes.map(({ publicId }) => publicId)
+  for (const { publicId } of inboxes)
+    assert.equal((await get(server, `/c/${publicId}`)).status, 204)
+  await asOperator(server, suspendInbox(suspended ?? '', server.clock.now()))
+  await Promise.all(Array.from({ length: 100 }, () => get(server, `/c/${exhausted}`)))
+  await server.mayfly.catch(inboxes[2] as CatchCapability).destroy()
+
+  const unknown = [
+    'catch_0000000000000000000000',
+    'catch',
+    '',
+    '%20',
+    '__proto__',
+    'x'.repeat(101),
+    'x'.repeat(20_000),
+  ]
+  const answers: unknown[] = []
+  for (const id of [...unknown, suspended, exhausted, destroyed]) {
+    for (const path of ['', '/sub', '?q']) answers.push(await facelessly(server, `/c/${id}${path}`))
+  }
+  server.clock.advance(DAY)
+  answers.push(
+    await facelessly(server, `/c/${expired}`),
+    await facelessly(server, `/c/${suspended}`),
+  )
+  const [first] = answers
+  assert.deepEqual(first, {
+    status: 401,
+    body: '{"error":"catch unavailable"}',
+    headers: [
+      'x-content-type-options: nosniff',
+      'cache-control: no-store',
+      'access-control-allow-origin: *',
+      'access-control-expose-headers: WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy',
+      'www-authenticate: Bearer',
+      'content-type: application/json; charset=utf-8',
+      'content-length: 29',
+      'Connection: close',
+    ],
+  })
+  for (const answer of answers) assert.deepEqual(answer, first)
+})
+
+test('a suspended inbox refuses its own token, and takes requests again when it is resumed', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const headers = { authorization: `Bearer ${inbox.ingestToken}` }
+  assert.equal((await send(server, inbox, { headers })).status, 204)
+  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
+  assert.deepEqual(await send(server, inbox, { headers }), UNAVAILABLE)
+  assert.equal((await eventsOf(server, inbox)).length, 1, 'its owner still reads')
+  await asOperator(server, resumeInbox(inbox.publicId))
+  assert.equal((await send(server, inbox, { headers })).status, 204)
+})
+
+/** All of an answer but the time. */
+async function facelessly(server: TestServer, target: string): Promise<unknown> {
+  const { status, body, lines } = await get(server, target)
+  return { status, body, headers: lines.filter((line) => !line.startsWith('Date:')) }
+}

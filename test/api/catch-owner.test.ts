@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { suspendInbox } from '../../src/catch/store.ts'
+import { tokenOf } from '../../src/lib/ids.ts'
+import { type Answer, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
+import {
+  anInbox,
+  ask,
+  asOperator,
+  eventsOf,
+  INVALID_QUERY,
+  send,
+  UNAVAILABLE,
+} from '../support/catch.ts'
+import { startServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+import { typo } from '../support/tokens.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+/** The server looks for what is over this often. */
+const PURGE = 30_000
+
+test('the owner sees the whole state of an inbox, in each of its states', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const owner = server.mayfly.catch(inbox)
+  const fresh = await owner.status()
+  const seen = {
+    publicId: inbox.publicId,
+    planId: 'spark',
+    status: 'active',
+    requestLimit: 100,
+    storageLimitBytes: 5_242_880,
+    maxBytesPerRequest: 65_536,
+    acceptedRequestCount: 0,
+    storedBytes: 0,
+    createdAt: fresh.createdAt,
+    expiresAt: inbox.expiresAt,
+  }
+  assert.deepEqual(fresh, seen)
+  assert.equal(Date.parse(seen.createdAt) + DAY, Date.parse(seen.expiresAt))
+  assert.match(seen.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+  await Promise.all(
+    Array.from({ length: 100 }, () => send(server, inbox, { method: 'POST', body: '12345' })),
+  )
+  const full = { ...seen, acceptedRequestCount: 100, storedBytes: 500 }
+  assert.deepEqual(await owner.status(), { ...full, status: 'exhausted' })
+
+  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
+  assert.deepEqual(await owner.status(), { ...full, status: 'suspended' }, 'above exhausted')
+  assert.equal((await eventsOf(server, inbox)).length, 100)
+
+  server.clock.advance(DAY)
+  assert.deepEqual(await owner.status(), { ...full, status: 'expired' }, 'above suspended')
+
+  await owner.destroy()
+  assert.deepEqual(await ask(server, `/api/catch/${inbox.publicId}`, inbox.ownerToken), NOT_FOUND)
+})
+
+const ownerCalls: [method: string, path: (id: string) => string, unknown: Answer][] = [
+  ['GET', (id) => `/api/catch/${id}`, NOT_FOUND],
+  ['DELETE', (id) => `/api/catch/${id}`, NOT_FOUND],
+  ['GET', (id) => `/api/catch/${id}/events`, UNAUTHORIZED],
+  ['DELETE', (id) => `/api/catch/${id}/events/${randomUUID()}`, NOT_FOUND],
+]
+
+for (const [method, path, unknown] of ownerCalls) {
+  test(`${method} ${path('{publicId}').replace(/[0-9a-f-]{36}/, '{eventId}')} lets nobody in but the owner`, async (t) => {
+    const server = await startServer(t)
+    const inbox = await anInbox(server)
+    const other = await anInbox(server)
+    const { publicId, ownerToken } = inbox
+    const mine = path(publicId)
+    const cases: [note: string, path: string, authorization: string | null, expected: Answer][] = [
+      ['no token', mine, null, UNAUTHORIZED],
+      ['an empty header', mine, '', UNAUTHORIZED],
+      ['a scheme without a token', mine, 'Bearer', UNAUTHORIZED],
+      ['another scheme', mine, `Basic ${ownerToken}`, UNAUTHORIZED],
+      ['a bare token', mine, ownerToken, UNAUTHORIZED],
+      ['a token and more', mine, `Bearer ${ownerToken} ${ownerToken}`, UNAUTHORIZED],
+      ['a list of tokens', mine, `Bearer ${ownerToken}, Bearer ${ownerToken}`, UNAUTHORIZED],
+      ['a token that is none', mine, 'Bearer x', UNAUTHORIZED],
+      ['a typo', mine, `Bearer ${typo(ownerToken)}`, UNAUTHORIZED],
+      ['a token cut short', mine, `Bearer ${ownerToken.slice(0, -1)}`, UNAUTHORIZED],
+      ['its ingest token', mine, `Bearer ${inbox.ingestToken}`, UNAUTHORIZED],
+      [
+        'an owner token of another product',
+        mine,
+        `Bearer ${tokenOf('pulse_owner', randomBytes(32))}`,
+        UNAUTHORIZED,
+      ],
+      ["another owner's token", mine, `Bearer ${other.ownerToken}`, unknown],
+      ["nobody's token", mine, `Bearer ${tokenOf('catch_owner', randomBytes(32))}`, unknown],
+      ['an unknown inbox', path('catch_0000000000000000000000'), `Bearer ${ownerToken}`, unknown],
+      ['an inbox that is none', path('x'), `Bearer ${ownerToken}`, unknown],
+      ['an inbox of any length', path('x'.repeat(200)), `Bearer ${ownerToken}`, unknown],
+      [
+        'an unknown inbox without a token',
+        path('catch_0000000000000000000000'),
+        null,
+        UNAUTHORIZED,
+      ],
+    ]
+    for (const [note, target, authorization, expected] of cases) {
+      const answer = await fetch(server.url + target, {
+        method,
+        ...(authorization === null ? {} : { headers: { authorization } }),
+      })
+      assert.deepEqual({ status: answer.status, text: await answer.text() }, expected, note)
+      assert.equal(
+        answer.headers.get('www-authenticate'),
+        expected.status === 401 ? 'Bearer' : null,
+        note,
+      )
+    }
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+  })
+}
+
+test('the scheme of a token is read in any case', async (t) => {
+  const server = await startServer(t)
+  const { publicId, ownerToken } = await anInbox(server)
+  for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
+    const answer = await fetch(`${server.url}/api/catch/${publicId}`, {
+      headers: { authorization: `${scheme} ${ownerToken}` },
+    })
+    assert.equal(answer.status, 200, scheme)
+  }
+})
+
+test('who is asking comes before what is asked', async (t) => {
+  const server = await startServer(t)
+  const { publicId, ownerToken } = await anInbox(server)
+  const { ownerToken: other } = await anInbox(server)
+  const events = `/api/catch/${publicId}/events`
+  assert.deepEqual(await ask(server, `${events}?limit=0`, other), UNAUTHORIZED)
+  assert.deepEqual(await ask(server, `${events}?limit=0`, ownerToken), INVALID_QUERY)
+  assert.deepEqual(await ask(server, `${events}/nothing`, other, 'DELETE'), NOT_FOUND)
+  assert.deepEqual(await ask(server, `${events}/nothing`, 'x', 'DELETE'), UNAUTHORIZED)
+  const unread = await fetch(`${server.url}/api/catch/${publicId}`, {
+    method: 'DELETE',
+    headers: { 'content-type': 'application/json' },
+    body: '{',
+  })
+  assert.equal(unread.status, 401)
+})
+
+test('a destroyed inbox is gone at once, with its events and both of its tokens', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const other = await anInbox(server)
+  await send(server, inbox, { method: 'POST', body: 'x' })
+  await send(server, other, { method: 'POST', body: 'x' })
+  const path = `/api/catch/${inbox.publicId}`
+  assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), { status: 204, text: '' })
+
+  const headers = { authorization: `Bearer ${inbox.ingestToken}` }
+  assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
+  assert.deepEqual(await send(server, inbox, { headers }), UNAVAILABLE)
+  assert.deepEqual(await ask(server, path, inbox.ownerToken), NOT_FOUND)
+  assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), NOT_FOUND)
+  assert.deepEqual(await ask(server, `${path}/events`, inbox.ownerToken), UNAUTHORIZED)
+
+  t.mock.timers.tick(PURGE)
+  await server.restart()
+  assert.deepEqual(await query(server, 'select public_id from catch_inbox'), [
+    { public_id: other.publicId },
+  ])
+  assert.deepEqual(await query(server, 'select public_id from catch_event'), [
+    { public_id: other.publicId },
+  ])
+  assert.equal((await eventsOf(server, other)).length, 1)
+})
+
+test('after expiry the content is gone at once; the owner sees why until the purge, then nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const longer = await anInbox(server, 'standard')
+  await send(server, inbox, { method: 'POST', body: 'x' })
+  await send(server, longer, { method: 'POST', body: 'x' })
+  const owner = server.mayfly.catch(inbox)
+  const [event] = (await owner.page()).events
+  const path = `/api/catch/${inbox.publicId}`
+
+  server.clock.advance(DAY)
+  assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
+  assert.equal((await owner.status()).status, 'expired')
+  assert.deepEqual(await owner.page(), { events: [], nextCursor: null, latestSequence: 1 })
+  assert.deepEqual((await owner.page({ q: 'x' })).events, [])
+  assert.deepEqual(
+    await ask(server, `${path}/events/${event?.id}`, inbox.ownerToken, 'DELETE'),
+    NOT_FOUND,
+  )
+
+  t.mock.timers.tick(PURGE)
+  await server.restart()
+  assert.deepEqual(await query(server, 'select public_id from catch_event'), [
+    { public_id: longer.publicId },
+  ])
+  assert.equal((await server.mayfly.catch(inbox).status()).status, 'expired')
+
+  server.clock.advance(15 * 60 * 1000)
+  t.mock.timers.tick(PURGE)
+  await server.restart()
+  assert.deepEqual(await ask(server, path, inbox.ownerToken), NOT_FOUND)
+  assert.deepEqual(await ask(server, `${path}/events`, inbox.ownerToken), UNAUTHORIZED)
+  assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
+  assert.equal((await eventsOf(server, longer)).length, 1)
+})
+
+test('a purge goes through everything that is over, however much', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const inboxes = await Promise.all(Array.from({ length: 120 }, () => anInbox(server)))
+  const [full] = inboxes
+  assert.ok(full)
+  await Promise.all(Array.from({ length: 100 }, () => send(server, full, {})))
+  for (const inbox of inboxes.slice(1)) await send(server, inbox, {})
+  for (const inbox of inboxes.slice(60)) await server.mayfly.catch(inbox).destroy()
+  server.clock.advance(DAY + 15 * 60 * 1000)
+  t.mock.timers.tick(PURGE)
+  await server.restart()
+  assert.deepEqual(await query(server, 'select public_id from catch_inbox'), [])
+  assert.deepEqual(await query(server, 'select public_id from catch_event'), [])
+})

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import type { GateQuote } from '../../src/client/index.ts'
+import { tokenOf } from '../../src/lib/ids.ts'
+import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { register } from '../support/gate.ts'
+import { aShop, challengeOf } from '../support/gate-server.ts'
+import { startServer } from '../support/server.ts'
+
+describe('who may ask', () => {
+  test('a capability that is missing, malformed, unknown or of another project is 401', async (t) => {
+    const { create, databaseUrl, prove, poll, pay } = await aShop(t)
+    const quote = (await create({})).body as GateQuote
+    const preimage = await pay(quote.bolt11)
+    const other = await register({ databaseUrl })
+    const unknown = tokenOf('gate_key', new Uint8Array(32))
+    for (const authorization of [
+      '',
+      'Basic abc',
+      'Bearer x',
+      `Bearer ${tokenOf('catch_owner', new Uint8Array(32))}`,
+      `Bearer ${unknown}`,
+      `Bearer ${unknown.slice(0, -1)}`,
+    ]) {
+      for (const answer of [
+        await create({ authorization }),
+        await prove(quote, { preimage, authorization }),
+        await poll(quote.intentId, { authorization }),
+      ]) {
+        assert.equal(answer.status, 401)
+        assert.deepEqual(answer.body, { error: 'invalid project capability' })
+        assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      }
+    }
+    const authorization = `Bearer ${other.capability}`
+    for (const answer of [
+      await create({ authorization }),
+      await prove(quote, { preimage, authorization }),
+    ]) {
+      assert.deepEqual(answer.body, { error: 'invalid project capability' })
+      assert.equal(answer.status, 401)
+    }
+  })
+
+  test('an intent that is unknown or of another project looks the same', async (t) => {
+    const { create, databaseUrl, prove, poll, pay } = await aShop(t)
+    const quote = (await create({})).body as GateQuote
+    const preimage = await pay(quote.bolt11)
+    const other = await register({ databaseUrl })
+    const theirs = {
+      authorization: `Bearer ${other.capability}`,
+      'x-gate-project': other.projectId,
+    }
+    for (const answer of [
+      await prove(quote, { preimage, ...theirs }),
+      await poll(quote.intentId, theirs),
+      await prove({ ...quote, intentId: `gate_intent_${'0'.repeat(22)}` }, { preimage }),
+      await prove({ ...quote, intentId: 'x' }, { preimage }),
+      await poll(`gate_intent_${'0'.repeat(22)}`),
+      await prove(quote, { preimage, 'x-gate-path': '/render/dog' }),
+      await prove(quote, { preimage, 'x-gate-method': 'GET' }),
+      await poll(quote.intentId, { 'x-gate-path': '/render/dog' }),
+    ]) {
+      assert.equal(answer.status, 401)
+      assert.deepEqual(answer.body, { error: 'intent mismatch' })
+      assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+    }
+  })
+
+  test('a suspended project offers nothing new, and honours what was paid', async (t) => {
+    const { create, prove, pay, projects, projectId } = await aShop(t)
+    const key = randomUUID()
+    const quote = (await create({ key })).body as GateQuote
+    await projects((some) => some.suspend(projectId))
+    assert.equal((await create({ key })).status, 401)
+    assert.equal((await create({})).status, 401)
+    assert.equal((await prove(quote, { preimage: await pay(quote.bolt11) })).status, 200)
+    await projects((some) => some.resume(projectId))
+    assert.equal((await create({})).status, 402)
+  })
+
+  test('a capability that was replaced opens nothing any more', async (t) => {
+    const { create, projects, projectId } = await aShop(t)
+    const capability = await projects((some) => some.rotateKey(projectId))
+    assert.equal((await create({})).status, 401)
+    assert.equal((await create({ authorization: `Bearer ${capability}` })).status, 402)
+  })
+
+  test('a Payment credential creates no intent', async (t) => {
+    const { create, pay } = await aShop(t)
+    const { headers } = await create({ 'x-payment-protocol': 'payment' })
+    const challenge = challengeOf(headers)
+    const invoice = decodeChargeRequest(challenge.request)?.methodDetails.invoice ?? ''
+    const preimage = await pay(invoice)
+    const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
+    const answer = await create({ authorization })
+    assert.equal(answer.status, 401)
+    assert.deepEqual(answer.body, { error: 'invalid project capability' })
+  })
+})
+
+test('a start under another secret is refused while intents may still be paid', async (t) => {
+  const environment = { MAYFLY_SECRET: '11'.repeat(32) }
+  const shop = await aShop(t, { environment })
+  await shop.create({})
+  environment.MAYFLY_SECRET = '22'.repeat(32)
+  await assert.rejects(shop.restart(), /MAYFLY_SECRET is not the one/)
+  shop.clock.advance(24 * 3600 * 1000)
+  await shop.restart()
+})
+
+test('requests of a project are limited together', async (t) => {
+  const { create, poll } = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: 'on' } })
+  const { intentId } = (await create({})).body as GateQuote
+  const answers = await Promise.all(Array.from({ length: 121 }, () => poll(intentId)))
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.ok(refused.length >= 1)
+  assert.match(refused[0]?.headers.get('retry-after') ?? '', /^\d+$/)
+})
+
+test('none of it is there unless it is switched on', async (t) => {
+  const { url } = await startServer(t)
+  for (const [method, path] of [
+    ['POST', '/api/gate/intents'],
+    ['GET', `/api/gate/intents/gate_intent_${'0'.repeat(22)}`],
+    ['POST', `/api/gate/intents/gate_intent_${'0'.repeat(22)}/prove`],
+    ['GET', '/.well-known/gate-jwks.json'],
+  ] as const) {
+    const response = await fetch(url + path, { method })
+    assert.equal(response.status, 404, path)
+    assert.deepEqual(await response.json(), { error: 'not found' })
+  }
+  const document = await (await fetch(`${url}/openapi.json`)).text()
+  assert.equal(/gate/i.test(document), false)
+})
+
+test('when it is, the document describes all of it', async (t) => {
+  const { url } = await aShop(t)
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
+  }
+  const responses = (path: string, method: string) =>
+    Object.keys(document.paths[path]?.[method]?.responses ?? {})
+  assert.deepEqual(responses('/api/gate/intents', 'post'), [
+    ...['400', '401', '402', '403', '408', '429', '500', '503'],
+  ])
+  assert.deepEqual(responses('/api/gate/intents/{intentId}', 'get'), [
+    ...['200', '401', '402', '429', '500', '503'],
+  ])
+  assert.deepEqual(responses('/api/gate/intents/{intentId}/prove', 'post'), [
+    ...['200', '400', '401', '402', '408', '429', '500', '503'],
+  ])
+  assert.deepEqual(responses('/.well-known/gate-jwks.json', 'get'), ['200', '500', '503'])
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, assertError } from '../support/http.ts'
+import { startServer } from '../support/server.ts'
+
+const ID = 'catch_0000000000000000000000'
+
+test('a preflight is answered for any page, and OPTIONS without one is not', async (t) => {
+  const { url } = await startServer(t)
+  const preflight =
+    'Origin: https://a.test\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,idempotency-key\r\n'
+  for (const path of ['/api/payments/catch', `/api/catch/${ID}`, `/c/${ID}`, '/api/whatever']) {
+    const answer = await ask(url, `OPTIONS ${path}`, preflight)
+    assert.deepEqual([answer.status, answer.body], [204, ''], path)
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+    assert.equal(
+      answer.headers.get('access-control-allow-headers'),
+      'authorization,idempotency-key',
+    )
+  }
+  for (const path of ['/health', '/simulator/pay', '/openapi.json']) {
+    assertError(await ask(url, `OPTIONS ${path}`, preflight), 405, 'method not allowed', path)
+  }
+})
+
+test('a preflight cannot put a header of its own into the answer', async (t) => {
+  const { url } = await startServer(t)
+  for (const asked of ['a: b', '(x)', 'é', 'x'.repeat(3_000)]) {
+    const { headers } = await ask(
+      url,
+      'OPTIONS /api/catalog',
+      `Origin: https://a.test\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ${asked}\r\n`,
+    )
+    assert.equal(
+      headers.get('access-control-allow-headers'),
+      'Authorization, Content-Type, Idempotency-Key',
+    )
+  }
+})
+
+test('every page may read the API, and only the API', async (t) => {
+  const { url } = await startServer(t)
+  for (const [path, isOpen] of [
+    ['/api/catalog', true],
+    ['/api/nowhere', true],
+    ['/api/%zz', true],
+    [`/c/${ID}`, true],
+    ['http://mayfly.test/api/catalog', true],
+    ['/openapi.json', true],
+    ['/health', false],
+    ['/simulator/pay', false],
+    ['/nowhere', false],
+  ] as const) {
+    const { headers } = await ask(url, `GET ${path}`)
+    assert.equal(headers.get('access-control-allow-origin'), isOpen ? '*' : null, path)
+  }
+})

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { suite, test } from 'node:test'
+import { buy, l402Credential, poll, quoteOf } from '../support/buyer.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
+
+const ON = { MAYFLY_METRICS_PORT: '0' }
+const PAGE = new URL('../../docs/metrics.md', import.meta.url)
+
+/** The value of each series, by its name and labels. */
+type Series = Map<string, number>
+
+test('every documented metric appears after a sale, and every one that appears is documented', async (t) => {
+  const server = await startServer(t, { ...ON, MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: 'on' })
+  const quote = quoteOf(await buy(server, {}))
+  await server.pay(quote.bolt11)
+  const delivered = await until('the delivery', async () => {
+    const answer = await poll(server, quote.orderId)
+    return answer.status === 200 && answer
+  })
+  const { resource } = JSON.parse(delivered.text)
+  const secret = `${resource.publicId}?token=${resource.ingestToken}`
+  assert.equal((await fetch(`${server.url}/c/${secret}`, { method: 'POST' })).status, 204)
+  await fetch(`${server.url}/nothing/${secret}`)
+
+  const challenged = await buy(server, { protocol: 'l402', key: 'a key of eight' })
+  const preimage = await server.pay(quoteOf(challenged).bolt11)
+  const authorization = l402Credential(challenged, preimage)
+  const paid = await buy(server, { protocol: 'l402', key: 'a key of eight', authorization })
+  assert.equal(paid.status, 200)
+
+  const watching = new AbortController()
+  const stream = await fetch(`${server.url}/api/catch/${resource.publicId}/stream`, {
+    headers: { authorization: `Bearer ${resource.ownerToken}` },
+    signal: watching.signal,
+  })
+  assert.equal(stream.status, 200)
+
+  const { text, series } = await scrape(server)
+  const documented = [...(await readFile(PAGE, 'utf8')).matchAll(/^\| `(mayfly_\w+)`/gm)].map(
+    ([, name]) => name,
+  )
+  const exposed = [...text.matchAll(/^# TYPE (mayfly_\w+)/gm)].map(([, name]) => name)
+  assert.deepEqual(exposed.toSorted(), documented.toSorted())
+  for (const process of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
+    assert.ok(series.has(process), process)
+  }
+
+  const of = (name: string): number => series.get(name) ?? Number.NaN
+  assert.equal(of('mayfly_orders{state="settled"}'), 2)
+  assert.equal(of('mayfly_orders{state="paid_unfulfilled"}'), 0)
+  assert.equal(of('mayfly_orders_quoted_total{product="catch"}'), 2)
+  assert.equal(of('mayfly_orders_delivered_total{product="catch"}'), 2)
+  assert.equal(of('mayfly_settled_sats_total{product="catch"}'), 200)
+  const settledBy = ['stream', 'lookup', 'preimage'].map(
+    (by) => series.get(`mayfly_orders_settled_total{product="catch",by="${by}"}`) ?? 0,
+  )
+  assert.equal(
+    settledBy.reduce((sum, orders) => sum + orders),
+    2,
+  )
+  assert.equal(of('mayfly_open_streams{route="/api/catch/:publicId/stream"}'), 1)
+  const ingest = '{method="POST",route="/c/:publicId",status="2xx"}'
+  assert.equal(of(`mayfly_http_requests_total${ingest}`), 1)
+  assert.equal(of(`mayfly_http_request_duration_seconds_count${ingest}`), 1)
+  assert.equal(of('mayfly_http_requests_total{method="GET",route="none",status="4xx"}'), 1)
+  assert.deepEqual([of('mayfly_node_up'), of('mayfly_node_synced')], [1, 1])
+  assert.equal(of('mayfly_node_info{network="regtest"}'), 1)
+  assert.equal(of('mayfly_checkout_open'), 1)
+  assert.ok(of('mayfly_store_duration_seconds_count{operation="write"}') > 4)
+  assert.equal(of('mayfly_store_queue_depth{operation="write"}'), 0)
+
+  for (const secretText of [
+    ...[resource.publicId, resource.ownerToken, resource.ingestToken, preimage],
+    ...[quote.orderId, quote.paymentHash, quote.bolt11, 'token', 'nothing', '127.0.0.1'],
+  ]) {
+    assert.ok(!text.includes(secretText), `${secretText} is in the metrics`)
+  }
+
+  watching.abort()
+  await until('the stream is gone', async () => {
+    const now = await scrape(server)
+    return now.series.get('mayfly_open_streams{route="/api/catch/:publicId/stream"}') === 0
+  })
+  const after = (await scrape(server)).series
+  const watched = '{method="GET",route="/api/catch/:publicId/stream",status="2xx"}'
+  assert.equal(after.get(`mayfly_http_request_duration_seconds_count${watched}`), undefined)
+})
+
+test('a refusal is counted under the limit that refused', async (t) => {
+  const rates = { MAYFLY_RATE_LIMITS: 'on', MAYFLY_UNPAID_BYTES: '100,100' }
+  const server = await startServer(t, { ...ON, ...rates })
+  const tries = Array.from({ length: 21 }, () =>
+    fetch(`${server.url}/api/catch/catch_0000000000000000000000`, {
+      headers: { authorization: 'Bearer nothing' },
+    }),
+  )
+  assert.ok((await Promise.all(tries)).some(({ status }) => status === 429))
+  for (let i = 0; i < 121; i++) await fetch(`${server.url}/api/catalog`)
+  const whisper = await fetch(`${server.url}/api/payments/whisper`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/octet-stream',
+      'idempotency-key': 'a key of eight',
+      'x-whisper-plan': 'spark',
+    },
+    body: 'x'.repeat(200),
+  })
+  assert.equal(whisper.status, 429)
+  const { series } = await scrape(server)
+  assert.deepEqual(
+    ['badBearer', 'catalog', 'room'].map((limit) =>
+      series.get(`mayfly_rate_limited_total{limit="${limit}"}`),
+    ),
+    [1, 1, 1],
+  )
+})
+
+test('orders are counted every 15 seconds at most, whoever scrapes', async (t) => {
+  const server = await startServer(t, ON)
+  const pending = async () => (await scrape(server)).series.get('mayfly_orders{state="pending"}')
+  assert.equal(await pending(), 0)
+  await buy(server, {})
+  assert.equal(await pending(), 0)
+  server.clock.advance(15_000)
+  assert.equal(await pending(), 1)
+})
+
+test('a store that fails is counted, and a refused condition is not', async (t) => {
+  const server = await startServer(t, ON)
+  const first = await buy(server, { key: 'the same key' })
+  await buy(server, { key: 'the same key' })
+  assert.equal(first.status, 402)
+  const errors = async () =>
+    (await scrape(server)).series.get('mayfly_store_errors_total{operation="read"}')
+  assert.equal(await errors(), 0)
+  await query(server, 'alter table purchase_order rename to elsewhere')
+  assert.equal((await poll(server, quoteOf(first).orderId)).status, 500)
+  assert.equal(await errors(), 1)
+  await query(server, 'alter table elsewhere rename to purchase_order')
+})
+
+suite('the listener', () => {
+  test('is apart from the service, takes GET and HEAD alone, and ends with it', async (t) => {
+    const server = await startServer(t, ON)
+    const url = listener(server)
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 404)
+    assert.equal((await fetch(url, { method: 'HEAD' })).status, 200)
+    assert.equal((await fetch(url, { method: 'POST' })).status, 405)
+    assert.equal((await fetch(new URL('/', url))).status, 404)
+    await server.stop()
+    await assert.rejects(fetch(url))
+  })
+
+  test('is off unless it is asked for', async (t) => {
+    const server = await startServer(t)
+    assert.equal(
+      server.logged.some((line) => line.includes('metrics')),
+      false,
+    )
+  })
+
+  test('on a port that is taken stops the start with a sentence', async (t) => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    t.after(() => taken.close())
+    const address = taken.address()
+    const port = typeof address === 'object' ? String(address?.port) : ''
+    await assert.rejects(startServer(t, { MAYFLY_METRICS_PORT: port }), {
+      name: 'ConfigError',
+      message: /^MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT .* \(EADDRINUSE\)\.$/,
+    })
+  })
+})
+
+function listener({ logged }: TestServer): string {
+  const lines = logged.map((line) => JSON.parse(line) as { event: string; url: string })
+  const found = lines.findLast(({ event }) => event === 'metrics.listening')
+  if (!found) throw new Error('no metrics are served')
+  return found.url
+}
+
+async function scrape(server: TestServer): Promise<{ text: string; series: Series }> {
+  const answer = await fetch(listener(server))
+  assert.equal(answer.status, 200)
+  const text = await answer.text()
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const series = lines.map((line): [string, number] => {
+    const at = line.lastIndexOf(' ')
+    return [line.slice(0, at), Number(line.slice(at + 1))]
+  })
+  return { text, series: new Map(series) }
+}

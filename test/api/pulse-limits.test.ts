@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { answerOf, NOT_FOUND } from '../support/answer.ts'
+import { aMonitor, DONE, owner, ping, purchase, shared } from '../support/pulse.ts'
+import { startServer } from '../support/server.ts'
+import { aToken } from '../support/tokens.ts'
+
+const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
+
+test('a monitor takes five pings at once, and a refused one costs no heartbeat and is no use', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const key = randomUUID()
+  const capability = await aMonitor(server, 'spark', key)
+  const other = await aMonitor(server)
+  for (let i = 0; i < 6; i++) {
+    assert.deepEqual(await ping(server, { ...capability, pingToken: other.pingToken }), NOT_FOUND)
+  }
+  assert.equal((await purchase(server, '{"planId":"spark"}', key)).status, 200)
+  for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, capability), DONE)
+  const limited = await fetch(`${server.url}/p/${capability.publicId}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${capability.pingToken}` },
+  })
+  assert.match(limited.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.deepEqual(await answerOf(limited), LIMITED)
+  assert.deepEqual(await ping(server, other), DONE, 'every monitor has its own')
+  const { acceptedHeartbeatCount } = await server.mayfly.pulse(capability).status()
+  assert.equal(acceptedHeartbeatCount, 5)
+})
+
+test('guessing tokens is limited by client, and the right ones are never refused for it', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const capability = await aMonitor(server)
+  const guess = () => owner(server, { ...capability, ownerToken: aToken('pulse_owner') }, 'GET')
+  for (let i = 0; i < 20; i++) assert.deepEqual(await guess(), NOT_FOUND)
+  assert.deepEqual(await guess(), LIMITED)
+  assert.deepEqual(await ping(server, { ...capability, pingToken: aToken('pulse_ping') }), LIMITED)
+  assert.deepEqual(await ping(server, capability), DONE)
+  assert.equal((await owner(server, capability, 'GET')).status, 200)
+})
+
+test('reading what is shared is limited by client, badge and all', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const { publicStatusId } = await server.mayfly
+    .pulse(await aMonitor(server))
+    .update({ publicStatusEnabled: true })
+  for (let i = 0; i < 30; i++) {
+    assert.equal((await shared(server, publicStatusId)).status, 200)
+    assert.equal((await shared(server, `${publicStatusId}/badge.svg`)).status, 200)
+  }
+  assert.deepEqual(await shared(server, publicStatusId), LIMITED)
+  assert.deepEqual(await shared(server, `${publicStatusId}/badge.svg`), LIMITED)
+})

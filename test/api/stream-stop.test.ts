@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { createMayfly } from '../../src/client/index.ts'
+import { type App, createApp } from '../../src/http/app.ts'
+import { createEventStreams, type EventStream } from '../../src/http/event-stream.ts'
+import { anInbox } from '../support/catch.ts'
+import {
+  answersTo,
+  followed,
+  listen,
+  openUnread,
+  sendMany,
+  sequenceOf,
+} from '../support/catch-stream.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const KIB = 1024
+
+test('a stop of the server ends its streams, and a reader goes on after the restart', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const listening = await listen(t, server, inbox, { lastEventId: '0' })
+  const opened = Promise.withResolvers<void>()
+  // The port is another one after the restart.
+  const { catch: ofInbox } = createMayfly({
+    baseUrl: 'http://mayfly.test',
+    fetch: async (input, init) => {
+      const response = await fetch(`${server.url}${new URL(String(input)).pathname}`, init)
+      opened.resolve()
+      return response
+    },
+  })
+  const reading = followed(ofInbox(inbox).stream())
+  await opened.promise
+  await sendMany(server, inbox, 1, String)
+  assert.equal(sequenceOf((await listening.next())?.data), 1)
+  await server.restart()
+  assert.equal(await listening.next(), null, 'without an end: there may be more')
+  await sendMany(server, inbox, 99, String)
+  const { events, end } = await reading
+  assert.deepEqual(
+    [events.map(({ sequence }) => sequence), end],
+    [Array.from({ length: 100 }, (_, i) => i + 1), 'exhausted'],
+  )
+})
+
+test('a reader that has stopped reading does not hold up the stop of the server', {
+  timeout: 30_000,
+}, async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server, 'long')
+  const responses = answersTo(t, '/stream')
+  await openUnread(t, server, inbox)
+  await sendMany(server, inbox, 200, () => 'x'.repeat(64 * KIB))
+  await until('the reader is full', () => responses[0]?.writableNeedDrain)
+  await server.stop()
+})
+
+test('a connection that says nothing does not hold up the stop of the server', {
+  timeout: 30_000,
+}, async (t) => {
+  const server = await startServer(t)
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  t.after(() => socket.destroy())
+  const closed = once(socket, 'close')
+  await once(socket, 'connect')
+  assert.equal((await fetch(`${server.url}/health`)).status, 200)
+  await server.stop()
+  await closed
+})
+
+test('a client that left before its stream began leaves nothing behind', async (t) => {
+  const { url, opened, count, gate, app } = await aStreamServer(t)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { hostname, port } = new URL(url())
+  const socket = connect(Number(port), hostname, () => {
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  })
+  const request = await gate.asked
+  socket.destroy()
+  await until('the server knows', () => request.destroyed && request.socket.destroyed)
+  gate.open()
+  const stream = await opened
+  assert.equal(stream.isOpen(), false)
+  assert.equal(await stream.send({ event: 'x', data: 'x' }), false)
+  await stream.wait(1_000_000)
+  assert.equal(count(), 0)
+})
+
+test('a stream that begins while the server stops ends at once', async (t) => {
+  const { url, opened, count, gate, app } = await aStreamServer(t)
+  const stopping = new Promise<void>((resolve) => {
+    app.addHook('preClose', async () => resolve())
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const answer = fetch(url())
+  await gate.asked
+  const closed = app.close()
+  await stopping
+  gate.open()
+  const stream = await opened
+  assert.equal(stream.isOpen(), false)
+  assert.equal(count(), 0)
+  assert.equal(await (await answer).text(), '')
+  await closed
+})
+
+test('a reader that takes nothing for a minute is let go', async (t) => {
+  const { url, opened, count, gate, app } = await aStreamServer(t)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { hostname, port } = new URL(url())
+  const socket = connect(Number(port), hostname, () => {
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  })
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.pause()
+  await gate.asked
+  gate.open()
+  const stream = await opened
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let sent = 0
+  let isSent = true
+  const data = 'x'.repeat(256 * KIB)
+  const sending = (async () => {
+    while (await stream.send({ event: 'x', data })) sent++
+  })()
+  // It stops where no send ends any more, however often everything else gets its turn.
+  while (isSent) {
+    const before = sent
+    for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve))
+    isSent = sent > before
+  }
+  assert.equal(count(), 1)
+  t.mock.timers.tick(60_000)
+  await sending
+  t.mock.timers.reset()
+  await until('it is gone', () => count() === 0)
+  assert.ok(sent * data.length < 64 * KIB * KIB)
+})
+
+/** A server with one route, which opens a stream when the test lets it. */
+async function aStreamServer(t: TestContext): Promise<{
+  app: App
+  url(): string
+  opened: Promise<EventStream>
+  count(): number
+  gate: { asked: Promise<IncomingMessage>; open(): void }
+}> {
+  const app = await createApp({
+    log: pino({ level: 'silent' }),
+    publicUrl: () => 'http://x',
+    schemas: {},
+  })
+  const streams = createEventStreams(app)
+  const asked = Promise.withResolvers<IncomingMessage>()
+  const gate = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<EventStream>()
+  app.get('/', async (request, reply) => {
+    asked.resolve(request.raw)
+    await gate.promise
+    opened.resolve(streams.open(reply))
+  })
+  t.after(() => app.close())
+  return {
+    app,
+    url: () => `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
+    opened: opened.promise,
+    count: streams.count,
+    gate: { asked: asked.promise, open: gate.resolve },
+  }
+}

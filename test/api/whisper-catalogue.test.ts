@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { aQuote, delivered, purchase, REUSED, read, refusal, short } from '../support/whisper.ts'
+
+suite('the catalogue', () => {
+  test('says exactly what is on sale', async (t) => {
+    const server = await startServer(t)
+    const { products } = await server.mayfly.catalog()
+    const plan = (
+      planId: string,
+      priceSats: number,
+      durationLabel: string,
+      bestFor: string,
+      limits: { readLimit: number; maxCiphertextBytes: number },
+    ) => ({ planId, priceSats, durationLabel, bestFor, available: true, ...limits })
+    assert.deepEqual(products.whisper, {
+      description:
+        'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on. Simulator: no real money moves.',
+      clientEncryption: 'AES-256-GCM',
+      plans: [
+        plan('spark', 21, '24 hours', 'One password to one person', {
+          readLimit: 3,
+          maxCiphertextBytes: 65_536,
+        }),
+        plan('standard', 121, '7 days', 'A document for a team', {
+          readLimit: 42,
+          maxCiphertextBytes: 1_048_576,
+        }),
+        plan('long', 402, '30 days', 'A file for many readers', {
+          readLimit: 402,
+          maxCiphertextBytes: 8_388_608,
+        }),
+      ],
+    })
+  })
+
+  for (const [plan, why] of [
+    [{ readLimit: 403 }, 'a read limit above 402'],
+    [{ readLimit: 0 }, 'no reads'],
+    [{ maxCiphertextBytes: 29 }, 'a ciphertext below 30'],
+    [{ maxCiphertextBytes: 2 ** 40 }, 'a ciphertext that no memory holds'],
+    [{ reads: 3 }, 'an unknown field'],
+  ] as const) {
+    test(`with ${why} stops the start`, async (t) => {
+      const file = await aCatalog(t, { whisper: { spark: plan } })
+      await assert.rejects(
+        startServer(t, { MAYFLY_CATALOG: file }),
+        /MAYFLY_CATALOG: whisper\.spark/,
+      )
+    })
+  }
+
+  test('an unavailable plan is not sold, and one already quoted is', async (t) => {
+    const environment: Record<string, string> = {}
+    const server = await startServer(t, environment)
+    const key = randomUUID()
+    const quote = await aQuote(server, { key })
+    environment.MAYFLY_CATALOG = await aCatalog(t, {
+      whisper: {
+        spark: { available: false, readLimit: 2, maxCiphertextBytes: 30 },
+        standard: { maxCiphertextBytes: 30 },
+        long: { maxCiphertextBytes: 64 },
+      },
+    })
+    await server.stop()
+    await server.restart()
+    assert.deepEqual(short(await purchase(server)), refusal('invalid plan'))
+    // Without a read limit the order's own plan decides, not the one on sale now.
+    assert.deepEqual(await aQuote(server, { key }), quote)
+    assert.deepEqual(await aQuote(server, { key, readLimit: 3 }), quote)
+    assert.deepEqual(short(await purchase(server, { key, readLimit: 2 })), REUSED)
+    await server.pay(quote.bolt11)
+    const whisper = await delivered(server, quote, key)
+    for (const status of [200, 200, 200, 404]) {
+      assert.equal((await read(server, whisper)).status, status)
+    }
+  })
+})
+
+async function aCatalog(t: Parameters<typeof temporaryFolder>[0], plans: object): Promise<string> {
+  const file = join(await temporaryFolder(t), 'plans.json')
+  await writeFile(file, JSON.stringify(plans))
+  return file
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { newId, tokenOf } from '../../src/lib/ids.ts'
+import { NOT_FOUND } from '../support/answer.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+import {
+  A_BODY,
+  type Answer,
+  assertNoRoom,
+  aWhisper,
+  iso,
+  mayflyError,
+  purchase,
+  read,
+  send,
+  short,
+} from '../support/whisper.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
+
+suite('reading', () => {
+  test('answers the exact bytes as a download that nobody sniffs or keeps', async (t) => {
+    const server = await startServer(t)
+    const body = Buffer.concat([Buffer.from('<script>alert(1)</script>\0\r\n'), randomBytes(9_000)])
+    const whisper = await aWhisper(server, { body })
+    const answer = await read(server, whisper)
+    assert.equal(answer.status, 200)
+    assert.deepEqual(answer.body, body)
+    const { headers } = answer
+    assert.equal(headers['content-type'], 'application/octet-stream')
+    assert.equal(headers['content-length'], String(body.length))
+    assert.equal(headers['content-disposition'], 'attachment')
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['cache-control'], 'no-store')
+    assert.equal(headers['access-control-allow-origin'], '*')
+  })
+
+  test('spends a read each time, and then there is nothing', async (t) => {
+    const server = await startServer(t)
+    const whisper = await aWhisper(server, { readLimit: 2 })
+    for (const status of [200, 200, 404, 404]) {
+      assert.equal((await read(server, whisper)).status, status)
+    }
+    assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
+  })
+
+  test('every wrong way in looks the same and spends nothing', async (t) => {
+    const server = await startServer(t)
+    const whisper = await aWhisper(server, { readLimit: 1 })
+    const other = await aWhisper(server)
+    const scheduled = await aWhisper(server, { revealAt: iso(server, MINUTE) })
+    const { publicId, readToken } = whisper
+    const token = (text: string) => ({ authorization: text })
+    const cases: [what: string, answer: Promise<Answer>][] = [
+      ['no token', read(server, { publicId, readToken: null })],
+      ['a malformed token', read(server, { publicId, readToken: 'x' })],
+      ['a token with a typo', read(server, { publicId, readToken: `${readToken.slice(0, -1)}~` })],
+      ['a token of another', read(server, { publicId, readToken: other.readToken })],
+      [
+        'a token of another kind',
+        read(server, { publicId, readToken: tokenOf('catch_owner', new Uint8Array(32)) }),
+      ],
+      ['another scheme', read(server, { publicId, readToken: null }, token(`Basic ${readToken}`))],
+      [
+        'two tokens',
+        read(
+          server,
+          { publicId, readToken: null },
+          {
+            authorization: [`Bearer ${readToken}`, `Bearer ${readToken}`],
+          },
+        ),
+      ],
+      ['an unknown id', read(server, { publicId: newId('whisper'), readToken })],
+      ['an id of another kind', read(server, { publicId: newId('catch'), readToken })],
+      ['a malformed id', read(server, { publicId: "whisper_'--", readToken })],
+      ['the token in the query', send(`${server.url}/w/${publicId}?token=${readToken}`, {})],
+      [
+        'a wrong token on a scheduled one',
+        read(server, { publicId: scheduled.publicId, readToken }),
+      ],
+      ['no token on a scheduled one', read(server, { ...scheduled, readToken: null })],
+    ]
+    for (const [what, answer] of cases) {
+      const { headers, ...rest } = await answer
+      assert.deepEqual(short({ headers, ...rest }), NOT_FOUND, what)
+      assert.equal(headers['www-authenticate'], undefined, what)
+    }
+    assert.equal((await read(server, whisper)).status, 200)
+  })
+
+  test('takes GET alone; other methods and a preflight spend nothing', async (t) => {
+    const server = await startServer(t)
+    const whisper = await aWhisper(server, { readLimit: 1 })
+    for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const answer = await read(server, whisper, {}, method)
+      assert.deepEqual([answer.status, answer.headers.allow], [405, 'GET'], method)
+    }
+    const preflight = await read(
+      server,
+      { ...whisper, readToken: null },
+      {
+        origin: 'https://reader.example',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'authorization',
+      },
+      'OPTIONS',
+    )
+    assert.equal(preflight.status, 204)
+    assert.equal(preflight.headers['access-control-allow-headers'], 'authorization')
+    assert.equal((await read(server, whisper)).status, 200)
+  })
+
+  test('sends the whole also to who asks for a range or says what it has', async (t) => {
+    const server = await startServer(t)
+    const whisper = await aWhisper(server)
+    const answer = await read(server, whisper, { range: 'bytes=0-3', 'if-none-match': '*' })
+    assert.equal(answer.status, 200)
+    assert.deepEqual(answer.body, A_BODY)
+  })
+
+  test('before its time says when, rounded up, and spends nothing', async (t) => {
+    const server = await startServer(t)
+    const revealAt = iso(server, 10 * MINUTE)
+    const key = randomUUID()
+    const whisper = await aWhisper(server, { key, readLimit: 1, revealAt })
+    const before = server.clock.now()
+    const answer = await read(server, whisper)
+    const after = server.clock.now()
+    assert.equal(answer.status, 425)
+    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+    assert.deepEqual(JSON.parse(answer.text), { error: 'not revealed', revealAt })
+    const seconds = Number(answer.headers['retry-after'])
+    const due = Date.parse(revealAt)
+    assert.ok(Number.isInteger(seconds))
+    assert.ok(seconds * SECOND >= due - after && (seconds - 1) * SECOND < due - before)
+    // It was no use of the token yet: the buyer may still ask again.
+    assert.equal((await purchase(server, { key, readLimit: 1, revealAt })).status, 200)
+    await assert.rejects(
+      server.mayfly.fetchWhisper(aCode(whisper)),
+      mayflyError('not revealed', 425),
+    )
+    server.clock.advance(seconds * SECOND)
+    assert.deepEqual((await read(server, whisper)).body, A_BODY)
+    assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
+  })
+
+  test('an expired one is gone at once, revealed or not', async (t) => {
+    const server = await startServer(t)
+    const whisper = await aWhisper(server)
+    const scheduled = await aWhisper(server, { revealAt: iso(server, DAY - MINUTE) })
+    assert.equal((await read(server, whisper)).status, 200)
+    server.clock.advance(Date.parse(scheduled.expiresAt) - server.clock.now())
+    assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
+    assert.deepEqual(short(await read(server, scheduled)), NOT_FOUND)
+  })
+
+  test('is limited for each one, and a refused read spends nothing', async (t) => {
+    const server = await startServer(t, {
+      MAYFLY_RATE_LIMITS: 'on',
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
+    })
+    const whisper = await aWhisper(server, { plan: 'long', readLimit: 32 })
+    const stranger = { ...whisper, readToken: tokenOf('whisper_read', new Uint8Array(32)) }
+    const guesses = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        read(server, stranger, { 'x-forwarded-for': `192.0.2.${i}` }),
+      ),
+    )
+    assert.ok(guesses.every(({ status }) => status === 404))
+    const answers = await Promise.all(Array.from({ length: 40 }, () => read(server, whisper)))
+    const refused = answers.filter(({ status }) => status !== 200)
+    assert.equal(answers.length - refused.length, 30)
+    for (const answer of refused) assertNoRoom(answer)
+    assert.equal(await readsLeft(server), 2)
+    const other = await aWhisper(server)
+    assert.equal((await read(server, other)).status, 200)
+  })
+
+  test('lets a client try wrong tokens only so often, and a right one always', async (t) => {
+    const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+    const whisper = await aWhisper(server)
+    const wrong = { ...whisper, readToken: tokenOf('whisper_read', new Uint8Array(32)) }
+    const statuses: number[] = []
+    for (let i = 0; i < 22; i++) statuses.push((await read(server, wrong)).status)
+    assert.deepEqual(statuses.slice(0, 20), Array(20).fill(404))
+    assert.deepEqual(statuses.slice(20), [429, 429])
+    assert.equal((await read(server, whisper)).status, 200)
+  })
+
+  test('no token, key or content reaches the log', async (t) => {
+    const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'debug' })
+    const key = randomUUID()
+    const marker = 'MARKERMARKERMARKERMARKERMARKERMARKER'
+    const whisper = await aWhisper(server, { key, body: Buffer.from(marker) })
+    await read(server, whisper)
+    const log = server.logged.join('')
+    assert.match(log, /\/w\/:publicId/)
+    for (const secret of [key, marker, whisper.readToken, whisper.publicId]) {
+      assert.ok(!log.includes(secret))
+    }
+  })
+})
+
+function aCode({ publicId, readToken }: { publicId: string; readToken: string }): string {
+  return `mayfly-whisper:1:${publicId}:${readToken}:${'A'.repeat(43)}`
+}
+
+async function readsLeft(server: TestServer): Promise<unknown> {
+  return (await query(server, 'select reads_left from whisper'))[0]?.reads_left
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import {
+  aQuote,
+  assertNoRoom,
+  delivered,
+  type Purchase,
+  purchase,
+  read,
+  stored,
+} from '../support/whisper.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+suite('bytes that wait for their payment', () => {
+  const LIMITS = { MAYFLY_UNPAID_BYTES: '1000,1500', MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
+  const of = (length: number, from: string): Purchase => ({ body: randomBytes(length), from })
+
+  test('are limited per network and in all, before there is an invoice', async (t) => {
+    const server = await startServer(t, LIMITS)
+    await aQuote(server, of(600, '203.0.113.7'))
+    await aQuote(server, of(400, '203.0.113.200'))
+    assertNoRoom(await purchase(server, of(30, '203.0.113.9')))
+    await aQuote(server, of(470, '2001:db8:1::1'))
+    assertNoRoom(await purchase(server, of(31, '198.51.100.1')), 'in all there is room for 30')
+    await aQuote(server, of(30, '2001:db8:1:ffff::2'))
+    assertNoRoom(await purchase(server, of(30, '192.0.2.1')))
+    assert.deepEqual(await stored(server), {
+      orders: 4,
+      invoices: 4,
+      ciphertexts: 4,
+      unpaid: [
+        ['2001:db8:1', 500],
+        ['203.0.113', 1000],
+        ['all', 1500],
+      ],
+    })
+  })
+
+  test('are never more than the limit, however many come at once', async (t) => {
+    const server = await startServer(t, LIMITS)
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => purchase(server, of(100, '203.0.113.7'))),
+    )
+    const statuses = answers.map(({ status }) => status)
+    assert.equal(statuses.filter((status) => status === 402).length, 10)
+    assert.equal(statuses.filter((status) => status === 429).length, 30)
+  })
+
+  test('make room once they are paid, and a repeat needs none', async (t) => {
+    const server = await startServer(t, LIMITS)
+    const ask = { ...of(1000, '203.0.113.7'), key: randomUUID() }
+    const quote = await aQuote(server, ask)
+    assertNoRoom(await purchase(server, of(30, '203.0.113.7')))
+    assert.deepEqual(await aQuote(server, ask), quote)
+    await server.pay(quote.bolt11)
+    const whisper = await delivered(server, quote, ask.key)
+    await aQuote(server, of(1000, '203.0.113.7'))
+    assert.deepEqual((await read(server, whisper)).body, ask.body)
+  })
+
+  test('make room once their quote is dead', async (t) => {
+    const server = await startServer(t, LIMITS)
+    const ask = { ...of(1000, '203.0.113.7'), key: randomUUID() }
+    await aQuote(server, ask)
+    server.clock.advance(15 * MINUTE + SECOND)
+    await until('the quote dies', async () => (await purchase(server, ask)).status === 404)
+    await aQuote(server, of(1000, '203.0.113.7'))
+  })
+
+  test('a key that found no room is free for a smaller request', async (t) => {
+    const server = await startServer(t, LIMITS)
+    const key = randomUUID()
+    assertNoRoom(await purchase(server, { ...of(1001, '203.0.113.7'), key }))
+    assert.equal((await purchase(server, { ...of(999, '203.0.113.7'), key })).status, 402)
+  })
+
+  for (const value of ['', '1000', '1,2,3', '0,5', '-1,5', '1.5,2', 'a,b', '1e3,2e3', '5,']) {
+    test(`"${value}" is no setting`, () => {
+      assert.throws(
+        () => readConfig({ MAYFLY_UNPAID_BYTES: value }),
+        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes, comma-separated: per client network, and in all\.$/,
+      )
+    })
+  }
+
+  test('the default is 64 MiB per network and 1 GiB in all', () => {
+    assert.deepEqual(readConfig({}).unpaidBytes, { perNetwork: 64 * 2 ** 20, inAll: 2 ** 30 })
+  })
+})

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { temporaryFolder } from '../support/folder.ts'
+import { register } from '../support/gate.ts'
+import { startServer } from '../support/server.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const sdk = join(root, 'src/client/index.ts')
+const page = await readFile(join(root, 'docs/sdk.md'), 'utf8')
+const SHOWN_URL = 'http://127.0.0.1:8402'
+
+test('the examples of docs/sdk.md are typed right', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'page.mts'), moduleOf({ projectId: '', capability: '' }))
+  const config = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: {
+      paths: { 'mayfly/client': [sdk] },
+      rootDir: '/',
+      // An example may name what its reader goes on with.
+      noUnusedLocals: false,
+      typeRoots: [join(root, 'node_modules/@types')],
+    },
+    include: [join(folder, 'page.mts')],
+  }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error) =>
+    assert.fail(error.stdout),
+  )
+})
+
+test('the examples of docs/sdk.md run against a server', async (t) => {
+  const server = await startServer(t, { MAYFLY_GATE: 'on' })
+  const project = await register(server, { credits: 100 })
+  const text = moduleOf(project)
+    .replaceAll(SHOWN_URL, server.url)
+    .replaceAll("'mayfly/client'", `'${pathToFileURL(sdk)}'`)
+  const path = join(await temporaryFolder(t), 'page.mts')
+  await writeFile(path, text)
+  const { stdout } = await promisify(execFile)(process.execPath, [path])
+  for (const told of [
+    '1 /github {"n":7}',
+    "--url 'http://localhost:3000/hook/github?delivery=1'",
+    'the door code is 4711 door.txt',
+    "name: 'backup'",
+    '1 GET /ping',
+    'price above the ceiling 0 null',
+  ]) {
+    assert.ok(stdout.includes(told), `${told} in:\n${stdout}`)
+  }
+})
+
+test('every phrase of the SDK is in the table of its errors', async () => {
+  const folder = new URL('../../src/client/', import.meta.url)
+  const files = ['catch', 'gate', 'http', 'offer', 'payments', 'whisper']
+  const texts = await Promise.all(
+    files.map((name) => readFile(new URL(`${name}.ts`, folder), 'utf8')),
+  )
+  const phrases = [...texts.join('\n').matchAll(/(?:MayflyError|orElse)\(\s*'([^']+)'/g)]
+  const shown = new Set([...page.matchAll(/`([a-z ]+)`/g)].map(([, phrase]) => phrase))
+  const errors = await readFile(new URL('errors.ts', folder), 'utf8')
+  let found = 0
+  for (const [, phrase] of phrases) {
+    assert.ok(shown.has(phrase), `${phrase} in docs/sdk.md`)
+    assert.ok(errors.replaceAll('\n * ', ' ').includes(`\`${phrase}\``), `${phrase} in errors.ts`)
+    found++
+  }
+  assert.ok(found >= 12)
+})
+
+/** All examples as one module, with what a reader has of his own. */
+function moduleOf({ projectId, capability }: { projectId: string; capability: string }): string {
+  const examples = [...page.matchAll(/^```ts\n(.*?)\n```$/gms)].map(([, text]) => text)
+  assert.ok(examples.length >= 12)
+  return `
+const projectId = ${JSON.stringify(projectId)}
+const capability = ${JSON.stringify(capability)}
+const confirm = (bolt11: string): boolean => bolt11 !== ''
+const save = async (text: string): Promise<void> => console.log(text.length)
+async function show(bolt11: string, amountSats: number, expiresAt: string): Promise<void> {
+  console.log(amountSats, expiresAt)
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ bolt11 })
+  await fetch('${SHOWN_URL}/simulator/pay', { method: 'POST', headers, body })
+}
+${examples.join('\n')}
+`
+}

@@ -1,0 +1,288 @@
+/** What one service promises, kept by two on one PostgreSQL: any request may meet either. */
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import type { CatchCapability, PaymentQuote, PulseCapability } from '../../src/client/index.ts'
+import { newId, tokenOf } from '../../src/lib/ids.ts'
+import { tokenHash } from '../../src/payment/tokens.ts'
+import { buy, paymentCredential, poll, quoteOf } from '../support/buyer.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { type Fleet, paid, twoInstances } from '../support/instances.ts'
+import { aPostgresDatabase } from '../support/postgres.ts'
+import { aQuote, delivered, read } from '../support/whisper.ts'
+
+const EVENTS = 1_000
+const BEATS = 10
+
+suite('two instances, whatever is split across them', () => {
+  test('one read left and 40 readers: one gets it', async (t) => {
+    const fleet = await aFleet(t)
+    const quote = await aQuote(fleet.a, { readLimit: 1 })
+    await fleet.pay(quote)
+    const whisper = await delivered(fleet.b, quote)
+    const reads = await times(40, () => read(fleet.next(), whisper))
+    assert.deepEqual(counted(reads), { 200: 1, 404: 39 })
+  })
+
+  test('room for some events and more senders: exactly so many are stored', async (t) => {
+    const fleet = await aFleet(t, { catch: { spark: { requestLimit: 100 } } })
+    const inbox = await anInbox(fleet)
+    const answers = await times(200, () => send(fleet.next(), inbox, 'x'))
+    assert.deepEqual(counted(answers), { 204: 100, 401: 100 })
+    const status = await fleet.b.mayfly.catch(inbox).status()
+    assert.equal(status.acceptedRequestCount, 100)
+    assert.equal(status.status, 'exhausted')
+    const { latestSequence } = await fleet.a.mayfly.catch(inbox).page()
+    assert.equal(latestSequence, 100)
+  })
+
+  test('50 purchases with one key: one order, one invoice', async (t) => {
+    const fleet = await aFleet(t)
+    const key = randomUUID()
+    const quotes = (await times(50, () => buy(fleet.next(), { key }))).map(quoteOf)
+    assert.equal(new Set(quotes.map(({ orderId }) => orderId)).size, 1)
+    assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 1)
+    assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 0 })
+  })
+
+  test('50 polls of a paid order: one delivers', async (t) => {
+    const fleet = await aFleet(t)
+    const quote = quoteOf(await buy(fleet.a, {}))
+    await fleet.pay(quote)
+    const polls = await times(50, () => poll(fleet.next(), quote.orderId))
+    assert.deepEqual(counted(polls), { 200: 1, 404: 49 })
+  })
+
+  test('20 paid repeats: one inbox, and the same answer for each', async (t) => {
+    const fleet = await aFleet(t)
+    const key = randomUUID()
+    const challenge = await buy(fleet.a, { key, protocol: 'payment' })
+    const [invoice] = await fleet.sql('select preimage from simulator_invoice')
+    const authorization = paymentCredential(challenge, String(invoice?.preimage))
+    const repeats = await times(20, () =>
+      buy(fleet.next(), { key, protocol: 'payment', authorization }),
+    )
+    assert.deepEqual(counted(repeats), { 200: 20 })
+    assert.equal(new Set(repeats.map(({ text }) => text)).size, 1)
+    assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 1 })
+  })
+
+  test('the first use of a token at one seals the answer at the other', async (t) => {
+    const fleet = await aFleet(t)
+    const key = randomUUID()
+    const quote = quoteOf(await buy(fleet.a, { key }))
+    await fleet.pay(quote)
+    const first = await poll(fleet.b, quote.orderId, key)
+    const again = await poll(fleet.a, quote.orderId, key)
+    assert.equal(again.text, first.text)
+    await fleet.b.mayfly.catch(JSON.parse(first.text).resource).status()
+    assert.deepEqual(counted([await poll(fleet.a, quote.orderId, key)]), { 404: 1 })
+    assert.deepEqual(counted([await buy(fleet.a, { key })]), { 404: 1 })
+  })
+
+  test('the last beats of a monitor: never one more than it was sold with', async (t) => {
+    const fleet = await aFleet(t, { pulse: { spark: { heartbeatLimit: BEATS } } })
+    const monitor = await aMonitor(fleet)
+    const pings = await times(40, () => ping(fleet.next(), monitor))
+    assert.deepEqual(counted(pings), { 204: BEATS, 404: 30 })
+  })
+
+  test('50 proofs of one payment at GATE: one credit, one receipt', async (t) => {
+    const fleet = await aFleet(t, {}, { MAYFLY_GATE: 'on' })
+    const project = await aProject(fleet)
+    const [a, b] = [fleet.a, fleet.b].map(({ mayfly }) => mayfly.gate(project))
+    assert.ok(a && b)
+    const key = randomUUID()
+    const asked = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? a : b).intent(GATED, key)),
+    )
+    assert.equal(new Set(asked.map(({ bolt11 }) => bolt11)).size, 1)
+    const [quote] = asked
+    assert.ok(quote)
+    const preimage = await paid(fleet.a.url, quote.bolt11)
+    const proven = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? b : a).prove(quote.intentId, preimage)),
+    )
+    assert.equal(new Set(proven.map((outcome) => JSON.stringify(outcome))).size, 1)
+    const [row] = await fleet.sql('select credits::int from gate_project')
+    assert.equal(row?.credits, 9)
+    const receipt = proven[0]?.settled ? proven[0].receipt : ''
+    assert.equal((await b.verifyReceipt(receipt)).intent, quote.intentId)
+  })
+
+  test('what one has ended is over at the other, which remembers it', async (t) => {
+    const fleet = await aFleet(t)
+    const [inbox, monitor] = await Promise.all([anInbox(fleet), aMonitor(fleet)])
+    const both = [fleet.a, fleet.b]
+    const sent = await Promise.all(both.map((instance) => send(instance, inbox, 'x')))
+    const pinged = await Promise.all(both.map((instance) => ping(instance, monitor)))
+    assert.deepEqual(counted([...sent, ...pinged]), { 204: 4 })
+    await fleet.a.mayfly.catch(inbox).destroy()
+    await fleet.a.mayfly.pulse(monitor).destroy()
+    assert.deepEqual(counted([await send(fleet.b, inbox, 'x')]), { 401: 1 })
+    assert.deepEqual(counted([await ping(fleet.b, monitor)]), { 404: 1 })
+    await assert.rejects(fleet.b.mayfly.catch(inbox).status(), { status: 404 })
+    await assert.rejects(fleet.b.mayfly.pulse(monitor).status(), { status: 404 })
+  })
+})
+
+suite('streams across instances', () => {
+  test('every event of the one comes once and in order at the other, though its line is cut', async (t) => {
+    const fleet = await aFleet(t, { catch: { spark: { requestLimit: EVENTS } } })
+    const inbox = await anInbox(fleet)
+    const told = collect(fleet.b, inbox)
+    for (let sent = 0; sent < EVENTS; sent += 20) {
+      const answers = await times(20, () => send(fleet.a, inbox, 'x'))
+      assert.deepEqual(counted(answers), { 204: 20 })
+      if (sent % 300 === 100) await fleet.cut('mayfly hints')
+    }
+    assert.deepEqual(
+      await told,
+      Array.from({ length: EVENTS }, (_, i) => i + 1),
+    )
+    for (const { logged } of [fleet.a, fleet.b]) {
+      assert.ok(logged.some(({ event }) => event === 'hints.lost'))
+    }
+  })
+
+  test('an event is told when it comes, not when somebody looks', async (t) => {
+    const fleet = await aFleet(t)
+    const inbox = await anInbox(fleet)
+    // By looking every 5 seconds these would take minutes.
+    const signal = AbortSignal.timeout(60_000)
+    const stream = fleet.b.mayfly.catch(inbox).stream({ after: 0, signal })
+    for (let i = 1; i <= 60; i++) {
+      await send(fleet.a, inbox, String(i))
+      const { value } = await stream.next()
+      assert.equal(typeof value === 'object' && value.body, String(i))
+    }
+    await stream.return('active')
+  })
+
+  test('pings, settings and the end of a monitor are told', async (t) => {
+    const fleet = await aFleet(t)
+    const monitor = await aMonitor(fleet)
+    const signal = AbortSignal.timeout(60_000)
+    const stream = fleet.b.mayfly.pulse(monitor).stream({ signal })
+    const next = async () => {
+      const { value } = await stream.next()
+      return typeof value === 'object' ? [value.event, value.status.name] : value
+    }
+    assert.deepEqual(await next(), ['state', ''])
+    const onA = fleet.a.mayfly.pulse(monitor)
+    await onA.ping()
+    assert.deepEqual(
+      [await next(), await next()],
+      [
+        ['ping', ''],
+        ['state', ''],
+      ],
+    )
+    for (let i = 0; i < 25; i++) {
+      await onA.update({ name: `name ${i}` })
+      assert.deepEqual(await next(), ['state', `name ${i}`])
+    }
+    await onA.destroy()
+    assert.equal(await next(), 'destroyed')
+  })
+})
+
+suite('limits across instances', () => {
+  test('a burst is let through once, not once by each', async (t) => {
+    const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
+    const quote = quoteOf(await buy(fleet.a, {}))
+    const polls = await times(60, () => poll(fleet.next(), quote.orderId))
+    assert.deepEqual(counted(polls), { 402: 30, 429: 30 })
+  })
+
+  test('an instance whose limits lose PostgreSQL goes on, and so does everything else', async (t) => {
+    const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
+    const quote = quoteOf(await buy(fleet.a, {}))
+    assert.deepEqual(counted([await poll(fleet.a, quote.orderId)]), { 402: 1 })
+    await fleet.cut('mayfly limits')
+    assert.deepEqual(counted(await times(5, () => poll(fleet.a, quote.orderId))), { 402: 5 })
+  })
+})
+
+/** Two instances on a database of their own, with changed plans. */
+async function aFleet(
+  t: TestContext,
+  catalog: object = {},
+  environment: Record<string, string> = {},
+): Promise<Fleet> {
+  const file = join(await temporaryFolder(t), 'catalog.json')
+  await writeFile(file, JSON.stringify(catalog))
+  return twoInstances(t, await aPostgresDatabase(), { MAYFLY_CATALOG: file, ...environment })
+}
+
+/** Quoted by the one, paid and collected at the other. */
+async function bought(fleet: Fleet, target: string): Promise<unknown> {
+  const quote: PaymentQuote = quoteOf(await buy(fleet.a, { target }))
+  await fleet.pay(quote)
+  const answer = await poll(fleet.b, quote.orderId)
+  assert.equal(answer.status, 200, answer.text)
+  return JSON.parse(answer.text).resource
+}
+
+const anInbox = (fleet: Fleet): Promise<CatchCapability> =>
+  bought(fleet, '/api/payments/catch') as Promise<CatchCapability>
+
+const aMonitor = (fleet: Fleet): Promise<PulseCapability> =>
+  bought(fleet, '/api/payments/pulse') as Promise<PulseCapability>
+
+const GATED = { route: 'ping', method: 'GET', path: '/ping' }
+
+/** A project as the operator registers it, with ten credits. */
+async function aProject({ sql }: Fleet): Promise<{ projectId: string; capability: string }> {
+  const projectId = newId('gate_project')
+  const capability = tokenOf('gate_key', randomBytes(32))
+  await sql(
+    `insert into gate_project (project_id, key_hash, address, verification, credits, created_at)
+     values ($1, $2, 'alice@example.com', 'preimage', 10, 0)`,
+    projectId,
+    tokenHash(capability),
+  )
+  await sql(`insert into gate_route values ($1, 'ping', 'GET', '/ping', 1)`, projectId)
+  return { projectId, capability }
+}
+
+type Target = { url: string }
+
+const send = ({ url }: Target, { publicId }: CatchCapability, body: string): Promise<Response> =>
+  fetch(`${url}/c/${publicId}`, { method: 'POST', body })
+
+const ping = ({ url }: Target, { publicId, pingToken }: PulseCapability): Promise<Response> =>
+  fetch(`${url}/p/${publicId}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${pingToken}` },
+  })
+
+const times = <T>(many: number, ask: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: many }, ask))
+
+/** How many answers have each status. */
+function counted(answers: { status: number }[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+async function books({ sql }: Fleet): Promise<Record<string, unknown> | undefined> {
+  const [row] = await sql(
+    `select (select count(*)::int from purchase_order) as orders,
+       (select count(*)::int from simulator_invoice) as invoices,
+       (select count(*)::int from catch_inbox) as inboxes`,
+  )
+  return row
+}
+
+/** The sequences that a stream tells until it ends. */
+async function collect(instance: Fleet['a'], inbox: CatchCapability): Promise<number[]> {
+  const sequences: number[] = []
+  for await (const { sequence } of instance.mayfly.catch(inbox).stream({ after: 0 })) {
+    sequences.push(sequence)
+  }
+  return sequences
+}

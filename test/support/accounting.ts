@@ -1,0 +1,223 @@
+/**
+ * The books: what must be true of a whole store at rest, whatever happened to the processes on it,
+ * and of what its clients were told. Each violation is a sentence.
+ */
+import type { Db, Row } from '../../src/db/db.ts'
+
+/** What clients were told, and may hold the service to. */
+export type Told = {
+  /** Orders that answered 200: the bodies, which may only ever be one and the same. */
+  delivered: Map<string, Set<string>>
+  /** Bodies that an inbox answered with 204, by its public id. */
+  stored: Map<string, Set<string>>
+  /** Reads that a WHISPER answered with 200, by its public id, and what was sold. */
+  reads: Map<string, { sold: number; answered: number }>
+  /** Pings that a monitor answered with 204, by its public id. */
+  pinged: Map<string, number>
+  /** Receipts of GATE intents: one and the same each. */
+  receipts: Map<string, Set<string>>
+}
+
+export function nothingTold(): Told {
+  return {
+    delivered: new Map(),
+    stored: new Map(),
+    reads: new Map(),
+    pinged: new Map(),
+    receipts: new Map(),
+  }
+}
+
+export type Books = {
+  db: Db
+  /** The payment hashes that the node holds for settled. */
+  settled: ReadonlySet<string>
+  /** Credits that the operator granted, by GATE project. */
+  granted?: Record<string, number>
+  told?: Told
+}
+
+/** Everything that is wrong. Nobody may use the store meanwhile, and nothing of it be expired. */
+export async function audit({ db, settled, granted = {}, told }: Books): Promise<string[]> {
+  const asked = await Promise.all(RULES.map(({ text }) => db.read(text)))
+  return [
+    ...RULES.flatMap(({ says }, i) => (asked[i] ?? []).map(says)),
+    ...(await auditSettlements(db, settled)),
+    ...(await auditCredits(db, granted)),
+    ...(told ? await auditTold(db, told) : []),
+  ]
+}
+
+type Rule = { text: string; says: (row: Row) => string }
+
+/** Every row that one of these finds is a violation. */
+const RULES: readonly Rule[] = [
+  {
+    text: `select o.order_id, o.product from purchase_order o
+      where o.state = 'settled'
+        and not exists (select 1 from catch_inbox c where c.public_id = o.public_id)
+        and not exists (select 1 from pulse_monitor p where p.public_id = o.public_id)
+        and not exists (select 1 from whisper w where w.public_id = o.public_id)
+        and not (o.product = 'whisper' and o.sealed_at is not null)`,
+    says: ({ order_id, product }) => `settled order ${order_id} has no ${product} capability`,
+  },
+  {
+    text: `select public_id from (
+        select public_id from catch_inbox union all select public_id from pulse_monitor
+        union all select public_id from whisper) sold
+      where (select count(*) from purchase_order o
+        where o.public_id = sold.public_id and o.state = 'settled') <> 1`,
+    says: ({ public_id }) => `capability ${public_id} has not exactly one settled order`,
+  },
+  {
+    text: `select order_id, state from purchase_order
+      where (delivered_at is not null or seed is not null or public_id is not null)
+        and state <> 'settled'`,
+    says: ({ order_id, state }) => `order ${order_id} is ${state}, and yet was provisioned`,
+  },
+  {
+    text: `select order_id from purchase_order
+      where state = 'settled' and seed is null and sealed_at is null`,
+    says: ({ order_id }) => `order ${order_id} can never be delivered: its seed is gone`,
+  },
+  {
+    text: `select order_id from purchase_order where state = 'paid_unfulfilled'`,
+    says: ({ order_id }) => `order ${order_id} was paid for nothing`,
+  },
+  {
+    text: `select public_id from catch_inbox
+      where accepted_request_count > request_limit or stored_bytes > storage_limit_bytes
+        or stored_bytes < 0`,
+    says: ({ public_id }) => `inbox ${public_id} is beyond its limits`,
+  },
+  {
+    text: `select i.public_id from catch_inbox i where i.destroyed_at is null and (
+        i.last_sequence <> i.accepted_request_count
+        or i.stored_bytes <> (
+          select coalesce(sum(e.body_bytes), 0) from catch_event e where e.public_id = i.public_id)
+        or i.last_sequence < (
+          select coalesce(max(e.sequence), 0) from catch_event e where e.public_id = i.public_id))`,
+    says: ({ public_id }) => `the counters of inbox ${public_id} are not those of its events`,
+  },
+  {
+    text: `select i.public_id from catch_inbox i where i.destroyed_at is null
+      and i.accepted_request_count <> (
+        select count(*) from catch_event e where e.public_id = i.public_id)`,
+    says: ({ public_id }) => `inbox ${public_id} has lost events, or has some twice`,
+  },
+  {
+    text: `select e.public_id from catch_event e
+      where not exists (select 1 from catch_inbox i where i.public_id = e.public_id)`,
+    says: ({ public_id }) => `an event of ${public_id} has no inbox`,
+  },
+  {
+    text: `select public_id from pulse_monitor
+      where accepted_heartbeat_count > heartbeat_limit or accepted_heartbeat_count < 0`,
+    says: ({ public_id }) => `monitor ${public_id} is beyond its limit`,
+  },
+  {
+    text: `select w.public_id from whisper w where w.reads_left <= 0 or not exists (
+        select 1 from whisper_ciphertext c where c.order_id = w.order_id)`,
+    says: ({ public_id }) => `WHISPER ${public_id} promises reads that it has no bytes for`,
+  },
+  {
+    text: `select c.order_id from whisper_ciphertext c
+      where not exists (select 1 from whisper w where w.order_id = c.order_id)
+        and not exists (select 1 from whisper_reservation r where r.order_id = c.order_id)`,
+    says: ({ order_id }) => `the bytes of order ${order_id} belong to nobody`,
+  },
+  {
+    text: `select r.order_id from whisper_reservation r where not exists (
+        select 1 from purchase_order o
+        where o.order_id = r.order_id and o.state in ('opening', 'pending'))`,
+    says: ({ order_id }) => `order ${order_id} is over, and its bytes are still reserved`,
+  },
+  {
+    text: `select u.scope from whisper_unpaid u
+      where u.byte_count <> (
+        select coalesce(sum(r.byte_count), 0) from whisper_reservation r
+        where u.scope = 'all' or r.client_network = u.scope)`,
+    says: ({ scope }) => `the unpaid bytes of ${scope} are not the sum of its reservations`,
+  },
+  {
+    text: `select r.intent_id from gate_receipt r where (
+        select count(*) from gate_intent i
+        where i.intent_id = r.intent_id and i.state = 'authorized') <> 1`,
+    says: ({ intent_id }) => `the receipt of ${intent_id} has not exactly one authorized intent`,
+  },
+  {
+    text: `select i.intent_id from gate_intent i where i.state = 'authorized'
+      and not exists (select 1 from gate_receipt r where r.intent_id = i.intent_id)`,
+    says: ({ intent_id }) => `intent ${intent_id} is authorized and has no receipt`,
+  },
+]
+
+/** What the node was paid is what was sold. */
+async function auditSettlements(db: Db, settled: ReadonlySet<string>): Promise<string[]> {
+  const orders = await db.read(
+    `select order_id, state, payment_hash from purchase_order where payment_hash is not null`,
+  )
+  return orders.flatMap(({ order_id, state, payment_hash }) => {
+    const isPaid = settled.has(String(payment_hash))
+    if (isPaid === (state === 'settled')) return []
+    return [`order ${order_id} is ${state}, and its invoice is ${isPaid ? 'paid' : 'not paid'}`]
+  })
+}
+
+async function auditCredits(db: Db, granted: Record<string, number>): Promise<string[]> {
+  const projects = await db.read(
+    `select p.project_id, p.credits,
+       (select count(*) from gate_receipt r where r.project_id = p.project_id) as receipts
+     from gate_project p`,
+  )
+  return projects.flatMap(({ project_id, credits, receipts }) => {
+    const owed = (granted[String(project_id)] ?? 0) - Number(receipts)
+    if (credits === owed) return []
+    return [`project ${project_id} has ${credits} credits, and should have ${owed}`]
+  })
+}
+
+async function auditTold(db: Db, told: Told): Promise<string[]> {
+  const wrong: string[] = []
+  for (const [orderId, bodies] of told.delivered) {
+    if (bodies.size > 1) wrong.push(`order ${orderId} was delivered as ${bodies.size} answers`)
+    const [order] = await db.read(
+      'select state, delivered_at from purchase_order where order_id = $1',
+      orderId,
+    )
+    if (order?.state !== 'settled' || order.delivered_at === null) {
+      wrong.push(`order ${orderId} was delivered, and the store knows nothing of it`)
+    }
+  }
+  for (const [publicId, bodies] of told.stored) {
+    const rows = await db.read('select body from catch_event where public_id = $1', publicId)
+    const kept = rows.map(({ body }) => new TextDecoder().decode(body as Uint8Array))
+    const lost = [...bodies].filter((body) => !kept.includes(body))
+    if (lost.length > 0) wrong.push(`inbox ${publicId} has lost ${lost.length} events`)
+    if (new Set(kept).size !== kept.length) wrong.push(`inbox ${publicId} has an event twice`)
+  }
+  for (const [publicId, { sold, answered }] of told.reads) {
+    const [row] = await db.read('select reads_left from whisper where public_id = $1', publicId)
+    const spent = sold - Number(row?.reads_left ?? 0)
+    if (answered > spent)
+      wrong.push(`WHISPER ${publicId} gave ${answered} reads and spent ${spent}`)
+  }
+  for (const [publicId, answered] of told.pinged) {
+    const [row] = await db.read(
+      'select accepted_heartbeat_count from pulse_monitor where public_id = $1',
+      publicId,
+    )
+    const counted = Number(row?.accepted_heartbeat_count ?? 0)
+    if (answered > counted) wrong.push(`monitor ${publicId} has lost ${answered - counted} pings`)
+  }
+  for (const [intentId, receipts] of told.receipts) {
+    if (receipts.size > 1) wrong.push(`intent ${intentId} has ${receipts.size} receipts`)
+  }
+  return wrong
+}
+
+/** The payment hashes that the simulator holds for settled. */
+export async function settledBySimulator(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db.read(`select payment_hash from simulator_invoice where state = 'settled'`)
+  return new Set(rows.map(({ payment_hash }) => String(payment_hash)))
+}

@@ -1,0 +1,134 @@
+/** The streams of an inbox, as a reader has them and as the server does. */
+import assert from 'node:assert/strict'
+import { channel } from 'node:diagnostics_channel'
+import { get, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { TestContext } from 'node:test'
+import { Pool } from 'undici'
+import { createEventParser, type StreamEvent } from '../../src/client/event-stream.ts'
+import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
+import type { TestServer } from './server.ts'
+
+const SENDERS = 64
+
+/** A stream that is being read. */
+export type Listening = {
+  status: number
+  headers: Headers
+  /** The next event, or null when the stream is over. */
+  next(): Promise<StreamEvent | null>
+  /** Everything that came so far. */
+  text(): string
+  leave(): void
+}
+
+/** Opens a stream of an inbox; it ends with the test at the latest. */
+export async function listen(
+  t: TestContext,
+  server: TestServer,
+  inbox: CatchCapability,
+  { lastEventId }: { lastEventId?: string } = {},
+): Promise<Listening> {
+  const leaving = new AbortController()
+  t.after(() => leaving.abort())
+  const response = await fetch(`${server.url}/api/catch/${inbox.publicId}/stream`, {
+    signal: leaving.signal,
+    headers: {
+      authorization: `Bearer ${inbox.ownerToken}`,
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    },
+  })
+  const parser = createEventParser()
+  const reader = response.body?.getReader()
+  const waiting: StreamEvent[] = []
+  let text = ''
+  return {
+    status: response.status,
+    headers: response.headers,
+    async next() {
+      for (;;) {
+        const event = waiting.shift()
+        if (event) return event
+        const read = await reader?.read()
+        if (!read || read.done) return null
+        text += Buffer.from(read.value).toString()
+        waiting.push(...parser.push(read.value))
+      }
+    },
+    text: () => text,
+    leave: () => leaving.abort(),
+  }
+}
+
+/** A stream from the beginning that is open, and of which nothing is read until it is iterated. */
+export async function openUnread(
+  t: TestContext,
+  server: TestServer,
+  { publicId, ownerToken }: CatchCapability,
+): Promise<IncomingMessage> {
+  const opened = Promise.withResolvers<IncomingMessage>()
+  const request = get(`${server.url}/api/catch/${publicId}/stream`, {
+    agent: false,
+    headers: { authorization: `Bearer ${ownerToken}`, 'last-event-id': '0' },
+  })
+  request.on('response', opened.resolve)
+  request.on('error', opened.reject)
+  t.after(() => request.destroy())
+  const response = await opened.promise
+  response.on('error', () => {})
+  return response
+}
+
+/** The server's side of every request from now on whose path ends like this. */
+export function answersTo(t: TestContext, suffix: string): ServerResponse[] {
+  const responses: ServerResponse[] = []
+  const started = channel('http.server.request.start')
+  const onStart = (message: unknown): void => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+    if (request.url?.endsWith(suffix)) responses.push(response)
+  }
+  started.subscribe(onStart)
+  t.after(() => started.unsubscribe(onStart))
+  return responses
+}
+
+/** Everything that a stream tells, and how it ends. */
+export async function followed(
+  events: AsyncGenerator<CatchEvent, string, undefined>,
+): Promise<{ events: CatchEvent[]; end: string }> {
+  const told: CatchEvent[] = []
+  for (;;) {
+    const next = await events.next()
+    if (next.done) return { events: told, end: next.value }
+    told.push(next.value)
+  }
+}
+
+/** Bodies 1 to `count`, many at a time; each has to be taken. */
+export async function sendMany(
+  { url }: TestServer,
+  { publicId }: CatchCapability,
+  count: number,
+  bodyOf: (n: number) => string,
+): Promise<void> {
+  const pool = new Pool(url, { connections: SENDERS })
+  let sent = 0
+  await Promise.all(
+    Array.from({ length: SENDERS }, async () => {
+      while (sent < count) {
+        const { statusCode, body } = await pool.request({
+          method: 'POST',
+          path: `/c/${publicId}`,
+          body: bodyOf(++sent),
+        })
+        await body.dump()
+        assert.equal(statusCode, 204)
+      }
+    }),
+  )
+  await pool.close()
+}
+
+/** The sequence in the data of an event of a stream. */
+export function sequenceOf(data: string | undefined): number {
+  return (JSON.parse(data ?? 'null') as CatchEvent | null)?.sequence ?? Number.NaN
+}

@@ -1,0 +1,67 @@
+/** Inboxes of a running server: bought, filled, read, and changed by its operator. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
+import type { Statement } from '../../src/db/db.ts'
+import { type Answer, answerOf } from './answer.ts'
+import { type After, temporaryFolder } from './folder.ts'
+import { startServer, type TestServer } from './server.ts'
+import { type Exchanged, exchange } from './socket.ts'
+import { openDatabase, type Stored } from './store.ts'
+
+export const UNAVAILABLE: Answer = { status: 401, text: '{"error":"catch unavailable"}' }
+export const INVALID_QUERY: Answer = { status: 400, text: '{"error":"invalid query"}' }
+
+/** Bought the quickest way; no token of it is used yet. */
+export function anInbox(
+  { mayfly, pay }: TestServer,
+  planId: 'spark' | 'standard' | 'long' = 'spark',
+): Promise<CatchCapability> {
+  return mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => pay(bolt11) })
+}
+
+/** Sells inboxes with room for 60 bytes a request and 100 bytes in all. */
+export async function aSmallServer(t: After): Promise<TestServer> {
+  const file = join(await temporaryFolder(t), 'catalog.json')
+  const spark = { storageLimitBytes: 100, maxBytesPerRequest: 60 }
+  await writeFile(file, JSON.stringify({ catch: { spark } }))
+  return startServer(t, { MAYFLY_CATALOG: file })
+}
+
+/** One request to the inbox, at its address or below it. */
+export async function send(
+  { url }: { url: string },
+  { publicId }: { publicId: string },
+  request: RequestInit,
+  rest = '',
+): Promise<Answer> {
+  return answerOf(await fetch(`${url}/c/${publicId}${rest}`, request))
+}
+
+/** A request with a token of the owner's; null sends none. */
+export async function ask(
+  { url }: { url: string },
+  path: string,
+  token: string | null,
+  method = 'GET',
+): Promise<Answer> {
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+  return answerOf(await fetch(url + path, { method, headers }))
+}
+
+/** All events that are there, newest first. */
+export function eventsOf({ mayfly }: TestServer, inbox: CatchCapability): Promise<CatchEvent[]> {
+  return Array.fromAsync(mayfly.catch(inbox).events())
+}
+
+/** A GET whose target goes out as it is. */
+export function get({ url }: { url: string }, target: string): Promise<Exchanged> {
+  return exchange(url, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+}
+
+/** What the operator's commands do, on the store of the running server. */
+export async function asOperator({ databaseUrl }: Stored, change: Statement): Promise<void> {
+  const store = await openDatabase(databaseUrl)
+  await store.write([change])
+  await store.close()
+}

@@ -1,0 +1,96 @@
+/** The command line in processes of its own: one user, with a data folder of his own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { BIN, ENVIRONMENT } from './bin.ts'
+import { type After, temporaryFolder } from './folder.ts'
+
+export type CommandEnded = {
+  code: number | null
+  signal: NodeJS.Signals | null
+  /** The bytes of stdout. */
+  bytes: Buffer
+  out: string
+  err: string
+}
+
+export type Running = {
+  child: ChildProcess
+  /** What has come so far. */
+  out(): string
+  err(): string
+  ended: Promise<CommandEnded>
+}
+
+export type CommandOptions = { environment?: Record<string, string>; input?: string | Uint8Array }
+
+export type CommandLine = {
+  /** The user's data folder. */
+  folder: string
+  start(args: string[], options?: CommandOptions): Running
+  run(args: string[], options?: CommandOptions): Promise<CommandEnded>
+  /** Runs what must end with 0, and reads the last line of its answer as JSON. */
+  json(args: string[], options?: CommandOptions): Promise<Record<string, unknown>>
+}
+
+/** `mayfly …` for one user of a service; what still runs when the test ends is killed. */
+export async function commandLine(
+  t: After,
+  url: string,
+  { bin = BIN, node = process.execPath }: { bin?: string; node?: string } = {},
+): Promise<CommandLine> {
+  const home = await temporaryFolder(t)
+
+  function start(args: string[], { environment = {}, input = '' }: CommandOptions = {}): Running {
+    const child = spawn(node, [bin, ...args], {
+      env: {
+        ...ENVIRONMENT,
+        XDG_DATA_HOME: home,
+        MAYFLY_URL: url,
+        ...environment,
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    const chunks: Buffer[] = []
+    let err = ''
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    // A command that ends without reading its stdin closes it.
+    child.stdin.on('error', () => undefined).end(input)
+    t.after(async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    })
+    const ended = once(child, 'close').then(([code, signal]): CommandEnded => {
+      const bytes = Buffer.concat(chunks)
+      return {
+        code: code as number | null,
+        signal: signal as NodeJS.Signals | null,
+        bytes,
+        out: bytes.toString('utf8'),
+        err,
+      }
+    })
+    return { child, out: () => Buffer.concat(chunks).toString('utf8'), err: () => err, ended }
+  }
+
+  const run = (args: string[], options?: CommandOptions): Promise<CommandEnded> =>
+    start(args, options).ended
+
+  return {
+    folder: join(home, 'mayfly'),
+    start,
+    run,
+    async json(args, options) {
+      const { code, out, err } = await run(args, options)
+      if (code !== 0) throw new Error(`mayfly ${args.join(' ')} ended with ${code}: ${err}`)
+      return JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>
+    },
+  }
+}
+
+/** The environment of a user with a wallet that pays on the simulator. */
+export const WITH_WALLET = { environment: { MAYFLY_WALLET_URL: 'simulator:' } }

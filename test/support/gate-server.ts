@@ -1,0 +1,113 @@
+/** GATE in a running server, with a project that sells `POST /render/*`. */
+import { randomUUID } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import type { GateQuote } from '../../src/client/index.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import {
+  type PaymentChallenge,
+  paymentChallenges,
+  serialisePaymentCredential,
+} from '../../src/protocol/payment-auth.ts'
+import { register } from './gate.ts'
+import { startServer } from './server.ts'
+
+export const BODY = '{"size": 2}'
+export const PATH = '/render/cat?size=2'
+
+/** Headers, and `key` and `body`; null leaves one out. */
+export type Ask = Record<string, string | null>
+
+/** An answer whose body was JSON. */
+export type Answer = { status: number; headers: Headers; body: unknown }
+
+/** A server with one project, and calls with its capability. */
+export async function aShop(
+  t: TestContext,
+  {
+    credits = 10,
+    environment = {},
+  }: { credits?: number; environment?: Record<string, string> } = {},
+) {
+  // The same object at each start, so that a test may change it in between.
+  environment.MAYFLY_GATE = 'on'
+  const server = await startServer(t, environment)
+  const { projectId, capability, projects } = await register(server, { credits })
+  const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
+
+  async function send(method: string, path: string, ask: Ask, body?: string): Promise<Answer> {
+    const headers = Object.entries(ask).filter((entry): entry is [string, string] => !!entry[1])
+    const response = await fetch(server.url + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: bytes(body) }),
+    })
+    return { status: response.status, headers: response.headers, body: await response.json() }
+  }
+
+  const create = ({ key = randomUUID(), body = BODY, ...headers }: Ask) =>
+    send(
+      'POST',
+      '/api/gate/intents',
+      {
+        ...own,
+        'idempotency-key': key,
+        'x-gate-route': 'render',
+        'x-gate-method': 'POST',
+        'x-gate-path': PATH,
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body ?? '',
+    )
+  const proveRaw = (intentId: string, body: string, headers: Ask = {}) =>
+    send(
+      'POST',
+      `/api/gate/intents/${intentId}/prove`,
+      { ...own, 'content-type': 'application/json', ...headers },
+      body,
+    )
+  const prove = ({ intentId }: GateQuote, { preimage, ...headers }: Ask) =>
+    proveRaw(intentId, JSON.stringify({ preimage }), headers)
+
+  return {
+    ...server,
+    projectId,
+    capability,
+    projects,
+    gate: server.mayfly.gate({ projectId, capability }),
+    create,
+    prove,
+    proveRaw,
+    poll: (intentId: string, headers: Ask = {}) =>
+      send('GET', `/api/gate/intents/${intentId}`, {
+        authorization: own.authorization,
+        ...headers,
+      }),
+    /** A challenge that was paid, and the credential for it. */
+    async credentialOf(ask: Ask = {}) {
+      const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
+      const quote = body as GateQuote
+      const challenge = challengeOf(headers)
+      const preimage = await server.pay(quote.bolt11)
+      const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
+      return { quote, challenge, preimage, authorization }
+    },
+    async restart() {
+      await server.restart()
+      return server
+    },
+  }
+}
+
+/** The one Payment challenge of an answer. */
+export function challengeOf(headers: Headers): PaymentChallenge {
+  const field = headers.get('www-authenticate') ?? ''
+  const [challenge] = paymentChallenges(parseChallenges([field]) ?? [])
+  if (!challenge) throw new Error('no Payment challenge')
+  return challenge
+}
+
+/** A body that goes out without a type of its own. */
+export function bytes(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text)
+}

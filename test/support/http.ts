@@ -1,0 +1,41 @@
+/** Plain requests, and what the server says of them in its answers and in its log. */
+import assert from 'node:assert/strict'
+import type { TestServer } from './server.ts'
+import { type Exchanged, exchange } from './socket.ts'
+
+/** Resolves when the server says that it has settled an order. */
+export function settled({ logged }: TestServer): Promise<void> {
+  return new Promise((resolve) => {
+    const push = logged.push.bind(logged)
+    logged.push = (...lines) => {
+      if (lines.some((line) => JSON.parse(line).event === 'order.settled')) resolve()
+      return push(...lines)
+    }
+  })
+}
+
+/** One request and its answer; `line` is method and target. */
+export function ask(url: string, line: string, headers = '', body = ''): Promise<Exchanged> {
+  return exchange(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n${body}`)
+}
+
+/** A JSON body of one member, never cached, never sniffed. */
+export function assertError(
+  answer: Exchanged,
+  status: number,
+  phrase: string,
+  note = phrase,
+): void {
+  assert.equal(answer.status, status, note)
+  assert.equal(answer.body, JSON.stringify({ error: phrase }), note)
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8', note)
+  assert.equal(answer.headers.get('cache-control'), 'no-store', note)
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', note)
+}
+
+/** The lines of the log that tell of an error. */
+export function errorsLogged({ logged }: TestServer): Record<string, unknown>[] {
+  return logged
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ level }) => Number(level) >= 50)
+}

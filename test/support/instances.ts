@@ -1,0 +1,104 @@
+/** Several whole servers in this process, on one PostgreSQL database. */
+import type { TestContext } from 'node:test'
+import { Client } from 'pg'
+import { pino } from 'pino'
+import { createMayfly, type Mayfly } from '../../src/client/index.ts'
+import { readConfig } from '../../src/config.ts'
+import { serve } from '../../src/serve.ts'
+import { until } from './until.ts'
+
+export const SECRET = '5eed'.repeat(16)
+
+export type Instance = {
+  url: string
+  mayfly: Mayfly
+  /** The events that it logged. */
+  logged: ({ event: string } & Record<string, unknown>)[]
+  stop(): Promise<void>
+}
+
+export type Fleet = {
+  a: Instance
+  b: Instance
+  /** The two in turn, as a load balancer would. */
+  next(): Instance
+  /** One statement beside them. */
+  sql(text: string, ...values: unknown[]): Promise<Record<string, unknown>[]>
+  /** Pays through the one, and comes back when the order is settled. */
+  pay(quote: { bolt11: string; orderId: string }): Promise<string>
+  /** Ends the connections that have this name, as an administrator does. */
+  cut(name: string): Promise<void>
+}
+
+/** Two instances, stopped when the test ends. */
+export async function twoInstances(
+  t: Pick<TestContext, 'after'>,
+  database: string,
+  environment: Record<string, string> = {},
+): Promise<Fleet> {
+  const client = new Client(database)
+  await client.connect()
+  t.after(() => client.end())
+  const [a, b] = await Promise.all([
+    anInstance(t, database, environment),
+    anInstance(t, database, environment),
+  ])
+  let turn = 0
+  const sql: Fleet['sql'] = async (text, ...values) => (await client.query(text, values)).rows
+  return {
+    a,
+    b,
+    next: () => (turn++ % 2 === 0 ? a : b),
+    sql,
+    async pay({ bolt11, orderId }) {
+      const preimage = await paid(a.url, bolt11)
+      await until('the order is settled', async () => {
+        const [order] = await sql('select state from purchase_order where order_id = $1', orderId)
+        return order?.state === 'settled'
+      })
+      return preimage
+    },
+    async cut(name) {
+      await sql(
+        'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+        name,
+      )
+    },
+  }
+}
+
+/** Pays an invoice through the simulator; its preimage. */
+export async function paid(url: string, bolt11: string): Promise<string> {
+  const response = await fetch(`${url}/simulator/pay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ bolt11 }),
+  })
+  if (response.status !== 200) throw new Error(`the simulator did not pay: ${response.status}`)
+  return ((await response.json()) as { preimage: string }).preimage
+}
+
+async function anInstance(
+  t: Pick<TestContext, 'after'>,
+  database: string,
+  environment: Record<string, string>,
+): Promise<Instance> {
+  const logged: Instance['logged'] = []
+  const config = readConfig({
+    MAYFLY_PORT: '0',
+    MAYFLY_RATE_LIMITS: 'off',
+    MAYFLY_DATABASE_URL: database,
+    MAYFLY_SECRET: SECRET,
+    ...environment,
+  })
+  const write = (line: string): void => void logged.push(JSON.parse(line))
+  const server = await serve(config, pino({ level: config.logLevel, base: null }, { write }))
+  let isStopped = false
+  const stop = async (): Promise<void> => {
+    if (isStopped) return
+    isStopped = true
+    await server.stop()
+  }
+  t.after(stop)
+  return { url: server.url, mayfly: createMayfly({ baseUrl: server.url }), logged, stop }
+}

@@ -1,0 +1,96 @@
+/** Stores for tests, on the engine that MAYFLY_TEST_ENGINE names: `sqlite` (default) or `postgres`. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Db, Row, Value } from '../../src/db/db.ts'
+import { openStore } from '../../src/db/open.ts'
+import { connect, settingsOf } from '../../src/db/postgres-connection.ts'
+import { type After, temporaryFolder } from './folder.ts'
+import { aPostgresDatabase } from './postgres.ts'
+
+/** What has a store: a server, a shop, or the URL alone. */
+export type Stored = { databaseUrl: string }
+
+/** The value of MAYFLY_DATABASE_URL for a store that is not there yet. */
+export async function aDatabaseUrl(t: After): Promise<string> {
+  switch (process.env.MAYFLY_TEST_ENGINE ?? 'sqlite') {
+    case 'sqlite':
+      return `sqlite:${join(await temporaryFolder(t), 'mayfly.db')}`
+    case 'postgres':
+      return aPostgresDatabase()
+    default:
+      throw new Error('MAYFLY_TEST_ENGINE must be sqlite or postgres')
+  }
+}
+
+/** Opens it as the program does, migrated. Who opens it closes it. */
+export function openDatabase(databaseUrl: string): Promise<Db> {
+  return isPostgres(databaseUrl)
+    ? openStore({ kind: 'postgres', url: `${databaseUrl}?pool=4` })
+    : openStore({ kind: 'sqlite', file: fileOf(databaseUrl) })
+}
+
+/** What a start needs on this engine besides its URL. */
+export function settingsFor(databaseUrl: string): Record<string, string> {
+  return {
+    MAYFLY_DATABASE_URL: databaseUrl,
+    ...(isPostgres(databaseUrl) ? { MAYFLY_SECRET: '11'.repeat(32) } : {}),
+  }
+}
+
+/** One statement beside the running server: the hand of fate. Values are `$1` and on. */
+export async function query(
+  { databaseUrl }: Stored,
+  text: string,
+  ...values: Exclude<Value, Uint8Array>[]
+): Promise<Row[]> {
+  if (isPostgres(databaseUrl)) {
+    const connection = await connect(settingsOf(databaseUrl))
+    const { results, failure } = await connection.send([{ text, values }])
+    await connection.end()
+    if (failure) throw failure.error
+    return results[0]?.rows ?? []
+  }
+  const store = new DatabaseSync(fileOf(databaseUrl), { timeout: 5_000 })
+  try {
+    return store
+      .prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
+      .all(...values)
+      .map((row) => ({ ...row }) as Row)
+  } finally {
+    store.close()
+  }
+}
+
+/**
+ * Whether the store holds a text: in its files, log and all, or, on a server whose files are its
+ * own affair, in any cell of any table.
+ */
+export async function holds({ databaseUrl }: Stored, text: string): Promise<boolean> {
+  if (!isPostgres(databaseUrl)) {
+    const parts = ['', '-wal'].map((part) => readFile(fileOf(databaseUrl) + part).catch(() => ''))
+    return (await Promise.all(parts)).some((bytes) => bytes.includes(text))
+  }
+  const tables = await query(
+    { databaseUrl },
+    `select table_name as name from information_schema.tables where table_schema = 'public'`,
+  )
+  const cells = await Promise.all(
+    tables.map(async ({ name }) => {
+      const rows = await query({ databaseUrl }, `select * from ${name}`)
+      return rows.flatMap((row) => Object.values(row))
+    }),
+  )
+  return cells
+    .flat()
+    .some((cell) =>
+      cell instanceof Uint8Array ? Buffer.from(cell).includes(text) : String(cell).includes(text),
+    )
+}
+
+const isPostgres = (databaseUrl: string): boolean => databaseUrl.startsWith('postgres:')
+
+function fileOf(databaseUrl: string): string {
+  if (!databaseUrl.startsWith('sqlite:')) throw new Error('this test is about the files of SQLite')
+  return databaseUrl.slice('sqlite:'.length)
+}
