@@ -29,6 +29,7 @@ export async function loadBytes(ask: BytesLoad, status: number): Promise<Measure
     Math.round(latencies[Math.floor(latencies.length * share)] ?? 0)
   return {
     perSecond: Math.round(latencies.length / seconds),
+    count: latencies.length,
     p50: at(0.5),
     p99: at(0.99),
     errors: 0,

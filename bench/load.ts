@@ -7,6 +7,8 @@ export type Load = {
   /** How long, or how many requests. */
   seconds?: number
   requests?: number
+  /** At most so many requests a second; without it, as many as are answered. */
+  ratePerSecond?: number
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
   body?: string
@@ -14,14 +16,21 @@ export type Load = {
   eachRequest?: (request: { path?: string; headers?: Record<string, string> }) => object
 }
 
-/** Latencies in milliseconds. `unexpected` counts answers with another status than `status`. */
-export type Measured = { perSecond: number; p50: number; p99: number; errors: number }
+/** Latencies in milliseconds. `count` is of the expected answers, and `errors` of all others. */
+export type Measured = {
+  perSecond: number
+  count: number
+  p50: number
+  p99: number
+  errors: number
+}
 
 export async function load(ask: Load, status: number): Promise<Measured> {
   const result = await autocannon({
     url: ask.url,
     connections: ask.connections,
     ...(ask.requests === undefined ? { duration: ask.seconds ?? 5 } : { amount: ask.requests }),
+    ...(ask.ratePerSecond === undefined ? {} : { overallRate: ask.ratePerSecond }),
     method: ask.method ?? 'GET',
     headers: ask.headers ?? {},
     ...(ask.body === undefined ? {} : { body: ask.body }),
@@ -35,6 +44,7 @@ export async function load(ask: Load, status: number): Promise<Measured> {
   )
   return {
     perSecond: Math.round(expected / result.duration),
+    count: expected,
     p50: result.latency.p50,
     p99: result.latency.p99,
     errors: result.errors + result.timeouts + (result.requests.total - expected),

@@ -1,10 +1,13 @@
 /**
- * `npm run bench [row …]`: what is measured, and against what. Rows print one line each; ratios
- * compare two programs that took turns in the same run.
+ * `npm run bench -- [--engine postgres] [row …]`: what is measured, and against what. Rows print
+ * one line each; ratios compare two programs that took turns in the same run.
  */
+import { parseArgs } from 'node:util'
+import { type Engine, SQLITE, startPostgresEngine } from './engine.ts'
 import { challengeRow } from './rows/challenge.ts'
 import { ingestRow } from './rows/ingest.ts'
 import { ingestFullRow } from './rows/ingest-full.ts'
+import { instancesRow } from './rows/instances.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
 import { paidRepeatRow } from './rows/paid-repeat.ts'
@@ -13,25 +16,55 @@ import { quoteRow } from './rows/quote.ts'
 import { searchRow } from './rows/search.ts'
 import { whisperRow } from './rows/whisper.ts'
 
-const ROWS: Record<string, () => Promise<string[]>> = {
+type Rows = Record<string, (engine: Engine) => Promise<string[]>>
+
+const ROWS: Rows = {
   challenge: challengeRow,
   ingest: ingestRow,
-  'ingest-full': ingestFullRow,
   lnd: lndRow,
   page: pageRow,
   'paid-repeat': paidRepeatRow,
   pulse: pulseRow,
   quote: quoteRow,
-  search: searchRow,
   whisper: whisperRow,
 }
 
-const asked = process.argv.slice(2)
-for (const name of asked.length > 0 ? asked : Object.keys(ROWS)) {
-  const row = ROWS[name]
-  if (!row) {
-    process.stderr.write(`No row ${name}. Rows: ${Object.keys(ROWS).join(', ')}\n`)
-    process.exit(2)
+/** Those that fill a file beforehand have no row on a server, and one file has one instance. */
+const ENGINES: Record<string, { start(): Promise<Engine>; rows: Rows }> = {
+  sqlite: {
+    start: async () => SQLITE,
+    rows: { ...ROWS, 'ingest-full': ingestFullRow, search: searchRow },
+  },
+  postgres: {
+    start: startPostgresEngine,
+    rows: { ...ROWS, instances: instancesRow },
+  },
+}
+
+const { values, positionals } = parseArgs({
+  options: { engine: { type: 'string', default: 'sqlite' } },
+  allowPositionals: true,
+})
+const chosen = ENGINES[values.engine] ?? refuse(`No engine ${values.engine}: sqlite or postgres`)
+const names = positionals.length > 0 ? positionals : Object.keys(chosen.rows)
+const rows = names.map((name) => {
+  const row = chosen.rows[name]
+  const list = Object.keys(chosen.rows).join(', ')
+  return row ? { name, row } : refuse(`No row ${name} on ${values.engine}. Rows: ${list}`)
+})
+
+const engine = await chosen.start()
+try {
+  for (const { name, row } of rows) {
+    for (const line of await row(engine)) {
+      process.stdout.write(`${engine.prefix}${name}: ${line}\n`)
+    }
   }
-  for (const line of await row()) process.stdout.write(`${name}: ${line}\n`)
+} finally {
+  await engine.stop()
+}
+
+function refuse(sentence: string): never {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(2)
 }

@@ -1,30 +1,48 @@
 /** The programs under load, each a process of its own, ended by the bench that started it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createMayfly } from '../src/client/index.ts'
+import { cpuMsOf } from './cpu.ts'
+import type { BenchStore, Engine } from './engine.ts'
 
 export type Program = {
   url: string
   /** Resident memory in MiB. */
   memoryMib(): number
+  /** CPU time until now, in milliseconds. */
+  cpuMs(): number
   stop(): Promise<void>
 }
 
-export type MayflyProgram = Program & { file: string }
+export type MayflyProgram = Program & { store: BenchStore }
 
-/** The service on a store of its own, with room for any load. */
+/** The service on a store of its own, which goes with it. */
 export async function startMayfly(
+  engine: Engine,
   environment: Record<string, string> = {},
-  folder?: string,
 ): Promise<MayflyProgram> {
-  const own = folder ?? (await mkdtemp(join(tmpdir(), 'mayfly-bench-')))
-  const file = join(own, 'mayfly.db')
-  const catalog = join(own, 'plans.json')
-  const { writeFile } = await import('node:fs/promises')
+  const store = await engine.newStore()
+  const program = await startMayflyOn(store, environment)
+  return {
+    ...program,
+    async stop() {
+      await program.stop()
+      await store.remove()
+    },
+  }
+}
+
+/** The service on a store that stays when it ends, with room for any load. */
+export async function startMayflyOn(
+  store: BenchStore,
+  environment: Record<string, string> = {},
+): Promise<MayflyProgram> {
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'))
+  const catalog = join(folder, 'plans.json')
   await writeFile(
     catalog,
     JSON.stringify({
@@ -35,16 +53,16 @@ export async function startMayfly(
   const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
     MAYFLY_PORT: '0',
     MAYFLY_RATE_LIMITS: 'off',
-    MAYFLY_DATABASE_URL: `sqlite:${file}`,
     MAYFLY_CATALOG: catalog,
+    ...store.environment,
     ...environment,
   })
   return {
     ...program,
-    file,
+    store,
     async stop() {
       await program.stop()
-      if (!folder) await rm(own, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }
@@ -83,6 +101,7 @@ async function start(args: string[], environment: Record<string, string>): Promi
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
     },
+    cpuMs: () => cpuMsOf(child.pid ?? 0),
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve())

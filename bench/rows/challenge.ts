@@ -1,15 +1,17 @@
 /** A 402 with a challenge, on the simulator: a new order, a signed invoice and a bound challenge. */
 import { randomUUID } from 'node:crypto'
+import { createCost } from '../cost.ts'
+import type { Engine } from '../engine.ts'
 import { load } from '../load.ts'
 import { startBare, startMayfly } from '../program.ts'
 
-export async function challengeRow(): Promise<string[]> {
-  return [await challenges('payment'), await challenges('l402')]
+export async function challengeRow(engine: Engine): Promise<string[]> {
+  return [await challenges(engine, 'payment'), await challenges(engine, 'l402')]
 }
 
-async function challenges(protocol: 'payment' | 'l402'): Promise<string> {
+async function challenges(engine: Engine, protocol: 'payment' | 'l402'): Promise<string> {
   const bare = await startBare()
-  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+  const mayfly = await startMayfly(engine, { MAYFLY_LOG_LEVEL: 'info' })
   try {
     const ask = (seconds: number) =>
       load(
@@ -28,12 +30,14 @@ async function challenges(protocol: 'payment' | 'l402'): Promise<string> {
         402,
       )
     await ask(2)
-    const measured = await ask(5)
+    const cost = createCost([mayfly.cpuMs, engine.cpuMs])
+    const measured = await cost.during(() => ask(5))
     const theirs = await bareRate(bare.url)
     return (
       `${protocol}: ${measured.perSecond}/s with 32 connections, p50 ${measured.p50} ms, ` +
       `p99 ${measured.p99} ms, ${measured.errors} errors; bare ${theirs}/s; ` +
-      `ratio ${(measured.perSecond / theirs).toFixed(3)}; ${mayfly.memoryMib()} MiB`
+      `ratio ${(measured.perSecond / theirs).toFixed(3)}; ` +
+      `CPU a request ${cost.line()} (service + store); ${mayfly.memoryMib()} MiB`
     )
   } finally {
     await mayfly.stop()

@@ -2,12 +2,11 @@
  * CATCH ingest with a million events in 10 000 inboxes already stored, and with none, by turns: into
  * one inbox, and into all of them.
  */
-import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { type FileStore, newFileStore } from '../engine.ts'
 import { type Filled, fill } from '../fill.ts'
 import { load, type Measured, median } from '../load.ts'
-import { type MayflyProgram, startMayfly } from '../program.ts'
+import { type MayflyProgram, startMayflyOn } from '../program.ts'
 import { BODY } from './ingest.ts'
 
 const INBOXES = 10_000
@@ -16,11 +15,11 @@ const ROUNDS = 5
 const SECONDS = 4
 
 export async function ingestFullRow(): Promise<string[]> {
-  const folders = [await newFolder(), await newFolder()] as const
+  const stores = [await newFileStore(), await newFileStore()] as const
   try {
-    const full = await startFilled(folders[0], EVENTS_EACH)
-    const empty = await startFilled(folders[1], 0)
-    const { size } = await stat(full.program.file)
+    const full = await startFilled(stores[0], EVENTS_EACH)
+    const empty = await startFilled(stores[1], 0)
+    const { size } = await stat(stores[0].file)
     try {
       const lines = [
         await compare('one inbox', full, empty, (of) => [of.filled[0]?.publicId ?? '']),
@@ -35,19 +34,19 @@ export async function ingestFullRow(): Promise<string[]> {
       await empty.program.stop()
     }
   } finally {
-    for (const folder of folders) await rm(folder, { recursive: true, force: true })
+    for (const store of stores) await store.remove()
   }
 }
 
 type Store = { program: MayflyProgram; filled: Filled }
 
 /** The service makes the store, which is filled while nobody has it open. */
-async function startFilled(folder: string, eventsEach: number): Promise<Store> {
-  const first = await startMayfly({}, folder)
+async function startFilled(store: FileStore, eventsEach: number): Promise<Store> {
+  const first = await startMayflyOn(store)
   await first.stop()
   const body = Buffer.from(BODY)
-  const filled = fill(first.file, { inboxes: INBOXES, eventsEach, body: () => body })
-  return { program: await startMayfly({}, folder), filled }
+  const filled = fill(store.file, { inboxes: INBOXES, eventsEach, body: () => body })
+  return { program: await startMayflyOn(store), filled }
 }
 
 async function compare(
@@ -90,5 +89,3 @@ async function compare(
     `ratio ${(our.perSecond / their.perSecond).toFixed(2)}; ${full.program.memoryMib()} MiB`
   )
 }
-
-const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'mayfly-bench-'))

@@ -11,6 +11,7 @@ import { type Dispatcher, Pool } from 'undici'
 import type { LndNode } from '../../test/support/nodes/lnd-node.ts'
 import { missingNodes, startTestbed, type Testbed } from '../../test/support/nodes/testbed.ts'
 import { until } from '../../test/support/until.ts'
+import type { Engine } from '../engine.ts'
 import { load, type Measured, median } from '../load.ts'
 import { type Program, startMayfly } from '../program.ts'
 
@@ -25,7 +26,7 @@ const QUOTE = {
   body: '{"planId":"spark"}',
 } as const
 
-export async function lndRow(): Promise<string[]> {
+export async function lndRow(engine: Engine): Promise<string[]> {
   const missing = await missingNodes()
   if (missing) return [`not measured: ${missing}`]
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'))
@@ -38,7 +39,7 @@ export async function lndRow(): Promise<string[]> {
     const environment = { MAYFLY_LIGHTNING_URL: `lnd+${testbed.alice.baseUrl}?${query}` }
     /** On a store of its own, so that no row pays for the open orders of another. */
     async function measured(row: (mayfly: Program) => Promise<string>): Promise<string> {
-      const mayfly = await startMayfly(environment)
+      const mayfly = await startMayfly(engine, environment)
       try {
         return await row(mayfly)
       } finally {

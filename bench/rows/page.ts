@@ -1,12 +1,13 @@
 /** A page of 50 out of 10 000 events, on one connection. */
+import type { Engine } from '../engine.ts'
 import { load } from '../load.ts'
 import { buyInbox, startMayfly } from '../program.ts'
 import { BODY } from './ingest.ts'
 
 const EVENTS = 10_000
 
-export async function pageRow(): Promise<string[]> {
-  const mayfly = await startMayfly()
+export async function pageRow(engine: Engine): Promise<string[]> {
+  const mayfly = await startMayfly(engine)
   try {
     const { publicId, ownerToken } = await buyInbox(mayfly.url)
     for (let sent = 0; sent < EVENTS; sent += 100) {

@@ -4,11 +4,12 @@
  * service that they are paid, so that it is the repeat which settles.
  */
 import { randomUUID } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
 import { Pool } from 'undici'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { createCost } from '../cost.ts'
+import type { Engine } from '../engine.ts'
 import { load, type Measured } from '../load.ts'
 import { type MayflyProgram, startBare, startMayfly } from '../program.ts'
 import { bareRate } from './challenge.ts'
@@ -22,24 +23,26 @@ const TARGET = '/api/payments/catch'
 type Protocol = 'payment' | 'l402'
 type Prepared = { key: string; authorization: string }
 
-export async function paidRepeatRow(): Promise<string[]> {
-  return [await repeats('payment'), await repeats('l402')]
+export async function paidRepeatRow(engine: Engine): Promise<string[]> {
+  return [await repeats(engine, 'payment'), await repeats(engine, 'l402')]
 }
 
-async function repeats(protocol: Protocol): Promise<string> {
+async function repeats(engine: Engine, protocol: Protocol): Promise<string> {
   const bare = await startBare()
-  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+  const mayfly = await startMayfly(engine, { MAYFLY_LOG_LEVEL: 'info' })
   try {
     const orders = await prepare(mayfly, protocol, WARM_UP + ORDERS)
     await redeem(mayfly, orders.slice(0, WARM_UP))
-    const first = await redeem(mayfly, orders.slice(WARM_UP))
+    const cost = createCost([mayfly.cpuMs, engine.cpuMs])
+    const first = await cost.during(() => redeem(mayfly, orders.slice(WARM_UP)))
     const memory = mayfly.memoryMib()
     const theirs = await bareRate(bare.url)
     const again = await redeem(mayfly, orders.slice(WARM_UP))
     return (
       `${protocol}: ${first.perSecond}/s with ${CONNECTIONS} connections, p50 ${first.p50} ms, ` +
       `p99 ${first.p99} ms, ${first.errors} errors; bare ${theirs}/s; ` +
-      `ratio ${(first.perSecond / theirs).toFixed(3)}; ${memory} MiB; ` +
+      `ratio ${(first.perSecond / theirs).toFixed(3)}; ` +
+      `CPU a request ${cost.line()} (service + store); ${memory} MiB; ` +
       `the same again, already delivered: ${again.perSecond}/s, ${again.errors} errors`
     )
   } finally {
@@ -76,7 +79,7 @@ function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Me
 }
 
 async function prepare(
-  { url, file }: MayflyProgram,
+  { url, store }: MayflyProgram,
   protocol: Protocol,
   count: number,
 ): Promise<Prepared[]> {
@@ -103,14 +106,12 @@ async function prepare(
   await Promise.all(Array.from({ length: CONNECTIONS }, buyer))
   await pool.close()
 
-  const store = new DatabaseSync(file, { readOnly: true })
-  const preimage = store.prepare('select preimage from simulator_invoice where payment_hash = ?')
-  const prepared = asked.map(({ key, field, paymentHash }) => ({
+  const invoices = await store.rows('select payment_hash, preimage from simulator_invoice')
+  const preimages = new Map(invoices.map((row) => [row.payment_hash, String(row.preimage)]))
+  return asked.map(({ key, field, paymentHash }) => ({
     key,
-    authorization: credential(field, String(preimage.get(paymentHash)?.preimage)),
+    authorization: credential(field, preimages.get(paymentHash) ?? ''),
   }))
-  store.close()
-  return prepared
 }
 
 function credential(field: string, preimage: string): string {

@@ -1,10 +1,12 @@
 /** A native quote on the simulator: a new order and a signed invoice each. */
 import { randomUUID } from 'node:crypto'
+import { createCost } from '../cost.ts'
+import type { Engine } from '../engine.ts'
 import { load } from '../load.ts'
 import { startMayfly } from '../program.ts'
 
-export async function quoteRow(): Promise<string[]> {
-  const mayfly = await startMayfly({ MAYFLY_LOG_LEVEL: 'info' })
+export async function quoteRow(engine: Engine): Promise<string[]> {
+  const mayfly = await startMayfly(engine, { MAYFLY_LOG_LEVEL: 'info' })
   try {
     const quote = (seconds: number) =>
       load(
@@ -23,10 +25,11 @@ export async function quoteRow(): Promise<string[]> {
         402,
       )
     await quote(2)
-    const measured = await quote(5)
+    const cost = createCost([mayfly.cpuMs, engine.cpuMs])
+    const measured = await cost.during(() => quote(5))
     return [
       `${measured.perSecond}/s with 32 connections, p50 ${measured.p50} ms, p99 ${measured.p99} ms, ` +
-        `${measured.errors} errors; ${mayfly.memoryMib()} MiB`,
+        `${measured.errors} errors; CPU a request ${cost.line()} (service + store); ${mayfly.memoryMib()} MiB`,
     ]
   } finally {
     await mayfly.stop()

@@ -3,12 +3,10 @@
  * what it does to cheap requests on another: an owner's status, which reads the store, and an
  * ingest, which writes it.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { newFileStore } from '../engine.ts'
 import { type Filled, fill } from '../fill.ts'
 import { type Load, load, type Measured } from '../load.ts'
-import { type Program, startMayfly } from '../program.ts'
+import { type Program, startMayflyOn } from '../program.ts'
 import { BODY } from './ingest.ts'
 
 const MIB = 1024 * 1024
@@ -34,22 +32,22 @@ export async function searchRow(): Promise<string[]> {
 }
 
 async function measure(body: Buffer): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'))
+  const store = await newFileStore()
   try {
-    const first = await startMayfly({}, folder)
+    const first = await startMayflyOn(store)
     await first.stop()
     const eventsEach = Math.ceil(BYTES / body.length)
-    const [searched] = fill(first.file, { inboxes: 1, eventsEach, body: () => body })
-    const [other] = fill(first.file, { inboxes: 1, eventsEach: 0, body: () => body })
+    const [searched] = fill(store.file, { inboxes: 1, eventsEach, body: () => body })
+    const [other] = fill(store.file, { inboxes: 1, eventsEach: 0, body: () => body })
     if (!searched || !other) throw new Error('nothing was filled')
-    const mayfly = await startMayfly({}, folder)
+    const mayfly = await startMayflyOn(store)
     try {
       return await compare(mayfly, searched, other)
     } finally {
       await mayfly.stop()
     }
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await store.remove()
   }
 }
 

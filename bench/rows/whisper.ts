@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createHttp } from '../../src/client/http.ts'
 import type { WhisperCapability } from '../../src/client/index.ts'
 import { createPayments } from '../../src/client/payments.ts'
+import type { Engine } from '../engine.ts'
 import type { Measured } from '../load.ts'
 import { loadBytes } from '../load-bytes.ts'
 import { startBare, startMayfly } from '../program.ts'
@@ -11,16 +12,19 @@ import { takeTurns } from '../turns.ts'
 /** Each has 402 reads: enough of them that no round runs out. */
 const WHISPERS_IN_ROUND = 120
 
-export async function whisperRow(): Promise<string[]> {
+export async function whisperRow(engine: Engine): Promise<string[]> {
   const bare = await startBare()
-  const mayfly = await startMayfly({ MAYFLY_RATE_LIMITS: 'off' })
+  const mayfly = await startMayfly(engine, { MAYFLY_RATE_LIMITS: 'off' })
   try {
     return [
-      await takeTurns(mayfly, {
-        ours: async (seconds) =>
-          read(mayfly.url, await buy(mayfly.url, WHISPERS_IN_ROUND), seconds),
-        theirs: (seconds) => read(bare.url, [], seconds),
-      }),
+      await takeTurns(
+        { engine, mayfly, bare },
+        {
+          ours: async (seconds) =>
+            read(mayfly.url, await buy(mayfly.url, WHISPERS_IN_ROUND), seconds),
+          theirs: (seconds) => read(bare.url, [], seconds),
+        },
+      ),
     ]
   } finally {
     await mayfly.stop()
@@ -44,7 +48,7 @@ export function read(
 }
 
 export async function buy(url: string, count: number): Promise<WhisperCapability[]> {
-  const payments = createPayments(createHttp(url, fetch), 1000)
+  const payments = createPayments(createHttp(url, fetch), { maxSats: 1000 })
   const request = {
     path: '/api/payments/whisper',
     headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'long' },
