@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Row } from '../src/db/db.ts'
 import { connect, settingsOf } from '../src/db/postgres-connection.ts'
-import { startPostgresServer } from './postgres.ts'
+import { startPostgresServer } from '../test/support/postgres-server.ts'
+import { cpuMsOfFamily } from './cpu.ts'
 
 export type Engine = {
   /** What a line begins with; nothing for the default engine. */
@@ -58,7 +59,7 @@ export async function startPostgresEngine(): Promise<Engine> {
   const server = await startPostgresServer(folder)
   return {
     prefix: 'postgres ',
-    cpuMs: server.cpuMs,
+    cpuMs: () => cpuMsOfFamily(server.pid()),
     async newStore() {
       const url = await server.createDatabase()
       const secret = randomBytes(32).toString('hex')

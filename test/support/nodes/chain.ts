@@ -1,12 +1,13 @@
 /** btcd on regtest, and the blocks on it. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'undici'
+import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
 import { mineBlock, NOBODY } from './block.ts'
+import { readCertificate } from './certificate.ts'
 import { list, number, object, string } from './json.ts'
-import { freePort } from './ports.ts'
 import type { Processes, Running } from './processes.ts'
 
 export type Chain = {
@@ -86,7 +87,7 @@ export async function createChain(options: {
     await until('btcd', async () => {
       process.mustRun()
       pool ??= new Pool(`https://127.0.0.1:${rpcPort}`, {
-        connect: { ca: readFileSync(certificate, 'utf8') },
+        connect: { ca: readCertificate(certificate) },
       })
       return string(await call('getbestblockhash'))
     })

@@ -2,10 +2,11 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'undici'
+import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
+import { readCertificate } from './certificate.ts'
 import type { Chain } from './chain.ts'
 import { type JsonObject, list, object, string } from './json.ts'
-import { freePort } from './ports.ts'
 import type { Processes, Running } from './processes.ts'
 
 export type LndNode = {
@@ -52,7 +53,7 @@ export async function createLndNode(options: {
   const certificateFile = join(folder, 'tls.cert')
   const macaroonFile = (of: MacaroonName) =>
     join(folder, 'data/chain/bitcoin/regtest', `${of}.macaroon`)
-  const certificate = () => readFileSync(certificateFile, 'utf8')
+  const certificate = () => readCertificate(certificateFile)
   const macaroon = (of: MacaroonName) => readFileSync(macaroonFile(of)).toString('hex')
   mkdirSync(folder, { recursive: true })
   let running: Running | undefined

