@@ -22,9 +22,6 @@ type Inside = {
   ): Promise<unknown>
 }
 
-// A relay takes an event at once, or not at all.
-const PUBLISH_MS = 5_000
-
 export function createNwcClient(url: string): QuietNwcClient {
   const client = new NWCClient({ nostrWalletConnectUrl: url })
   const inside = client as unknown as Inside
@@ -39,7 +36,7 @@ export function createNwcClient(url: string): QuietNwcClient {
     request: (method, params, timeoutMs) =>
       inside.executeNip47Request(method, params, () => true, {
         replyTimeout: timeoutMs,
-        publishTimeout: Math.min(timeoutMs, PUBLISH_MS),
+        publishTimeout: timeoutMs,
       }),
   }
 }

@@ -8,13 +8,16 @@ import { lightningContract } from './lightning.ts'
 
 const GRACE_SECONDS = 600
 
+// Wallet, relay and Mayfly share one thread here, and each signs and encrypts all that passes.
+const PATIENT = { createMs: 60_000, lookupMs: 60_000, infoMs: 60_000 }
+
 for (const encryption of ['nip44_v2', 'nip04'] as const) {
   lightningContract(`NWC over a real relay, ${encryption}`, async () => {
     const clock = testClock()
     const own = createLedger(clock)
     const relay = await startRelay()
     const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own, encryption })
-    const lightning = createNwc({ ...readNwcUrl(wallet.url), clock })
+    const lightning = createNwc({ ...readNwcUrl(wallet.url), clock, timeouts: PATIENT })
     return {
       lightning,
       pay: async (bolt11) => own.pay(bolt11),
