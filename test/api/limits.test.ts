@@ -38,6 +38,8 @@ suite('with its default', () => {
       const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
       const inbox = await anInbox(server, planId)
       const send = (): Promise<Answer> => ask(server, `/c/${inbox.publicId}/x`)
+      // So many flushes of a busy disk may take longer than the window, which is the library's own.
+      t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
       await tripsAt(burst, { name: `ingest.${planId}`, window: 5 }, send)
       const { acceptedRequestCount } = await server.mayfly.catch(inbox).status()
       assert.equal(acceptedRequestCount, burst, 'what was refused is not stored')
@@ -300,20 +302,13 @@ suite('a 429 spends nothing:', () => {
   test('a paid order is not delivered by a poll that is refused', async (t) => {
     const server = await limited(t, { poll: { perMinute: 60, burst: 1 } })
     const { orderId, bolt11 } = await quoteOf(server)
-    const poll = (): Promise<Answer> => ask(server, `/api/payments/${orderId}`)
+    const poll = (headers = {}): Promise<Answer> => ask(server, `/api/payments/${orderId}`, headers)
     await server.pay(bolt11)
-    await until('a refusal', async () => {
-      const { status } = await ask(server, `/api/payments/${orderId}`, {
-        'sec-purpose': 'prefetch',
-      })
-      return status === 429
-    })
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
+    assert.equal((await poll({ 'sec-purpose': 'prefetch' })).status, 402)
     assert.equal((await poll()).status, 429)
-    const delivered = await until('a poll that is not', async () => {
-      const answer = await poll()
-      return answer.status !== 429 && answer
-    })
-    assert.equal(delivered.status, 200)
+    t.mock.timers.tick(1_000)
+    assert.equal((await poll()).status, 200)
   })
 
   test('an event is not stored, and a token not used', async (t) => {
