@@ -96,6 +96,7 @@ const ARROWS: Record<Room, readonly Room[]> = {
 /** Commands that run or mend the service itself; all others go through the client. */
 const OPERATOR_COMMANDS = new Set([
   'cli/doctor.ts',
+  'cli/operator.ts',
   'cli/serve.ts',
   'cli/moderate.ts',
   'cli/order.ts',

@@ -1,12 +1,12 @@
 /** `mayfly backup <file>` and `mayfly restore <file>`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
-import { type Config, ConfigError, readConfig } from '../config.ts'
-import { StoreUnusable } from '../db/db.ts'
+import { type Config, ConfigError } from '../config.ts'
 import { backupSqlite, restoreSqlite } from '../db/sqlite-backup.ts'
 import { secretFile } from '../secret-file.ts'
+import { operate } from './operator.ts'
 
 export function backupCommand(args: string[]): Promise<number> {
-  return onStore('backup', args, async (config, copy) => {
+  return withFile('backup', args, async (config, copy) => {
     const file = sqliteFile(config)
     const { orders } = await backupSqlite(file, copy)
     const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
@@ -18,7 +18,7 @@ export function backupCommand(args: string[]): Promise<number> {
 }
 
 export function restoreCommand(args: string[]): Promise<number> {
-  return onStore('restore', args, async (config, copy) => {
+  return withFile('restore', args, async (config, copy) => {
     const file = sqliteFile(config)
     const { orders } = await restoreSqlite(copy, file)
     const isMissing = config.secrets === null && !existsSync(secretFile(file))
@@ -29,7 +29,7 @@ export function restoreCommand(args: string[]): Promise<number> {
   })
 }
 
-async function onStore(
+async function withFile(
   verb: string,
   args: string[],
   act: (config: Config, file: string) => Promise<string>,
@@ -39,14 +39,7 @@ async function onStore(
     process.stderr.write(`Usage: mayfly ${verb} <file>\n`)
     return 2
   }
-  try {
-    process.stdout.write(await act(readConfig(), file))
-    return 0
-  } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof StoreUnusable)) throw error
-    process.stderr.write(`${error.message}\n`)
-    return 1
-  }
+  return operate(async (config) => ({ isDone: true, text: await act(config, file) }))
 }
 
 function sqliteFile({ databaseUrl }: Config): string {

@@ -1,10 +1,9 @@
 /** `mayfly suspend|resume <publicId>`: the operator's answer to abuse, on the running store. */
 import { resumeInbox, suspendInbox } from '../catch/store.ts'
-import { ConfigError, readConfig } from '../config.ts'
-import { attempt, StoreUnusable } from '../db/db.ts'
-import { openStore } from '../db/open.ts'
+import { attempt } from '../db/db.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
+import { operateOnStore } from './operator.ts'
 
 export async function moderateCommand(
   verb: 'suspend' | 'resume',
@@ -15,26 +14,14 @@ export async function moderateCommand(
     process.stderr.write(`Usage: mayfly ${verb} catch_…\n`)
     return 2
   }
-  try {
-    const db = await openStore(readConfig().databaseUrl)
-    try {
-      const change =
-        verb === 'suspend' ? suspendInbox(publicId, systemClock.now()) : resumeInbox(publicId)
-      const done = await attempt(db.write([change]))
-      if ('rows' in done) {
-        process.stdout.write(`${publicId} is ${verb === 'suspend' ? 'suspended' : 'active'}.\n`)
-        return 0
-      }
-      process.stderr.write(
-        `${publicId} is unknown, gone, or was ${verb}${verb === 'resume' ? 'd' : 'ed'} before.\n`,
-      )
-      return 1
-    } finally {
-      await db.close()
+  const isSuspending = verb === 'suspend'
+  return operateOnStore(async (_config, db) => {
+    const change = isSuspending ? suspendInbox(publicId, systemClock.now()) : resumeInbox(publicId)
+    const done = await attempt(db.write([change]))
+    if ('rows' in done) {
+      return { isDone: true, text: `${publicId} is ${isSuspending ? 'suspended' : 'active'}.\n` }
     }
-  } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof StoreUnusable)) throw error
-    process.stderr.write(`${error.message}\n`)
-    return 1
-  }
+    const before = isSuspending ? 'suspended' : 'resumed'
+    return { isDone: false, text: `${publicId} is unknown, gone, or was ${before} before.\n` }
+  })
 }

@@ -1,8 +1,7 @@
 /** `mayfly order …`: what an operator does to one order that went wrong, beside the service. */
-import { type Config, ConfigError, readConfig } from '../config.ts'
-import { type Db, StoreUnusable } from '../db/db.ts'
+import { type Config, ConfigError } from '../config.ts'
+import type { Db } from '../db/db.ts'
 import { createHints } from '../db/hints.ts'
-import { openStore } from '../db/open.ts'
 import { rfc3339, systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { openLightning } from '../lightning/open.ts'
@@ -11,6 +10,7 @@ import { createSecrets } from '../payment/secrets.ts'
 import { openProducts, readAllPlans } from '../products.ts'
 import { secretsGiven } from '../secret-file.ts'
 import { bindStore } from '../store-identity.ts'
+import { operateOnStore, type Said } from './operator.ts'
 
 const USAGE = `Usage: mayfly order <command>
 
@@ -19,8 +19,6 @@ const USAGE = `Usage: mayfly order <command>
   order repair <orderId>   provision an order that was paid and could not be
 `
 
-/** What a command says; `isDone` is false where nothing was there to do. */
-type Said = { isDone: boolean; text: string }
 type Act = (config: Config, db: Db, orderId: string) => Promise<Said>
 
 const ACTS: Record<string, Act> = { show, close, repair }
@@ -34,21 +32,7 @@ export async function orderCommand([verb = '', orderId = '', ...rest]: string[])
     process.stderr.write(USAGE)
     return 2
   }
-  try {
-    const config = readConfig()
-    const db = await openStore(config.databaseUrl)
-    try {
-      const { isDone, text } = await act(config, db, orderId)
-      ;(isDone ? process.stdout : process.stderr).write(text)
-      return isDone ? 0 : 1
-    } finally {
-      await db.close()
-    }
-  } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof StoreUnusable)) throw error
-    process.stderr.write(`${error.message}\n`)
-    return 1
-  }
+  return operateOnStore((config, db) => act(config, db, orderId))
 }
 
 async function show(_config: Config, db: Db, orderId: string): Promise<Said> {

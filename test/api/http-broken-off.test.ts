@@ -9,7 +9,7 @@ import { exchange } from '../support/socket.ts'
 import { query } from '../support/store.ts'
 
 /** Short enough to wait for, long enough for a purchase on a busy machine. */
-const TIMEOUTS = { timeouts: { requestMs: 1_500, headersMs: 1_000, checkEveryMs: 50 } }
+const TIMEOUTS = { timeouts: { requestMs: 4_000, headersMs: 3_000, checkEveryMs: 50 } }
 
 test('a body that stops half-way is timed out, and nothing of it is kept', async (t) => {
   const server = await startServer(t, {}, TIMEOUTS)

@@ -53,7 +53,7 @@ export function dbContract(
     (await db.read('select id from item order by id')).map((row) => row.id)
   const counted = async (db: Db): Promise<unknown> => (await db.read('select n from counter'))[0]?.n
 
-  suite(`${name} as a store`, { timeout: 120_000 }, () => {
+  suite(`${name} as a store`, { timeout: 600_000 }, () => {
     test('a unit resolves to the rows that each of its statements returned', async (t) => {
       const { db } = await opened(t)
       const rows = await db.write([

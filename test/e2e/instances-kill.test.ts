@@ -31,10 +31,9 @@ test('instances are killed and started while orders settle: each is delivered, a
 
   async function purchase(): Promise<CatchCapability> {
     const key = randomUUID()
-    const quote = await until('a quote', async () => quoteOf(await buy(next(), { key })), PATIENT)
-    await until('it is paid', () => pays(next(), quote.bolt11), PATIENT)
+    const quote = await until('a quote', async () => quoteOf(await buy(next(), { key })))
+    await until('it is paid', () => pays(next(), quote.bolt11))
     const text = await until('it is delivered', () => deliveredText(next(), quote.orderId, key), {
-      ...PATIENT,
       everyMs: 100,
     })
     return JSON.parse(text).resource
@@ -62,8 +61,6 @@ test('instances are killed and started while orders settle: each is delivered, a
     inboxes: orders,
   })
 })
-
-const PATIENT = { withinMs: 60_000 }
 
 function anInstance(t: TestContext, database: string): Promise<Program> {
   const environment = {

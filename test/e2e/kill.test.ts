@@ -71,7 +71,7 @@ async function works({ url }: Program, body: string): Promise<void> {
   )
 }
 
-suite('killed under load', { timeout: 60_000 }, () => {
+suite('killed under load', { timeout: 600_000 }, () => {
   const LIMIT = 1_500
 
   test('it keeps every event that it has answered 204, and no more than were sold', async (t) => {
@@ -153,7 +153,7 @@ suite('killed under load', { timeout: 60_000 }, () => {
     Array.fromAsync(createMayfly({ baseUrl: url }).catch(inbox).events({ limit: 50 }))
 })
 
-suite('killed in the middle of a sale', { timeout: 60_000 }, () => {
+suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
   test('between settlement and poll, the poll delivers after the restart', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
@@ -220,7 +220,7 @@ suite('killed in the middle of a sale', { timeout: 60_000 }, () => {
   })
 })
 
-suite('told to stop', { timeout: 60_000 }, () => {
+suite('told to stop', { timeout: 600_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`by ${signal}, it finishes the request under way and exits with 0`, async (t) => {
       const { start } = await aStore(t)

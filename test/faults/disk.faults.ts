@@ -14,7 +14,7 @@ function limitFiles(pid: number, bytes: number | 'unlimited'): void {
   execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
 }
 
-suite('the disk of SQLite is full', { timeout: 120_000 }, () => {
+suite('the disk of SQLite is full', { timeout: 600_000 }, () => {
   test('what was acknowledged stays, the rest is refused, and it goes on with room', async (t) => {
     const store = await sqliteStore(t)
     const service = await startService(t, store, {})

@@ -23,7 +23,7 @@ async function balances(service: Service): Promise<void> {
   assert.deepEqual(await service.close(), [])
 }
 
-suite('PostgreSQL fails under mixed load', { timeout: 240_000 }, () => {
+suite('PostgreSQL fails under mixed load', { timeout: 900_000 }, () => {
   test('a restart of the server costs nothing that was promised', async (t) => {
     const service = await twoInstances(t)
     await service.store.server?.stop()

@@ -75,9 +75,7 @@ export async function startService(
     start,
     async progress(more) {
       const enough = load.acknowledged() + more
-      await until(`${more} more promises`, () => load.acknowledged() >= enough, {
-        withinMs: 60_000,
-      })
+      await until(`${more} more promises`, () => load.acknowledged() >= enough)
     },
     async close() {
       await load.stop()

@@ -24,7 +24,7 @@ async function books(shop: Shop): Promise<unknown> {
   }
 }
 
-suite('the node tells of settlements badly', { timeout: 60_000 }, () => {
+suite('the node tells of settlements badly', { timeout: 300_000 }, () => {
   test('three times each, in the wrong order, to two instances: each is provisioned once', async (t) => {
     const shop = await aShop(t)
     const other = shop.another()

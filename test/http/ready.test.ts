@@ -17,7 +17,7 @@ test('a service with its store and its node is ready, to GET and to HEAD', async
 })
 
 test('a service that stops says no first, while it still serves', async (t) => {
-  const server = await startServer(t, { MAYFLY_DRAIN_SECONDS: '1' })
+  const server = await startServer(t, { MAYFLY_DRAIN_SECONDS: '5' })
   const stopped = server.stop()
   const answer = await fetch(`${server.url}/ready`)
   assert.deepEqual(

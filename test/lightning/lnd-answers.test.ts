@@ -154,11 +154,11 @@ test('gives up on an answer that does not begin, and on one that does not end', 
 test('gives up in time on a call that waits behind hanging ones', async () => {
   await using world = await aWorld(({ line }) => line === SEEN)
   const calls = Array.from({ length: 80 }, () => world.lnd.lookupInvoice(PAYMENT_HASH))
-  const started = performance.now()
   for (const call of await Promise.allSettled(calls)) {
     assert.equal(call.status === 'rejected' && call.reason.reason, 'timeout')
   }
-  assert.ok(performance.now() - started < 2_000)
+  // Those that waited for a connection never got one: their time ran while they waited.
+  assert.ok(world.fake.requests.length < calls.length, `${world.fake.requests.length}`)
 })
 
 test('puts no macaroon, preimage or invoice of an answer into an error', async () => {

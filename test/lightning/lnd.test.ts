@@ -95,7 +95,7 @@ describe('LND', { skip: await missingNodes() }, () => {
   })
 
   test('gives up on a frozen node in time, and works with it again afterwards', async () => {
-    const lnd = open({ timeouts: { createMs: 400, lookupMs: 300, infoMs: 300 } })
+    const lnd = open({ timeouts: { createMs: 3_000, lookupMs: 3_000, infoMs: 3_000 } })
     const { paymentHash } = await lnd.createInvoice(ASK)
     testbed.alice.freeze()
     try {
@@ -141,7 +141,7 @@ describe('LND', { skip: await missingNodes() }, () => {
   test('notices that a watched node is frozen, and tells of payments once it is not', async () => {
     const warnings: string[] = []
     const lnd = open({
-      timeouts: { probeEveryMs: 200, infoMs: 300, retryFirstMs: 100 },
+      timeouts: { probeEveryMs: 200, infoMs: 3_000, retryFirstMs: 100 },
       onWarning: (it) => warnings.push(it),
     })
     const { told, end } = await watched(lnd)

@@ -37,10 +37,10 @@ type World = {
 type Options = { network?: string; wrongSecret?: true; lacking?: string }
 
 const TIMEOUTS = {
-  connectMs: 500,
-  createMs: 500,
-  lookupMs: 500,
-  infoMs: 500,
+  connectMs: 1_500,
+  createMs: 1_500,
+  lookupMs: 1_500,
+  infoMs: 1_500,
   retryFirstMs: 10,
   retryMostMs: 50,
 }

@@ -166,7 +166,7 @@ suite('the sweep', () => {
     })
     return {
       async sweeps(effect) {
-        const giveUpAt = performance.now() + 20_000
+        const giveUpAt = performance.now() + 120_000
         for (;;) {
           if (await effect()) return
           assert.ok(performance.now() < giveUpAt, 'no sweep had its effect')

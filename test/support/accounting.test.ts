@@ -55,7 +55,7 @@ async function auditWith(db: Db, damage: string, told?: Told): Promise<string[]>
 
 const NOTHING = `update meta set value = value`
 
-suite('the accounting check', { timeout: 60_000 }, () => {
+suite('the accounting check', { timeout: 300_000 }, () => {
   test('finds nothing wrong with a store in order', async (t) => {
     const { db } = await aStore(t)
     assert.deepEqual(await auditWith(db, NOTHING), [])

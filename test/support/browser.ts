@@ -1,8 +1,12 @@
 /** Real Chromium, out of npm. A page that says an error or breaks its policy fails its test. */
-import { readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
 import { after } from 'node:test'
-import chromium from '@sparticuz/chromium'
+import { promisify } from 'node:util'
 import {
   type Browser,
   type BrowserContext,
@@ -15,12 +19,14 @@ import type { After } from './folder.ts'
 /** The package's own list switches web security off, so this is ours, besides Playwright's. */
 const FLAGS = ['--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none']
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const require = createRequire(import.meta.url)
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+const CHROMIUM = '@sparticuz/chromium'
 
 /** An order is 402 until it is paid. */
 const UNPAID = /status of 402/
-/** A page that has not answered by then never will. */
-const TIMEOUT_MS = 10_000
+/** A page that has not answered by then never will, on a busy machine either. */
+const TIMEOUT_MS = 60_000
 
 export const WIDE = { width: 1280, height: 900 }
 export const NARROW = { width: 360, height: 740 }
@@ -47,12 +53,37 @@ export function endOfSuite(): After {
 /** One browser for a file. */
 export async function startBrowser(t: After): Promise<Browser> {
   const browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: join(await unpackedChromium(), 'chromium'),
     chromiumSandbox: false,
+    timeout: 2 * TIMEOUT_MS,
     args: FLAGS,
   })
   t.after(() => browser.close())
   return browser
+}
+
+/**
+ * The folder with the browser, unpacked once. The package unpacks into the folder for temporary files
+ * and takes what it finds there for whole, so of test files that begin together one would start what
+ * another is still writing. Here each unpacks into a folder of its own, and the first gives it the name.
+ */
+async function unpackedChromium(): Promise<string> {
+  const packed = `file://${require.resolve(CHROMIUM)}`
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', packed), 'utf8')) as {
+    version: string
+  }
+  const folder = join(tmpdir(), `mayfly-chromium-${version}-${userInfo().uid}`)
+  if (existsSync(folder)) return folder
+  const draft = await mkdtemp(`${folder}-`)
+  const unpack = `await (await import('${packed}')).default.executablePath()`
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', unpack], {
+    env: { ...process.env, TMPDIR: draft },
+  })
+  await rename(draft, folder).catch(async (error: unknown) => {
+    await rm(draft, { recursive: true })
+    if (!existsSync(folder)) throw error
+  })
+  return folder
 }
 
 /** A person of their own: nothing kept from another visit. */

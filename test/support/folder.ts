@@ -8,6 +8,7 @@ export type After = { after(work: () => unknown): unknown }
 
 export async function temporaryFolder(t: After): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  // A process that was killed a moment ago may still be writing its last file.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }

@@ -69,7 +69,7 @@ export async function refusedStart(
   options: ProgramOptions = {},
 ): Promise<{ code: number | null; told: string }> {
   const { child, output } = launch(t, file, options)
-  const [code] = await once(child, 'close', { signal: AbortSignal.timeout(20_000) })
+  const [code] = await once(child, 'close', { signal: AbortSignal.timeout(120_000) })
   return { code: code as number | null, told: output.told }
 }
 

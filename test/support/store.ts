@@ -51,7 +51,7 @@ export async function query(
     if (failure) throw failure.error
     return results[0]?.rows ?? []
   }
-  const store = new DatabaseSync(fileOf(databaseUrl), { timeout: 5_000 })
+  const store = new DatabaseSync(fileOf(databaseUrl), { timeout: 60_000 })
   try {
     return store
       .prepare(text.replaceAll(/\$(\d+)/g, '?$1'))

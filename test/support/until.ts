@@ -1,4 +1,7 @@
-/** Waiting in tests: for a condition, with a bound, never for a length of time. */
+/**
+ * Waiting in tests: for a condition, with a bound, never for a length of time. The bound is for what
+ * hangs, not for what is slow: a machine that starts nodes and browsers side by side is.
+ */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type Patience = { withinMs?: number; everyMs?: number }
@@ -7,7 +10,7 @@ export type Patience = { withinMs?: number; everyMs?: number }
 export async function until<T>(
   what: string,
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  { withinMs = 30_000, everyMs = 25 }: Patience = {},
+  { withinMs = 120_000, everyMs = 25 }: Patience = {},
 ): Promise<T> {
   const giveUpAt = performance.now() + withinMs
   for (;;) {

@@ -5,6 +5,7 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'nod
 import { MayflyError, type WhisperCapability } from '../../src/client/index.ts'
 import type { TestServer } from './server.ts'
 import { query, type Stored } from './store.ts'
+import { until } from './until.ts'
 
 export type Shop = { url: string; pay(bolt11: string): Promise<unknown> }
 
@@ -78,17 +79,14 @@ export async function delivered(
   key?: string,
 ): Promise<WhisperCapability> {
   // The stream settles it within moments; a look-up of its own is allowed once a second.
-  for (let attempt = 0; attempt < 100; attempt++) {
+  const { status, text } = await until('the order settles', async () => {
     const answer = await send(`${shop.url}/api/payments/${orderId}`, {
       headers: key === undefined ? {} : { 'idempotency-key': key },
     })
-    if (answer.status === 200) {
-      return (JSON.parse(answer.text) as { resource: WhisperCapability }).resource
-    }
-    if (answer.status !== 402) throw new Error(`not delivered: ${answer.status} ${answer.text}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error('the order did not settle')
+    return answer.status !== 402 && answer
+  })
+  if (status !== 200) throw new Error(`not delivered: ${status} ${text}`)
+  return (JSON.parse(text) as { resource: WhisperCapability }).resource
 }
 
 /** `GET /w/{publicId}` with its token; null sends none. */

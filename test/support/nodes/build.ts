@@ -24,7 +24,7 @@ const TAGS = [
 ].join(',')
 const PACKAGES = ['github.com/lightningnetwork/lnd/cmd/lnd', 'github.com/btcsuite/btcd']
 
-const LOCK_WAIT_MS = 15 * 60_000
+const LOCK_WAIT_MS = 30 * 60_000
 
 /** The folder with the binaries `lnd` and `btcd`, or why there is none. */
 export type NodeBinaries = { folder: string } | { missing: string }

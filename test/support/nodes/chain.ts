@@ -7,6 +7,7 @@ import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
 import { mineBlock, NOBODY } from './block.ts'
 import { readCertificate } from './certificate.ts'
+import { createDoor } from './door.ts'
 import { list, number, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
 
@@ -35,12 +36,15 @@ export async function createChain(options: {
   const password = randomBytes(8).toString('hex')
   const rpcPort = await freePort()
   const p2pPort = await freePort()
+  const door = await createDoor(rpcPort)
   const certificate = join(folder, 'rpc.cert')
   const config = join(folder, 'btcd.conf')
   mkdirSync(folder, { recursive: true })
   writeFileSync(config, '')
 
-  // btcd deletes its regtest database at every start: ours is the only copy of the chain.
+  // btcd deletes its regtest database at every start: ours is the only copy of the chain. Until all of
+  // it is back nobody gets in. An LND that came back to a shorter chain would pay by its height for
+  // good, with HTLCs that expire too soon.
   const blocks: string[] = []
   const times: number[] = []
   let tip = ''
@@ -93,9 +97,11 @@ export async function createChain(options: {
     })
     if (blocks.length === 0) tip = string(await call('getbestblockhash'))
     for (const block of blocks) await call('submitblock', block)
+    door.open()
   }
 
   async function stop(): Promise<void> {
+    door.close()
     await running?.stop()
     await pool?.destroy()
     pool = undefined
@@ -153,7 +159,7 @@ export async function createChain(options: {
   }
 
   return {
-    rpc: { host: `127.0.0.1:${rpcPort}`, user: USER, password, certificate },
+    rpc: { host: `127.0.0.1:${door.port}`, user: USER, password, certificate },
     start,
     stop,
     mineEmpty,

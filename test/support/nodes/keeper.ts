@@ -6,7 +6,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-const MOST_MINUTES = 15
+const MOST_MINUTES = 60
 
 const folder = process.argv[2] ?? ''
 const pids = new Set<number>()

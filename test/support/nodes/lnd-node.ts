@@ -37,7 +37,7 @@ export type LndNode = {
 
 export type MacaroonName = 'admin' | 'invoice' | 'readonly'
 
-const PAY_WITHIN_SECONDS = 30
+const PAY_WITHIN_SECONDS = 120
 
 export async function createLndNode(options: {
   name: string

@@ -29,8 +29,8 @@ test('a test process that is killed takes its nodes and their folder with it', a
   })
   assert.ok(isAlive(pid))
   parent.kill('SIGKILL')
-  await until('the node to end', () => !isAlive(pid), { withinMs: 5_000 })
-  await until('its folder to go', () => !existsSync(folder), { withinMs: 5_000 })
+  await until('the node to end', () => !isAlive(pid))
+  await until('its folder to go', () => !existsSync(folder))
 })
 
 function isAlive(pid: number): boolean {

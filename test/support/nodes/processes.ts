@@ -19,7 +19,7 @@ export type Running = {
   mustRun(): void
 }
 
-const STOP_WITHIN_MS = 10_000
+const STOP_WITHIN_MS = 60_000
 
 export function createProcesses(folder: string): Processes {
   mkdirSync(folder, { recursive: true })

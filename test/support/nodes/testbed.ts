@@ -98,7 +98,7 @@ async function openChannel(alice: LndNode, bob: LndNode, chain: Chain): Promise<
   await alice.post('/v1/peers', {
     addr: { pubkey: bobKey, host: bob.address },
     perm: true,
-    timeout: '5',
+    timeout: '60',
   })
   // The peer has to finish its own start before it takes channels.
   await until('a channel', () =>

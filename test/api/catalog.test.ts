@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { PULSE_PLANS } from '../../src/pulse/schema.ts'
+import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
+import { aCatalog, assertNothingHappened, payAndSettle, purchase } from '../support/purchase.ts'
+import { startServer } from '../support/server.ts'
+
+test('the catalogue says exactly what is on sale', async (t) => {
+  const server = await startServer(t)
+  const answer = await fetch(`${server.url}/api/catalog`)
+  assert.equal(answer.status, 200)
+  assert.deepEqual(await answer.json(), {
+    checkoutEnabled: true,
+    currency: 'sat',
+    products: {
+      catch: {
+        description:
+          'A webhook inbox: any request sent to it is kept, exact to the byte, for its owner. Simulator: no real money moves.',
+        plans: [
+          {
+            planId: 'spark',
+            priceSats: 100,
+            durationLabel: '24 hours',
+            bestFor: 'Trying out one webhook',
+            available: true,
+            requestLimit: 100,
+            storageLimitBytes: 5_242_880,
+            maxBytesPerRequest: 65_536,
+          },
+          {
+            planId: 'standard',
+            priceSats: 400,
+            durationLabel: '7 days',
+            bestFor: 'A week of building an integration',
+            available: true,
+            requestLimit: 1_000,
+            storageLimitBytes: 52_428_800,
+            maxBytesPerRequest: 262_144,
+          },
+          {
+            planId: 'long',
+            priceSats: 900,
+            durationLabel: '30 days',
+            bestFor: 'A month of real traffic',
+            available: true,
+            requestLimit: 10_000,
+            storageLimitBytes: 262_144_000,
+            maxBytesPerRequest: 1_048_576,
+          },
+        ],
+      },
+      whisper: {
+        description:
+          'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on. Simulator: no real money moves.',
+        clientEncryption: 'AES-256-GCM',
+        plans: Object.values(WHISPER_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
+      },
+      pulse: {
+        description:
+          'A heartbeat monitor: it knows when a job that should ping it has stopped. Simulator: no real money moves.',
+        plans: Object.values(PULSE_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
+      },
+    },
+  })
+})
+
+test('a plan that is not on sale is refused, and sold as soon as it is', async (t) => {
+  const file = await aCatalog(t, { catch: { spark: { available: false } } })
+  const server = await startServer(t, { MAYFLY_CATALOG: file })
+  const key = randomUUID()
+  const refused = await purchase(server, { key })
+  assert.deepEqual([refused.status, refused.text], [400, '{"error":"invalid plan"}'])
+  await assertNothingHappened(server)
+  const { products } = await server.mayfly.catalog()
+  assert.deepEqual(
+    products.catch.plans.map(({ planId, available }) => [planId, available]),
+    [
+      ['spark', false],
+      ['standard', true],
+      ['long', true],
+    ],
+  )
+  await writeFile(file, '{}')
+  await server.restart()
+  assert.equal((await purchase(server, { key })).status, 402)
+})
+
+test('an order keeps its plan and price when the catalogue changes under it', async (t) => {
+  const file = await aCatalog(t, {})
+  const server = await startServer(t, { MAYFLY_CATALOG: file })
+  const key = randomUUID()
+  const first = await purchase(server, { key })
+  const spark = { priceSats: 999, durationSeconds: 60, requestLimit: 1, storageLimitBytes: 1 }
+  await writeFile(file, JSON.stringify({ catch: { spark: { ...spark, available: false } } }))
+  await server.restart()
+
+  const repeated = await purchase(server, { key })
+  assert.equal(repeated.text, first.text)
+  await payAndSettle(server, JSON.parse(repeated.text))
+  const { resource } = JSON.parse((await purchase(server, { key })).text)
+  const status = await server.mayfly.catch(resource).status()
+  assert.equal(status.requestLimit, 100)
+  assert.equal(status.storageLimitBytes, 5_242_880)
+  assert.equal(Date.parse(status.expiresAt) - Date.parse(status.createdAt), 24 * 60 * 60 * 1000)
+})

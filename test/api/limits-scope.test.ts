@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { newId, tokenOf } from '../../src/lib/ids.ts'
+import {
+  anInbox,
+  ask,
+  buy,
+  LIMITED,
+  limited,
+  limitHeaders,
+  quoteOf,
+  short,
+} from '../support/limits.ts'
+
+suite('nobody pays for a neighbour:', () => {
+  const once = { perMinute: 1, burst: 1 }
+
+  test('an order is polled, repeated and paid while another is out of polls', async (t) => {
+    const server = await limited(t, { poll: { perMinute: 1, burst: 3 } })
+    const [mine, theirs] = [randomUUID(), randomUUID()]
+    const [ours, other] = [await quoteOf(server, mine), await quoteOf(server, theirs)]
+    for (let i = 0; i < 3; i++) await ask(server, `/api/payments/${other.orderId}`)
+    assert.deepEqual(short(await ask(server, `/api/payments/${other.orderId}`)), LIMITED)
+    assert.deepEqual(short(await buy(server, theirs)), LIMITED, 'a repeat is the order’s own too')
+
+    assert.equal((await ask(server, `/api/payments/${ours.orderId}`)).status, 402)
+    await server.pay(ours.bolt11)
+    assert.equal((await buy(server, mine)).status, 200)
+    assert.equal((await buy(server, mine)).status, 200)
+  })
+
+  test('a good token opens its inbox while its client has guessed too often', async (t) => {
+    const server = await limited(t, { badBearer: once })
+    const inbox = await anInbox(server)
+    const path = `/api/catch/${inbox.publicId}`
+    const bad = { authorization: 'Bearer x' }
+    assert.equal((await ask(server, path, bad)).status, 401)
+    assert.deepEqual(short(await ask(server, path, bad)), LIMITED)
+    assert.deepEqual(short(await ask(server, `${path}/events`, bad)), LIMITED)
+    for (let i = 0; i < 10; i++) {
+      const good = { authorization: `Bearer ${inbox.ownerToken}` }
+      assert.equal((await ask(server, path, good)).status, 200)
+      assert.equal((await ask(server, `${path}/events`, good)).status, 200)
+      // Into an inbox a bad token is no guess: it makes the event public.
+      assert.equal((await ask(server, `/c/${inbox.publicId}`, bad)).status, 204)
+      assert.equal((await ask(server, '/api/catalog')).status, 200)
+    }
+  })
+
+  test('an owner reads one inbox while another is out of requests', async (t) => {
+    const server = await limited(t, { owner: once, 'ingest.spark': once })
+    const [one, two] = [await anInbox(server), await anInbox(server)]
+    await server.mayfly.catch(one).status()
+    await assert.rejects(server.mayfly.catch(one).status(), { status: 429 })
+    assert.equal((await ask(server, `/c/${one.publicId}`)).status, 204)
+    assert.deepEqual(short(await ask(server, `/c/${one.publicId}`)), LIMITED)
+    assert.equal((await ask(server, `/c/${two.publicId}`)).status, 204)
+    assert.equal((await server.mayfly.catch(two).status()).acceptedRequestCount, 1)
+  })
+
+  test('a client is served while another one, behind the same proxy, is not', async (t) => {
+    const server = await limited(
+      t,
+      { catalog: once, badBearer: once, quote: once, openOrders: 1 },
+      { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+    )
+    const from = (address: string) => ({ 'x-forwarded-for': address })
+    const path = '/api/catch/catch_0000000000000000000000'
+    for (const address of ['203.0.113.7', '198.51.100.7', '2001:db8::1', '2001:db9::1']) {
+      const bad = { ...from(address), authorization: 'Bearer x' }
+      assert.equal((await ask(server, '/api/catalog', from(address))).status, 200)
+      assert.equal((await ask(server, path, bad)).status, 401)
+      assert.equal((await buy(server, randomUUID(), from(address))).status, 402)
+      assert.deepEqual(short(await ask(server, '/api/catalog', from(address))), LIMITED)
+      assert.deepEqual(short(await ask(server, path, bad)), LIMITED)
+      assert.deepEqual(short(await buy(server, randomUUID(), from(address))), LIMITED)
+    }
+    // A client is one address, or one /64; orders are counted by /24 and /48.
+    assert.equal((await ask(server, '/api/catalog', from('203.0.113.8'))).status, 200)
+    assert.deepEqual(short(await ask(server, '/api/catalog', from('2001:db8::2'))), LIMITED)
+    assert.equal((await ask(server, '/api/catalog', from('2001:db8:0:1::2'))).status, 200)
+    assert.deepEqual(short(await buy(server, randomUUID(), from('203.0.113.8'))), LIMITED)
+    assert.deepEqual(short(await buy(server, randomUUID(), from('2001:db8:0:1::2'))), LIMITED)
+    assert.equal((await buy(server, randomUUID(), from('203.0.114.8'))).status, 402)
+    assert.equal((await buy(server, randomUUID(), from('2001:db8:1::2'))).status, 402)
+  })
+
+  test('what a stranger polls or sends in vain counts for nobody', async (t) => {
+    const server = await limited(t, { poll: once, 'ingest.spark': once, owner: once })
+    const inbox = await anInbox(server, 'spark')
+    const stranger = tokenOf('catch_owner', randomBytes(32))
+    for (let i = 0; i < 5; i++) {
+      await ask(server, `/api/catch/${inbox.publicId}`, { authorization: `Bearer ${stranger}` })
+    }
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+  })
+})
+
+test('repeats of a known key count for its order, and new orders for the network', async (t) => {
+  const server = await limited(t, {
+    quote: { perMinute: 1, burst: 1 },
+    poll: { perMinute: 1, burst: 3 },
+  })
+  const key = randomUUID()
+  assert.equal(limitHeaders(await buy(server, key)).policy, '"quote";q=1;w=60')
+  for (let left = 2; left >= 0; left--) {
+    const repeat = await buy(server, key)
+    assert.equal(repeat.status, 402)
+    assert.deepEqual(
+      [limitHeaders(repeat).policy, limitHeaders(repeat).left?.split(';t')[0]],
+      ['"poll";q=3;w=180', `"poll";r=${left}`],
+    )
+  }
+  const [repeat, fresh] = [await buy(server, key), await buy(server, randomUUID())]
+  assert.deepEqual([short(repeat), limitHeaders(repeat).policy], [LIMITED, '"poll";q=3;w=180'])
+  assert.deepEqual([short(fresh), limitHeaders(fresh).policy], [LIMITED, '"quote";q=1;w=60'])
+})
+
+test('an order that there is none of takes up no bucket', async (t) => {
+  const server = await limited(t, { poll: { perMinute: 1, burst: 1 } })
+  const unknown = newId('order')
+  for (let i = 0; i < 3; i++) {
+    const answer = await ask(server, `/api/payments/${unknown}`)
+    assert.deepEqual(short(answer), { status: 404, text: '{"error":"order not found"}' })
+    assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
+  }
+  // A guess of the key of one that is there does count.
+  const { orderId } = await quoteOf(server)
+  const guess = { 'idempotency-key': randomUUID() }
+  assert.equal((await ask(server, `/api/payments/${orderId}`, guess)).status, 404)
+  assert.deepEqual(short(await ask(server, `/api/payments/${orderId}`, guess)), LIMITED)
+})
+
+test('only a token that is presented is a guess', async (t) => {
+  const server = await limited(t, { badBearer: { perMinute: 1, burst: 2 } })
+  const inbox = await anInbox(server)
+  const paths = ['', '/events', '/stream', `/events/${randomUUID()}/body`].map(
+    (path) => `/api/catch/${inbox.publicId}${path}`,
+  )
+  for (let round = 0; round < 3; round++) {
+    for (const path of paths) {
+      const answer = await ask(server, path)
+      assert.equal(answer.status, 401)
+      assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
+    }
+  }
+  // Of any scheme, and also the one that is empty.
+  for (const authorization of ['Basic eDp4', 'Bearer']) {
+    assert.equal((await ask(server, paths[0] ?? '', { authorization })).status, 401)
+  }
+  for (const path of paths) {
+    assert.deepEqual(short(await ask(server, path, { authorization: 'Bearer x' })), LIMITED)
+    assert.equal((await ask(server, path)).status, 401, 'still no guess')
+  }
+})
+
+test('a preflight is never limited, and takes nothing', async (t) => {
+  const once = { perMinute: 1, burst: 1 }
+  const server = await limited(t, {
+    catalog: once,
+    owner: once,
+    poll: once,
+    quote: once,
+    badBearer: once,
+    'ingest.spark': once,
+  })
+  const key = randomUUID()
+  const { orderId } = await quoteOf(server, key)
+  const inbox = { publicId: 'catch_0000000000000000000000' }
+  const paths = [
+    '/api/catalog',
+    '/api/payments/catch',
+    `/api/payments/${orderId}`,
+    `/api/catch/${inbox.publicId}`,
+    `/c/${inbox.publicId}`,
+  ]
+  const preflight = { origin: 'https://page.test', 'access-control-request-method': 'POST' }
+  for (let round = 0; round < 5; round++) {
+    for (const path of paths) {
+      const answer = await ask(server, path, preflight, 'OPTIONS')
+      assert.equal(answer.status, 204)
+      assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
+    }
+  }
+  assert.equal((await ask(server, '/api/catalog')).status, 200)
+  assert.deepEqual(short(await ask(server, '/api/catalog')), LIMITED)
+  assert.equal((await ask(server, `/api/payments/${orderId}`)).status, 402)
+  assert.equal((await ask(server, '/api/catalog', preflight, 'OPTIONS')).status, 204)
+})
+
+suite('X-Forwarded-For', () => {
+  const spoofed = (i: number) => ({
+    'x-forwarded-for': `203.0.113.${i}`,
+    forwarded: `for=203.0.113.${i}`,
+    'x-real-ip': `203.0.113.${i}`,
+  })
+
+  for (const trusted of ['', '10.0.0.0/8']) {
+    test(`changes nothing for a peer that is not trusted (${trusted || 'none is'})`, async (t) => {
+      const server = await limited(
+        t,
+        { catalog: { perMinute: 1, burst: 3 }, quote: { perMinute: 1, burst: 3 } },
+        { MAYFLY_TRUSTED_PROXIES: trusted },
+      )
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await ask(server, '/api/catalog', spoofed(i))).status, 200)
+        assert.equal((await buy(server, randomUUID(), spoofed(i * 20))).status, 402)
+      }
+      assert.deepEqual(short(await ask(server, '/api/catalog', spoofed(4))), LIMITED)
+      assert.deepEqual(short(await buy(server, randomUUID(), spoofed(80))), LIMITED)
+    })
+  }
+
+  test('names the client where the peer is trusted, by the hop that the proxy wrote', async (t) => {
+    const server = await limited(
+      t,
+      { catalog: { perMinute: 1, burst: 1 } },
+      { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+    )
+    for (let i = 0; i < 5; i++) {
+      assert.equal((await ask(server, '/api/catalog', spoofed(i))).status, 200)
+      assert.deepEqual(short(await ask(server, '/api/catalog', spoofed(i))), LIMITED)
+      // What its client put in front makes it no other client.
+      const chained = { 'x-forwarded-for': `198.51.100.${i}, 203.0.113.${i}` }
+      assert.deepEqual(short(await ask(server, '/api/catalog', chained)), LIMITED)
+    }
+  })
+})

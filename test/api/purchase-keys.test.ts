@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { aQuote, count, payAndSettle, purchase } from '../support/purchase.ts'
+import { startServer } from '../support/server.ts'
+
+test('takes keys of 8 and of 128 characters, and spaces inside one', async (t) => {
+  const server = await startServer(t)
+  for (const key of ['8-visibl', 'k'.repeat(128), 'my first order']) {
+    assert.equal((await purchase(server, { key })).status, 402, key)
+  }
+})
+
+test('the same key and request are the same quote, to the byte, and one invoice', async (t) => {
+  const server = await startServer(t)
+  const key = randomUUID()
+  const first = await purchase(server, { key })
+  const again = await purchase(server, { key })
+  assert.equal(again.status, 402)
+  assert.equal(again.text, first.text)
+  assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
+})
+
+test('a key is spent on its request: another plan or another body is refused', async (t) => {
+  const server = await startServer(t)
+  const key = randomUUID()
+  const quote = await aQuote(server, { key })
+  const reused = JSON.stringify({ error: 'idempotency key reused with a different request' })
+  const bodies = ['{"planId":"long"}', '{ "planId": "spark" }']
+  for (const body of bodies) {
+    const answer = await purchase(server, { key, body })
+    assert.deepEqual([answer.status, answer.text], [400, reused])
+  }
+  assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
+
+  await payAndSettle(server, quote)
+  assert.equal((await purchase(server, { key })).status, 200)
+  for (const body of bodies) {
+    const answer = await purchase(server, { key, body })
+    assert.deepEqual([answer.status, answer.text], [400, reused], 'after the delivery too')
+  }
+})
+
+test('a broken repeat is refused as such, whatever its key once bought', async (t) => {
+  const server = await startServer(t)
+  const key = randomUUID()
+  await aQuote(server, { key })
+  const answer = await purchase(server, { key, body: '{"planId":"mega"}' })
+  assert.equal(answer.text, '{"error":"invalid plan"}')
+})
+
+test('50 purchases at once with one key are one order and one invoice', async (t) => {
+  const server = await startServer(t)
+  const key = randomUUID()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => purchase(server, { key })))
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([402]))
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
+})
+
+test('of 50 different requests at once with one key, one plan wins and the other is refused', async (t) => {
+  const server = await startServer(t)
+  const key = randomUUID()
+  const plans = Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? 'spark' : 'long'))
+  const answers = await Promise.all(
+    plans.map((planId) => purchase(server, { key, body: JSON.stringify({ planId }) })),
+  )
+  const quotes = answers.filter(({ status }) => status === 402)
+  assert.equal(quotes.length, 25)
+  assert.equal(new Set(quotes.map(({ text }) => text)).size, 1)
+  assert.equal(answers.filter(({ status }) => status === 400).length, 25)
+  assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
+})
+
+test('50 purchases at once with keys of their own are 50 orders and 50 invoices', async (t) => {
+  const server = await startServer(t)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => aQuote(server, {})))
+  assert.equal(new Set(answers.map(({ orderId }) => orderId)).size, 50)
+  assert.equal(new Set(answers.map(({ paymentHash }) => paymentHash)).size, 50)
+  assert.deepEqual(await count(server), { orders: 50, invoices: 50 })
+})
+
+test('a stranger does not reach an order by guessing its key', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const weak = [
+    'order-01',
+    'order-2026-0001-customer-7',
+    '0123456789abcdef0123456789abcde',
+    'abcdefghijklmnopqrstuvwxyz',
+    'Aa1Aa1Aa1Aa1Aa1Aa1Aa1',
+    '12345678-1234-1234-1234-12345678901',
+    'Aa1 Aa1 Aa1 Aa1 Aa1 Aa1 Aa1',
+  ]
+  for (const key of weak) {
+    const mine = await aQuote(server, { key, from: '203.0.113.1' })
+    const theirs = await aQuote(server, { key, from: '203.0.113.2' })
+    assert.notEqual(mine.orderId, theirs.orderId, key)
+    const again = await aQuote(server, { key, from: '203.0.113.1' })
+    assert.deepEqual(again, mine, key)
+  }
+})
+
+test('a key that nobody can guess reaches its order from any address', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const strong = [
+    randomUUID(),
+    randomUUID().toUpperCase(),
+    'd41d8cd98f00b204e9800998ecf8427e',
+    'Aa1_-Aa1_-Aa1_-Aa1_-Aa',
+  ]
+  for (const key of strong) {
+    const here = await aQuote(server, { key, from: '203.0.113.1' })
+    const there = await aQuote(server, { key, from: '2001:db8::1' })
+    assert.deepEqual(there, here, key)
+  }
+})
+
+test('an IPv6 buyer keeps a guessable key within a /64, however the address is spelled', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const key = 'order-01'
+  const here = await aQuote(server, { key, from: '2001:db8:0:1::1' })
+  const sameNetwork = await aQuote(server, { key, from: '2001:0DB8:0000:0001:aaaa:bbbb:cccc:dddd' })
+  const nextNetwork = await aQuote(server, { key, from: '2001:db8:0:2::1' })
+  assert.equal(sameNetwork.orderId, here.orderId)
+  assert.notEqual(nextNetwork.orderId, here.orderId)
+})
