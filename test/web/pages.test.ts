@@ -128,6 +128,72 @@ suite('pages', () => {
     })
   })
 
+  test('a person at an address where nothing is gets a page, which nobody keeps', async (t) => {
+    const { page } = await visit(t, browser, { viewport: NARROW, expected: IS_ABSENT })
+    await page.goto(`${server.url}/no/such/page`)
+    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('link', { name: 'Open an inbox' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+
+    const { policy, ...lost } = await asPerson(`${server.url}/no/such/page`)
+    assert.match(policy, /^default-src 'none'; script-src 'self'/)
+    assert.deepEqual(lost, { status: 404, type: 'text/html; charset=utf-8', cache: 'no-store' })
+    const head = await fetch(`${server.url}/no/such/page`, { method: 'HEAD', headers: PERSON })
+    assert.deepEqual([head.status, await head.text()], [404, ''])
+    assert.match(head.headers.get('content-type') ?? '', /^text\/html/)
+    assert.equal((await asPerson(`${server.url}/%zz`)).type, 'text/html; charset=utf-8')
+  })
+
+  test('a program at an address where nothing is gets the error, and so does anyone below the API', async () => {
+    const accepted = [
+      undefined,
+      '*/*',
+      'application/json',
+      'application/json, text/plain, */*',
+      'application/json, text/html;q=0.9',
+      'text/html;q=0',
+      'application/xhtml+xml',
+    ]
+    for (const accept of accepted) {
+      const { status, headers, body } = await ask(`${server.url}/no/such/page`, {
+        ...(accept === undefined ? {} : { accept }),
+      })
+      assert.deepEqual(
+        [status, headers['content-type'], body.toString()],
+        [404, 'application/json; charset=utf-8', '{"error":"not found"}'],
+        accept,
+      )
+    }
+    for (const path of [
+      ...[
+        '/api',
+        '/api/',
+        '/api/none',
+        '/api?x',
+        '//api/none',
+        '/c',
+        '/c/',
+        '/w/',
+        '/w/x/y',
+        '/p/x/y',
+      ],
+      ...[
+        '/.well-known/none',
+        '/assets/none',
+        '/health/',
+        '/simulator/none',
+        '/c/catch_none',
+        '/w/none',
+      ],
+    ]) {
+      const { type } = await asPerson(server.url + path)
+      assert.equal(type, 'application/json; charset=utf-8', path)
+    }
+    const posted = await fetch(`${server.url}/no/such/page`, { method: 'POST', headers: PERSON })
+    assert.equal(posted.headers.get('content-type'), 'application/json; charset=utf-8')
+  })
+
   test('the prices are those of the catalogue, and the simulator is named', async (t) => {
     const { page } = await visit(t, browser)
     await page.goto(server.url)
@@ -142,6 +208,21 @@ suite('pages', () => {
     )
   })
 })
+
+/** What a browser asks for when somebody follows a link. */
+const PERSON = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+async function asPerson(
+  url: string,
+): Promise<{ status: number; type: string; cache: string; policy: string }> {
+  const { status, headers } = await ask(url, PERSON)
+  return {
+    status,
+    type: String(headers['content-type']),
+    cache: String(headers['cache-control']),
+    policy: String(headers['content-security-policy']),
+  }
+}
 
 type Answer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
