@@ -145,16 +145,54 @@ suite('buying', () => {
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await invoiceOf(page)
-    await page.route('**/api/payments/order_*', (route) =>
-      route.fulfill({ status: 404, json: { error: 'order expired' } }),
-    )
+    site.server.clock.advance(16 * 60_000)
     await page.getByText('Nothing was charged').waitFor()
-    await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Choose a plan' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     assert.deepEqual(await stored(page), { local: [], session: [] })
   })
+
+  test('a service that goes away while an invoice waits is told of, and what was paid meanwhile comes', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const invoice = await invoiceOf(page)
+    await page.route('**/api/payments/order_*', (route) => route.abort())
+    await page.getByText('The service is away').waitFor()
+    await site.server.pay(invoice)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+  })
+
+  test('a clock that is an hour fast ends no invoice early', async (t) => {
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      const now = Date.now
+      Date.now = () => now() + 3_600_000
+    })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText(/^Time left: \d\d:\d\d$/).waitFor()
+    await page.getByText('Waiting for the payment…').waitFor()
+  })
+
+  test('an invoice whose time is over cannot be paid from the page, while it is being checked', async (t) => {
+    const { page } = await site.visit(t)
+    // Over by this clock, and not yet by the test's own, which the service goes by.
+    await page.route('**/api/payments/**', async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, headers: { ...answer.headers(), date: LATER } })
+    })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('The time is over. Checking whether it was paid…').waitFor()
+    await page.locator('[inert]').getByRole('link', { name: 'Open in a wallet' }).waitFor()
+    await page.getByRole('button', { name: 'Choose another plan' }).waitFor()
+  })
 })
+
+/** As a service says it whose time is a day on. */
+const LATER = new Date(Date.now() + 86_400_000).toUTCString()
 
 /** Goes there with the tab key and presses Enter. */
 async function pressAt(page: Page, name: RegExp): Promise<void> {
