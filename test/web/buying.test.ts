@@ -34,7 +34,7 @@ suite('buying', () => {
     )
     await page.getByText('1 of 100', { exact: true }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'a request')
-    assert.deepEqual(await stored(page), { local: [], session: [] })
+    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.open.catch'] })
     assert.doesNotMatch(page.url(), /catch_/)
   })
 

@@ -99,15 +99,66 @@ suite('an inbox', () => {
 
   test('is opened again from this browser when it was kept there, until it is forgotten', async (t) => {
     const inbox = await buyInbox(site.server)
-    const { page } = await site.visit(t)
+    const { page, context } = await site.visit(t)
     await open(page, inbox)
     await page.getByRole('button', { name: 'Keep it in this browser' }).click()
+    const tab = await context.newPage()
+    await tab.goto(`${site.server.url}/catch`)
+    await tab.getByRole('button', { name: 'Open', exact: true }).first().click()
+    await tab.getByRole('button', { name: 'Forget it here' }).click()
+    await tab.getByRole('button', { name: 'Forget it', exact: true }).click()
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    assert.deepEqual(await stored(tab), [])
+    await tab.reload()
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+  })
+
+  test('stays open in its tab, whatever is reloaded, and in no other', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const { page, context } = await site.visit(t)
+    await open(page, inbox)
     await page.reload()
-    await page.getByRole('button', { name: 'Open', exact: true }).first().click()
-    await page.getByRole('button', { name: 'Forget it here' }).click()
-    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const tab = await context.newPage()
+    await tab.goto(`${site.server.url}/catch`)
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
-    assert.equal(await page.evaluate(() => localStorage.length), 0)
+    assert.deepEqual(await stored(page), [])
+  })
+
+  test('that was bought and saved nowhere is not lost to a service that is away, nor to a slip', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.route('**/api/catch/**', (route) => route.abort())
+    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByText('The service could not be reached').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'away')
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('closing it loses it').waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
+    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      return dialog.accept()
+    })
+    await page.goto('about:blank')
+    assert.deepEqual(asked, ['beforeunload'])
+    await page.goto(`${site.server.url}/catch`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    await page.getByText('Open in this tab until it is closed').waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
   test('refuses the capability of another service before a token leaves', async (t) => {
@@ -147,6 +198,11 @@ type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<stri
 /** The text of what has the keyboard. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+}
+
+/** The names of what the page has stored. */
+function stored(page: Page): Promise<string[]> {
+  return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
 }
 
 function buyInbox(server: TestServer): Promise<CatchCapability> {
