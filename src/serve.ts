@@ -18,7 +18,7 @@ import { createEventStreams } from './http/event-stream.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
 import { measuredLimits, measureRequests } from './http/metrics.ts'
-import { mountPages } from './http/pages.ts'
+import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountReady } from './http/ready.ts'
 import { mountSimulator } from './http/simulator.ts'
@@ -129,9 +129,13 @@ export async function serve(
     /** Set when the port is known: an address without one is nobody's. */
     let url = ''
     const publicUrl = (): string => config.baseUrl ?? url
+    const isSimulator = node.simulator !== null
+    const has = new Set(config.gate === 'on' ? ['gate'] : [])
+    const pages = createPages({ isSimulator, has })
     const app = await createApp({
       log,
       publicUrl,
+      answerLost: pages.answerLost,
       schemas: Object.assign({}, ...products.map(({ schemas }) => schemas)),
       ...(timeouts ? { timeouts } : {}),
     })
@@ -160,10 +164,9 @@ export async function serve(
     mountPoll(app, { orders, limits, resources: products.map(({ capability }) => capability) })
     for (const { mount } of products) mount(app, paying, { streams })
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
-    const isSimulator = node.simulator !== null
     const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
-    mountPages(app, { isSimulator, has: new Set(config.gate === 'on' ? ['gate'] : []) })
+    pages.mount(app)
     const gate =
       config.gate === 'on'
         ? await openGate(app, {

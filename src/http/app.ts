@@ -40,12 +40,14 @@ export type AppOptions = {
   publicUrl: () => string
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
+  /** Answers a person who came to an address where nothing is; false for everyone else. */
+  answerLost?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log } = options
+  const { log, answerLost = () => false } = options
   const timeouts = options.timeouts ?? {
     requestMs: REQUEST_TIMEOUT_MS,
     headersMs: HEADERS_TIMEOUT_MS,
@@ -76,7 +78,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     // A path that does not decode; no hook has seen it.
     frameworkErrors: (_error, request, reply) => {
       reply.header('x-content-type-options', 'nosniff')
-      if (!answerCors(request, reply)) sendProblem(reply, problem('not found'))
+      if (answerCors(request, reply) || answerLost(request, reply)) return
+      sendProblem(reply, problem('not found'))
     },
   })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
@@ -138,8 +141,9 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   function answerNotFound(request: FastifyRequest, reply: FastifyReply): void {
     const methods = allowed(request.raw.url ?? '/')
-    if (methods.length === 0) sendProblem(reply, problem('not found'))
-    else sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
+    if (methods.length > 0) {
+      sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
+    } else if (!answerLost(request, reply)) sendProblem(reply, problem('not found'))
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * The pages for people. Each is a file in `web/pages/`: a few lines of what it is, then its main
- * part. All of them share one frame, and get their scripts and styles from /assets/.
+ * part. All of them share one frame, and get their scripts and styles from /assets/. One of them
+ * answers for the addresses where nothing is.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -35,6 +36,11 @@ const HEADERS = {
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=()',
 }
 
+/** The page that has no address of its own. */
+const LOST = 'not-found'
+/** Where programs come: there an answer is never a page. */
+const FOR_PROGRAMS = /^\/+(?:api|c|w|p|\.well-known|assets|simulator|health|ready)(?:[/?#]|$)/i
+
 type Page = {
   name: string
   /** Where it is mounted: its name, unless it says so itself, such as `/status/:id`. */
@@ -58,7 +64,13 @@ export type PagesOptions = {
   has: ReadonlySet<string>
 }
 
-export function mountPages(app: App, { isSimulator, has }: PagesOptions): void {
+export type Pages = {
+  mount(app: App): void
+  /** Shows a person that nothing is at this address; false where a program asks. */
+  answerLost(request: FastifyRequest, reply: FastifyReply): boolean
+}
+
+export function createPages({ isSimulator, has }: PagesOptions): Pages {
   const pages = readPages()
   const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
@@ -76,28 +88,52 @@ export function mountPages(app: App, { isSimulator, has }: PagesOptions): void {
     return made
   }
 
-  for (const { name, path } of pages) {
+  async function pageOf(name: string): Promise<Served> {
+    const page = await site().html.get(name)
+    if (!page) throw new Error(`there is no page ${name}`)
+    return page
+  }
+
+  return {
+    mount(app) {
+      for (const { name, path } of pages) if (name !== LOST) mountPage(app, name, path)
+      mountAssets(app, () => site().assets)
+    },
+    answerLost(request, reply) {
+      if (!isPerson(request)) return false
+      pageOf(LOST).then(
+        (page) => {
+          reply.code(404).headers(HEADERS).header('vary', 'accept, accept-encoding')
+          sendEncoded(request, reply, page)
+        },
+        (error) => reply.send(error),
+      )
+      return true
+    },
+  }
+
+  function mountPage(app: App, name: string, url: string): void {
     app.route({
       method: ['GET', 'HEAD'],
-      url: path,
+      url,
       handler: async (request, reply) => {
         // `GET *` is routed like `/` and means nothing here.
         if (!request.originalUrl.startsWith('/')) throw problem('not found')
         if (name === 'home') reply.header('vary', 'accept, accept-encoding')
         if (name === 'home' && prefersJson(request)) return START
-        const page = await site().html.get(name)
-        if (!page) throw problem('not found')
         reply.headers(HEADERS).header('cache-control', 'no-cache')
-        return sendServed(request, reply, page)
+        return sendServed(request, reply, await pageOf(name))
       },
     })
   }
+}
 
+function mountAssets(app: App, assetsOf: () => Assets): void {
   app.route<{ Params: { version: string; '*': string } }>({
     method: ['GET', 'HEAD'],
     url: '/assets/:version/*',
     handler: async (request, reply) => {
-      const { assets } = site()
+      const assets = assetsOf()
       const file = await assets.file(request.params['*'])
       if (!file) throw problem('not found')
       // A page of the version before finds what there is now, and does not keep it.
@@ -115,7 +151,7 @@ export function mountPages(app: App, { isSimulator, has }: PagesOptions): void {
     method: ['GET', 'HEAD'],
     url: '/favicon.ico',
     handler: async (request, reply) => {
-      const icon = await site().assets.file('web/favicon.svg')
+      const icon = await assetsOf().file('web/favicon.svg')
       if (!icon) throw problem('not found')
       reply.header('cache-control', 'public, max-age=86400')
       return sendServed(request, reply, icon)
@@ -135,16 +171,44 @@ function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
   return accept.includes('application/json') && !accept.includes('text/html')
 }
 
+/** Somebody who reads: whoever asks for HTML by its name, and does not like JSON better. */
+function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequest): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (!originalUrl.startsWith('/') || FOR_PROGRAMS.test(originalUrl)) return false
+  const html = qualityOf('text/html', accept)
+  return html > 0 && html >= qualityOf('application/json', accept)
+}
+
+/** How much a media type is wanted that is asked for by its name (RFC 9110 §12.5.1); 0 if it is not. */
+function qualityOf(type: string, accept: string): number {
+  for (const range of accept.split(',')) {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    if (name !== type) continue
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    return q === undefined ? 1 : Number(q.slice(2)) || 0
+  }
+  return 0
+}
+
 function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
-  const accepted = String(request.headers['accept-encoding'] ?? '')
-  const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
+  const encoding = encodingFor(request)
   // Strong, so each encoding has its own (RFC 9110 §8.8.3.3).
   const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
   reply.header('etag', etag)
   if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  return sendEncoded(request, reply, served)
+}
+
+function sendEncoded(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
+  const encoding = encodingFor(request)
   if (encoding !== 'plain') reply.header('content-encoding', encoding)
   return reply.type(served.type).send(served[encoding])
+}
+
+function encodingFor({ headers }: FastifyRequest): 'br' | 'gzip' | 'plain' {
+  const accepted = String(headers['accept-encoding'] ?? '')
+  return /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
 }
 
 /** `pages` are those of the navigation. */

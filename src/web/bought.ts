@@ -1,6 +1,6 @@
 /** A capability just bought, as its buyer is shown it: once, with the ways to make it safe. */
 import type { CatchCapability, PulseCapability } from '../client/index.ts'
-import { capabilityFileName, capabilityText, handOn, keep } from './capability.ts'
+import { capabilityFileName, capabilityText, keep, openHere } from './capability.ts'
 import { button, copyButton, download, toast } from './components.ts'
 import { type Child, el } from './dom.ts'
 import { moment } from './format.ts'
@@ -15,6 +15,11 @@ const WORDS = {
 /** @param onSaved is told how it is safe now. */
 export function boughtView(capability: Bought, onSaved: (how: string) => void): Child[] {
   const { title, open, page } = WORDS[capability.product]
+  let isSaved = false
+  const saved = (how: string): void => {
+    isSaved = true
+    onSaved(how)
+  }
   return [
     el('h2', { tabindex: '-1', id: 'step' }, title),
     el(
@@ -35,23 +40,23 @@ export function boughtView(capability: Bought, onSaved: (how: string) => void): 
       { class: 'row' },
       copyButton(() => capabilityText(capability), {
         label: 'Copy all of it',
-        onCopied: () => onSaved('Copied. Paste it somewhere safe.'),
+        onCopied: () => saved('Copied. Paste it somewhere safe.'),
       }),
       button('Download', () => {
         downloadCapability(capability)
-        onSaved('Downloaded.')
+        saved('Downloaded.')
       }),
       button('Keep it in this browser', () => {
         keep(capability)
-        onSaved('Kept in this browser: anyone who uses it can open this.')
+        saved('Kept in this browser: anyone who uses it can open this.')
         toast('Kept in this browser')
       }),
     ),
     button(
       open,
       () => {
-        handOn(capability)
-        onSaved('Handed on.')
+        openHere({ capability, isSaved })
+        onSaved('Open in this tab.')
         location.assign(page)
       },
       { kind: 'primary wide' },

@@ -8,7 +8,7 @@ import { byId, el, fill } from './dom.ts'
 import { bytes, count, sentence } from './format.ts'
 import { beginPurchase, endPurchase, type Pending, pendingPurchase } from './pending.ts'
 import { CLOSED, planButton } from './plan-button.ts'
-import { catalog, service } from './service.ts'
+import { catalog } from './service.ts'
 
 type Product = Pending['product']
 
@@ -95,10 +95,10 @@ function planButtons({ products, checkoutEnabled }: Catalog, product: Product): 
 
 async function buy(
   { product, planId, priceSats, idempotencyKey }: Pending,
-  steps: Steps,
+  { http, ...steps }: Steps,
 ): Promise<CatchCapability | PulseCapability> {
   // What the person saw is the most that they are asked for.
-  const payments = createPayments(service, { maxSats: priceSats })
+  const payments = createPayments(http, { maxSats: priceSats })
   const order = {
     path: `/api/payments/${product}`,
     headers: { 'content-type': 'application/json' },

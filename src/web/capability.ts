@@ -7,7 +7,16 @@ import {
 } from '../client/capability-file.ts'
 
 const KEPT = 'mayfly.kept'
-const HANDED_ON = 'mayfly.handed-on'
+const OPEN = 'mayfly.open'
+/** The clock of this computer may be wrong, so what has ended is let go of later than that. */
+const ENDED_MS = 24 * 60 * 60 * 1000
+
+/** What a tab has open. A reload opens it again, and a tab that is closed forgets it. */
+export type OpenHere = {
+  capability: AnyCapability
+  /** Whether the person has it elsewhere, too. */
+  isSaved: boolean
+}
 
 /** The text of a capability file. */
 export function capabilityText(capability: AnyCapability): string {
@@ -19,11 +28,11 @@ export function capabilityFileName({ product, publicId }: AnyCapability): string
   return `mayfly-${product}-${publicId.slice(-6)}.json`
 }
 
-/** What is kept in this browser and has not expired, the latest first. */
+/** What is kept in this browser and has not ended long ago, the latest first. */
 export function keptCapabilities(): AnyCapability[] {
   return savedUnder(KEPT)
     .map(({ capability }) => capability)
-    .filter(({ expiresAt }) => Date.parse(expiresAt) > Date.now())
+    .filter(({ expiresAt }) => Date.parse(expiresAt) + ENDED_MS > Date.now())
 }
 
 /** Keeps a capability in this browser. Only ever at the person's click. */
@@ -37,16 +46,28 @@ export function forget(publicId: string): void {
   save(keptCapabilities().filter((some) => some.publicId !== publicId))
 }
 
-/** Hands a capability to the next page of this tab, which takes it away as it reads it. */
-export function handOn(capability: AnyCapability): void {
-  sessionStorage.setItem(HANDED_ON, capabilityText(capability))
+/** Has this open in this tab: the page of its product shows it, now and after a reload. */
+export function openHere({ capability, isSaved }: OpenHere): void {
+  const open = { text: capabilityText(capability), isSaved }
+  sessionStorage.setItem(`${OPEN}.${capability.product}`, JSON.stringify(open))
 }
 
-/** What the page before has handed on, once. */
-export function takeHandedOn(): AnyCapability | null {
-  const text = sessionStorage.getItem(HANDED_ON)
-  sessionStorage.removeItem(HANDED_ON)
-  return text === null ? null : (parseCapability(text)?.capability ?? null)
+/** What this tab has open of a product. */
+export function whatIsOpen(product: AnyCapability['product']): OpenHere | null {
+  try {
+    const { text, isSaved }: { text?: unknown; isSaved?: unknown } = JSON.parse(
+      sessionStorage.getItem(`${OPEN}.${product}`) ?? '{}',
+    )
+    const saved = typeof text === 'string' ? parseCapability(text) : null
+    return saved && { capability: saved.capability, isSaved: isSaved === true }
+  } catch {
+    return null
+  }
+}
+
+/** Forgets it: it was closed, or is over. */
+export function closeHere(product: AnyCapability['product']): void {
+  sessionStorage.removeItem(`${OPEN}.${product}`)
 }
 
 function save(capabilities: readonly AnyCapability[]): void {

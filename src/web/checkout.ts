@@ -1,11 +1,13 @@
 /** Paying, from the order to what it bought. */
 import { MayflyError } from '../client/errors.ts'
+import type { Http } from '../client/http.ts'
 import type { PaymentQuote } from '../client/index.ts'
 import { button, confirmed, copyButton, notice, toast, working } from './components.ts'
 import { byId, type Child, el, fill } from './dom.ts'
 import { remaining, sats, sentence } from './format.ts'
 import { guardTab } from './pending.ts'
 import { qrCode } from './qr.ts'
+import { clock, watchfulService } from './service.ts'
 
 export type Checkout<Order> = {
   /** Shows the invoice of an order and stays until it is paid, given up or refused. */
@@ -30,7 +32,12 @@ export type CheckoutOptions<Order, Bought> = {
 }
 
 /** What a purchase of the SDK needs besides its terms. */
-export type Steps = { signal: AbortSignal; onInvoice: (quote: PaymentQuote) => void }
+export type Steps = {
+  /** The service, watched while it is asked whether the invoice is paid. */
+  http: Http
+  signal: AbortSignal
+  onInvoice: (quote: PaymentQuote) => void
+}
 
 const isSimulator = document.documentElement.dataset.mode === 'simulator'
 
@@ -48,6 +55,7 @@ export function createCheckout<Order, Bought>({
 
   async function pay(order: Order): Promise<void> {
     const stop = new AbortController()
+    let showReach = (_isReached: boolean): void => {}
     const giveUp = async (): Promise<void> => {
       const isWanted = await confirmed('Choose another plan?', {
         body: 'If you have paid this invoice already, stay: the page shows the capability within seconds. Otherwise nothing is lost.',
@@ -60,10 +68,11 @@ export function createCheckout<Order, Bought>({
     fill(place, working(asking))
     try {
       const bought = await buy(order, {
+        http: watchfulService((isReached) => showReach(isReached)),
         signal: stop.signal,
         onInvoice(quote) {
           isAtStake = true
-          showInvoice(place, quote, { signal: stop.signal, giveUp, keepOpen })
+          showReach = showInvoice(place, quote, { signal: stop.signal, giveUp, keepOpen })
         },
       })
       stop.abort()
@@ -133,26 +142,15 @@ function isRefusal({ status, phrase }: MayflyError): boolean {
   return status < 500 && status !== 429 && !UNDECIDED.includes(phrase)
 }
 
+/** Shows it, and hands back what is to be told whether the service can be reached. */
 function showInvoice(
   place: HTMLElement,
   quote: PaymentQuote,
   { signal, giveUp, keepOpen }: { signal: AbortSignal; giveUp: () => unknown; keepOpen: string },
-): void {
+): (isReached: boolean) => void {
   const { bolt11, amountSats, expiresAt } = quote
   const left = el('span', { class: 'number' })
-  const state = el(
-    'p',
-    { class: 'state', 'data-state': 'waiting', role: 'status', 'aria-live': 'polite' },
-    'Waiting for the payment…',
-  )
-  const tick = (): void => {
-    const milliseconds = Date.parse(expiresAt) - Date.now()
-    left.textContent = milliseconds > 0 ? remaining(milliseconds) : 'over'
-    if (milliseconds <= 0) state.textContent = 'The time is over. Checking whether it was paid…'
-  }
-  tick()
-  const timer = setInterval(tick, 1_000)
-  signal.addEventListener('abort', () => clearInterval(timer))
+  const state = el('p', { class: 'state', role: 'status', 'aria-live': 'polite' })
   const simulated = button('Pay (simulator)', () => paySimulated(bolt11, simulated), {
     kind: 'primary wide',
   })
@@ -161,6 +159,41 @@ function showInvoice(
     { class: isSimulator ? 'button' : 'button primary', href: `lightning:${bolt11}` },
     'Open in a wallet',
   )
+  const means = el(
+    'div',
+    { class: 'stack' },
+    el(
+      'div',
+      { class: 'qr' },
+      qrCode(`lightning:${bolt11}`.toUpperCase(), 'QR code of the Lightning invoice'),
+    ),
+    isSimulator && simulated,
+    el(
+      'div',
+      { class: 'row even' },
+      wallet,
+      copyButton(() => bolt11, { label: 'Copy the invoice' }),
+    ),
+  )
+  let isReached = true
+  const show = (): void => {
+    const milliseconds = Date.parse(expiresAt) - clock.now()
+    const isOver = milliseconds <= 0
+    left.textContent = isOver ? 'over' : remaining(milliseconds)
+    // A wallet would refuse it.
+    means.inert = isOver
+    const said = !isReached
+      ? 'The service is away. Asking again; what is paid is kept.'
+      : isOver
+        ? 'The time is over. Checking whether it was paid…'
+        : 'Waiting for the payment…'
+    state.dataset.state = isReached ? 'waiting' : 'lost'
+    // A reader hears of a change alone.
+    if (state.textContent !== said) state.textContent = said
+  }
+  show()
+  const timer = setInterval(show, 1_000)
+  signal.addEventListener('abort', () => clearInterval(timer))
   fill(
     place,
     el(
@@ -172,24 +205,17 @@ function showInvoice(
         el('h2', { tabindex: '-1', id: 'step' }, `Pay ${sats(amountSats)}`),
         el('p', { class: 'small quiet' }, 'Time left: ', left),
       ),
-      el(
-        'div',
-        { class: 'qr' },
-        qrCode(`lightning:${bolt11}`.toUpperCase(), 'QR code of the Lightning invoice'),
-      ),
-      isSimulator && simulated,
-      el(
-        'div',
-        { class: 'row' },
-        wallet,
-        copyButton(() => bolt11, { label: 'Copy the invoice' }),
-        button('Choose another plan', giveUp),
-      ),
+      means,
       state,
       el('p', { class: 'small quiet' }, keepOpen),
+      el('div', { class: 'row' }, button('Choose another plan', giveUp, { kind: 'small' })),
     ),
   )
   byId('step').focus()
+  return (now) => {
+    isReached = now
+    show()
+  }
 }
 
 /** The simulator's payer. What it does shows in the state, as with any wallet. */

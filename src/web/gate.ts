@@ -6,7 +6,7 @@ import { button, field, notice } from './components.ts'
 import { byId, el, fill } from './dom.ts'
 import { sentence } from './format.ts'
 import { receiptView, refusalView } from './receipt-view.ts'
-import { service } from './service.ts'
+import { clock, service } from './service.ts'
 
 const place = byId('gate')
 
@@ -63,6 +63,6 @@ function showForm(keys: readonly GateKey[]): void {
 
 async function viewOf(receipt: string, keys: readonly GateKey[]): Promise<HTMLElement> {
   const verdict = await verifyReceipt(receipt, keys)
-  if (verdict.outcome === 'ok') return receiptView(verdict.receipt, Date.now())
+  if (verdict.outcome === 'ok') return receiptView(verdict.receipt, clock.now())
   return refusalView(verdict.outcome === 'refused' ? verdict.reason : 'unknown key', receipt)
 }

@@ -11,6 +11,7 @@ import { filterForm } from './filters.ts'
 import { plainly } from './foreign.ts'
 import { bytes, count, moment, remaining, sentence } from './format.ts'
 import type { Opened } from './opener.ts'
+import { clock } from './service.ts'
 import { type Connection, watchedService } from './watched.ts'
 
 /** A few requests in a row ask for the counters once. */
@@ -220,7 +221,7 @@ export async function openInbox(
   }
 
   function showExpiry(): void {
-    const left = Date.parse(status.expiresAt) - Date.now()
+    const left = Date.parse(status.expiresAt) - clock.now()
     const end = `${moment(status.expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
     const state = status.status === 'active' ? '' : `This inbox is ${status.status}. `
     expiry.textContent = `${state}Ends ${end}. At most ${bytes(status.maxBytesPerRequest)} a request.`

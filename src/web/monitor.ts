@@ -7,7 +7,7 @@ import { el, fill } from './dom.ts'
 import { count, moment, remaining, sentence } from './format.ts'
 import type { Opened } from './opener.ts'
 import { settingsForm } from './pulse-settings.ts'
-import { createServerClock } from './server-clock.ts'
+import { clock } from './service.ts'
 import { STATES } from './states.ts'
 import { pingStrip } from './strip.ts'
 import { type Connection, watchedService } from './watched.ts'
@@ -20,11 +20,7 @@ export async function openMonitor(
   capability: PulseCapability,
   { keeping, onGone, signal }: Opened,
 ): Promise<void> {
-  const clock = createServerClock()
-  const service = watchedService(showConnection, (answer) =>
-    clock.answered(answer.headers.get('date')),
-  )
-  const monitor = createPulseClient(service, capability)
+  const monitor = createPulseClient(watchedService(showConnection), capability)
   const pingUrl = `${location.origin}/p/${capability.publicId}`
 
   const connection = el('p', { class: 'state', role: 'status' }, 'Connecting…')

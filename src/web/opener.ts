@@ -1,10 +1,20 @@
 /** Opening what was bought: from the purchase, this browser, a file or a paste. */
 import { type AnyCapability, parseCapability } from '../client/capability-file.ts'
+import { MayflyError } from '../client/errors.ts'
 import { downloadCapability } from './bought.ts'
-import { forget, keep, keptCapabilities, takeHandedOn } from './capability.ts'
-import { button, field, notice } from './components.ts'
+import {
+  closeHere,
+  forget,
+  keep,
+  keptCapabilities,
+  type OpenHere,
+  openHere,
+  whatIsOpen,
+} from './capability.ts'
+import { button, confirmed, field, notice } from './components.ts'
 import { el, fill } from './dom.ts'
 import { moment, sentence } from './format.ts'
+import { guardTab } from './pending.ts'
 
 type Of<Product> = AnyCapability & { product: Product }
 
@@ -25,7 +35,7 @@ export type Opened = {
   signal: AbortSignal
 }
 
-/** Opens what the page before has handed on, or asks for one. */
+/** Opens what this tab has open, as a purchase or a reload leaves it, or asks for one. */
 export function startOpener<Product extends 'catch' | 'pulse'>({
   place,
   product,
@@ -33,17 +43,64 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   open,
 }: OpenerOptions<Product>): Promise<void> {
   let opened = new AbortController()
+  // Closing the tab would lose what is saved nowhere else.
+  guardTab(() => whatIsOpen(product)?.isSaved === false)
 
-  async function show(capability: Of<Product>): Promise<void> {
+  async function show(here: OpenHere & { capability: Of<Product> }): Promise<void> {
     opened.abort()
     opened = new AbortController()
     const { signal } = opened
-    const keeping = keepingOf(capability, () => showOpener())
+    const { capability } = here
+    openHere(here)
+    const keeping = keepingOf(here, leaving)
     try {
-      await open(capability, { keeping, onGone: () => showOpener(), signal })
+      await open(capability, { keeping, onGone: close, signal })
     } catch (error) {
-      if (!signal.aborted) showOpener(sentence(error))
+      if (signal.aborted) return
+      const isOver = error instanceof MayflyError && (error.status === 401 || error.status === 404)
+      if (isOver) close(sentence(error))
+      else showAway(here, sentence(error))
     }
+  }
+
+  /** It may well be there, so nothing is let go of. */
+  function showAway(here: OpenHere & { capability: Of<Product> }, why: string): void {
+    const again = button('Try again', () => show(here), { kind: 'primary' })
+    fill(
+      place,
+      el(
+        'div',
+        { class: 'stack' },
+        keepingOf(here, leaving),
+        notice('bad', el('p', {}, why)),
+        el('div', { class: 'row' }, again),
+      ),
+    )
+  }
+
+  const leaving: Leaving = {
+    async onAnother() {
+      const isLost = whatIsOpen(product)?.isSaved === false
+      const question = {
+        body: 'Its capability is in this tab alone, and nobody can recover it. Keep or download it first.',
+        action: 'Lose it',
+      }
+      if (!isLost || (await confirmed(`Close ${what} that is saved nowhere?`, question))) close()
+    },
+    async onForget(publicId) {
+      const isWanted = await confirmed('Forget it in this browser?', {
+        body: 'Without its capability file nobody can open it again.',
+        action: 'Forget it',
+      })
+      if (!isWanted) return
+      forget(publicId)
+      close()
+    },
+  }
+
+  function close(problem?: string): void {
+    closeHere(product)
+    showOpener(problem)
   }
 
   function showOpener(problem?: string): void {
@@ -96,7 +153,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
         el('code', {}, `${capability.publicId.slice(0, 12)}…`),
         el('div', { class: 'small quiet' }, `ends ${moment(capability.expiresAt)}`),
       ),
-      button('Open', () => show(capability), { kind: 'small' }),
+      button('Open', () => show({ capability, isSaved: true }), { kind: 'small' }),
     )
   }
 
@@ -105,7 +162,8 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
     if (saved && saved.baseUrl !== location.origin) {
       // Tokens go to the service that they are of, and this page may only speak to its own.
       showOpener(`This capability is of another service: ${saved.baseUrl}.`)
-    } else if (saved && isOurs(saved.capability)) void show(saved.capability)
+    } else if (saved && isOurs(saved.capability))
+      void show({ capability: saved.capability, isSaved: true })
     else {
       showOpener(
         `This is not the capability of ${what}. Load or paste all of what its purchase ended with.`,
@@ -117,36 +175,52 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
     return capability.product === product
   }
 
-  const handedOn = takeHandedOn()
-  if (handedOn && isOurs(handedOn)) return show(handedOn)
+  const here = whatIsOpen(product)
+  if (here && isOurs(here.capability)) return show({ ...here, capability: here.capability })
   showOpener()
   return Promise.resolve()
 }
 
-/** Says whether a reload would lose it, and offers what helps. */
-function keepingOf(capability: AnyCapability, onAnother: () => void): HTMLElement {
+/** What leaves what is open behind. */
+type Leaving = {
+  onAnother(): Promise<void>
+  onForget(publicId: string): Promise<void>
+}
+
+/** Says where it is, and offers what makes it safe. */
+function keepingOf({ capability, isSaved }: OpenHere, leaving: Leaving): HTMLElement {
   const line = el('div', { class: 'row between keeping' })
-  const isKept = keptCapabilities().some(({ publicId }) => publicId === capability.publicId)
-  const change = (): void => {
-    if (isKept) forget(capability.publicId)
-    else keep(capability)
-    line.replaceWith(keepingOf(capability, onAnother))
+  const { publicId } = capability
+  const isKept = keptCapabilities().some((kept) => kept.publicId === publicId)
+  const saved = (): void => {
+    const here = { capability, isSaved: true }
+    openHere(here)
+    line.replaceWith(keepingOf(here, leaving))
   }
+  const keepIt = (): void => {
+    keep(capability)
+    saved()
+  }
+  const downloadIt = (): void => {
+    downloadCapability(capability)
+    saved()
+  }
+  const where = isKept
+    ? 'Kept in this browser.'
+    : isSaved
+      ? 'Open in this tab until it is closed.'
+      : 'Only this tab has the capability: closing it loses it.'
   fill(
     line,
-    el(
-      'p',
-      { class: 'small quiet' },
-      isKept
-        ? 'Kept in this browser.'
-        : 'Only this page knows the capability: a reload forgets it.',
-    ),
+    el('p', { class: 'small quiet' }, where),
     el(
       'div',
       { class: 'row' },
-      button(isKept ? 'Forget it here' : 'Keep it in this browser', change, { kind: 'small' }),
-      button('Download', () => downloadCapability(capability), { kind: 'small' }),
-      button('Open another', onAnother, { kind: 'small' }),
+      isKept
+        ? button('Forget it here', () => leaving.onForget(publicId), { kind: 'small' })
+        : button('Keep it in this browser', keepIt, { kind: 'small' }),
+      button('Download', downloadIt, { kind: 'small' }),
+      button('Open another', leaving.onAnother, { kind: 'small' }),
     ),
   )
   return line

@@ -1,9 +1,34 @@
 /** The service that these pages are of, through the parts of the SDK that a page needs. */
-import { createHttp, platformFetch } from '../client/http.ts'
+import { createHttp, type Http, platformFetch } from '../client/http.ts'
 import type { Catalog } from '../client/index.ts'
+import { createServerClock } from './server-clock.ts'
+
+/** Set by each answer: what expires does so by this, whatever the clock of this computer says. */
+export const clock = createServerClock()
+
+/** A fetch from the service, from whose answers the clock is set. */
+export const timedFetch: typeof globalThis.fetch = async (...request) => {
+  const answer = await platformFetch(...request)
+  clock.answered(answer.headers.get('date'))
+  return answer
+}
 
 /** Each page takes what it needs on top of this: all of the SDK would weigh more than most pages. */
-export const service = createHttp(location.origin, platformFetch)
+export const service = createHttp(location.origin, timedFetch)
+
+/** @param onReach is told after each request whether the service could take it. */
+export function watchfulService(onReach: (isReached: boolean) => void): Http {
+  return createHttp(location.origin, async (input, init) => {
+    try {
+      const answer = await timedFetch(input, init)
+      onReach(answer.status < 500)
+      return answer
+    } catch (error) {
+      onReach(false)
+      throw error
+    }
+  })
+}
 
 /** What is on sale now. */
 export async function catalog(): Promise<Catalog> {

@@ -1,22 +1,14 @@
 /** A connection to the service that tells how its live stream is doing. */
 import { createHttp, type Http } from '../client/http.ts'
+import { timedFetch } from './service.ts'
 
 export type Connection = 'connecting' | 'live' | 'lost'
 
-/**
- * @param onChange is told each time that a stream opens or is lost.
- * @param onAnswer is shown each answer as it comes.
- */
-export function watchedService(
-  onChange: (connection: Connection) => void,
-  onAnswer: (answer: Response) => void = () => {},
-): Http {
+/** @param onChange is told each time that a stream opens or is lost. */
+export function watchedService(onChange: (connection: Connection) => void): Http {
   const lost = (): void => onChange('lost')
   return createHttp(location.origin, async (input, init) => {
-    const asked = fetch(input, init).then((answer) => {
-      onAnswer(answer)
-      return answer
-    })
+    const asked = timedFetch(input, init)
     if (!String(input).endsWith('/stream')) return asked
     try {
       const answer = await asked

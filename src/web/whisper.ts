@@ -9,7 +9,7 @@ import { byId, el, fill } from './dom.ts'
 import { draftForm } from './draft.ts'
 import { bytes, count, sentence } from './format.ts'
 import { CLOSED, planButton } from './plan-button.ts'
-import { catalog, service } from './service.ts'
+import { catalog } from './service.ts'
 import { shareView } from './share.ts'
 import { showFiles } from './whisper-files.ts'
 
@@ -35,10 +35,10 @@ const draft = draftForm(showPlans)
 
 const checkout = createCheckout<Order, SharedWhisper>({
   place,
-  buy: ({ planId, priceSats, idempotencyKey, sealed, readLimit, revealAt }, steps) => {
+  buy: ({ planId, priceSats, idempotencyKey, sealed, readLimit, revealAt }, { http, ...steps }) => {
     // What the person saw is the most that they are asked for.
-    const payments = createPayments(service, { maxSats: priceSats })
-    return createWhisperClient(service, payments).buyWhisper({
+    const payments = createPayments(http, { maxSats: priceSats })
+    return createWhisperClient(http, payments).buyWhisper({
       planId,
       idempotencyKey,
       sealed,

@@ -5,7 +5,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
+import { after, before } from 'node:test'
 import { promisify } from 'node:util'
 import {
   type Browser,
@@ -15,6 +15,7 @@ import {
   chromium as playwright,
 } from 'playwright-core'
 import type { After } from './folder.ts'
+import { startServer, type TestServer } from './server.ts'
 
 /** The package's own list switches web security off, so this is ours, besides Playwright's. */
 const FLAGS = ['--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none']
@@ -38,16 +39,39 @@ export type Visit = {
   complaints: string[]
 }
 
-/**
- * The end of the suite that calls this in its body. (`after` within `before` would be the end of
- * that hook.)
- */
-export function endOfSuite(): After {
+/** `expected` is what the console may say: answers that are no 2xx, which Chromium tells of. */
+export type VisitOptions = BrowserContextOptions & { expected?: RegExp }
+
+export type Site = {
+  server: TestServer
+  /** A person of their own: nothing kept from another visit. */
+  visit(t: After, options?: VisitOptions): Promise<Visit>
+}
+
+/** A server and a browser for the suite that calls this in its body, until its end. */
+export function startSite(environment: Record<string, string> = {}): Site {
+  let server: TestServer | null = null
+  let browser: Browser | null = null
   const works: (() => unknown)[] = []
+  const end: After = { after: (work) => works.push(work) }
+  before(async () => {
+    server = await startServer(end, environment)
+    browser = await startBrowser(end)
+  })
+  // Not within `before`, where it would be the end of that hook.
   after(async () => {
     for (const work of works.toReversed()) await work()
   })
-  return { after: (work) => works.push(work) }
+  return {
+    get server() {
+      if (!server) throw new Error('the suite has not begun')
+      return server
+    },
+    visit(t, options) {
+      if (!browser) throw new Error('the suite has not begun')
+      return visit(t, browser, options)
+    },
+  }
 }
 
 /** One browser for a file. */
@@ -90,7 +114,7 @@ async function unpackedChromium(): Promise<string> {
 export async function visit(
   t: After,
   browser: Browser,
-  { expected = UNPAID, ...options }: BrowserContextOptions & { expected?: RegExp } = {},
+  { expected = UNPAID, ...options }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ viewport: WIDE, ...options })
   context.setDefaultTimeout(TIMEOUT_MS)

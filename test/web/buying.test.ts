@@ -1,29 +1,15 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { before, suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
-import {
-  endOfSuite,
-  layoutShift,
-  NARROW,
-  seriousFaults,
-  startBrowser,
-  visit,
-} from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 
 suite('buying', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end)
-    browser = await startBrowser(end)
-  })
+  const site = startSite()
 
   test('three clicks buy an inbox, and a webhook shows as it comes', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(server.url)
+    const { page } = await site.visit(t)
+    await page.goto(site.server.url)
     await page.getByRole('link', { name: 'Buy an inbox' }).click()
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('img', { name: /QR code/ }).waitFor()
@@ -48,21 +34,21 @@ suite('buying', () => {
     )
     await page.getByText('1 of 100', { exact: true }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'a request')
-    assert.deepEqual(await stored(page), { local: [], session: [] })
+    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.open.catch'] })
     assert.doesNotMatch(page.url(), /catch_/)
   })
 
   test('a reload in the middle of paying goes on with the same invoice', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/buy#pulse`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/buy#pulse`)
     await page.getByRole('button', { name: /^Standard/ }).click()
     const invoice = await invoiceOf(page)
     await page.reload()
     assert.equal(await invoiceOf(page), invoice)
     // Paid by a wallet elsewhere, while the page is away.
     await page.goto('about:blank')
-    await server.pay(invoice)
-    await page.goto(`${server.url}/buy`)
+    await site.server.pay(invoice)
+    await page.goto(`${site.server.url}/buy`)
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
     const shown = await page.locator('.content code').innerText()
     await page.reload()
@@ -75,8 +61,8 @@ suite('buying', () => {
   })
 
   test('a service that cannot be reached keeps the purchase, and is asked for the same order', async (t) => {
-    const { page } = await visit(t, browser, { expected: /status of 402|ERR_FAILED/ })
-    await page.goto(`${server.url}/buy#catch`)
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: /^Spark/ }).click()
@@ -88,8 +74,8 @@ suite('buying', () => {
   })
 
   test('the capability is downloaded as it is shown, and the file opens the inbox', async (t) => {
-    const { page } = await visit(t, browser, { viewport: NARROW })
-    await page.goto(`${server.url}/buy#catch`)
+    const { page } = await site.visit(t, { viewport: NARROW })
+    await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const [file] = await Promise.all([
@@ -99,8 +85,8 @@ suite('buying', () => {
     const path = await file.path()
     const text = await readFile(path, 'utf8')
     assert.equal(text.trim(), await page.locator('.content code').innerText())
-    const other = await visit(t, browser, { viewport: NARROW })
-    await other.page.goto(`${server.url}/catch`)
+    const other = await site.visit(t, { viewport: NARROW })
+    await other.page.goto(`${site.server.url}/catch`)
     await other.page.getByLabel('Load its capability file').setInputFiles({
       name: 'capability.json',
       mimeType: 'application/json',
@@ -112,8 +98,8 @@ suite('buying', () => {
   })
 
   test('the keyboard alone buys an inbox and opens it', async (t) => {
-    const { page } = await visit(t, browser, { reducedMotion: 'reduce' })
-    await page.goto(server.url)
+    const { page } = await site.visit(t, { reducedMotion: 'reduce' })
+    await page.goto(site.server.url)
     await pressAt(page, /^Buy an inbox$/)
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await pressAt(page, /^Spark/)
@@ -128,9 +114,9 @@ suite('buying', () => {
   })
 
   test('a service that is away is told of, and asked again', async (t) => {
-    const { page } = await visit(t, browser, { expected: /ERR_FAILED/ })
+    const { page } = await site.visit(t, { expected: /ERR_FAILED/ })
     await page.route('**/api/catalog', (route) => route.abort())
-    await page.goto(`${server.url}/buy`)
+    await page.goto(`${site.server.url}/buy`)
     await page.getByText('The service could not be reached. Nothing is lost').waitFor()
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
@@ -138,7 +124,7 @@ suite('buying', () => {
   })
 
   test('a checkout that is closed says so, and sells nothing', async (t) => {
-    const { page } = await visit(t, browser)
+    const { page } = await site.visit(t)
     await page.route('**/api/catalog', async (route) => {
       const response = await route.fetch()
       await route.fulfill({
@@ -146,29 +132,67 @@ suite('buying', () => {
         json: { ...(await response.json()), checkoutEnabled: false },
       })
     })
-    await page.goto(server.url)
+    await page.goto(site.server.url)
     await page.getByText('The checkout is closed').waitFor()
-    await page.goto(`${server.url}/buy`)
+    await page.goto(`${site.server.url}/buy`)
     await page.getByText('The checkout is closed').waitFor()
     assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
     assert.deepEqual(await seriousFaults(page), [])
   })
 
   test('an invoice that ran out says that nothing was charged', async (t) => {
-    const { page } = await visit(t, browser, { expected: /status of 40[24]/ })
-    await page.goto(`${server.url}/buy#catch`)
+    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
+    await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await invoiceOf(page)
-    await page.route('**/api/payments/order_*', (route) =>
-      route.fulfill({ status: 404, json: { error: 'order expired' } }),
-    )
+    site.server.clock.advance(16 * 60_000)
     await page.getByText('Nothing was charged').waitFor()
-    await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Choose a plan' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     assert.deepEqual(await stored(page), { local: [], session: [] })
   })
+
+  test('a service that goes away while an invoice waits is told of, and what was paid meanwhile comes', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const invoice = await invoiceOf(page)
+    await page.route('**/api/payments/order_*', (route) => route.abort())
+    await page.getByText('The service is away').waitFor()
+    await site.server.pay(invoice)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+  })
+
+  test('a clock that is an hour fast ends no invoice early', async (t) => {
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      const now = Date.now
+      Date.now = () => now() + 3_600_000
+    })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText(/^Time left: \d\d:\d\d$/).waitFor()
+    await page.getByText('Waiting for the payment…').waitFor()
+  })
+
+  test('an invoice whose time is over cannot be paid from the page, while it is being checked', async (t) => {
+    const { page } = await site.visit(t)
+    // Over by this clock, and not yet by the test's own, which the service goes by.
+    await page.route('**/api/payments/**', async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, headers: { ...answer.headers(), date: LATER } })
+    })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('The time is over. Checking whether it was paid…').waitFor()
+    await page.locator('[inert]').getByRole('link', { name: 'Open in a wallet' }).waitFor()
+    await page.getByRole('button', { name: 'Choose another plan' }).waitFor()
+  })
 })
+
+/** As a service says it whose time is a day on. */
+const LATER = new Date(Date.now() + 86_400_000).toUTCString()
 
 /** Goes there with the tab key and presses Enter. */
 async function pressAt(page: Page, name: RegExp): Promise<void> {

@@ -1,30 +1,22 @@
 import assert from 'node:assert/strict'
-import { before, suite, test } from 'node:test'
-import type { Browser } from 'playwright-core'
-import { endOfSuite, seriousFaults, startBrowser, visit } from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { suite, test } from 'node:test'
+import { seriousFaults, startSite } from '../support/browser.ts'
 
 type Openapi = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
 suite('the reference', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end, { MAYFLY_GATE: 'on' })
-    browser = await startBrowser(end)
-  })
+  const site = startSite({ MAYFLY_GATE: 'on' })
 
   test('has every operation of openapi.json, with every answer', async (t) => {
-    const openapi = (await (await fetch(`${server.url}/openapi.json`)).json()) as Openapi
+    const openapi = (await (await fetch(`${site.server.url}/openapi.json`)).json()) as Openapi
     const expected = Object.entries(openapi.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
         ([method, { responses }]) =>
           `${method.toUpperCase()} ${path} ${Object.keys(responses).join(' ')}`,
       ),
     )
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/docs`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/docs`)
     await page.locator('.operations').waitFor()
     const shown = await page.locator('.operation').evaluateAll((operations) =>
       operations.flatMap((operation) => {
@@ -40,8 +32,8 @@ suite('the reference', () => {
   })
 
   test('is narrowed by words, and an address of one operation leads to it', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/docs#get-w-publicid`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/docs#get-w-publicid`)
     const whisper = page.locator('#get-w-publicid')
     await whisper.waitFor()
     await page.waitForFunction(() => scrollY > 1000)
@@ -53,8 +45,8 @@ suite('the reference', () => {
   })
 
   test('resolves what a schema refers to, and shows each thing that an answer may be', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/docs`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/docs`)
     const buying = page.locator('#post-api-payments-catch')
     await buying.locator('summary').filter({ hasText: /^402/ }).click()
     const answers = await buying.getByRole('table').allInnerTexts()
@@ -67,16 +59,16 @@ suite('the reference', () => {
   })
 
   test('says where else it is to a browser without scripts', async (t) => {
-    const { page } = await visit(t, browser, { javaScriptEnabled: false })
-    await page.goto(`${server.url}/docs`)
+    const { page } = await site.visit(t, { javaScriptEnabled: false })
+    await page.goto(`${site.server.url}/docs`)
     await page.locator('noscript p').waitFor()
     assert.equal(await page.locator('main a[href="/openapi.json"]').count(), 1)
   })
 
   test('says that it could not be loaded, and tries again', async (t) => {
-    const { page, complaints } = await visit(t, browser)
+    const { page, complaints } = await site.visit(t)
     await page.route('**/openapi.json', (route) => route.abort())
-    await page.goto(`${server.url}/docs`)
+    await page.goto(`${site.server.url}/docs`)
     await page.getByRole('alert').waitFor()
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()

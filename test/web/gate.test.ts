@@ -1,30 +1,24 @@
 import assert from 'node:assert/strict'
-import { before, suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
 import type { GateReceipt } from '../../src/protocol/gate-receipt.ts'
-import { endOfSuite, NARROW, seriousFaults, startBrowser, visit } from '../support/browser.ts'
+import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { register } from '../support/gate.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const SECRET = 'ab'.repeat(32)
 
 suite('a receipt of GATE', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end, { MAYFLY_GATE: 'on', MAYFLY_SECRET: SECRET })
-    browser = await startBrowser(end)
-  })
+  const site = startSite({ MAYFLY_GATE: 'on', MAYFLY_SECRET: SECRET })
 
   test('is checked in the page, claim by claim, and sent nowhere', async (t) => {
-    const receipt = await aRealReceipt(server)
-    const { page } = await visit(t, browser, { viewport: NARROW })
+    const receipt = await aRealReceipt(site.server)
+    const { page } = await site.visit(t, { viewport: NARROW })
     const sent: string[] = []
     page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
-    await page.goto(server.url)
+    await page.goto(site.server.url)
     await page.getByRole('link', { name: 'Gate' }).click()
     await paste(page, receipt)
     await page.getByText('The signature is valid').waitFor()
@@ -42,24 +36,24 @@ suite('a receipt of GATE', () => {
   })
 
   test('that is over lets nothing in, and stays a record', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/gate`)
-    await paste(page, await signed(SECRET, { iss: server.url, iat: 1_700_000_000 }))
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/gate`)
+    await paste(page, await signed(SECRET, { iss: site.server.url, iat: 1_700_000_000 }))
     await page.getByText('The signature is valid').waitFor()
     await page.getByText('As a record of the payment it stays valid').waitFor()
   })
 
   test('is not believed when anything of it is not right', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/gate`)
-    const good = await signed(SECRET, { iss: server.url })
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/gate`)
+    const good = await signed(SECRET, { iss: site.server.url })
     const [head, , tail] = good.split('.')
     const dearer = Buffer.from(JSON.stringify({ ...CLAIMS, sat: 5000 })).toString('base64url')
     const cases: [receipt: string, answer: RegExp][] = [
       [`${head}.${dearer}.${tail}`, /The signature does not fit/],
       [good.slice(0, -9), /^Not a receipt/],
       ['hello', /^Not a receipt/],
-      [await signed('cd'.repeat(32), { iss: server.url }), /None of the keys/],
+      [await signed('cd'.repeat(32), { iss: site.server.url }), /None of the keys/],
       [await signed('cd'.repeat(32), {}), /^From another service.*https:\/\/other\.example,/],
     ]
     for (const [receipt, answer] of cases) {
@@ -74,7 +68,7 @@ suite('a receipt of GATE', () => {
 
   test('cannot be checked where GATE is off, which the page says and nothing links to', async (t) => {
     const off = await startServer(t)
-    const { page } = await visit(t, browser, { expected: /status of 404/ })
+    const { page } = await site.visit(t, { expected: /status of 404/ })
     await page.goto(`${off.url}/gate`)
     await page.getByText('This service does not run GATE').waitFor()
     assert.equal(await page.getByRole('link', { name: 'Gate' }).count(), 0)

@@ -1,26 +1,20 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
-import { endOfSuite, NARROW, seriousFaults, startBrowser, visit } from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import type { TestServer } from '../support/server.ts'
 
 suite('an inbox', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end)
-    browser = await startBrowser(end)
-  })
+  const site = startSite()
 
   test('filters, pages, deletes and destroys', async (t) => {
-    const inbox = await buyInbox(server)
+    const inbox = await buyInbox(site.server)
     for (let number = 1; number <= 25; number++) {
       await send(inbox, { path: `/event-${number}`, body: `{"number":${number}}` })
     }
-    const { page } = await visit(t, browser, { expected: /status of 404/ })
+    const { page } = await site.visit(t, { expected: /status of 404/ })
     await open(page, inbox)
     const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
     await page.getByRole('button', { name: 'Older' }).waitFor()
@@ -48,18 +42,18 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: 'Destroy the inbox' }).click()
     await page.getByRole('button', { name: 'Destroy it' }).click()
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
-    await assert.rejects(server.mayfly.catch(inbox).status(), { phrase: 'not found' })
+    await assert.rejects(site.server.mayfly.catch(inbox).status(), { phrase: 'not found' })
   })
 
   test('shows bytes that are no text, and forms, as they came', async (t) => {
-    const inbox = await buyInbox(server)
+    const inbox = await buyInbox(site.server)
     await send(inbox, {
       path: '/form',
       body: 'a=1&b=%3Cb%3E',
       type: 'application/x-www-form-urlencoded',
     })
     await send(inbox, { path: '/bytes', body: new Uint8Array([0, 255, 254, 77]) })
-    const { page } = await visit(t, browser)
+    const { page } = await site.visit(t)
     await open(page, inbox)
     await page.getByRole('button', { name: /bytes/ }).click()
     const body = page.getByRole('group', { name: 'Body', exact: true })
@@ -69,14 +63,14 @@ suite('an inbox', () => {
   })
 
   test('shows what cannot be seen, and folds what is long', async (t) => {
-    const inbox = await buyInbox(server)
+    const inbox = await buyInbox(site.server)
     await send(inbox, {
       path: '/hidden',
       body: 'invoice\u202efdp.exe\u0000 \u200bend',
       type: 'text/plain',
       headers: { 'x-long': 'v'.repeat(3000) },
     })
-    const { page } = await visit(t, browser)
+    const { page } = await site.visit(t)
     await open(page, inbox)
     await page.getByRole('button', { name: /hidden/ }).click()
     const body = page.getByRole('group', { name: 'Body', exact: true })
@@ -88,9 +82,9 @@ suite('an inbox', () => {
   })
 
   test('leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
-    const inbox = await buyInbox(server)
+    const inbox = await buyInbox(site.server)
     await send(inbox, { path: '/first', body: '{}' })
-    const { page } = await visit(t, browser, { viewport: NARROW })
+    const { page } = await site.visit(t, { viewport: NARROW })
     await open(page, inbox)
     const first = page.getByRole('button', { name: /first/ })
     await first.focus()
@@ -104,33 +98,84 @@ suite('an inbox', () => {
   })
 
   test('is opened again from this browser when it was kept there, until it is forgotten', async (t) => {
-    const inbox = await buyInbox(server)
-    const { page } = await visit(t, browser)
+    const inbox = await buyInbox(site.server)
+    const { page, context } = await site.visit(t)
     await open(page, inbox)
     await page.getByRole('button', { name: 'Keep it in this browser' }).click()
+    const tab = await context.newPage()
+    await tab.goto(`${site.server.url}/catch`)
+    await tab.getByRole('button', { name: 'Open', exact: true }).first().click()
+    await tab.getByRole('button', { name: 'Forget it here' }).click()
+    await tab.getByRole('button', { name: 'Forget it', exact: true }).click()
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    assert.deepEqual(await stored(tab), [])
+    await tab.reload()
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+  })
+
+  test('stays open in its tab, whatever is reloaded, and in no other', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const { page, context } = await site.visit(t)
+    await open(page, inbox)
     await page.reload()
-    await page.getByRole('button', { name: 'Open', exact: true }).first().click()
-    await page.getByRole('button', { name: 'Forget it here' }).click()
-    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const tab = await context.newPage()
+    await tab.goto(`${site.server.url}/catch`)
+    await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
-    assert.equal(await page.evaluate(() => localStorage.length), 0)
+    assert.deepEqual(await stored(page), [])
+  })
+
+  test('that was bought and saved nowhere is not lost to a service that is away, nor to a slip', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.route('**/api/catch/**', (route) => route.abort())
+    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByText('The service could not be reached').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'away')
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('closing it loses it').waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
+    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      return dialog.accept()
+    })
+    await page.goto('about:blank')
+    assert.deepEqual(asked, ['beforeunload'])
+    await page.goto(`${site.server.url}/catch`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    await page.getByText('Open in this tab until it is closed').waitFor()
+    await page.getByRole('button', { name: 'Open another' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
   test('refuses the capability of another service before a token leaves', async (t) => {
-    const inbox = await buyInbox(server)
-    const { page } = await visit(t, browser)
+    const inbox = await buyInbox(site.server)
+    const { page } = await site.visit(t)
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
     await paste(page, text)
     await page.getByText('of another service').waitFor()
   })
 
   async function open(page: Page, inbox: CatchCapability): Promise<void> {
-    await paste(page, formatCapability({ capability: inbox, baseUrl: server.url }))
+    await paste(page, formatCapability({ capability: inbox, baseUrl: site.server.url }))
     await page.getByText('Live', { exact: true }).waitFor()
   }
 
   async function paste(page: Page, text: string): Promise<void> {
-    await page.goto(`${server.url}/catch`)
+    await page.goto(`${site.server.url}/catch`)
     await page.getByLabel('Or paste the capability').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
   }
@@ -139,7 +184,7 @@ suite('an inbox', () => {
     { publicId }: CatchCapability,
     { path, body, type = 'application/json', headers = {} }: Sent,
   ): Promise<void> {
-    const answer = await fetch(`${server.url}/c/${publicId}${path}`, {
+    const answer = await fetch(`${site.server.url}/c/${publicId}${path}`, {
       method: 'POST',
       headers: { ...headers, 'content-type': type },
       body,
@@ -153,6 +198,11 @@ type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<stri
 /** The text of what has the keyboard. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+}
+
+/** The names of what the page has stored. */
+function stored(page: Page): Promise<string[]> {
+  return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
 }
 
 function buyInbox(server: TestServer): Promise<CatchCapability> {

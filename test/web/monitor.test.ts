@@ -1,29 +1,16 @@
 import assert from 'node:assert/strict'
-import { before, suite, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
-import {
-  endOfSuite,
-  layoutShift,
-  NARROW,
-  seriousFaults,
-  startBrowser,
-  visit,
-} from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import type { TestServer } from '../support/server.ts'
 
 suite('a monitor', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end)
-    browser = await startBrowser(end)
-  })
+  const site = startSite()
 
   test('is bought by clicks, shows a ping as it comes, and goes late by itself', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(server.url)
+    const { page } = await site.visit(t)
+    await page.goto(site.server.url)
     await page.getByRole('link', { name: 'Buy a monitor' }).click()
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
@@ -34,14 +21,14 @@ suite('a monitor', () => {
     await page.getByText('Waiting', { exact: true }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'waiting')
 
-    await server.mayfly.pulse({ publicId, pingToken }).ping()
+    await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
     await page.getByText('1 of 4,500', { exact: true }).waitFor()
     await page.getByText(/^in (?:1:00|0:\d\d)$/).waitFor()
     await page.getByText(/^The last 1 ping, since .* None came late\.$/).waitFor()
 
     // A minute of interval and one of grace.
-    server.clock.advance(3 * 60_000)
+    site.server.clock.advance(3 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
     await page.getByText('beyond its grace').waitFor()
     await page
@@ -52,15 +39,15 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'late')
     assert.ok((await layoutShift(page)) < 0.01)
 
-    await server.mayfly.pulse({ publicId, pingToken }).ping()
+    await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
     await page.getByText('The last 2 pings').waitFor()
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
   test('takes settings within their bounds, and shares its state until it is told not to', async (t) => {
-    const monitor = await buyMonitor(server)
-    const { page } = await visit(t, browser, { viewport: NARROW, expected: /status of 40[24]/ })
+    const monitor = await buyMonitor(site.server)
+    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
     await open(page, monitor)
     await page.getByLabel('Name').fill('Backup <b>of the shop</b>')
     await page.getByLabel('A ping every (seconds)').fill('10')
@@ -70,7 +57,7 @@ suite('a monitor', () => {
     await page.getByLabel('Description').fill('Every hour')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Backup <b>of the shop</b>' }).waitFor()
-    assert.equal((await server.mayfly.pulse(monitor).status()).expectedIntervalSeconds, 3600)
+    assert.equal((await site.server.mayfly.pulse(monitor).status()).expectedIntervalSeconds, 3600)
 
     await page.getByRole('button', { name: 'Share the status' }).click()
     const address = await page.getByRole('group', { name: 'the address of the status' }).innerText()
@@ -82,7 +69,7 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'shared')
 
     for (const colorScheme of ['light', 'dark'] as const) {
-      const stranger = await visit(t, browser, { colorScheme, expected: /status of 404/ })
+      const stranger = await site.visit(t, { colorScheme, expected: /status of 404/ })
       await stranger.page.goto(address)
       await stranger.page.getByRole('heading', { name: 'Backup <b>of the shop</b>' }).waitFor()
       await stranger.page.getByText('Waiting', { exact: true }).waitFor()
@@ -99,18 +86,18 @@ suite('a monitor', () => {
   })
 
   test('is destroyed when the person is sure', async (t) => {
-    const monitor = await buyMonitor(server)
-    const { page } = await visit(t, browser, { expected: /status of 40[24]/ })
+    const monitor = await buyMonitor(site.server)
+    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await open(page, monitor)
     await page.getByRole('button', { name: 'Destroy the monitor' }).click()
     await page.getByRole('button', { name: 'Destroy it' }).click()
     await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
-    await assert.rejects(server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
+    await assert.rejects(site.server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
   })
 
   async function open(page: Page, capability: PulseCapability): Promise<void> {
-    await page.goto(`${server.url}/pulse`)
-    const text = formatCapability({ capability, baseUrl: server.url })
+    await page.goto(`${site.server.url}/pulse`)
+    const text = formatCapability({ capability, baseUrl: site.server.url })
     await page.getByLabel('Or paste the capability').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByText('Live', { exact: true }).waitFor()

@@ -1,17 +1,7 @@
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
-import { before, suite, test } from 'node:test'
-import type { Browser } from 'playwright-core'
-import {
-  endOfSuite,
-  layoutShift,
-  NARROW,
-  seriousFaults,
-  startBrowser,
-  visit,
-  WIDE,
-} from '../support/browser.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { suite, test } from 'node:test'
+import { layoutShift, NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
 const PAGES = [
@@ -30,20 +20,14 @@ const IS_ABSENT = /status of 404/
 const MAX_SCRIPT_BYTES = 60 * 1024
 
 suite('pages', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end)
-    browser = await startBrowser(end)
-  })
+  const site = startSite()
 
   for (const path of PAGES) {
     test(`${path} has no serious fault for a reader, and nothing jumps`, async (t) => {
       for (const { viewport, colorScheme } of LOOKS) {
         const expected = ABSENT.has(path) ? { expected: IS_ABSENT } : {}
-        const { page } = await visit(t, browser, { viewport, colorScheme, ...expected })
-        await page.goto(server.url + path, { waitUntil: 'networkidle' })
+        const { page } = await site.visit(t, { viewport, colorScheme, ...expected })
+        await page.goto(site.server.url + path, { waitUntil: 'networkidle' })
         assert.deepEqual(await seriousFaults(page), [], colorScheme)
         assert.ok((await layoutShift(page)) < 0.01, colorScheme)
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
@@ -52,29 +36,32 @@ suite('pages', () => {
     })
 
     test(`${path} names every module it needs, in less than 60 KB`, async () => {
-      const html = (await ask(`${server.url}${path}`)).body.toString()
+      const html = (await ask(`${site.server.url}${path}`)).body.toString()
       const modules = [...html.matchAll(/<link rel="modulepreload" href="([^"]+)">/g)]
       const named = new Set(modules.map(([, address]) => address ?? ''))
       assert.ok(named.size > 3)
       let bytes = 0
       for (const address of named) {
-        const { status, headers, body } = await ask(server.url + address, {
+        const { status, headers, body } = await ask(site.server.url + address, {
           'accept-encoding': 'br',
         })
         assert.equal(status, 200, address)
         assert.equal(headers['content-encoding'], 'br')
         assert.match(String(headers['cache-control']), /immutable/)
         bytes += body.length
-        const source = (await ask(server.url + address)).body.toString()
+        const source = (await ask(site.server.url + address)).body.toString()
         for (const [, to] of source.matchAll(/^(?:import|export)\s[^'"]*?from '([^']+)'/gm)) {
-          assert.ok(named.has(new URL(to ?? '', server.url + address).pathname), `${address} ${to}`)
+          assert.ok(
+            named.has(new URL(to ?? '', site.server.url + address).pathname),
+            `${address} ${to}`,
+          )
         }
       }
       assert.ok(bytes < MAX_SCRIPT_BYTES, `${bytes} bytes`)
     })
 
     test(`${path} lets nothing foreign in, and is asked for again when it has changed`, async () => {
-      const { headers, body } = await ask(server.url + path)
+      const { headers, body } = await ask(site.server.url + path)
       const policy = String(headers['content-security-policy'])
       assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
       assert.match(policy, /frame-ancestors 'none'; require-trusted-types-for 'script'/)
@@ -87,22 +74,22 @@ suite('pages', () => {
         body.toString(),
         /<script(?![^>]*\ssrc="\/assets\/)|\sstyle=|\son\w+=|https?:/,
       )
-      const again = await ask(server.url + path, { 'if-none-match': String(headers.etag) })
+      const again = await ask(site.server.url + path, { 'if-none-match': String(headers.etag) })
       assert.deepEqual([again.status, again.body.length], [304, 0])
     })
   }
 
   test('scripts are readable as they are served: without types, with their comments', async () => {
-    const html = (await ask(`${server.url}/catch`)).body.toString()
+    const html = (await ask(`${site.server.url}/catch`)).body.toString()
     const version = /\/assets\/([^/]+)\//.exec(html)?.[1]
-    const { headers, body } = await ask(`${server.url}/assets/${version}/client/payments.js`)
+    const { headers, body } = await ask(`${site.server.url}/assets/${version}/client/payments.js`)
     assert.equal(headers['content-type'], 'text/javascript; charset=utf-8')
     assert.match(body.toString(), /\/\*\* Buying: one key, one order, one invoice/)
     assert.doesNotMatch(body.toString(), /import type|: Promise</)
   })
 
   test('only what a page leads to is served', async () => {
-    const html = (await ask(`${server.url}/`)).body.toString()
+    const html = (await ask(`${site.server.url}/`)).body.toString()
     const version = /\/assets\/([^/]+)\//.exec(html)?.[1]
     for (const path of [
       'serve.js',
@@ -111,14 +98,14 @@ suite('pages', () => {
       'web/frame.html',
       '../package.json',
     ]) {
-      assert.equal((await ask(`${server.url}/assets/${version}/${path}`)).status, 404, path)
+      assert.equal((await ask(`${site.server.url}/assets/${version}/${path}`)).status, 404, path)
     }
-    const old = await ask(`${server.url}/assets/another/web/home.js`)
+    const old = await ask(`${site.server.url}/assets/another/web/home.js`)
     assert.deepEqual([old.status, old.headers['cache-control']], [200, 'no-cache'])
   })
 
   test('the front door sends programs on', async () => {
-    const { headers, body } = await ask(`${server.url}/`, { accept: 'application/json' })
+    const { headers, body } = await ask(`${site.server.url}/`, { accept: 'application/json' })
     assert.match(String(headers['content-type']), /^application\/json/)
     assert.deepEqual(JSON.parse(body.toString()), {
       service: 'mayfly',
@@ -128,9 +115,78 @@ suite('pages', () => {
     })
   })
 
+  test('a person at an address where nothing is gets a page, which nobody keeps', async (t) => {
+    const { page } = await site.visit(t, { viewport: NARROW, expected: IS_ABSENT })
+    await page.goto(`${site.server.url}/no/such/page`)
+    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('link', { name: 'Open an inbox' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+
+    const { policy, ...lost } = await asPerson(`${site.server.url}/no/such/page`)
+    assert.match(policy, /^default-src 'none'; script-src 'self'/)
+    assert.deepEqual(lost, { status: 404, type: 'text/html; charset=utf-8', cache: 'no-store' })
+    const head = await fetch(`${site.server.url}/no/such/page`, { method: 'HEAD', headers: PERSON })
+    assert.deepEqual([head.status, await head.text()], [404, ''])
+    assert.match(head.headers.get('content-type') ?? '', /^text\/html/)
+    assert.equal((await asPerson(`${site.server.url}/%zz`)).type, 'text/html; charset=utf-8')
+  })
+
+  test('a program at an address where nothing is gets the error, and so does anyone below the API', async () => {
+    const accepted = [
+      undefined,
+      '*/*',
+      'application/json',
+      'application/json, text/plain, */*',
+      'application/json, text/html;q=0.9',
+      'text/html;q=0',
+      'application/xhtml+xml',
+    ]
+    for (const accept of accepted) {
+      const { status, headers, body } = await ask(`${site.server.url}/no/such/page`, {
+        ...(accept === undefined ? {} : { accept }),
+      })
+      assert.deepEqual(
+        [status, headers['content-type'], body.toString()],
+        [404, 'application/json; charset=utf-8', '{"error":"not found"}'],
+        accept,
+      )
+    }
+    for (const path of [
+      ...[
+        '/api',
+        '/api/',
+        '/api/none',
+        '/api?x',
+        '//api/none',
+        '/c',
+        '/c/',
+        '/w/',
+        '/w/x/y',
+        '/p/x/y',
+      ],
+      ...[
+        '/.well-known/none',
+        '/assets/none',
+        '/health/',
+        '/simulator/none',
+        '/c/catch_none',
+        '/w/none',
+      ],
+    ]) {
+      const { type } = await asPerson(site.server.url + path)
+      assert.equal(type, 'application/json; charset=utf-8', path)
+    }
+    const posted = await fetch(`${site.server.url}/no/such/page`, {
+      method: 'POST',
+      headers: PERSON,
+    })
+    assert.equal(posted.headers.get('content-type'), 'application/json; charset=utf-8')
+  })
+
   test('the prices are those of the catalogue, and the simulator is named', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(server.url)
+    const { page } = await site.visit(t)
+    await page.goto(site.server.url)
     await page.getByText('no real money moves').waitFor()
     const lines = await page
       .locator('#prices-whisper li')
@@ -142,6 +198,21 @@ suite('pages', () => {
     )
   })
 })
+
+/** What a browser asks for when somebody follows a link. */
+const PERSON = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+async function asPerson(
+  url: string,
+): Promise<{ status: number; type: string; cache: string; policy: string }> {
+  const { status, headers } = await ask(url, PERSON)
+  return {
+    status,
+    type: String(headers['content-type']),
+    cache: String(headers['cache-control']),
+    policy: String(headers['content-security-policy']),
+  }
+}
 
 type Answer = { status: number; headers: Record<string, unknown>; body: Buffer }
 

@@ -2,33 +2,20 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, suite, type TestContext, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { suite, type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import type { WhisperTerms } from '../../src/client/index.ts'
-import {
-  endOfSuite,
-  layoutShift,
-  NARROW,
-  seriousFaults,
-  startBrowser,
-  visit,
-} from '../support/browser.ts'
+import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
 
 suite('a whisper', () => {
-  let server: TestServer
-  let browser: Browser
-  const end = endOfSuite()
-  before(async () => {
-    server = await startServer(end)
-    browser = await startBrowser(end)
-  })
+  const site = startSite()
 
   test('a file with a password goes from one person to another', async (t) => {
     const data = randomBytes(200_000)
-    const writer = await visit(t, browser)
-    await writer.page.goto(`${server.url}/whisper`)
+    const writer = await site.visit(t)
+    await writer.page.goto(`${site.server.url}/whisper`)
     await writer.page.getByRole('button', { name: 'File', exact: true }).click()
     await writer.page.getByLabel('File', { exact: true }).setInputFiles({
       name: 'plan.bin',
@@ -48,15 +35,15 @@ suite('a whisper', () => {
     const code = await writer.page.getByRole('group', { name: 'The share code' }).innerText()
     assert.deepEqual(await stored(writer.page), [], 'neither text nor key nor code is stored')
 
-    const reader = await visit(t, browser, { viewport: NARROW })
+    const reader = await site.visit(t, { viewport: NARROW })
     const asked = requestsOf(reader.page)
-    await reader.page.goto(`${server.url}/read#${code}`)
+    await reader.page.goto(`${site.server.url}/read#${code}`)
     await reader.page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
-    assert.equal(reader.page.url(), `${server.url}/read`)
+    assert.equal(reader.page.url(), `${site.server.url}/read`)
     await reader.page.goBack()
     assert.doesNotMatch(reader.page.url(), /mayfly-whisper/)
     await reader.page.goForward()
-    assert.equal(reader.page.url(), `${server.url}/read`, 'nor is it in the history')
+    assert.equal(reader.page.url(), `${site.server.url}/read`, 'nor is it in the history')
     await reader.page.getByLabel('Share code').fill(`Here it is: ${code}\nSee you.`)
     assert.deepEqual(await seriousFaults(reader.page), [], 'the question')
     await reader.page.getByLabel('Password').fill('wrong')
@@ -84,8 +71,11 @@ suite('a whisper', () => {
 
   test('what is no text of a stranger stays text', async (t) => {
     const text = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
-    const { code } = await buyWhisper(server, { data: Buffer.from(text), mediaType: 'text/html' })
-    const { page } = await visit(t, browser)
+    const { code } = await buyWhisper(site.server, {
+      data: Buffer.from(text),
+      mediaType: 'text/html',
+    })
+    const { page } = await site.visit(t)
     await open(page, code)
     await page.getByRole('button', { name: 'Reveal it' }).click()
     assert.equal(await page.getByRole('group', { name: 'The text' }).innerText(), text)
@@ -94,18 +84,18 @@ suite('a whisper', () => {
   })
 
   test('before its time nothing is spent, and the time is counted down', async (t) => {
-    const { code } = await buyWhisper(server, {
+    const { code } = await buyWhisper(site.server, {
       data: Buffer.from('good morning'),
       readLimit: 1,
-      revealAt: new Date(server.clock.now() + 3 * 3_600_000),
+      revealAt: new Date(site.server.clock.now() + 3 * 3_600_000),
     })
-    const { page } = await visit(t, browser, { expected: /status of 4(?:25|04)/ })
+    const { page } = await site.visit(t, { expected: /status of 4(?:25|04)/ })
     await open(page, code)
     await page.getByRole('button', { name: 'Reveal it' }).click()
     await page.getByText(/^(?:3 h 0|2 h 59) min$/).waitFor()
     await page.getByText('No read was spent').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
-    server.clock.advance(3 * 3_600_000)
+    site.server.clock.advance(3 * 3_600_000)
     await page.getByRole('button', { name: 'Ask again' }).click()
     await page.getByRole('button', { name: 'Reveal it' }).click()
     await page.getByText('good morning', { exact: true }).waitFor()
@@ -119,8 +109,8 @@ suite('a whisper', () => {
   test('the largest file that is sold passes through the page', async (t) => {
     // Padded to the plan's 8 MiB, or nearly.
     const data = randomBytes(7_800_000)
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/whisper`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/whisper`)
     await page.getByRole('button', { name: 'File', exact: true }).click()
     const input = page.getByLabel('File', { exact: true })
     await input.setInputFiles(await aFile(t, 'a.bin', Buffer.alloc(9_000_000)))
@@ -130,14 +120,14 @@ suite('a whisper', () => {
     await page.getByRole('button', { name: /^Long/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const code = await page.getByRole('group', { name: 'The share code' }).innerText()
-    const { data: opened } = await server.mayfly.readWhisper(code)
+    const { data: opened } = await site.server.mayfly.readWhisper(code)
     assert.ok(data.equals(opened))
   })
 
   test('what is missing is said before anything is sent, and another plan keeps the draft', async (t) => {
-    const { page } = await visit(t, browser)
+    const { page } = await site.visit(t)
     const asked = requestsOf(page)
-    await page.goto(`${server.url}/whisper`)
+    await page.goto(`${site.server.url}/whisper`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('Write something first').waitFor()
     await page.getByLabel('Text', { exact: true }).fill('a secret')
@@ -165,11 +155,11 @@ suite('a whisper', () => {
   })
 
   test('the files that encrypt are named with their digests', async (t) => {
-    const { page } = await visit(t, browser)
-    await page.goto(`${server.url}/whisper`)
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/whisper`)
     await page.getByText('Which files encrypt').click()
     const link = page.getByRole('link', { name: 'protocol/whisper-envelope.js' })
-    const served = await fetch(new URL((await link.getAttribute('href')) ?? '', server.url))
+    const served = await fetch(new URL((await link.getAttribute('href')) ?? '', site.server.url))
     const digest = createHash('sha256')
       .update(await served.bytes())
       .digest('hex')
@@ -178,7 +168,7 @@ suite('a whisper', () => {
   })
 
   async function open(page: Page, code: string): Promise<void> {
-    await page.goto(`${server.url}/read`)
+    await page.goto(`${site.server.url}/read`)
     await page.getByLabel('Share code').fill(code)
     await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
   }
