@@ -62,7 +62,6 @@ async function close(config: Config, db: Db, orderId: string): Promise<Said> {
   try {
     if (node.problem) throw new ConfigError(node.problem.sentence)
     const { network } = await node.lightning.info()
-    // Another node would say of every invoice that it does not know it.
     await bindStore(db, { backend: config.lightningUrl.kind, network })
     const { lightning } = node
     const deps = { db, lightning, clock: systemClock, products: provisionings(config, db) }
@@ -81,6 +80,11 @@ async function close(config: Config, db: Db, orderId: string): Promise<Said> {
         return {
           isDone: false,
           text: `Whoever has paid ${orderId} can prove it until ${rfc3339(outcome.until)}. Close it after that.\n`,
+        }
+      case 'other node':
+        return {
+          isDone: false,
+          text: `The node does not know the invoice of ${orderId}, and is not known to be the one that made it. That one may have been paid: point MAYFLY_LIGHTNING_URL at it.\n`,
         }
       case 'node knows it':
         return {

@@ -8,6 +8,8 @@ import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Json } from '../lib/jcs.ts'
 import { type InvoiceState, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
+import { payeeOf } from '../protocol/bolt11-sign.ts'
 import type { PlanTerms, Product, Provisioning } from './provisioning.ts'
 import { fingerprints, type Secrets, seal } from './secrets.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
@@ -42,6 +44,8 @@ export type Closing =
   | { kind: 'quote stands'; until: number }
   /** The node knows better: what is paid is settled by the service, and what can be paid stays. */
   | { kind: 'node knows it'; state: 'open' | 'settled' }
+  /** It does not know the invoice, and is not, or does not say that it is, the node that made it. */
+  | { kind: 'other node' }
 
 export type Repair =
   | { kind: 'repaired'; publicId: string; expiresAt: number }
@@ -76,14 +80,15 @@ export async function closeOrder(
   const { db, lightning, clock, products } = deps
   const order = await createOrderStore(db).find([orderId])
   if (!order) return { kind: 'order not found' }
-  const { state, quote_expires_at: standsUntil, payment_hash: paymentHash } = order
-  if (state !== 'pending' || standsUntil === null || paymentHash === null) {
+  const { state, bolt11, quote_expires_at: standsUntil, payment_hash: paymentHash } = order
+  if (state !== 'pending' || bolt11 === null || standsUntil === null || paymentHash === null) {
     return { kind: 'not open', state }
   }
   const now = clock.now()
   if (now < standsUntil) return { kind: 'quote stands', until: standsUntil }
   const node = await stateAtNode(lightning, paymentHash)
   if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
+  if (node === 'unknown' && !(await hasSigned(lightning, bolt11))) return { kind: 'other node' }
   const release = products[order.product]?.release?.(orderId) ?? []
   const done = await attempt(db.write([endOverdue(orderId, now), ...release]))
   if ('rows' in done) return { kind: 'closed', node }
@@ -144,6 +149,15 @@ async function stateAtNode(
     if (error instanceof UnknownInvoice) return 'unknown'
     throw error
   }
+}
+
+/**
+ * Whether the invoice is of this very node. Any other node would not know it either, and the one that
+ * made it may have been paid. A node that was restored has kept its key.
+ */
+async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean> {
+  const { nodeId } = await lightning.info()
+  return nodeId !== null && nodeId === payeeOf(decodeInvoice(bolt11))
 }
 
 const endOverdue = (orderId: string, now: number): Statement => ({

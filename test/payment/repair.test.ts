@@ -64,6 +64,29 @@ suite('closing an order', () => {
     assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'dead' })
   })
 
+  for (const [who, nodeId] of Object.entries({
+    'another node': '02'.padEnd(66, 'd'),
+    'a node that does not say who it is': null,
+  })) {
+    test(`is refused where ${who} does not know the invoice`, async (t) => {
+      const shop = await aShop(t)
+      const { orderId } = await shop.quote()
+      shop.clock.advance(QUOTE_SECONDS * SECOND)
+      shop.node.replaced.lookupInvoice = unknown
+      shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId })
+      assert.deepEqual(await close(shop, orderId), { kind: 'other node' })
+      assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
+    })
+  }
+
+  test('that a node calls dead needs no word of who that is', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId: null })
+    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'dead' })
+  })
+
   test('is refused while a preimage would still prove the payment', async (t) => {
     const shop = await aShop(t)
     const { orderId, expiresAt } = await shop.quote()
