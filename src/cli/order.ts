@@ -6,7 +6,13 @@ import { openStore } from '../db/open.ts'
 import { rfc3339, systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { openLightning } from '../lightning/open.ts'
-import { closeOrder, type OrderFacts, orderFacts, repairOrder } from '../payment/repair.ts'
+import {
+  closeOrder,
+  noteRefund,
+  type OrderFacts,
+  orderFacts,
+  repairOrder,
+} from '../payment/repair.ts'
 import { createSecrets } from '../payment/secrets.ts'
 import { openProducts, readAllPlans } from '../products.ts'
 import { secretsGiven } from '../secret-file.ts'
@@ -14,16 +20,17 @@ import { bindStore } from '../store-identity.ts'
 
 const USAGE = `Usage: mayfly order <command>
 
-  order show <orderId>     what is known of an order, without its secrets
-  order close <orderId>    end an open order whose invoice the node has lost
-  order repair <orderId>   provision an order that was paid and could not be
+  order show <orderId>       what is known of an order, without its secrets
+  order close <orderId>      end an open order whose invoice the node has lost
+  order repair <orderId>     provision an order that was paid and could not be
+  order refunded <orderId>   note that you have paid back such an order instead
 `
 
 /** What a command says; `isDone` is false where nothing was there to do. */
 type Said = { isDone: boolean; text: string }
 type Act = (config: Config, db: Db, orderId: string) => Promise<Said>
 
-const ACTS: Record<string, Act> = { show, close, repair }
+const ACTS: Record<string, Act> = { show, close, repair, refunded }
 
 export async function orderCommand([verb = '', orderId = '', ...rest]: string[]): Promise<number> {
   const act = ACTS[verb]
@@ -113,7 +120,7 @@ async function repair(config: Config, db: Db, orderId: string): Promise<Said> {
     case 'order not found':
       return notFound(orderId)
     case 'not unfulfilled':
-      return { isDone: false, text: `${orderId} is ${outcome.state} and not paid_unfulfilled.\n` }
+      return notUnfulfilled(orderId, outcome.state)
     case 'other secret':
       return {
         isDone: false,
@@ -124,6 +131,19 @@ async function repair(config: Config, db: Db, orderId: string): Promise<Said> {
         isDone: false,
         text: `${orderId} can still not be provisioned. Nothing was changed: pay it back.\n`,
       }
+  }
+}
+
+async function refunded(config: Config, db: Db, orderId: string): Promise<Said> {
+  const deps = { db, clock: systemClock, products: provisionings(config, db) }
+  const outcome = await noteRefund(deps, orderId)
+  switch (outcome.kind) {
+    case 'refunded':
+      return { isDone: true, text: `${orderId} is refunded. Its buyer is told so.\n` }
+    case 'order not found':
+      return notFound(orderId)
+    case 'not unfulfilled':
+      return notUnfulfilled(orderId, outcome.state)
   }
 }
 
@@ -141,6 +161,11 @@ function provisionings(config: Config, db: Db) {
   })
   return Object.fromEntries(products.map(({ product, provisioning }) => [product, provisioning]))
 }
+
+const notUnfulfilled = (orderId: string, state: string): Said => ({
+  isDone: false,
+  text: `${orderId} is ${state} and not paid_unfulfilled.\n`,
+})
 
 const notFound = (orderId: string): Said => ({
   isDone: false,

@@ -1,6 +1,6 @@
 /**
  * What an operator does to one order that went wrong: look at it, end one whose invoice the node
- * has lost, provision again what was paid. Each change is one conditional unit, so that it may run
+ * has lost, provision again what was paid, note that it was paid back. Each change is one conditional unit, so that it may run
  * beside the service.
  */
 import { randomBytes } from 'node:crypto'
@@ -55,6 +55,10 @@ export type Repair =
   | { kind: 'other secret' }
   /** The product refused again; nothing was changed. */
   | { kind: 'refused' }
+
+export type Refund =
+  | Extract<Repair, { kind: 'order not found' | 'not unfulfilled' }>
+  | { kind: 'refunded' }
 
 type Products = Partial<Record<Product, Provisioning>>
 
@@ -135,8 +139,28 @@ export async function repairOrder(
   if ('rows' in done) return { kind: 'repaired', publicId, expiresAt }
   if (done.refused > 0) return { kind: 'refused' }
   // Somebody else was faster.
+  return otherwise(db, orderId)
+}
+
+/** Notes that the buyer of an order that could not be provisioned was paid back: nothing is owed. */
+export async function noteRefund(
+  deps: { db: Db; clock: Clock; products: Products },
+  orderId: string,
+): Promise<Refund> {
+  const { db, clock, products } = deps
+  const facts = await orderFacts(db, orderId)
+  if (!facts) return { kind: 'order not found' }
+  const release = products[facts.product]?.release?.(orderId) ?? []
+  const done = await attempt(db.write([endUnfulfilled(orderId, clock.now()), ...release]))
+  return 'rows' in done ? { kind: 'refunded' } : otherwise(db, orderId)
+}
+
+/** Why an order was not one that is paid and owed, read only after it was not. */
+async function otherwise(db: Db, orderId: string) {
   const current = await orderFacts(db, orderId)
-  return current ? { kind: 'not unfulfilled', state: current.state } : { kind: 'order not found' }
+  return current
+    ? ({ kind: 'not unfulfilled', state: current.state } as const)
+    : ({ kind: 'order not found' } as const)
 }
 
 async function stateAtNode(
@@ -163,6 +187,14 @@ async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean>
 const endOverdue = (orderId: string, now: number): Statement => ({
   text: `update purchase_order set state = 'dead'
     where order_id = $1 and state = 'pending' and quote_expires_at <= $2`,
+  values: [orderId, now],
+  expect: 1,
+})
+
+/** Sealed, for nothing of it will ever be handed out. */
+const endUnfulfilled = (orderId: string, now: number): Statement => ({
+  text: `update purchase_order set state = 'refunded', sealed_at = $2
+    where order_id = $1 and state = 'paid_unfulfilled'`,
   values: [orderId, now],
   expect: 1,
 })
