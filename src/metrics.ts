@@ -17,7 +17,7 @@ const COUNT_ORDERS_EVERY_MS = 15_000
 /** From a store's write to a request that a human still waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled']
+const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
 const CALLS: NodeCall[] = ['info', 'create_invoice', 'lookup_invoice']
 
 export type Metrics = {

@@ -57,6 +57,11 @@ const ANSWERS: Record<string, Ending> = {
     code: EXIT.notPaid,
     sentence: 'The quote ended before it was paid. Run the command again for a new one.',
   },
+  'order refunded': {
+    code: EXIT.gone,
+    sentence:
+      'The service could not deliver what was paid, and its operator has paid it back. Buy it anew.',
+  },
   'already delivered': {
     code: EXIT.gone,
     sentence:

@@ -5,7 +5,13 @@ import { createHints } from '../db/hints.ts'
 import { rfc3339, systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { openLightning } from '../lightning/open.ts'
-import { closeOrder, type OrderFacts, orderFacts, repairOrder } from '../payment/repair.ts'
+import {
+  closeOrder,
+  noteRefund,
+  type OrderFacts,
+  orderFacts,
+  repairOrder,
+} from '../payment/repair.ts'
 import { createSecrets } from '../payment/secrets.ts'
 import { openProducts, readAllPlans } from '../products.ts'
 import { secretsGiven } from '../secret-file.ts'
@@ -14,14 +20,15 @@ import { operateOnStore, type Said } from './operator.ts'
 
 const USAGE = `Usage: mayfly order <command>
 
-  order show <orderId>     what is known of an order, without its secrets
-  order close <orderId>    end an open order whose invoice the node has lost
-  order repair <orderId>   provision an order that was paid and could not be
+  order show <orderId>       what is known of an order, without its secrets
+  order close <orderId>      end an open order whose invoice the node has lost
+  order repair <orderId>     provision an order that was paid and could not be
+  order refunded <orderId>   note that you have paid back such an order instead
 `
 
 type Act = (config: Config, db: Db, orderId: string) => Promise<Said>
 
-const ACTS: Record<string, Act> = { show, close, repair }
+const ACTS: Record<string, Act> = { show, close, repair, refunded }
 
 export async function orderCommand([verb = '', orderId = '', ...rest]: string[]): Promise<number> {
   const act = ACTS[verb]
@@ -46,7 +53,6 @@ async function close(config: Config, db: Db, orderId: string): Promise<Said> {
   try {
     if (node.problem) throw new ConfigError(node.problem.sentence)
     const { network } = await node.lightning.info()
-    // Another node would say of every invoice that it does not know it.
     await bindStore(db, { backend: config.lightningUrl.kind, network })
     const { lightning } = node
     const deps = { db, lightning, clock: systemClock, products: provisionings(config, db) }
@@ -65,6 +71,11 @@ async function close(config: Config, db: Db, orderId: string): Promise<Said> {
         return {
           isDone: false,
           text: `Whoever has paid ${orderId} can prove it until ${rfc3339(outcome.until)}. Close it after that.\n`,
+        }
+      case 'other node':
+        return {
+          isDone: false,
+          text: `The node does not know the invoice of ${orderId}, and is not known to be the one that made it. That one may have been paid: point MAYFLY_LIGHTNING_URL at it.\n`,
         }
       case 'node knows it':
         return {
@@ -93,7 +104,7 @@ async function repair(config: Config, db: Db, orderId: string): Promise<Said> {
     case 'order not found':
       return notFound(orderId)
     case 'not unfulfilled':
-      return { isDone: false, text: `${orderId} is ${outcome.state} and not paid_unfulfilled.\n` }
+      return notUnfulfilled(orderId, outcome.state)
     case 'other secret':
       return {
         isDone: false,
@@ -104,6 +115,19 @@ async function repair(config: Config, db: Db, orderId: string): Promise<Said> {
         isDone: false,
         text: `${orderId} can still not be provisioned. Nothing was changed: pay it back.\n`,
       }
+  }
+}
+
+async function refunded(config: Config, db: Db, orderId: string): Promise<Said> {
+  const deps = { db, clock: systemClock, products: provisionings(config, db) }
+  const outcome = await noteRefund(deps, orderId)
+  switch (outcome.kind) {
+    case 'refunded':
+      return { isDone: true, text: `${orderId} is refunded. Its buyer is told so.\n` }
+    case 'order not found':
+      return notFound(orderId)
+    case 'not unfulfilled':
+      return notUnfulfilled(orderId, outcome.state)
   }
 }
 
@@ -121,6 +145,11 @@ function provisionings(config: Config, db: Db) {
   })
   return Object.fromEntries(products.map(({ product, provisioning }) => [product, provisioning]))
 }
+
+const notUnfulfilled = (orderId: string, state: string): Said => ({
+  isDone: false,
+  text: `${orderId} is ${state} and not paid_unfulfilled.\n`,
+})
 
 const notFound = (orderId: string): Said => ({
   isDone: false,

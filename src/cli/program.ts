@@ -101,12 +101,13 @@ const AS_THEY_ARE: Record<string, Operators> = {
   },
   order: {
     takes: '[command...]',
-    such: 'show, close or repair, and order_…',
-    what: 'look at, close or repair one order; alone it says how',
+    such: 'show, close, repair or refunded, and order_…',
+    what: 'look at, close or repair one order, or note its refund; alone it says how',
     examples: [
       'mayfly order show order_…',
       'mayfly order close order_…',
       'mayfly order repair order_…',
+      'mayfly order refunded order_…',
     ],
     run: async (args) => (await import('./order.ts')).orderCommand(args),
   },

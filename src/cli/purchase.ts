@@ -41,7 +41,8 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
     // No money can be in a quote that was never shown, or is dead by the node's own word.
     const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
     const isUnpaid = stage === null && !isTakenUp
-    if (error.phrase === 'order expired' || (isRefused && isUnpaid)) dropDraft(cli, name)
+    const isOver = error.phrase === 'order expired' || error.phrase === 'order refunded'
+    if (isOver || (isRefused && isUnpaid)) dropDraft(cli, name)
     if (error.phrase === 'already delivered') {
       throw new CliError(
         `${name} was delivered and used before it was saved here. To give it up: mayfly forget ${name}`,

@@ -22,8 +22,10 @@ import {
   authorizeIntent,
   claimVerification,
   createGateStore,
+  INSERTED_INTENT,
   type IntentRow,
   insertIntent,
+  NOTED_HASH,
   type ProjectRow,
   purgeUnpaid,
   type ReceiptRow,
@@ -173,7 +175,7 @@ export function createGate(deps: {
     if (invoice.descriptionHash === 'mismatch') {
       log.warn({ event: 'gate.description_mismatch', ...facts })
     }
-    const [row] = done.rows[1] ?? []
+    const [row] = done.rows[INSERTED_INTENT] ?? []
     return { kind: 'quote', intent: row as IntentRow, isOnOffer: true }
   }
 
@@ -198,7 +200,7 @@ export function createGate(deps: {
     request: ProtectedRequest,
   ): Promise<Opened> {
     const projectId = project.project_id
-    if (statement === 0) {
+    if (statement === NOTED_HASH) {
       log.error({ event: 'gate.invoice_reused', projectId })
       return { kind: 'checkout unavailable' }
     }

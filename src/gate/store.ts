@@ -125,16 +125,29 @@ export const grantCredits = (projectId: string, credits: number): Statement => (
   expect: 1,
 })
 
+/** The places in `insertIntent` of the payment hash and of the intent, for its answers. */
+export const [NOTED_HASH, INSERTED_INTENT] = [1, 2]
+
 /**
- * Notes the payment hash for good, then the intent. Refused at the first statement where an invoice
- * with this hash was ever taken before; at the second where the intent is there already, the
- * project has no credit, or too many of its intents wait for payment.
+ * Notes the payment hash for good, then the intent. The first statement is refused where the project
+ * has no credit or is suspended, the second where an invoice with this hash was ever taken before,
+ * the third where the intent is there already or too many of its project's wait for payment.
+ *
+ * The first also makes the openings of a project take turns until they are committed. Counting alone
+ * is not exact where transactions see none of each other's intents; a later statement than the one
+ * that waited sees them all.
  */
 export function insertIntent(
   intent: NewIntent,
   { now, openMost }: { now: number; openMost: number },
 ): Statement[] {
   return [
+    {
+      text: `update gate_project set credits = credits
+        where project_id = $1 and credits > 0 and suspended_at is null`,
+      values: [intent.project_id],
+      expect: 1,
+    },
     {
       text: 'insert into gate_payment_hash (payment_hash) values ($1) on conflict do nothing',
       values: [intent.payment_hash],
@@ -147,7 +160,7 @@ export function insertIntent(
          created_at, quote_expires_at, honoured_until, verify_count, next_verify_at)
         select $1, $2, project_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'open',
           $16, $17, $18, 0, 0
-        from gate_project where project_id = $3 and credits > 0 and suspended_at is null
+        from gate_project where project_id = $3
           and (select count(*) from gate_intent where project_id = $3 and state = 'open'
                and honoured_until > $19) < $20
         on conflict (intent_id) do nothing returning *`,

@@ -131,6 +131,11 @@ export const ERRORS = {
     advice:
       'The invoice was not paid in time, or the capability was never collected. Buy anew with a new key.',
   },
+  'order refunded': {
+    status: 404,
+    advice:
+      'It was paid and could not be provisioned, and the operator has paid it back. Nothing is owed. Buy anew with a new key.',
+  },
   'already delivered': {
     status: 404,
     advice:

@@ -220,6 +220,7 @@ function documented(route: PaidRoute): FastifySchema {
         'unsupported media type',
         'request too large',
         'order expired',
+        'order refunded',
         'already delivered',
         'request timeout',
         'rate limited',

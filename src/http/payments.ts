@@ -39,6 +39,7 @@ export function mountPoll(
             'invalid idempotency key',
             'order not found',
             'order expired',
+            'order refunded',
             'already delivered',
             'rate limited',
             'internal error',

@@ -9,6 +9,7 @@ import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from 
 import { type AccessProblem, accessProblem } from './node-access.ts'
 import { NodeError, quotable, supportedNetwork } from './node-error.ts'
 import { createNodeHttp } from './node-http.ts'
+import { nodeIdOf } from './node-id.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
 import type { Cursor } from './node-watch.ts'
 
@@ -65,7 +66,7 @@ export function createCln(options: ClnOptions): Cln {
     const chain = read.string(answer, 'network')
     network = supportedNetwork(NODE, chain === 'bitcoin' ? 'mainnet' : chain)
     const isBehind = answer.warning_bitcoind_sync ?? answer.warning_lightningd_sync
-    return { network, synced: isBehind === undefined }
+    return { network, synced: isBehind === undefined, nodeId: nodeIdOf(answer.id) }
   }
 
   const createInvoice: Lightning['createInvoice'] = async (ask) => {

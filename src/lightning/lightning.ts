@@ -13,7 +13,7 @@ export type InvoiceState = 'open' | 'settled' | 'dead'
 
 export type Lightning = {
   /** What the node says of itself. Throws when it cannot be reached or refuses us. */
-  info(): Promise<{ network: Network; synced: boolean }>
+  info(): Promise<NodeInfo>
 
   /** Makes one invoice for exactly `amountMsat`. Throws when the node did not make it. */
   createInvoice(ask: InvoiceAsk): Promise<{ bolt11: string; paymentHash: string }>
@@ -27,6 +27,12 @@ export type Lightning = {
    */
   watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
 }
+
+/**
+ * `nodeId` is the public key that signs the node's invoices, in hex. It is null where a backend
+ * cannot tell one set of books from another by it, as with accounts that share a node.
+ */
+export type NodeInfo = { network: Network; synced: boolean; nodeId: string | null }
 
 /** `expirySeconds` counts from now; `memo` is at most 639 bytes (BOLT 11 `d`). */
 export type InvoiceAsk = { amountMsat: number; memo: string; expirySeconds: number }

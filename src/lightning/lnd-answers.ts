@@ -1,8 +1,9 @@
 /** LND's JSON, checked. Bytes are base64 and 64-bit integers decimal strings (proto3 JSON). */
 import { base64Bytes, hex } from '../lib/bytes.ts'
-import type { InvoiceState, Network } from './lightning.ts'
+import type { InvoiceState, NodeInfo } from './lightning.ts'
 import { lndError } from './lnd-error.ts'
 import { type NodeError, supportedNetwork } from './node-error.ts'
+import { nodeIdOf } from './node-id.ts'
 
 export function madeInvoice(answer: unknown): { bolt11: string; paymentHash: string } {
   const fields = object(answer)
@@ -28,11 +29,12 @@ export function streamedInvoice(line: string): SeenInvoice {
   return seenInvoice(fields.result)
 }
 
-export function nodeInfo(answer: unknown): { network: Network; synced: boolean } {
+export function nodeInfo(answer: unknown): NodeInfo {
   const fields = object(answer)
   const chains = Array.isArray(fields.chains) ? fields.chains : []
   const network = supportedNetwork('LND', string(object(chains[0]), 'network'))
-  return { network, synced: fields.synced_to_chain === true }
+  const nodeId = nodeIdOf(fields.identity_pubkey)
+  return { network, synced: fields.synced_to_chain === true, nodeId }
 }
 
 export function json(text: string): unknown {

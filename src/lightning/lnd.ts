@@ -1,7 +1,7 @@
 /** LND over its REST port (lnd 0.19 and later). */
 import type { Clock } from '../lib/clock.ts'
 import { checkAsk, checkInvoice } from './check-invoice.ts'
-import { type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import { type Lightning, type Network, type NodeInfo, UnknownInvoice } from './lightning.ts'
 import { findProblem } from './lnd-access.ts'
 import { madeInvoice, nodeInfo, seenInvoice } from './lnd-answers.ts'
 import { lndError } from './lnd-error.ts'
@@ -46,7 +46,7 @@ export function createLnd(options: LndOptions): Lnd {
   const closing = new AbortController()
   let network: Network | undefined
 
-  async function info(): Promise<{ network: Network; synced: boolean }> {
+  async function info(): Promise<NodeInfo> {
     const found = nodeInfo(
       await http.call({
         what: 'asking for the node',

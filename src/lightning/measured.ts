@@ -1,5 +1,5 @@
 /** A node that tells how long its calls take and what it said of itself. */
-import { type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import { type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
 
 export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
 
@@ -7,7 +7,7 @@ export type NodeObserver = {
   /** An invoice that the node has never seen is an answer, and no failure. */
   ended(call: NodeCall, seconds: number, hasFailed: boolean): void
   /** What `info` said, or null where it failed. */
-  said(node: { network: Network; synced: boolean } | null): void
+  said(node: NodeInfo | null): void
 }
 
 /** The same node, observed. */

@@ -59,7 +59,8 @@ export function createNwc(options: NwcOptions): Nwc {
   async function info() {
     await askInfo()
     // What a wallet does not say: it answers, so it is thought to follow the chain.
-    return { network: network as Network, synced: true }
+    // Many wallets may share a node, so its key does not say whose invoices these are.
+    return { network: network as Network, synced: true, nodeId: null }
   }
 
   const createInvoice: Lightning['createInvoice'] = async (ask) => {

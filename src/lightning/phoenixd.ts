@@ -7,6 +7,7 @@ import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from 
 import { type AccessProblem, accessProblem } from './node-access.ts'
 import { NodeError, quotable, supportedNetwork } from './node-error.ts'
 import { createNodeHttp, type NodeAsk } from './node-http.ts'
+import { nodeIdOf } from './node-id.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
 import type { PhoenixdAccess } from './phoenixd-url.ts'
 import { watchPhoenixd } from './phoenixd-watch.ts'
@@ -66,7 +67,8 @@ export function createPhoenixd(options: PhoenixdOptions): Phoenixd {
     const answer = await call({ what: 'asking for the node', method: 'GET', path, timeoutMs })
     network = supportedNetwork(NODE, read.string(answer, 'chain').toLowerCase())
     // Left out until phoenixd has heard of the chain.
-    return { network, synced: (read.count(answer, 'blockHeight') ?? 0) > 0 }
+    const synced = (read.count(answer, 'blockHeight') ?? 0) > 0
+    return { network, synced, nodeId: nodeIdOf(answer.nodeId) }
   }
 
   const createInvoice: Lightning['createInvoice'] = async (ask) => {

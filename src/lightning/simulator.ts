@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
-import { encodeInvoice } from '../protocol/bolt11-sign.ts'
+import { encodeInvoice, publicKeyOf } from '../protocol/bolt11-sign.ts'
 import { checkAsk } from './check-invoice.ts'
 import { type Lightning, UnknownInvoice } from './lightning.ts'
 
@@ -36,11 +36,12 @@ type InvoiceRow = {
 export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<Simulator> {
   const { db, clock } = deps
   const privateKey = await nodeKey(db)
+  const nodeId = publicKeyOf(privateKey)
   const listeners = new Set<(paymentHash: string) => void>()
   let forgetAt = clock.now() + FORGET_EVERY_MS
 
   return {
-    info: async () => ({ network: 'regtest', synced: true }),
+    info: async () => ({ network: 'regtest', synced: true, nodeId }),
 
     async createInvoice(ask) {
       checkAsk(ask)

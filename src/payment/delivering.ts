@@ -33,6 +33,8 @@ export function createDelivering(deps: {
         return { kind: 'order expired' }
       case 'paid_unfulfilled':
         return { kind: 'checkout unavailable' }
+      case 'refunded':
+        return { kind: 'order refunded' }
       case 'settled':
         return order.delivered_at === null ? deliver(order, isBuyer) : replay(order, isBuyer)
     }

@@ -63,6 +63,8 @@ export type Outcome =
   | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
   | { kind: 'already delivered' }
   | { kind: 'order expired' }
+  /** It could not be honoured, and its buyer has been paid back. */
+  | { kind: 'order refunded' }
   | { kind: 'order not found' }
   | { kind: 'idempotency key reused with a different request' }
   /** The network has its unpaid orders, or there is no room for this one. Nothing was opened. */

@@ -136,6 +136,7 @@ export function createOrders(deps: {
         }
         const isDelivered = order.state === 'settled' && order.delivered_at !== null
         if (isDelivered && isOver(order, clock.now())) return { kind: 'already delivered' }
+        if (order.state === 'refunded') return { kind: 'order refunded' }
         if (credential === 'refused') return { kind: 'credential refused', quote: quoteOf(order) }
         const isUnsettled = order.state === 'pending' || order.state === 'dead'
         if (credential === 'paid' && isUnsettled) return redeem(order)

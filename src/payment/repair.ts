@@ -1,6 +1,6 @@
 /**
  * What an operator does to one order that went wrong: look at it, end one whose invoice the node
- * has lost, provision again what was paid. Each change is one conditional unit, so that it may run
+ * has lost, provision again what was paid, note that it was paid back. Each change is one conditional unit, so that it may run
  * beside the service.
  */
 import { randomBytes } from 'node:crypto'
@@ -8,6 +8,8 @@ import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Json } from '../lib/jcs.ts'
 import { type InvoiceState, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
+import { payeeOf } from '../protocol/bolt11-sign.ts'
 import type { PlanTerms, Product, Provisioning } from './provisioning.ts'
 import { fingerprints, type Secrets, seal } from './secrets.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
@@ -42,6 +44,8 @@ export type Closing =
   | { kind: 'quote stands'; until: number }
   /** The node knows better: what is paid is settled by the service, and what can be paid stays. */
   | { kind: 'node knows it'; state: 'open' | 'settled' }
+  /** It does not know the invoice, and is not, or does not say that it is, the node that made it. */
+  | { kind: 'other node' }
 
 export type Repair =
   | { kind: 'repaired'; publicId: string; expiresAt: number }
@@ -51,6 +55,10 @@ export type Repair =
   | { kind: 'other secret' }
   /** The product refused again; nothing was changed. */
   | { kind: 'refused' }
+
+export type Refund =
+  | Extract<Repair, { kind: 'order not found' | 'not unfulfilled' }>
+  | { kind: 'refunded' }
 
 type Products = Partial<Record<Product, Provisioning>>
 
@@ -76,14 +84,15 @@ export async function closeOrder(
   const { db, lightning, clock, products } = deps
   const order = await createOrderStore(db).find([orderId])
   if (!order) return { kind: 'order not found' }
-  const { state, quote_expires_at: standsUntil, payment_hash: paymentHash } = order
-  if (state !== 'pending' || standsUntil === null || paymentHash === null) {
+  const { state, bolt11, quote_expires_at: standsUntil, payment_hash: paymentHash } = order
+  if (state !== 'pending' || bolt11 === null || standsUntil === null || paymentHash === null) {
     return { kind: 'not open', state }
   }
   const now = clock.now()
   if (now < standsUntil) return { kind: 'quote stands', until: standsUntil }
   const node = await stateAtNode(lightning, paymentHash)
   if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
+  if (node === 'unknown' && !(await hasSigned(lightning, bolt11))) return { kind: 'other node' }
   const release = products[order.product]?.release?.(orderId) ?? []
   const done = await attempt(db.write([endOverdue(orderId, now), ...release]))
   if ('rows' in done) return { kind: 'closed', node }
@@ -130,8 +139,28 @@ export async function repairOrder(
   if ('rows' in done) return { kind: 'repaired', publicId, expiresAt }
   if (done.refused > 0) return { kind: 'refused' }
   // Somebody else was faster.
+  return otherwise(db, orderId)
+}
+
+/** Notes that the buyer of an order that could not be provisioned was paid back: nothing is owed. */
+export async function noteRefund(
+  deps: { db: Db; clock: Clock; products: Products },
+  orderId: string,
+): Promise<Refund> {
+  const { db, clock, products } = deps
+  const facts = await orderFacts(db, orderId)
+  if (!facts) return { kind: 'order not found' }
+  const release = products[facts.product]?.release?.(orderId) ?? []
+  const done = await attempt(db.write([endUnfulfilled(orderId, clock.now()), ...release]))
+  return 'rows' in done ? { kind: 'refunded' } : otherwise(db, orderId)
+}
+
+/** Why an order was not one that is paid and owed, read only after it was not. */
+async function otherwise(db: Db, orderId: string) {
   const current = await orderFacts(db, orderId)
-  return current ? { kind: 'not unfulfilled', state: current.state } : { kind: 'order not found' }
+  return current
+    ? ({ kind: 'not unfulfilled', state: current.state } as const)
+    : ({ kind: 'order not found' } as const)
 }
 
 async function stateAtNode(
@@ -146,9 +175,26 @@ async function stateAtNode(
   }
 }
 
+/**
+ * Whether the invoice is of this very node. Any other node would not know it either, and the one that
+ * made it may have been paid. A node that was restored has kept its key.
+ */
+async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean> {
+  const { nodeId } = await lightning.info()
+  return nodeId !== null && nodeId === payeeOf(decodeInvoice(bolt11))
+}
+
 const endOverdue = (orderId: string, now: number): Statement => ({
   text: `update purchase_order set state = 'dead'
     where order_id = $1 and state = 'pending' and quote_expires_at <= $2`,
+  values: [orderId, now],
+  expect: 1,
+})
+
+/** Sealed, for nothing of it will ever be handed out. */
+const endUnfulfilled = (orderId: string, now: number): Statement => ({
+  text: `update purchase_order set state = 'refunded', sealed_at = $2
+    where order_id = $1 and state = 'paid_unfulfilled'`,
   values: [orderId, now],
   expect: 1,
 })

@@ -4,7 +4,13 @@ import type { Db, Row, Statement } from '../db/db.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { PlanId, Product } from './provisioning.ts'
 
-export type OrderState = 'opening' | 'pending' | 'settled' | 'dead' | 'paid_unfulfilled'
+export type OrderState =
+  | 'opening'
+  | 'pending'
+  | 'settled'
+  | 'dead'
+  | 'paid_unfulfilled'
+  | 'refunded'
 export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
 export type OrderRow = {
@@ -224,7 +230,7 @@ export const sealOverdue = (now: number, replayMs: number): Statement => ({
   values: [now, replayMs],
 })
 
-/** Old orders, but never one that owes somebody something. */
+/** Old orders, but never one that owes somebody something, or that was paid back. */
 export const purgeOrders = (before: number): Statement => ({
   text: `delete from purchase_order where order_id in (
       select order_id from purchase_order

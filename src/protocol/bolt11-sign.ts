@@ -79,6 +79,13 @@ export function payeeOf(invoice: Invoice): string {
   return payee
 }
 
+/** Hex of the public key that `payeeOf` finds in the invoices of this private one. */
+export function publicKeyOf(privateKey: Uint8Array): string {
+  const key = pointFromScalar(privateKey, true)
+  if (key === null) throw new RangeError('not a private key')
+  return hex(key)
+}
+
 function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | null {
   try {
     const key = recover(digest(signedData), signature, recoveryId, true)
@@ -116,7 +123,7 @@ function descriptionField({ description, descriptionHash }: InvoiceFields): Uint
 
 function payeeField(payee: string | undefined, privateKey: Uint8Array): Uint8Array {
   if (payee === undefined) return new Uint8Array()
-  const key = pointFromScalar(privateKey, true)
+  const key = hexBytes(publicKeyOf(privateKey))
   if (key === null || hex(key) !== payee) throw new RangeError('payee must be the signing key')
   return bytesField(TAG.payee, key)
 }

@@ -52,6 +52,8 @@ const SENTENCES: Record<string, string> = {
     'The time to open lies outside the life of this plan. Nothing was charged: choose an earlier time, or a plan that lives longer.',
   'order expired':
     'The invoice ran out before it was paid. Nothing was charged. If a payment is still under way in your wallet, wait for it to fail before you try again.',
+  'order refunded':
+    'The service could not deliver this, and its operator has paid it back. Nothing is owed; to have it, buy it anew.',
   'already delivered':
     'This capability was handed out already and is not repeated. Nothing is owed; do not pay again.',
   'order not found': 'The service does not know this order. If you have paid, ask its operator.',

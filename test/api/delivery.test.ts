@@ -199,6 +199,39 @@ test('a restart between any two steps changes nothing for the buyer', async (t) 
   assert.deepEqual(await purchase(server, key), DELIVERED)
 })
 
+test('a change of the secret between any two steps changes nothing for the buyer', async (t) => {
+  const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
+  const environment = { MAYFLY_SECRET: old }
+  const server = await startServer(t, environment)
+  const quoted = await purchase(server, 'order-01')
+  const open = await anOrder(server)
+  const uncollected = await aPaidOrder(server)
+  const delivered = await aDeliveredOrder(server)
+  environment.MAYFLY_SECRET = `${fresh},${old}`
+  await server.restart()
+
+  assert.deepEqual(await purchase(server, 'order-01'), quoted, 'a key that counts at its address')
+  assert.deepEqual(await purchase(server, open.key), { status: 402, text: open.quoted })
+  const settled = settlement(server, open)
+  await server.pay(open.bolt11)
+  await settled
+  for (const { orderId, key } of [open, uncollected]) {
+    const first = await poll(server, orderId)
+    assert.equal(first.status, 200, first.text)
+    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+    assert.deepEqual(await purchase(server, key), first)
+  }
+  const again = await poll(server, delivered.orderId, { 'idempotency-key': delivered.key })
+  assert.deepEqual(again, { status: 200, text: delivered.text })
+  assert.equal((await server.mayfly.catch(delivered.inbox).status()).status, 'active')
+  assert.deepEqual(await purchase(server, delivered.key), DELIVERED)
+  assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
+
+  // What was sealed is sealed anew: of the old secret only the names of its orders are needed.
+  environment.MAYFLY_SECRET = fresh
+  await assert.rejects(server.restart(), /is not the one that 3 open or uncollected orders/)
+})
+
 test('a payment in time is honoured, however late the server learns of it', async (t) => {
   const server = await startServer(t)
   const order = await anOrder(server)

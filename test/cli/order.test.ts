@@ -75,6 +75,28 @@ test('an order that was paid and refused is repaired, and its inbox works', asyn
   assert.equal(sent.status, 204)
 })
 
+test('an order that was paid back is noted as such, and its buyer told', async (t) => {
+  const server = await startServer(t)
+  const key = 'b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'
+  const { orderId } = quoteOf(await buy(server, { key }))
+  const early = await order(server.file, 'refunded', orderId)
+  assert.deepEqual(
+    [early.code, early.err],
+    [1, `${orderId} is pending and not paid_unfulfilled.\n`],
+  )
+  await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
+  assert.deepEqual(await order(server.file, 'refunded', orderId), {
+    code: 0,
+    out: `${orderId} is refunded. Its buyer is told so.\n`,
+    err: '',
+  })
+  const told = { status: 404, text: '{"error":"order refunded"}' }
+  for (const { status, text } of [await poll(server, orderId), await buy(server, { key })]) {
+    assert.deepEqual({ status, text }, told)
+  }
+  assert.match((await order(server.file, 'show', orderId)).out, /^state +refunded$/m)
+})
+
 test('a store in PostgreSQL is mended alike, and is backed up by tools of its own', async (t) => {
   const environment = {
     MAYFLY_DATABASE_URL: await aPostgresDatabase(),

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { type InvoiceAsk, type Lightning, UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { payeeOf } from '../../src/protocol/bolt11-sign.ts'
 import { until } from '../support/until.ts'
 
 export type LightningUnderTest = {
@@ -14,6 +15,8 @@ export type LightningUnderTest = {
   longestMemo?: number
   /** Moves time past these many seconds, where time is not the wall's. */
   makeExpire?(seconds: number): Promise<void>
+  /** Others have accounts at the same node. */
+  isShared?: true
   close(): Promise<void>
 }
 
@@ -30,7 +33,14 @@ export function lightningContract(
     after(() => world?.close())
 
     test('says its network and that it is in sync', async () => {
-      assert.deepEqual(await world.lightning.info(), { network: 'regtest', synced: true })
+      const { network, synced } = await world.lightning.info()
+      assert.deepEqual({ network, synced }, { network: 'regtest', synced: true })
+    })
+
+    test('says which key signs its invoices, unless others may share that', async () => {
+      const { bolt11 } = await world.lightning.createInvoice(anAsk())
+      const { nodeId } = await world.lightning.info()
+      assert.equal(nodeId, world.isShared ? null : payeeOf(decodeInvoice(bolt11)))
     })
 
     test('makes an invoice of exactly what was asked', async () => {

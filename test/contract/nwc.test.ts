@@ -20,6 +20,7 @@ for (const encryption of ['nip44_v2', 'nip04'] as const) {
     const lightning = createNwc({ ...readNwcUrl(wallet.url), clock, timeouts: PATIENT })
     return {
       lightning,
+      isShared: true,
       pay: async (bolt11) => own.pay(bolt11),
       makeExpire: async (seconds) => clock.advance((seconds + GRACE_SECONDS + 1) * 1000),
       async close() {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { Pool } from 'pg'
 import type { Statement } from '../../src/db/db.ts'
 import { insertOrder, limitOpen } from '../../src/payment/store.ts'
-import { aPostgresDatabase } from '../support/postgres.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
+import { aPool, inTransaction } from '../support/transactions.ts'
 
 const MOST = 20
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
@@ -42,7 +40,7 @@ test('the unpaid orders of a network are limited exactly, and each network for i
 })
 
 test('it is exact on PostgreSQL, too, where transactions do not see each other', async () => {
-  const pool = await aPool()
+  const pool = await aPool(['0001-orders-and-catch', '0006-opening-lock'])
   const order = (i: number): Statement[] => [
     insertOrder({
       order_id: `order_${i}`,
@@ -60,38 +58,9 @@ test('it is exact on PostgreSQL, too, where transactions do not see each other',
     }),
     ...limitOpen('203.0.113', 1, MOST),
   ]
-  const opened = await Promise.all(Array.from({ length: 100 }, (_, i) => unit(pool, order(i))))
+  const opened = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => inTransaction(pool, order(i))),
+  )
   await pool.end()
   assert.equal(opened.filter(Boolean).length, MOST)
 })
-
-/** True when every statement met its condition; otherwise nothing happened. */
-async function unit(pool: Pool, statements: Statement[]): Promise<boolean> {
-  const client = await pool.connect()
-  try {
-    await client.query('begin isolation level read committed')
-    for (const { text, values, expect } of statements) {
-      const { rowCount } = await client.query(text, values)
-      if (expect !== undefined && rowCount !== expect) {
-        await client.query('rollback')
-        return false
-      }
-    }
-    await client.query('commit')
-    return true
-  } finally {
-    client.release()
-  }
-}
-
-async function aPool(): Promise<Pool> {
-  const pool = new Pool({ connectionString: await aPostgresDatabase(), max: 20 })
-  // The pool ends before its connections do, and the server may be told to stop in between.
-  pool.on('error', () => {})
-  for (const name of ['0001-orders-and-catch', '0006-opening-lock']) {
-    const file = new URL(`../../src/db/migrations/${name}.sql`, import.meta.url)
-    const text = await readFile(file, 'utf8')
-    await pool.query(text.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'))
-  }
-  return pool
-}

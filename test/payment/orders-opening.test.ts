@@ -137,7 +137,7 @@ suite('opening an order', () => {
   test('opens nothing while the node is out of sync, and repeats what is open', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    shop.node.replaced.info = async () => ({ network: 'regtest', synced: false })
+    shop.node.replaced.info = async () => ({ network: 'regtest', synced: false, nodeId: null })
     shop.health.doubt()
     assert.deepEqual(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()), {
       kind: 'checkout unavailable',

@@ -3,8 +3,9 @@ import { suite, test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { closeOrder, orderFacts, repairOrder } from '../../src/payment/repair.ts'
+import { closeOrder, noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
+import { purgeOrders } from '../../src/payment/store.ts'
 import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
@@ -39,6 +40,10 @@ function repair(shop: Shop, orderId: string, secrets = secretOf(SECRET)) {
   return repairOrder({ db: shop.db, secrets, clock: shop.clock, products: aProduct() }, orderId)
 }
 
+function refund(shop: Shop, orderId: string) {
+  return noteRefund({ db: shop.db, clock: shop.clock, products: aProduct() }, orderId)
+}
+
 async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t, { isSoldOut: true })
   const quote = await shop.paid()
@@ -62,6 +67,29 @@ suite('closing an order', () => {
     assert.equal(released.length, 1)
     assert.deepEqual(await poll(shop, orderId), { kind: 'order expired' })
     assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'dead' })
+  })
+
+  for (const [who, nodeId] of Object.entries({
+    'another node': '02'.padEnd(66, 'd'),
+    'a node that does not say who it is': null,
+  })) {
+    test(`is refused where ${who} does not know the invoice`, async (t) => {
+      const shop = await aShop(t)
+      const { orderId } = await shop.quote()
+      shop.clock.advance(QUOTE_SECONDS * SECOND)
+      shop.node.replaced.lookupInvoice = unknown
+      shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId })
+      assert.deepEqual(await close(shop, orderId), { kind: 'other node' })
+      assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
+    })
+  }
+
+  test('that a node calls dead needs no word of who that is', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId: null })
+    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'dead' })
   })
 
   test('is refused while a preimage would still prove the payment', async (t) => {
@@ -162,5 +190,55 @@ suite('repairing an order', () => {
       kind: 'not unfulfilled',
       state: 'settled',
     })
+  })
+})
+
+suite('noting a refund', () => {
+  test('ends the order for its buyer, who is never asked to pay again', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    assert.deepEqual(await refund(shop, orderId), { kind: 'refunded' })
+    const facts = await orderFacts(shop.db, orderId)
+    assert.deepEqual([facts?.state, facts?.sealed_at], ['refunded', shop.clock.now()])
+    assert.deepEqual(await poll(shop, orderId), { kind: 'order refunded' })
+    for (const credential of ['none', 'paid', 'refused'] as const) {
+      assert.deepEqual(await shop.repeat({ credential }), { kind: 'order refunded' })
+    }
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('lets go of what the order had reserved', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    await refund(shop, orderId)
+    const [released] = await shop.db.read('select name from meta where value = $1', '')
+    assert.equal(released?.name, `released ${orderId}`)
+  })
+
+  test('and a repair at once are one of the two', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    const [refunded, repaired] = await Promise.all([refund(shop, orderId), repair(shop, orderId)])
+    const isRefunded = refunded.kind === 'refunded'
+    assert.deepEqual(isRefunded ? repaired : refunded, {
+      kind: 'not unfulfilled',
+      state: isRefunded ? 'refunded' : 'settled',
+    })
+    assert.equal((await shop.provisioned()).length, isRefunded ? 0 : 1)
+  })
+
+  test('is refused a second time, and of an order that nobody owes', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    await refund(shop, orderId)
+    const again = { kind: 'not unfulfilled', state: 'refunded' }
+    assert.deepEqual(await refund(shop, orderId), again)
+    assert.deepEqual(await repair(shop, orderId), again)
+    const { orderId: open } = await shop.quote('another-key-00')
+    assert.deepEqual(await refund(shop, open), { kind: 'not unfulfilled', state: 'pending' })
+    assert.deepEqual(await refund(shop, newId('order')), { kind: 'order not found' })
+  })
+
+  test('is kept when old orders are forgotten', async (t) => {
+    const { shop, orderId } = await anUnfulfilled(t)
+    await refund(shop, orderId)
+    await shop.db.write([purgeOrders(shop.clock.now() + LIFE * 100)])
+    assert.equal((await orderFacts(shop.db, orderId))?.state, 'refunded')
   })
 })

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { type StandInServer, sendJson, startStandIn } from './http-server.ts'
-import type { Ledger, LedgerInvoice } from './ledger.ts'
+import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 
 export type ClnStandIn = StandInServer & {
   /** A rune for these methods alone, or for all. */
@@ -32,7 +32,7 @@ export async function startCln(options: {
 
   const methods: Record<string, (params: Params, response: ServerResponse) => unknown> = {
     getinfo: () => ({
-      id: '02'.padEnd(66, 'b'),
+      id: LEDGER_NODE_ID,
       alias: 'stand-in',
       network,
       blockheight: 433,

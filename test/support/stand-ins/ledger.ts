@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
-import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+import { encodeInvoice, publicKeyOf } from '../../../src/protocol/bolt11-sign.ts'
 
 export type LedgerInvoice = {
   bolt11: string
@@ -34,6 +34,9 @@ export type Ledger = {
 }
 
 const KEY = new Uint8Array(32).fill(7)
+
+/** Who signs the invoices of every ledger. */
+export const LEDGER_NODE_ID = publicKeyOf(KEY)
 
 export function createLedger(clock: Clock): Ledger {
   const invoices = new Map<string, LedgerInvoice>()

@@ -7,7 +7,7 @@ import { WebSocketServer } from 'ws'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../../../src/protocol/bolt11.ts'
 import { type StandInServer, sendJson, sendText, startStandIn } from './http-server.ts'
-import type { Ledger, LedgerInvoice } from './ledger.ts'
+import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 
 export type PhoenixdStandIn = StandInServer & {
   /** The full password, and the one that cannot pay. */
@@ -46,7 +46,7 @@ export async function startPhoenixd(options: {
     if (line === 'GET /getinfo') {
       const channels = [{ state: 'Normal', balanceSat: 0, inboundLiquiditySat: 2_000_000 }]
       return sendJson(response, {
-        nodeId: '02'.padEnd(66, 'a'),
+        nodeId: LEDGER_NODE_ID,
         channels,
         chain,
         blockHeight: 433,
