@@ -3,34 +3,51 @@ import { openSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { ReadStream } from 'node:tty'
+import { withFile } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 
 /** A line that is typed without being shown. @throws CliError where there is no terminal. */
-export function askHidden(prompt: string, signal: AbortSignal): Promise<string> {
-  return ask(prompt, signal, new Writable({ write: (_chunk, _encoding, done) => done() }))
+export async function askHidden(prompt: string, signal: AbortSignal): Promise<string> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const input = terminal()
+  process.stderr.write(prompt)
+  try {
+    return await ask('', { input, output: nowhere, signal })
+  } finally {
+    process.stderr.write('\n')
+  }
 }
 
 /** A line that is typed. @throws CliError where there is no terminal. */
-export function askLine(prompt: string, signal: AbortSignal): Promise<string> {
-  return ask(prompt, signal, process.stderr)
+export async function askLine(prompt: string, signal: AbortSignal): Promise<string> {
+  try {
+    return await ask(prompt, { input: terminal(), output: process.stderr, signal })
+  } catch (error) {
+    process.stderr.write('\n')
+    throw error
+  }
 }
 
 /** The first line of a file, without its end. */
 export function firstLine(file: string): string {
-  const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/)
+  const [line = ''] = withFile(file, () => readFileSync(file, 'utf8')).split(/\r?\n/)
   return line
 }
 
-async function ask(prompt: string, signal: AbortSignal, output: Writable): Promise<string> {
-  const input = terminal()
-  process.stderr.write(prompt)
+type Asking = { input: ReadStream; output: Writable; signal: AbortSignal }
+
+async function ask(prompt: string, { input, output, signal }: Asking): Promise<string> {
   const lines = createInterface({ input, output, terminal: true })
+  // The terminal is raw meanwhile, so that Ctrl-C is a key. It means what it always means.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  const closed = new Promise<never>((_, reject) => {
+    lines.once('close', () => reject(new CliError('Nothing was typed.', EXIT.usage)))
+  })
   try {
-    return await lines.question('', { signal })
+    return await Promise.race([lines.question(prompt, { signal }), closed])
   } finally {
     lines.close()
     input.destroy()
-    process.stderr.write('\n')
   }
 }
 

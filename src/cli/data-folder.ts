@@ -51,7 +51,7 @@ export function overwrite(file: string, text: string): void {
 /** The text of a file, or null where there is none. */
 export function readIfThere(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8')
+    return withFile(file, () => readFileSync(file, 'utf8'))
   } catch (error) {
     if (isCode(error, 'ENOENT')) return null
     throw error
@@ -77,6 +77,18 @@ export function privateFolder(folder: string): string {
   return folder
 }
 
+/** Does something with a file. What fails names the file, which not every system call does. */
+export function withFile<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error && !('path' in error)) {
+      Object.assign(error, { path: file })
+    }
+    throw error
+  }
+}
+
 /** Whether a system call failed with this code. */
 export function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
@@ -85,18 +97,30 @@ export function isCode(error: unknown, code: string): boolean {
 function writeDraft(file: string, text: string): string {
   privateFolder(dirname(file))
   const draft = `${file}.${randomBytes(8).toString('hex')}.draft`
-  const descriptor = openSync(draft, 'wx', 0o600)
   try {
-    writeFileSync(descriptor, text)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
+    withFile(file, () => writeFlushed(draft, 'wx', text))
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
   }
   return draft
 }
 
+/** Writes a file for the user alone, and returns when it is on disk. */
+export function writeFlushed(file: string, flag: 'wx' | 'w', data: string | Uint8Array): void {
+  const descriptor = openSync(file, flag, 0o600)
+  try {
+    withFile(file, () => {
+      writeFileSync(descriptor, data)
+      fsyncSync(descriptor)
+    })
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
 /** So that the name, too, outlives a power cut. Windows has no such call and needs none. */
-function flushFolder(folder: string): void {
+export function flushFolder(folder: string): void {
   if (platform() === 'win32') return
   const descriptor = openSync(folder, 'r')
   try {

@@ -3,6 +3,7 @@ import { MayflyError, UnreadableWhisper } from '../client/index.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
+import { span } from './text.ts'
 
 /** The exit codes, as docs/cli.md lists them. */
 export const EXIT = {
@@ -37,7 +38,11 @@ export function endingOf(error: unknown, url: string): Ending | null {
     return { code: EXIT.usage, sentence: `That is no Lightning invoice: ${error.message}.` }
   }
   if (error instanceof UnreadableWhisper) {
-    return { code: EXIT.failed, sentence: `It does not open: ${error.message}.` }
+    return {
+      code: EXIT.failed,
+      sentence:
+        'It does not open: the code or the password is another one’s, or its bytes are damaged.',
+    }
   }
   return endingOfSystem(error, url)
 }
@@ -101,6 +106,11 @@ const ANSWERS: Record<string, Ending> = {
     code: EXIT.gone,
     sentence: 'The service does not know this any more, or the token is another one’s.',
   },
+  'ciphertext too large': {
+    code: EXIT.failed,
+    sentence:
+      'It is too large for the plan, and nothing was bought. `mayfly catalog` shows how much each takes.',
+  },
   'not found': {
     code: EXIT.gone,
     sentence: 'It is gone: expired, used up, destroyed, or never there.',
@@ -111,6 +121,8 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
   if (phrase === 'service unreachable')
     return unreachable(url, codeOf(cause) ?? codeOf(causeOf(cause)))
+  if (phrase === 'unexpected answer') return strange(url, status)
+  if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   const known = ANSWERS[phrase]
   if (known) return known
   if (cause instanceof WalletError) return endingOfWallet(cause)
@@ -120,6 +132,21 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   const later = retryAfterSeconds === null ? '' : ` Try again in ${retryAfterSeconds} s.`
   const code = status >= 500 ? EXIT.unreachable : status === 404 ? EXIT.gone : EXIT.failed
   return { code, sentence: `The service says: ${phrase}.${later}` }
+}
+
+function strange(url: string, status: number): Ending {
+  const isElsewhere = status >= 300 && status < 400
+  return {
+    code: EXIT.unreachable,
+    sentence: isElsewhere
+      ? `${url} sends its callers elsewhere (HTTP ${status}). Give the address itself, such as the same with https, in --url or MAYFLY_URL.`
+      : `${url} answers, but not as a Mayfly of this version does (HTTP ${status}). --url or MAYFLY_URL names another.`,
+  }
+}
+
+function notRevealed(seconds: number | null): Ending {
+  const when = seconds === null ? '' : `: it opens in ${span(seconds)}`
+  return { code: EXIT.failed, sentence: `It is not revealed yet${when}. No read was spent.` }
 }
 
 /** Phrases of the SDK that leave money where the same command finds it. */
@@ -153,9 +180,10 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
   if (isFetch || (code !== null && UNREACHABLE.has(code))) {
     return unreachable(url, code)
   }
-  if ('path' in error && code !== null) {
+  if ('syscall' in error && code !== null) {
+    const file = 'path' in error ? String(error.path) : 'A file'
     const why = FILES[code] ?? `cannot be used: ${code}`
-    return { code: EXIT.failed, sentence: `${String(error.path)} ${why}.` }
+    return { code: EXIT.failed, sentence: `${file} ${why}.` }
   }
   return null
 }
@@ -163,7 +191,12 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
 const FILES: Record<string, string> = {
   ENOENT: 'is not there',
   EACCES: 'cannot be used: its permissions do not let this user',
+  EROFS: 'cannot be written: its file system is read-only',
   EEXIST: 'is there already, and is not written over',
+  EISDIR: 'is a folder, and a file is wanted',
+  ENOTDIR: 'cannot be used: a part of its path is no folder',
+  ENOSPC: 'cannot be written: its disk is full',
+  EDQUOT: 'cannot be written: the quota of its disk is used up',
 }
 
 function unreachable(url: string, code: string | null): Ending {

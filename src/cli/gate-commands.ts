@@ -9,6 +9,7 @@ import { isId, isToken } from '../lib/ids.ts'
 import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
 import { firstLine } from './ask.ts'
 import { type Cli, client } from './cli.ts'
+import { withFile } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { columns, harmless } from './text.ts'
@@ -65,7 +66,9 @@ function addIntent(parent: Command): void {
           const { route, method, path, body } = options
           const quote = await gateOf(cli, options).intent({
             ...{ route, method, path },
-            ...(body === undefined ? {} : { body: new Uint8Array(readFileSync(body)) }),
+            ...(body === undefined
+              ? {}
+              : { body: new Uint8Array(withFile(body, () => readFileSync(body))) }),
           })
           const { intentId, amountSats, recipient, expiresAt, bolt11 } = quote
           cli.answer(

@@ -2,7 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isCode, privateFolder, readIfThere } from './data-folder.ts'
+import { isCode, privateFolder, readIfThere, withFile } from './data-folder.ts'
+import { CliError } from './exit.ts'
 
 export type Lock = { release(): void }
 
@@ -14,21 +15,38 @@ export type Lock = { release(): void }
 export function takeLock(file: string): Lock | { heldBy: string } {
   privateFolder(dirname(file))
   makeEmpty(file)
-  const database = new DatabaseSync(file, { timeout: 0 })
+  const database = open(file)
   const pidFile = `${file}.pid`
   try {
     database.exec('begin exclusive')
   } catch (error) {
     database.close()
-    if (!(error instanceof Error) || !/locked/.test(error.message)) throw error
+    if (!(error instanceof Error)) throw error
+    if (!/locked/.test(error.message))
+      throw new CliError(`${file} cannot be locked: ${error.message}.`)
     return { heldBy: readIfThere(pidFile)?.trim() ?? 'unknown' }
   }
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  try {
+    withFile(pidFile, () => writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 }))
+  } catch (error) {
+    database.close()
+    throw error
+  }
   return {
     release() {
       rmSync(pidFile, { force: true })
       database.close()
     },
+  }
+}
+
+function open(file: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file, { timeout: 0 })
+  } catch (error) {
+    throw new CliError(
+      `${file} cannot be locked: ${error instanceof Error ? error.message : error}.`,
+    )
   }
 }
 

@@ -6,7 +6,7 @@ import { addCatalog } from './catalog.ts'
 import { addCatch } from './catch.ts'
 import type { GlobalOptions } from './cli.ts'
 import { examples } from './examples.ts'
-import { EXIT } from './exit.ts'
+import { EXIT, endingOf } from './exit.ts'
 import { addGate, isOperatorsGate } from './gate-commands.ts'
 import { addPay } from './pay.ts'
 import { addPulse } from './pulse.ts'
@@ -157,11 +157,13 @@ function addOperators(program: Command): void {
   }
 }
 
-/** A reader that has seen enough, such as `head`, is no failure. */
+/** A reader that has seen enough, such as `head`, is no failure; a disk that is full is one. */
 function allowEarlyEnd(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok)
-    throw error
+    const { sentence } = endingOf(Object.assign(error, { path: 'stdout' }), '') ?? { sentence: '' }
+    process.stderr.write(`${sentence}\n`)
+    process.exit(EXIT.failed)
   })
 }
 

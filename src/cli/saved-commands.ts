@@ -9,6 +9,7 @@ import {
   type SavedCapability,
 } from '../client/index.ts'
 import { client } from './cli.ts'
+import { withFile } from './data-folder.ts'
 import { names as draftNames, dropDraft, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -135,7 +136,10 @@ function addImport(program: Command): void {
     .addHelpText('after', examples('mayfly import hooks.json --name hooks'))
     .action(
       client<{ name: string }>(async (cli, { name }, file: string) => {
-        const text = file === '-' ? await readStream(process.stdin) : readFileSync(file, 'utf8')
+        const text =
+          file === '-'
+            ? await readStream(process.stdin)
+            : withFile(file, () => readFileSync(file, 'utf8'))
         const saved = savedIn(text, cli.url)
         save(cli, name, saved)
         cli.answer(

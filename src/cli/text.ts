@@ -28,11 +28,11 @@ export function size(bytes: number): string {
 /** How far away a time is, such as `in 3 h` or `2 d ago`. */
 export function away(time: string, now: number): string {
   const seconds = Math.round((Date.parse(time) - now) / 1000)
-  const span = spanOf(Math.abs(seconds))
-  return seconds >= 0 ? `in ${span}` : `${span} ago`
+  return seconds >= 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`
 }
 
-function spanOf(seconds: number): string {
+/** A length of time in one unit, such as `3 h`. */
+export function span(seconds: number): string {
   if (seconds < 120) return `${seconds} s`
   if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
   if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`

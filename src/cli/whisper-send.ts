@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
 import { askHidden, firstLine } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
+import { withFile } from './data-folder.ts'
 import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -72,7 +73,7 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
     ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
   }
   const password = await passwordOf(cli, options)
-  const data = file === '-' ? await buffer(process.stdin) : readFileSync(file)
+  const data = file === '-' ? await buffer(process.stdin) : withFile(file, () => readFileSync(file))
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
   const make = (): Draft => ({

@@ -80,7 +80,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) search.set(name, String(value))
     const suffix = search.size > 0 ? `?${search}` : ''
-    return (await http.get({ path: `${path}/events${suffix}`, token })) as EventPage
+    const asked = { path: `${path}/events${suffix}`, token }
+    return http.get<EventPage>(asked, 'events', 'nextCursor', 'latestSequence')
   }
 
   const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
@@ -109,7 +110,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }
 
   return {
-    status: async () => (await http.get({ path, token })) as CatchStatus,
+    status: () => http.get<CatchStatus>({ path, token }, 'status', 'expiresAt'),
     page,
     async *events(query = {}) {
       let cursor: number | null | undefined = query.cursor
@@ -123,9 +124,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
         cursor = nextCursor
       }
     },
-    async event(eventId) {
-      return (await http.get({ path: eventPath(eventId), token })) as CatchEvent
-    },
+    event: (eventId) => http.get<CatchEvent>({ path: eventPath(eventId), token }, 'id', 'sequence'),
     body: (eventId) => http.getBytes({ path: `${eventPath(eventId)}/body`, token }),
     stream,
     async next({ timeoutSeconds, signal, ...options } = {}) {
@@ -140,16 +139,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       }
       throw new MayflyError('inbox ended', 0)
     },
-    async deleteEvent(eventId) {
-      await http.get({
-        method: 'DELETE',
-        path: eventPath(eventId),
-        token,
-      })
-    },
-    async destroy() {
-      await http.get({ method: 'DELETE', path, token })
-    },
+    deleteEvent: (eventId) => http.tell({ method: 'DELETE', path: eventPath(eventId), token }),
+    destroy: () => http.tell({ method: 'DELETE', path, token }),
   }
 }
 

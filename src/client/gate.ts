@@ -167,7 +167,7 @@ export async function verifyFor(
 
 /** The keys that the service shows now. @throws MayflyError where it shows none. */
 export async function fetchGateKeys(http: Http): Promise<GateKey[]> {
-  const jwks = await http.get({ path: '/.well-known/gate-jwks.json' })
+  const jwks = await http.get<{ keys: unknown }>({ path: '/.well-known/gate-jwks.json' }, 'keys')
   const keys = readGateKeys(jwks)
   if (keys === null) throw new MayflyError('unexpected answer', 200)
   return keys

@@ -18,11 +18,13 @@ export type Answer = { status: number; headers: Headers; body: unknown }
 export type Http = {
   /** The answer, whatever its status. @throws MayflyError `service unreachable` for none. */
   ask(ask: Ask): Promise<Answer>
-  /** The body of a 2xx answer. @throws MayflyError for any other. */
-  get(ask: Ask): Promise<unknown>
-  /** A 200 answer with its body yet to be read, for a stream. @throws MayflyError for any other. */
+  /** The JSON object of a 200 answer, which has these members. @throws MayflyError for any other. */
+  get<T extends object>(ask: Ask, ...members: (keyof T & string)[]): Promise<T>
+  /** Asks for what is answered without words, 204. @throws MayflyError for any other. */
+  tell(ask: Ask): Promise<void>
+  /** The body of a 200 answer, yet to be read: server-sent events. @throws MayflyError for any other. */
   open(ask: Ask): Promise<ReadableStream<Uint8Array>>
-  /** The bytes of a 2xx answer. @throws MayflyError for any other. */
+  /** The bytes of a 200 answer that are no page. @throws MayflyError for any other. */
   getBytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>>
 }
 
@@ -39,36 +41,50 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
-      redirect: 'error',
+      // A capability goes to the address that it was bought at, and nowhere else.
+      redirect: 'manual',
     })
     return orUnreachable(sent, signal)
   }
 
   async function read(response: Response, signal?: AbortSignal): Promise<Answer> {
-    await refuseTooLarge(response)
-    const text = await orUnreachable(response.text(), signal)
+    const text = new TextDecoder().decode(await bytesOf(response, signal))
     return { status: response.status, headers: response.headers, body: parse(text) }
+  }
+
+  /** A 200 answer of this media type: what stands between may answer for the service, in pages. */
+  async function sendFor(type: string, request: Ask): Promise<Response> {
+    const response = await send(request)
+    if (response.status !== 200) throw errorOf(await read(response, request.signal))
+    if (response.headers.get('content-type')?.startsWith(type)) return response
+    await response.body?.cancel()
+    throw new MayflyError('unexpected answer', response.status)
   }
 
   const ask = async (request: Ask): Promise<Answer> => read(await send(request), request.signal)
 
   return {
     ask,
-    async get(request) {
+    async get<T extends object>(request: Ask, ...members: (keyof T & string)[]) {
       const answer = await ask(request)
-      if (answer.status >= 200 && answer.status < 300) return answer.body
-      throw errorOf(answer)
+      const { status, body } = answer
+      if (status !== 200) throw errorOf(answer)
+      const isIt =
+        typeof body === 'object' && body !== null && members.every((name) => name in body)
+      if (!isIt) throw new MayflyError('unexpected answer', status)
+      return body as T
+    },
+    async tell(request) {
+      const answer = await ask(request)
+      if (answer.status !== 204) throw errorOf(answer)
     },
     async open(request) {
-      const response = await send(request)
-      if (response.status === 200 && response.body) return response.body
-      throw errorOf(await read(response))
+      const { body, status } = await sendFor('text/event-stream', request)
+      if (body) return body
+      throw new MayflyError('unexpected answer', status)
     },
     async getBytes(request) {
-      const response = await send(request)
-      if (!response.ok) throw errorOf(await read(response))
-      await refuseTooLarge(response)
-      return new Uint8Array(await orUnreachable(response.arrayBuffer(), request.signal))
+      return bytesOf(await sendFor('application/octet-stream', request), request.signal)
     },
   }
 }
@@ -83,10 +99,32 @@ async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise
   }
 }
 
-async function refuseTooLarge(response: Response): Promise<void> {
-  if (Number(response.headers.get('content-length') ?? 0) <= MAX_ANSWER_BYTES) return
-  await response.body?.cancel()
-  throw new MayflyError('unexpected answer', response.status)
+/** The whole body; one without an end is given up at the bound, whatever it said of its length. */
+async function bytesOf(
+  { body, status }: Response,
+  signal?: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (body === null) return new Uint8Array()
+  const reader = body.getReader()
+  const parts: Uint8Array[] = []
+  let length = 0
+  for (;;) {
+    const { done, value } = await orUnreachable(reader.read(), signal)
+    if (done) break
+    parts.push(value)
+    length += value.length
+    if (length <= MAX_ANSWER_BYTES) continue
+    // Not waited for: a lost connection may never say that it is closed.
+    reader.cancel().catch(() => undefined)
+    throw new MayflyError('unexpected answer', status)
+  }
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
 }
 
 /** The error that an answer stands for. */

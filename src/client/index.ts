@@ -166,7 +166,7 @@ export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions)
   const http = createHttp(baseUrl, fetch ?? platformFetch)
   const payments = createPayments(http, { maxSats: maxSats ?? DEFAULT_MAX_SATS, wallet })
   return {
-    catalog: async () => (await http.get({ path: '/api/catalog' })) as Catalog,
+    catalog: () => http.get<Catalog>({ path: '/api/catalog' }, 'checkoutEnabled', 'products'),
     async buyCatch(purchase) {
       return (await payments.buy(planSelection('catch', purchase), purchase)) as CatchCapability
     },

@@ -36,13 +36,14 @@ export async function* follow(
     const openedAt = Date.now()
     let retryAfterSeconds: number | null = null
     let broughtEvents = false
+    let isOpen = false
     try {
       const headers = {
         accept: 'text/event-stream',
         ...(last === null ? {} : { 'last-event-id': last }),
       }
       const body = await http.open({ path, token, headers, signal })
-      wasOpen = true
+      wasOpen = isOpen = true
       for await (const told of readEvents(body, parser)) {
         broughtEvents = true
         yield told
@@ -50,7 +51,7 @@ export async function* follow(
       }
     } catch (error) {
       signal?.throwIfAborted()
-      if (!isLoss(error, wasOpen)) throw error
+      if (!isLoss(error, { wasOpen, isOpen })) throw error
       if (error instanceof MayflyError) ({ retryAfterSeconds } = error)
     }
     // The server says where it stands before its first event, so that none is missed after it.
@@ -79,9 +80,14 @@ export function endOf(told: StreamEvent): string {
 }
 
 /** Whether a connection may come back. One that never was there is the caller's to know. */
-function isLoss(error: unknown, wasOpen: boolean): boolean {
+function isLoss(
+  error: unknown,
+  { wasOpen, isOpen }: { wasOpen: boolean; isOpen: boolean },
+): boolean {
   if (!(error instanceof MayflyError) || error.status === 0) return wasOpen
   if (error.status === 429 || error.status === 503) return true
+  // A proxy, or the page of a network that wants a log-in, answers for the service meanwhile.
+  if (error.phrase === 'unexpected answer' && !isOpen) return wasOpen
   return wasOpen && error.status >= 500
 }
 

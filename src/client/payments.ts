@@ -34,7 +34,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
       try {
         const answer = await http.ask(ask)
-        if (answer.status < 500 && answer.status !== 429) return answer
+        if (!isLost(answer.status)) return answer
         if (isOver(attempt)) return answer
         pause = retryAfterSeconds(answer.headers) ?? pause
       } catch (error) {
@@ -187,6 +187,10 @@ async function orElse(
     throw new MayflyError(phrase, 0, null, { cause: cause ?? error })
   }
 }
+
+/** No word of the service on the order: it is away, asks for patience, or something else answers. */
+const isLost = (status: number): boolean =>
+  status >= 500 || status === 429 || (status < 400 && status !== 200)
 
 /** A refusal, and not one that only asks for patience. */
 const isFinal = (status: number): boolean =>

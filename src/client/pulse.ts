@@ -6,7 +6,7 @@ import type {
   PulseStatus,
 } from '../pulse/schema.ts'
 import { MayflyError } from './errors.ts'
-import type { Http } from './http.ts'
+import type { Ask, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 export type PulseClient = {
@@ -46,19 +46,13 @@ export function createPulseClient(
   const owner = ownerToken === undefined ? {} : { token: ownerToken }
   const job = pingToken === undefined ? {} : { token: pingToken }
   return {
-    async ping() {
-      await http.get({ method: 'POST', path: `/p/${id}`, ...job })
-    },
-    status: async () => (await http.get({ path, ...owner })) as PulseStatus,
-    async update(settings) {
-      const changed = await http.get({
-        method: 'PATCH',
-        path,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(settings),
-        ...owner,
-      })
-      return changed as PulseStatus
+    ping: () => http.tell({ method: 'POST', path: `/p/${id}`, ...job }),
+    status: () => http.get<PulseStatus>({ path, ...owner }, 'state', 'expiresAt'),
+    update(settings) {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(settings)
+      const asked: Ask = { method: 'PATCH', path, headers, body, ...owner }
+      return http.get<PulseStatus>(asked, 'state', 'expiresAt')
     },
     async *stream({ signal } = {}) {
       const token = ownerToken ?? ''
@@ -74,17 +68,12 @@ export function createPulseClient(
       }
       throw new MayflyError('unexpected answer', 200)
     },
-    async destroy() {
-      await http.get({ method: 'DELETE', path, ...owner })
-    },
+    destroy: () => http.tell({ method: 'DELETE', path, ...owner }),
   }
 }
 
 /** What is shared under this id. */
-export async function pulsePublicStatus(
-  http: Http,
-  publicStatusId: string,
-): Promise<PublicPulseStatus> {
+export function pulsePublicStatus(http: Http, publicStatusId: string): Promise<PublicPulseStatus> {
   const path = `/api/pulse/public/${encodeURIComponent(publicStatusId)}`
-  return (await http.get({ path })) as PublicPulseStatus
+  return http.get<PublicPulseStatus>({ path }, 'state')
 }

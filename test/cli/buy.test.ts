@@ -273,7 +273,7 @@ describe('a whisper', () => {
     })
     const early = await cli.run(['whisper', 'read', 'w'])
     assert.equal(early.code, 1)
-    assert.match(early.err, /not revealed\. Try again in \d+ s/)
+    assert.match(early.err, /not revealed yet: it opens in \d+ min\. No read was spent/)
     clock.advance(3_600_000)
     assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'later')
   })

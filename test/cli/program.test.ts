@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -7,6 +9,7 @@ import { describe, test } from 'node:test'
 import { openPosition, readPosition } from '../../src/cli/position.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
+import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { commandLine } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
@@ -32,6 +35,18 @@ describe('a command that cannot do its work', () => {
       { args: ['catch', 'events', 'hooks'], code: 4, says: /`mayfly list` shows what is/ },
       { args: ['whisper', 'read', 'mayfly-whisper:1:x'], code: 2, says: /neither a share code/ },
       { args: ['whisper', 'send', '/nowhere/x'], code: 1, says: /^\/nowhere\/x is not there\.\n$/ },
+      {
+        args: ['whisper', 'send', '/'],
+        code: 1,
+        says: /^\/ is a folder, and a file is wanted\.\n$/,
+      },
+      { args: ['import', '/', '--name', 'x'], code: 1, says: /^\/ is a folder/ },
+      {
+        args: ['buy', 'catch'],
+        environment: { XDG_DATA_HOME: process.execPath },
+        code: 1,
+        says: /a part of its path is no folder\.\n$/,
+      },
       { args: ['order', 'show', 'mine'], code: 2, says: /^mine is not the id of an order/ },
       { args: ['suspend', 'mine'], code: 2, says: /^mine is not the id of an inbox/ },
       {
@@ -46,6 +61,40 @@ describe('a command that cannot do its work', () => {
       assert.match(ended.err, says, args.join(' '))
       assert.deepEqual([ended.code, ended.out], [code, ''], args.join(' '))
     }
+  })
+
+  test('says what is at the address where it is not the service', async (t) => {
+    for (const [status, headers, says] of [
+      [200, {}, /answers, but not as a Mayfly of this version does \(HTTP 200\)/],
+      [404, {}, /answers, but not as a Mayfly of this version does \(HTTP 404\)/],
+      [301, { location: '/' }, /sends its callers elsewhere \(HTTP 301\)/],
+    ] as const) {
+      const server = createServer((_, response) => {
+        response.writeHead(status, headers).end('<h1>Hello</h1>')
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.after(() => server.close())
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const { code, err, out } = await (await commandLine(t, url)).run(['catalog'])
+      assert.match(err, says)
+      assert.deepEqual([code, out], [5, ''])
+    }
+  })
+
+  test('of telling its answer says so', async (t) => {
+    const home = await temporaryFolder(t)
+    const unwritable = join(home, 'out')
+    writeFileSync(unwritable, '')
+    const child = spawn(process.execPath, [BIN, 'list'], {
+      env: { ...ENVIRONMENT, XDG_DATA_HOME: home },
+      stdio: ['ignore', openSync(unwritable, 'r'), 'pipe'],
+    })
+    let err = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    assert.deepEqual(await once(child, 'close'), [1, null])
+    assert.equal(err, 'stdout cannot be used: EBADF.\n')
   })
 
   test('of a wallet that is named wrongly says so, without the secret in it', async (t) => {

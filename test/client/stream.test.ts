@@ -84,6 +84,14 @@ test('rejects at once where there never was a connection', async (t) => {
   await assert.rejects(scripted(t, [refused(500, 'internal error')]).follow(), MayflyError)
 })
 
+test('rejects a page at once, and waits for one that stands in for a while to go away', async (t) => {
+  const page = () => new Response('<h1>Log in</h1>', { headers: { 'content-type': 'text/html' } })
+  const first = scripted(t, [page()])
+  await assert.rejects(first.follow(), isMayflyError('unexpected answer', 200))
+  const { follow } = scripted(t, [told(capture(1)), page(), told(capture(2), end('exhausted'))])
+  assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
+})
+
 test('rejects events that are none', async (t) => {
   for (const text of [
     'event: capture\ndata: {\n\n',
@@ -209,7 +217,7 @@ test('a consumer that leaves lets the connection go', async (t) => {
       isCancelled = true
     },
   })
-  const { inbox } = scripted(t, [new Response(body)])
+  const { inbox } = scripted(t, [new Response(body, EVENTS)])
   for await (const { sequence } of inbox.stream({ after: 0 })) {
     assert.equal(sequence, 1)
     break
@@ -276,7 +284,9 @@ const capture = (sequence: number): string =>
 
 const end = (status: string): string => `event: end\ndata: ${JSON.stringify({ status })}\n\n`
 
-const told = (...texts: string[]): Response => new Response(texts.join(''))
+const EVENTS = { headers: { 'content-type': 'text/event-stream; charset=utf-8' } }
+
+const told = (...texts: string[]): Response => new Response(texts.join(''), EVENTS)
 
 const refused = (status: number, error = 'internal error', retryAfter?: string): Response =>
   new Response(JSON.stringify({ error }), {
@@ -294,6 +304,7 @@ const broken = (text: string): Response => {
         else controller.error(new TypeError('terminated'))
       },
     }),
+    EVENTS,
   )
 }
 
@@ -302,6 +313,7 @@ const openFor = (text: string): Response =>
     new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(Buffer.from(text)),
     }),
+    EVENTS,
   )
 
 const isMayflyError = (phrase: string, status: number) => (error: unknown) =>

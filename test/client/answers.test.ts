@@ -1,0 +1,91 @@
+/** What the SDK makes of a server that is none of ours: one error, and nothing believed. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createMayfly, formatWhisperCode, type Mayfly } from '../../src/client/index.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { aToken } from '../support/tokens.ts'
+
+const STRANGERS: Record<string, RequestListener> = {
+  'a page': (_, response) => {
+    response.setHeader('content-type', 'text/html').end('<h1>Log in</h1>')
+  },
+  'another JSON': (_, response) => {
+    response.setHeader('content-type', 'application/json').end('{"hello":1}')
+  },
+  null: (_, response) => void response.end('null'),
+  'no words': (_, response) => void response.end(),
+  'a redirect': (request, response) => {
+    response.writeHead(302, { location: `${request.url}/elsewhere` }).end()
+  },
+  'an error of its own': (_, response) => void response.writeHead(404).end('{"message":"no"}'),
+}
+
+for (const [name, listener] of Object.entries(STRANGERS)) {
+  test(`${name} in place of the service is "unexpected answer" to every call`, async (t) => {
+    const { calls } = await strangerOf(t, listener)
+    for (const [call, ask] of Object.entries(calls)) {
+      await assert.rejects(ask, { name: 'MayflyError', phrase: 'unexpected answer' }, call)
+    }
+  })
+}
+
+test('an answer without an end is given up, also where no length is told', async (t) => {
+  const chunk = randomBytes(1024 * 1024)
+  let sent = 0
+  const { calls } = await strangerOf(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/octet-stream' })
+    const more = (): void => {
+      if (response.destroyed) return
+      sent++
+      response.write(chunk, more)
+    }
+    more()
+  })
+  await assert.rejects(calls.fetchWhisper, { phrase: 'unexpected answer' })
+  assert.ok(sent < 128, `${sent} MiB were sent`)
+})
+
+async function strangerOf(t: TestContext, listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { calls: callsOf(createMayfly({ baseUrl })) }
+}
+
+function callsOf(mayfly: Mayfly) {
+  const inbox = mayfly.catch({ publicId: newId('catch'), ownerToken: 'x' })
+  const monitor = mayfly.pulse({ publicId: newId('pulse'), ownerToken: 'x', pingToken: 'x' })
+  const code = formatWhisperCode({
+    publicId: newId('whisper'),
+    readToken: aToken('whisper_read'),
+    key: randomBytes(32),
+    hasPassword: false,
+  })
+  return {
+    catalog: () => mayfly.catalog(),
+    status: () => inbox.status(),
+    page: () => inbox.page(),
+    events: () => inbox.events().next(),
+    event: () => inbox.event('x'),
+    body: () => inbox.body('x'),
+    stream: () => inbox.stream().next(),
+    deleteEvent: () => inbox.deleteEvent('x'),
+    destroy: () => inbox.destroy(),
+    ping: () => monitor.ping(),
+    pulseStatus: () => monitor.status(),
+    update: () => monitor.update({ name: 'x' }),
+    pulseStream: () => monitor.stream().next(),
+    pulseDestroy: () => monitor.destroy(),
+    pulsePublicStatus: () => mayfly.pulsePublicStatus('x'),
+    readWhisper: () => mayfly.readWhisper(code),
+    fetchWhisper: () => mayfly.fetchWhisper(code),
+  }
+}
