@@ -1,7 +1,6 @@
 /** The server's secret, when the operator gave none: made once and kept beside the SQLite file. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Config, ConfigError } from './config.ts'
 
 /**
@@ -43,9 +42,11 @@ function readOrMake(file: string): string {
   }
 }
 
-/** Written whole and then linked, so that of two starts at once both read the same secret. */
+/**
+ * Written whole and then linked, so that of two starts at once both read the same secret. The folder is
+ * there: the store in it was opened before.
+ */
 function make(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   // A name of its own each time: in a container the process id is the same at every start.
   const draft = `${file}.${randomBytes(8).toString('hex')}.draft`
   // Flushed: seeds that are sealed under it outlive a power cut, so it must too.

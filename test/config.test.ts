@@ -425,7 +425,7 @@ suite('the rate limits', () => {
 
 suite('the secret beside the database', () => {
   test('is made once, for its owner alone', async (t) => {
-    const file = join(await temporaryFolder(t), 'deeper', 'mayfly.db')
+    const file = join(await temporaryFolder(t), 'mayfly.db')
     const secret = secretBeside(file)
     assert.equal(secret.length, 32)
     assert.deepEqual(secretBeside(file), secret)

@@ -7,6 +7,7 @@ import type { Db } from '../db/db.ts'
 import { openPostgres } from '../db/postgres.ts'
 import { systemClock } from '../lib/clock.ts'
 import { openLightning } from '../lightning/open.ts'
+import { secretsGiven } from '../secret-file.ts'
 import { dataFolder } from './data-folder.ts'
 import { EXIT } from './exit.ts'
 import { columns } from './text.ts'
@@ -33,6 +34,7 @@ async function examine(): Promise<Finding[]> {
   let config: Config
   try {
     config = readConfig()
+    secretsGiven(config)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return [bad('configuration', error.message)]
@@ -43,14 +45,14 @@ async function examine(): Promise<Finding[]> {
     await checkNode(config),
     ...(await checkService(config)),
     await checkWallet(config),
-    checkDataFolder(),
+    checkDataFolder(config),
   ]
 }
 
 async function checkStore({ databaseUrl }: Config): Promise<Finding> {
   if (databaseUrl.kind === 'sqlite') return checkFile(resolve(databaseUrl.file))
   try {
-    const db = await inTime(openPostgres(databaseUrl.url))
+    const db = await inTime(openPostgres(databaseUrl.url, { startWithinMs: 0 }))
     try {
       await inTime(db.read('select 1 as one'))
       return ok('store', 'PostgreSQL answers')
@@ -71,6 +73,9 @@ function checkFile(file: string): Finding {
           'store',
           `${folder} cannot be written to. Give this user the right to, or set MAYFLY_DATABASE_URL`,
         )
+  }
+  if (!isWritable(dirname(file)) || !isAllowed(file, constants.R_OK | constants.W_OK)) {
+    return bad('store', `${file} is read-only. Make it and its folder writable for this user`)
   }
   try {
     const database = new DatabaseSync(file, { readOnly: true })
@@ -122,14 +127,8 @@ async function checkService({ url }: Config): Promise<Finding[]> {
   try {
     const asked = Date.now()
     const response = await fetch(`${url}/api/catalog`, { signal: AbortSignal.timeout(ANSWER_MS) })
-    const catalog = (await response.json()) as { checkoutEnabled?: unknown }
     const theirs = Date.parse(response.headers.get('date') ?? '')
-    return [
-      catalog.checkoutEnabled === true
-        ? ok('service', `${url} answers, and sells`)
-        : bad('service', `${url} answers, and cannot sell: look at its log for its node`),
-      checkClock(theirs, asked),
-    ]
+    return [serviceSays(url, await response.text()), checkClock(theirs, asked)]
   } catch {
     return [
       note(
@@ -138,6 +137,22 @@ async function checkService({ url }: Config): Promise<Finding[]> {
       ),
       checkClock(Number.NaN, Date.now()),
     ]
+  }
+}
+
+function serviceSays(url: string, text: string): Finding {
+  switch (/"(?:checkoutEnabled":(?:true|false)|error":"rate limited")/.exec(text)?.[0]) {
+    case '"checkoutEnabled":true':
+      return ok('service', `${url} answers, and sells`)
+    case '"checkoutEnabled":false':
+      return bad('service', `${url} answers, and cannot sell: look at its log for its node`)
+    case '"error":"rate limited"':
+      return note('service', `${url} answers, and was asked too often. Try again in a minute`)
+    default:
+      return bad(
+        'service',
+        `${url} is another program's. MAYFLY_PORT picks another port, MAYFLY_URL another service`,
+      )
   }
 }
 
@@ -165,12 +180,15 @@ async function checkWallet({ walletUrl }: Config): Promise<Finding> {
   }
 }
 
-function checkDataFolder(): Finding {
+/** An operator who buys nothing needs none: the user of a service often has no home. */
+function checkDataFolder({ walletUrl }: Config): Finding {
   const folder = dataFolder()
   const there = nearest(folder)
-  return isWritable(there)
-    ? ok('data folder', `capabilities are kept in ${folder}`)
-    : bad('data folder', `${there} cannot be written to, so nothing that is bought can be kept`)
+  if (isWritable(there)) return ok('data folder', `capabilities are kept in ${folder}`)
+  return (walletUrl === null ? note : bad)(
+    'data folder',
+    `${there} cannot be written to, so nothing that is bought can be kept. XDG_DATA_HOME names another`,
+  )
 }
 
 /** A node is asked for what it is, and the store is no part of that. */
@@ -191,9 +209,11 @@ function nearest(folder: string): string {
   return existsSync(folder) || above === folder ? folder : nearest(above)
 }
 
-function isWritable(folder: string): boolean {
+const isWritable = (folder: string): boolean => isAllowed(folder, constants.W_OK | constants.X_OK)
+
+function isAllowed(path: string, what: number): boolean {
   try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
+    accessSync(path, what)
     return true
   } catch {
     return false

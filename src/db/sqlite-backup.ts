@@ -9,13 +9,13 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   rmSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreUnusable } from './db.ts'
+import { makeFolderOf } from './folder.ts'
 import { openStore } from './open.ts'
 
 /** The service holds the write lock only for moments; its start holds it for a migration. */
@@ -56,7 +56,7 @@ export async function restoreSqlite(copy: string, file: string): Promise<Copied>
       `${there} is there. Stop the service that uses it, and move away ${file} with its -wal and -shm.`,
     )
   }
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolderOf(file)
   return throughDraft(file, async (draft) => {
     copyFileSync(copy, draft)
     const copied = checked(draft)

@@ -1,7 +1,6 @@
 /** The embedded store: one SQLite file, a writer thread with group commit, and a reader thread. */
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import {
   type Db,
@@ -13,6 +12,7 @@ import {
   UnitRefused,
   type Value,
 } from './db.ts'
+import { makeFolderOf } from './folder.ts'
 import type {
   Query,
   QueryResult,
@@ -46,11 +46,7 @@ export async function openSqlite(
   file: string,
   { truncateEveryMs = TRUNCATE_EVERY_MS }: { truncateEveryMs?: number } = {},
 ): Promise<Db> {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw new StoreUnusable(`The folder of ${file} cannot be made: ${reason(error)}.`)
-  }
+  makeFolderOf(file)
   refuseReadOnly(file)
   const writer = await startWorker({ file, role: 'writer', truncateEveryMs })
   // The log and its index got the mode that the file had when they were made.
@@ -328,8 +324,4 @@ function unusable(
     default:
       return new StoreUnusable(`The database ${file} cannot be used: ${message}.`)
   }
-}
-
-function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

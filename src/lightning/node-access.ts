@@ -31,6 +31,12 @@ function sentence(error: NodeError, words: AccessWords): string {
     case 'timeout':
       return `${error.message}: whatever is at ${baseUrl} does not answer`
     case 'certificate':
+      if (error.message.includes('CERT_HAS_EXPIRED')) {
+        return (
+          `${error.message}: the certificate of ${baseUrl} ran out; make the node a new one, and ` +
+          'copy it here again'
+        )
+      }
       return (
         `${error.message}: ${baseUrl} shows a certificate that the cert of MAYFLY_LIGHTNING_URL ` +
         `does not vouch for; ${words.certificate}`

@@ -192,6 +192,15 @@ suite('restoring', () => {
     }
   })
 
+  test('says that there can be no folder where the store belongs', async (t) => {
+    const { server, folder, copy } = await aService(t)
+    assert.equal((await backup(server.file, copy)).code, 0)
+    await writeFile(join(folder, 'file'), '')
+    const { code, out, err } = await restore(join(folder, 'file', 'data', 'mayfly.db'), copy)
+    assert.deepEqual([code, out], [1, ''])
+    assert.match(err, /^The folder of \S+ cannot be made: [^\n]+\.\n$/)
+  })
+
   test('and backing up say how they are used', async () => {
     for (const args of [['backup'], ['restore'], ['backup', 'a', 'b'], ['restore', '--force']]) {
       const { code, err } = await runCommand(args)

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
+import { chmod } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPosition, readPosition } from '../../src/cli/position.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
@@ -14,6 +15,8 @@ import { commandLine } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
+/** Root writes whatever it likes, so as root the command runs as nobody. */
+const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9'
 
@@ -154,6 +157,54 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
   assert.match(ill.out, /"node","state":"bad"/)
   assert.match(ill.out, /"wallet","state":"bad"/)
   assert.equal(ill.out.includes('hunter2'), false)
+})
+
+test('doctor says of a PostgreSQL server what a start would', async (t) => {
+  const cli = await commandLine(t, NOBODY)
+  const away = { MAYFLY_DATABASE_URL: 'postgres://mayfly:hunter2@127.0.0.1:9/mayfly' }
+  const secretless = await cli.run(['doctor'], { environment: away })
+  assert.equal(secretless.code, 1)
+  assert.match(secretless.out, /"configuration","state":"bad","says":"MAYFLY_SECRET must be set /)
+  const { out } = await cli.run(['doctor'], {
+    environment: { ...away, MAYFLY_SECRET: '11'.repeat(32) },
+  })
+  assert.match(out, /PostgreSQL at 127\.0\.0\.1:9 cannot be reached: ECONNREFUSED\. Check MAYFLY_/)
+  assert.equal((secretless.out + out).includes('hunter2'), false)
+})
+
+test('doctor tells a store that may not be written from one that is damaged', async (t) => {
+  const { file } = await startServer(t)
+  const cli = await commandLine(t, NOBODY)
+  const doctor = () =>
+    cli.run(['doctor'], { environment: { MAYFLY_DATABASE_URL: `sqlite:${file}` }, ...STRANGER })
+  await chmod(file, 0o444)
+  // A stranger may look, and nothing more.
+  await chmod(dirname(file), 0o755)
+  assert.match((await doctor()).out, /"store","state":"bad","says":"\S+ is read-only\. /)
+})
+
+test('doctor takes another program at that address for none of ours', async (t) => {
+  const server = createServer((_request, response) => response.end('<h1>It works!</h1>'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { code, out } = await cli.run(['doctor'])
+  assert.equal(code, 1)
+  assert.match(out, /"service","state":"bad","says":"\S+ is another program's/)
+})
+
+test('doctor blames a user without a folder of his own only where he has a wallet', async (t) => {
+  const cli = await commandLine(t, NOBODY)
+  const environment = { XDG_DATA_HOME: '/dev/null', MAYFLY_DATABASE_URL: `sqlite:${cli.folder}.db` }
+  const operator = await cli.run(['doctor'], { environment })
+  assert.match(operator.out, /"data folder","state":"note","says":"\S+ cannot be written to/)
+  assert.equal(operator.code, 0, operator.out)
+  const buyer = await cli.run(['doctor'], {
+    environment: { ...environment, MAYFLY_WALLET_URL: 'simulator:' },
+  })
+  assert.match(buyer.out, /"data folder","state":"bad"/)
+  assert.equal(buyer.code, 1)
 })
 
 test('a clock that is off is found by the date of the service', async (t) => {

@@ -157,6 +157,12 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     assert.match(told, /^Mayfly did not start\. The folder of \S+ cannot be made: [^\n]+\.\n$/)
     assert.deepEqual({ code, files: await readdir(folder) }, { code: 1, files: [] })
   })
+
+  test('a folder of a file system that has its own names alone', async (t) => {
+    const { code, told } = await refusedStart(t, '/proc/mayfly/data/mayfly.db', STRANGER)
+    assert.match(told, /^Mayfly did not start\. The folder of \S+ cannot be made: [^\n]+\.\n$/)
+    assert.equal(code, 1)
+  })
 })
 
 suite('the SQLite file', () => {

@@ -1,6 +1,7 @@
 /** What the backends besides LND do when their node is away, slow, wrong or talkative. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { Server as TlsServer } from 'node:tls'
 import { createCln } from '../../src/lightning/cln.ts'
 import { type Lightning, UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { AccessProblem } from '../../src/lightning/node-access.ts'
@@ -9,7 +10,11 @@ import { readNwcUrl } from '../../src/lightning/nwc-url.ts'
 import { createPhoenixd } from '../../src/lightning/phoenixd.ts'
 import { startRelay } from '../support/nostr-relay.ts'
 import { testClock } from '../support/server.ts'
-import { CERTIFICATE } from '../support/stand-ins/certificate.ts'
+import {
+  CERTIFICATE,
+  CERTIFICATE_KEY,
+  EXPIRED_CERTIFICATE,
+} from '../support/stand-ins/certificate.ts'
 import { startCln } from '../support/stand-ins/cln.ts'
 import { createLedger, type Ledger, type LedgerInvoice } from '../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../support/stand-ins/nwc-wallet.ts'
@@ -316,5 +321,27 @@ test('Core Lightning: says what vouches for a certificate that it does not know'
   })
   const problem = await lightning.checkAccess()
   assert.match(problem?.sentence ?? '', /the cert of MAYFLY_LIGHTNING_URL does not vouch for; use/)
+  assert.equal(problem?.isAway, false)
+})
+
+test('Core Lightning: says of a certificate that ran out that the node needs a new one', async (t) => {
+  const clock = testClock()
+  const standIn = await startCln({ clock, own: createLedger(clock) })
+  assert.ok(standIn.server instanceof TlsServer)
+  standIn.server.setSecureContext({ cert: EXPIRED_CERTIFICATE, key: CERTIFICATE_KEY })
+  const lightning = createCln({
+    baseUrl: standIn.baseUrl,
+    rune: standIn.rune(),
+    certificate: EXPIRED_CERTIFICATE,
+    private: false,
+    clock,
+    cursor: { read: async () => 0, write: async () => {} },
+  })
+  t.after(async () => {
+    await lightning.close()
+    await standIn.close()
+  })
+  const problem = await lightning.checkAccess()
+  assert.match(problem?.sentence ?? '', /ran out; make the node a new one, and copy it here again/)
   assert.equal(problem?.isAway, false)
 })

@@ -22,7 +22,11 @@ export type Running = {
   ended: Promise<CommandEnded>
 }
 
-export type CommandOptions = { environment?: Record<string, string>; input?: string | Uint8Array }
+export type CommandOptions = {
+  environment?: Record<string, string>
+  input?: string | Uint8Array
+  uid?: number
+}
 
 export type CommandLine = {
   /** The user's data folder. */
@@ -41,8 +45,10 @@ export async function commandLine(
 ): Promise<CommandLine> {
   const home = await temporaryFolder(t)
 
-  function start(args: string[], { environment = {}, input = '' }: CommandOptions = {}): Running {
+  function start(args: string[], options: CommandOptions = {}): Running {
+    const { environment = {}, input = '', uid } = options
     const child = spawn(node, [bin, ...args], {
+      ...(uid === undefined ? {} : { uid }),
       env: {
         ...ENVIRONMENT,
         XDG_DATA_HOME: home,
