@@ -106,30 +106,33 @@ export const openingOrder = (order: NewOrder): OrderRow => ({
 })
 
 /**
- * Refused when the client network has more than `most` unpaid orders, the one that this unit has
- * just inserted among them. Counting alone is not exact where two units see none of each other's
- * orders, so the first statement makes those of a network take turns until they are committed; the
- * second one, being another statement, then sees what the one before has left. There is nothing to
- * give back: the orders are the count.
+ * Makes the units that open orders of a client network take turns until they are committed. A unit
+ * begins with it: units of a batch are sorted by the text that they begin with, so that all
+ * instances take these locks in one order, and never wait for each other in a circle.
  */
-export const limitOpen = (clientNetwork: string, now: number, most: number): Statement[] => {
-  const bucket = Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)
-  return [
-    {
-      text: `insert into opening_lock (bucket) values ($1)
-        on conflict (bucket) do update set bucket = excluded.bucket`,
-      values: [bucket],
-    },
-    {
-      text: `update opening_lock set bucket = bucket where bucket = $1 and $4 >= (
-          select count(*) from purchase_order
-          where client_network = $2 and state in ('opening', 'pending')
-            and (quote_expires_at is null or quote_expires_at > $3))`,
-      values: [bucket, clientNetwork, now, most],
-      expect: 1,
-    },
-  ]
-}
+export const takeTurn = (clientNetwork: string): Statement => ({
+  text: `insert into opening_lock (bucket) values (cast($1 as integer))
+    on conflict (bucket) do update set bucket = excluded.bucket`,
+  values: [bucketOf(clientNetwork)],
+})
+
+/**
+ * Refused when the client network has more than `most` unpaid orders, the one that this unit has
+ * just inserted among them. Counting is exact after `takeTurn` alone: without it two units see none
+ * of each other's orders. There is nothing to give back: the orders are the count.
+ */
+export const limitOpen = (clientNetwork: string, now: number, most: number): Statement => ({
+  text: `update opening_lock set bucket = bucket where bucket = cast($1 as integer) and $4 >= (
+      select count(*) from purchase_order
+      where client_network = $2 and state in ('opening', 'pending')
+        and (quote_expires_at is null or quote_expires_at > $3))`,
+  values: [bucketOf(clientNetwork), clientNetwork, now, most],
+  expect: 1,
+})
+
+/** One of 256, in three digits. */
+const bucketOf = (clientNetwork: string): string =>
+  String(Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)).padStart(3, '0')
 
 /** Takes over an opening order whose claim has run out. */
 export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({
