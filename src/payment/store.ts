@@ -62,6 +62,12 @@ export type NewOrder = Pick<
 export type Pauses = readonly [Pause, Pause, ...Pause[]]
 type Pause = { endedMs: number; everyMs: number }
 
+/**
+ * Clocks of instances are less than this apart. A look-up that lies further ahead was noted by a
+ * clock that has been put right since, and must not hold up the next one until that time comes.
+ */
+const CLOCKS_APART_MS = 60_000
+
 /** Opens an order and claims the making of its invoice. Refused when the order exists. */
 export const insertOrder = (order: NewOrder): Statement => ({
   text: `insert into purchase_order
@@ -216,8 +222,9 @@ export const sealDelivery = (publicId: string, now: number): Statement => ({
 /** Claims the next look-up at the node: at most one in `everyMs`, whoever asks. */
 export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
-    where order_id = $1 and state = 'pending' and looked_up_at <= $2 - $3 returning *`,
-  values: [orderId, now, everyMs],
+    where order_id = $1 and state = 'pending'
+      and (looked_up_at <= $2 - $3 or looked_up_at > $2 + $4) returning *`,
+  values: [orderId, now, everyMs, CLOCKS_APART_MS],
 })
 
 /** The same for the sweep: refused where somebody has looked, or claimed it, since it was read. */
@@ -285,11 +292,13 @@ export function createOrderStore(db: Db) {
     },
 
     /** Pending orders that nobody looked up since `before`, the longest waiting first. */
-    pending(before: number, limit: number): Promise<OrderRow[]> {
+    pending(before: number, now: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'pending' and looked_up_at < $1
-         order by looked_up_at limit $2`,
+        `select * from purchase_order
+         where state = 'pending' and (looked_up_at < $1 or looked_up_at > $2)
+         order by looked_up_at limit $3`,
         before,
+        now + CLOCKS_APART_MS,
         limit,
       )
     },
@@ -302,11 +311,12 @@ export function createOrderStore(db: Db) {
       )
       const pause = `case ${cases.toReversed().join(' ')} else ${first.everyMs} end`
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'pending' and looked_up_at < $2
-           and looked_up_at + ${pause} < $1
-         order by looked_up_at limit $3`,
+        `select * from purchase_order where state = 'pending'
+           and (looked_up_at < $2 and looked_up_at + ${pause} < $1 or looked_up_at > $3)
+         order by looked_up_at limit $4`,
         now,
         now - first.everyMs,
+        now + CLOCKS_APART_MS,
         limit,
       )
     },
