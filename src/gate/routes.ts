@@ -220,7 +220,8 @@ function mountProve(app: App, { service, challenges, limits, clock }: GateDeps):
       isRequestOf(service, intent, request) &&
       challenges.isFor(intent, reading.credential)
     if (!isOwn) return limits.refuse(mismatch(), request, reply)
-    await limits.take('gate', intent.project_id, reply)
+    // Whoever was shown a challenge has one: it must not use up what the project itself may ask.
+    await limits.take('poll', intent.intent_id, reply)
     return { intent, credentialPreimage: reading.credential.payload.preimage }
   }
 

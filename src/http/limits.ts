@@ -13,7 +13,7 @@ export type Rate = { perMinute: number; burst: number }
 export const RATES = {
   /** New orders, by client network. */
   quote: { perMinute: 10, burst: 10 },
-  /** Polls and repeats, by order. */
+  /** Polls and repeats, by order; a payer's proofs, by GATE intent. */
   poll: { perMinute: 120, burst: 30 },
   /** By client. */
   catalog: { perMinute: 120, burst: 120 },
@@ -31,7 +31,7 @@ export const RATES = {
   ping: { perMinute: 12, burst: 5 },
   /** Public status, by client. */
   publicStatus: { perMinute: 60, burst: 60 },
-  /** GATE requests, by project. */
+  /** GATE requests with its capability, by project. */
   gate: { perMinute: 120, burst: 120 },
 } as const satisfies Record<string, Rate>
 

@@ -20,6 +20,7 @@ import {
   type OrderStore,
   openingOrder,
   reclaimOrder,
+  takeTurn,
 } from './store.ts'
 
 /** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
@@ -110,7 +111,9 @@ export function createQuoting(deps: {
   ): Promise<Opened> {
     const now = clock.now()
     const { clientNetwork, mostOpen } = offer
-    const limit = mostOpen === undefined ? [] : limitOpen(clientNetwork, now, mostOpen)
+    const isLimited = mostOpen !== undefined
+    const turn = isLimited ? [takeTurn(clientNetwork)] : []
+    const limit = isLimited ? [limitOpen(clientNetwork, now, mostOpen)] : []
     const order: NewOrder = {
       order_id: orderId,
       secret_id: fingerprints(secrets)[0],
@@ -126,11 +129,11 @@ export function createQuoting(deps: {
       created_at: now,
     }
     const reserve = offer.reserve?.(orderId) ?? []
-    const done = await attempt(db.write([insertOrder(order), ...limit, ...reserve]))
+    const done = await attempt(db.write([...turn, insertOrder(order), ...limit, ...reserve]))
     if ('refused' in done) {
-      // Statement 0 is the order itself: it exists already.
-      if (done.refused === 0) return opened(await awaitInvoice(orderId))
-      const isFull = done.refused > limit.length
+      // Its turn is never refused, so that this is the order itself: it exists already.
+      if (done.refused === turn.length) return opened(await awaitInvoice(orderId))
+      const isFull = done.refused > turn.length + limit.length
       return { kind: 'rate limited', retryAfterSeconds: isFull ? null : await secondsToNext(offer) }
     }
     return opened(await invoice(openingOrder(order)))

@@ -62,6 +62,12 @@ export type NewOrder = Pick<
 export type Pauses = readonly [Pause, Pause, ...Pause[]]
 type Pause = { endedMs: number; everyMs: number }
 
+/**
+ * Clocks of instances are less than this apart. A look-up that lies further ahead was noted by a
+ * clock that has been put right since, and must not hold up the next one until that time comes.
+ */
+const CLOCKS_APART_MS = 60_000
+
 /** Opens an order and claims the making of its invoice. Refused when the order exists. */
 export const insertOrder = (order: NewOrder): Statement => ({
   text: `insert into purchase_order
@@ -106,30 +112,33 @@ export const openingOrder = (order: NewOrder): OrderRow => ({
 })
 
 /**
- * Refused when the client network has more than `most` unpaid orders, the one that this unit has
- * just inserted among them. Counting alone is not exact where two units see none of each other's
- * orders, so the first statement makes those of a network take turns until they are committed; the
- * second one, being another statement, then sees what the one before has left. There is nothing to
- * give back: the orders are the count.
+ * Makes the units that open orders of a client network take turns until they are committed. A unit
+ * begins with it: units of a batch are sorted by the text that they begin with, so that all
+ * instances take these locks in one order, and never wait for each other in a circle.
  */
-export const limitOpen = (clientNetwork: string, now: number, most: number): Statement[] => {
-  const bucket = Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)
-  return [
-    {
-      text: `insert into opening_lock (bucket) values ($1)
-        on conflict (bucket) do update set bucket = excluded.bucket`,
-      values: [bucket],
-    },
-    {
-      text: `update opening_lock set bucket = bucket where bucket = $1 and $4 >= (
-          select count(*) from purchase_order
-          where client_network = $2 and state in ('opening', 'pending')
-            and (quote_expires_at is null or quote_expires_at > $3))`,
-      values: [bucket, clientNetwork, now, most],
-      expect: 1,
-    },
-  ]
-}
+export const takeTurn = (clientNetwork: string): Statement => ({
+  text: `insert into opening_lock (bucket) values (cast($1 as integer))
+    on conflict (bucket) do update set bucket = excluded.bucket`,
+  values: [bucketOf(clientNetwork)],
+})
+
+/**
+ * Refused when the client network has more than `most` unpaid orders, the one that this unit has
+ * just inserted among them. Counting is exact after `takeTurn` alone: without it two units see none
+ * of each other's orders. There is nothing to give back: the orders are the count.
+ */
+export const limitOpen = (clientNetwork: string, now: number, most: number): Statement => ({
+  text: `update opening_lock set bucket = bucket where bucket = cast($1 as integer) and $4 >= (
+      select count(*) from purchase_order
+      where client_network = $2 and state in ('opening', 'pending')
+        and (quote_expires_at is null or quote_expires_at > $3))`,
+  values: [bucketOf(clientNetwork), clientNetwork, now, most],
+  expect: 1,
+})
+
+/** One of 256, in three digits. */
+const bucketOf = (clientNetwork: string): string =>
+  String(Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)).padStart(3, '0')
 
 /** Takes over an opening order whose claim has run out. */
 export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({
@@ -213,8 +222,9 @@ export const sealDelivery = (publicId: string, now: number): Statement => ({
 /** Claims the next look-up at the node: at most one in `everyMs`, whoever asks. */
 export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
-    where order_id = $1 and state = 'pending' and looked_up_at <= $2 - $3 returning *`,
-  values: [orderId, now, everyMs],
+    where order_id = $1 and state = 'pending'
+      and (looked_up_at <= $2 - $3 or looked_up_at > $2 + $4) returning *`,
+  values: [orderId, now, everyMs, CLOCKS_APART_MS],
 })
 
 /** The same for the sweep: refused where somebody has looked, or claimed it, since it was read. */
@@ -282,11 +292,13 @@ export function createOrderStore(db: Db) {
     },
 
     /** Pending orders that nobody looked up since `before`, the longest waiting first. */
-    pending(before: number, limit: number): Promise<OrderRow[]> {
+    pending(before: number, now: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'pending' and looked_up_at < $1
-         order by looked_up_at limit $2`,
+        `select * from purchase_order
+         where state = 'pending' and (looked_up_at < $1 or looked_up_at > $2)
+         order by looked_up_at limit $3`,
         before,
+        now + CLOCKS_APART_MS,
         limit,
       )
     },
@@ -299,11 +311,12 @@ export function createOrderStore(db: Db) {
       )
       const pause = `case ${cases.toReversed().join(' ')} else ${first.everyMs} end`
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'pending' and looked_up_at < $2
-           and looked_up_at + ${pause} < $1
-         order by looked_up_at limit $3`,
+        `select * from purchase_order where state = 'pending'
+           and (looked_up_at < $2 and looked_up_at + ${pause} < $1 or looked_up_at > $3)
+         order by looked_up_at limit $4`,
         now,
         now - first.everyMs,
+        now + CLOCKS_APART_MS,
         limit,
       )
     },

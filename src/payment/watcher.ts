@@ -84,7 +84,7 @@ export function createWatcher(deps: {
 
   async function sweep(signal: AbortSignal): Promise<void> {
     const startedAt = clock.now()
-    const open = () => store.pending(startedAt, SWEEP_ORDERS)
+    const open = () => store.pending(startedAt, clock.now(), SWEEP_ORDERS)
     const due = () => store.due(clock.now(), PAUSES, SWEEP_ORDERS)
     await guarded('order.pass_failed', () => pass(open, signal))
     while (await pause(SWEEP_EVERY_MS, signal)) {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { GateAuthorization, GateQuote } from '../../src/client/index.ts'
@@ -6,6 +8,7 @@ import {
   type PaymentChallenge,
   serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { type Ask, aShop } from '../support/gate-server.ts'
 
@@ -102,6 +105,19 @@ describe('a Payment credential', () => {
     await restart()
     clock.advance(1_000_000)
     assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
+  })
+
+  test('shown again and again uses up its own limit, and not that of the project', async (t) => {
+    const limits = join(await temporaryFolder(t), 'rates.json')
+    const rate = { perMinute: 1, burst: 3 }
+    await writeFile(limits, JSON.stringify({ gate: rate, poll: rate }))
+    const shop = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: limits } })
+    const { quote, authorization } = await shop.credentialOf()
+    const wrong = { preimage: '00'.repeat(32), authorization, ...bound(quote) }
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await shop.prove(quote, wrong)).status)
+    assert.deepEqual(statuses, [401, 401, 401, 429])
+    assert.equal((await shop.create({})).status, 402)
   })
 
   test('for anything else is 401, and authorizes nothing', async (t) => {

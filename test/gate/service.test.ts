@@ -321,6 +321,17 @@ describe('a poll', () => {
     assert.equal(world.lnurl.requests.filter(({ step }) => step === 'verify').length, 7)
   })
 
+  test('asks the provider although a clock that was ahead did, and was put right', async (t) => {
+    const world = await aGate(t)
+    const { intent_id: intentId } = await world.quoted()
+    const row = () => world.intentRow(intentId)
+    world.clock.advance(2 * MINUTE)
+    await world.service.poll(await row())
+    world.clock.advance(-2 * MINUTE)
+    world.wallet.pay((await row()).bolt11)
+    assert.equal((await world.service.poll(await row())).kind, 'authorized')
+  })
+
   test('of 50 at once asks the provider once', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
