@@ -168,21 +168,30 @@ export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
   expect: 1,
 })
 
-/** The one transition that provisions. A dead order may still turn out to be paid. */
+/**
+ * The one transition that provisions; it claims the delivery too where that has a time already. A
+ * dead order may still turn out to be paid.
+ */
 export const settleOrder = (
   orderId: string,
-  settled: {
-    at: number
-    by: SettledBy
-    publicId: string
-    seed: Uint8Array
-    expiresAt: number
-  },
+  settled: Pick<
+    OrderRow,
+    'settled_at' | 'settled_by' | 'public_id' | 'seed' | 'expires_at' | 'delivered_at'
+  >,
 ): Statement => ({
   text: `update purchase_order
-    set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5, expires_at = $6
-    where order_id = $1 and state in ('pending', 'dead') returning *`,
-  values: [orderId, settled.at, settled.by, settled.publicId, settled.seed, settled.expiresAt],
+    set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5,
+      expires_at = $6, delivered_at = $7
+    where order_id = $1 and state in ('pending', 'dead')`,
+  values: [
+    orderId,
+    settled.settled_at,
+    settled.settled_by,
+    settled.public_id,
+    settled.seed,
+    settled.expires_at,
+    settled.delivered_at,
+  ],
   expect: 1,
 })
 
