@@ -136,8 +136,8 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
     to: /^(?:(?:catch|whisper|pulse|gate)\/schema|payment\/.+)\.ts$/,
     typesOnly: true,
   },
-  // A backend may be handed the store for facts of its own; the port knows of none.
-  { from: /^lightning\/(?!lightning\.ts$)/, to: /^db\/db\.ts$/, typesOnly: true },
+  // A backend may be handed the store for facts of its own; the port says which join an order's unit.
+  { from: /^lightning\//, to: /^db\/db\.ts$/, typesOnly: true },
   // The limits know their own names and defaults; the file only changes them.
   { from: /^rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.

@@ -1,25 +1,34 @@
 /** base62 (`0-9A-Za-z`) of fixed-width numbers: 16 bytes are 22 digits, 32 bytes are 43. */
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const BASE = 62n
+// Three digits at a time: what is left of a step, and eight bits more, are a small integer.
+const [STEP_DIGITS, STEP] = [3, 62 ** 3]
 
 /** The bytes as one big-endian number, in as many digits as that width can need. */
 export function base62(bytes: Uint8Array): string {
-  let value = 0n
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
-  return digits(value, Math.ceil((bytes.length * 8) / Math.log2(62)))
+  const width = Math.ceil((bytes.length * 8) / Math.log2(62))
+  const rest = Uint32Array.from(bytes)
+  let text = ''
+  for (let first = 0; text.length < width; ) {
+    let remainder = 0
+    for (let at = first; at < rest.length; at++) {
+      const value = remainder * 256 + (rest[at] ?? 0)
+      remainder = value % STEP
+      rest[at] = (value - remainder) / STEP
+    }
+    while (rest[first] === 0) first++
+    text = base62Number(remainder, Math.min(STEP_DIGITS, width - text.length)) + text
+  }
+  return text
 }
 
 /** `value` in exactly `width` digits. */
 export function base62Number(value: number, width: number): string {
-  return digits(BigInt(value), width)
-}
-
-function digits(value: bigint, width: number): string {
   let text = ''
+  let rest = value
   for (let i = 0; i < width; i++) {
-    text = DIGITS.charAt(Number(value % BASE)) + text
-    value /= BASE
+    text = DIGITS.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
   }
   return text
 }

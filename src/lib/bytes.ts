@@ -1,6 +1,7 @@
 /** Bytes and their spellings. Strict both ways: one value has one accepted spelling. */
 
 const encoder = new TextEncoder()
+const asciiDecoder = new TextDecoder()
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export const utf8 = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text)
@@ -27,32 +28,31 @@ export function concat(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
 /** Lower-case hex. */
 export function hex(bytes: Uint8Array): string {
   let text = ''
-  for (const byte of bytes) text += byte.toString(16).padStart(2, '0')
+  for (let i = 0; i < bytes.length; i++) text += HEX[bytes[i] ?? 0]
   return text
 }
 
 /** Bytes of hex in either case, or null. */
 export function hexBytes(text: string): Uint8Array<ArrayBuffer> | null {
-  if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return null
+  if (text.length % 2 !== 0) return null
   const bytes = new Uint8Array(text.length / 2)
-  for (let i = 0; i < bytes.length; i++)
-    bytes[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16)
+  for (let i = 0; i < bytes.length; i++) {
+    const high = HEX_VALUES[text.charCodeAt(2 * i)] ?? NO_DIGIT
+    const low = HEX_VALUES[text.charCodeAt(2 * i + 1)] ?? NO_DIGIT
+    if (high === NO_DIGIT || low === NO_DIGIT) return null
+    bytes[i] = high * 16 + low
+  }
   return bytes
 }
 
 /** Standard base64 with padding. */
 export function base64(bytes: Uint8Array): string {
-  let binary = ''
-  // In slices: spreading a large array into one call overflows the stack.
-  for (let i = 0; i < bytes.length; i += 8192) {
-    binary += String.fromCharCode(...bytes.subarray(i, i + 8192))
-  }
-  return btoa(binary)
+  return base64Text(bytes, BASE64, Math.ceil(bytes.length / 3) * 4)
 }
 
 /** base64url without padding (RFC 4648 §5). */
 export function base64url(bytes: Uint8Array): string {
-  return base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  return base64Text(bytes, BASE64URL, Math.ceil((bytes.length * 4) / 3))
 }
 
 /**
@@ -60,14 +60,60 @@ export function base64url(bytes: Uint8Array): string {
  * and padding, when there, complete, so that two spellings of one value differ in nothing else.
  */
 export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | null {
-  const body = text.replace(/={1,2}$/, '')
-  if (body.length % 4 === 1 || !/^[A-Za-z0-9+/_-]*$/.test(body)) return null
-  if (text.length !== body.length && text.length % 4 !== 0) return null
-  const standard = body.replaceAll('-', '+').replaceAll('_', '/')
-  const binary = atob(standard)
-  const bytes = new Uint8Array(binary.length)
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i)
-  return base64(bytes).replaceAll('=', '') === standard ? bytes : null
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+  const length = text.length - padding
+  if (length % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return null
+  const bytes = new Uint8Array(Math.floor((length * 3) / 4))
+  let pending = 0
+  let bits = 0
+  let at = 0
+  for (let i = 0; i < length; i++) {
+    const value = BASE64_VALUES[text.charCodeAt(i)] ?? NO_DIGIT
+    if (value === NO_DIGIT) return null
+    pending = ((pending << 6) | value) & 0xfff
+    bits += 6
+    if (bits >= 8) {
+      bits -= 8
+      bytes[at++] = pending >>> bits
+    }
+  }
+  return (pending & ((1 << bits) - 1)) === 0 ? bytes : null
+}
+
+// By tables: these run several times for each purchase, and a call for each byte costs as much as all
+// the rest of them.
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const BASE64 = utf8(`${LETTERS}+/`)
+const BASE64URL = utf8(`${LETTERS}-_`)
+const NO_DIGIT = 255
+const HEX_VALUES = valuesOf('0123456789abcdef', '0123456789ABCDEF')
+const BASE64_VALUES = valuesOf(`${LETTERS}+/`, `${LETTERS}-_`)
+
+/** The value of each ASCII character, by these lists of digits. */
+function valuesOf(...alphabets: string[]): Uint8Array {
+  const values = new Uint8Array(128).fill(NO_DIGIT)
+  for (const digits of alphabets) {
+    for (const [value, digit] of [...digits].entries()) values[digit.charCodeAt(0)] = value
+  }
+  return values
+}
+
+/** What is left of `length` characters after the digits is padding. */
+function base64Text(bytes: Uint8Array, digits: Uint8Array, length: number): string {
+  const text = new Uint8Array(length).fill('='.charCodeAt(0))
+  let pending = 0
+  let bits = 0
+  let at = 0
+  for (let i = 0; i < bytes.length; i++) {
+    pending = ((pending << 8) | (bytes[i] ?? 0)) & 0x3fff
+    for (bits += 8; bits >= 6; at++) {
+      bits -= 6
+      text[at] = digits[(pending >>> bits) & 63] ?? 0
+    }
+  }
+  if (bits > 0) text[at] = digits[(pending << (6 - bits)) & 63] ?? 0
+  return asciiDecoder.decode(text)
 }
 
 /** Equality in time that depends on the lengths alone. */

@@ -5,6 +5,8 @@
  * throwing; the states it does report are final words, except `open`.
  */
 
+import type { Statement } from '../db/db.ts'
+
 /** The networks that the interface knows. A node on another one is refused at start-up. */
 export type Network = 'mainnet' | 'regtest' | 'signet'
 
@@ -17,6 +19,13 @@ export type Lightning = {
 
   /** Makes one invoice for exactly `amountMsat`. Throws when the node did not make it. */
   createInvoice(ask: InvoiceAsk): Promise<{ bolt11: string; paymentHash: string }>
+
+  /**
+   * The same where this process is the node, which then need not be waited for: the invoice exists
+   * once `statements` are in the store, and they join the unit that opens its order. Throws when
+   * there can be none.
+   */
+  signInvoice?(ask: InvoiceAsk): SignedInvoice
 
   /** The truth about one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
   lookupInvoice(paymentHash: string): Promise<{ state: InvoiceState }>
@@ -36,6 +45,15 @@ export type NodeInfo = { network: Network; synced: boolean; nodeId: string | nul
 
 /** `expirySeconds` counts from now; `memo` is at most 639 bytes (BOLT 11 `d`). */
 export type InvoiceAsk = { amountMsat: number; memo: string; expirySeconds: number }
+
+/** `expiresAt` is a whole second, in unix milliseconds. */
+export type SignedInvoice = {
+  bolt11: string
+  paymentHash: string
+  network: Network
+  expiresAt: number
+  statements: Statement[]
+}
 
 /** The node does not know this payment hash: a restored or a wrong node, never a dead invoice. */
 export class UnknownInvoice extends Error {

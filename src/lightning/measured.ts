@@ -1,5 +1,5 @@
 /** A node that tells how long its calls take and what it said of itself. */
-import { type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
+import { type InvoiceAsk, type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
 
 export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
 
@@ -12,6 +12,18 @@ export type NodeObserver = {
 
 /** The same node, observed. */
 export function measuredLightning<T extends Lightning>(lightning: T, observer: NodeObserver): T {
+  function timed<R>(call: NodeCall, work: () => R): R {
+    const startedAt = performance.now()
+    let hasFailed = true
+    try {
+      const result = work()
+      hasFailed = false
+      return result
+    } finally {
+      observer.ended(call, (performance.now() - startedAt) / 1000, hasFailed)
+    }
+  }
+
   async function measured<R>(call: NodeCall, work: () => Promise<R>): Promise<R> {
     const startedAt = performance.now()
     let hasFailed = false
@@ -24,8 +36,10 @@ export function measuredLightning<T extends Lightning>(lightning: T, observer: N
       observer.ended(call, (performance.now() - startedAt) / 1000, hasFailed)
     }
   }
+  const sign = lightning.signInvoice
   return {
     ...lightning,
+    ...(sign ? { signInvoice: (ask: InvoiceAsk) => timed('create_invoice', () => sign(ask)) } : {}),
     createInvoice: (ask) => measured('create_invoice', () => lightning.createInvoice(ask)),
     lookupInvoice: (hash) => measured('lookup_invoice', () => lightning.lookupInvoice(hash)),
     async info() {

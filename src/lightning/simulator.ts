@@ -2,14 +2,15 @@
  * The simulator: real, signed regtest invoices from a throwaway key, paid by asking. It is how one
  * tries Mayfly, and what it sells is as real as anything else; only the money is not.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import type { Db } from '../db/db.ts'
+import { hash, randomBytes } from 'node:crypto'
+import type { Db, Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { encodeInvoice, publicKeyOf } from '../protocol/bolt11-sign.ts'
 import { checkAsk } from './check-invoice.ts'
-import { type Lightning, UnknownInvoice } from './lightning.ts'
+import { type InvoiceAsk, type Lightning, type SignedInvoice, UnknownInvoice } from './lightning.ts'
 
+const NETWORK = 'regtest'
 /** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const FORGET_EVERY_MS = 60 * 60 * 1000
@@ -20,6 +21,7 @@ export type PayOutcome =
   | { kind: 'expired' }
 
 export type Simulator = Lightning & {
+  signInvoice(ask: InvoiceAsk): SignedInvoice
   /** Pays an invoice of ours, once; asked again, gives the same preimage and pays nothing. */
   pay(bolt11: string): Promise<PayOutcome>
 }
@@ -41,39 +43,15 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
   let forgetAt = clock.now() + FORGET_EVERY_MS
 
   return {
-    info: async () => ({ network: 'regtest', synced: true, nodeId }),
+    info: async () => ({ network: NETWORK, synced: true, nodeId }),
 
     async createInvoice(ask) {
-      checkAsk(ask)
-      const { amountMsat, memo, expirySeconds } = ask
-      const now = clock.now()
-      const preimage = randomBytes(32)
-      const paymentHash = createHash('sha256').update(preimage).digest('hex')
-      const timestamp = Math.floor(now / 1000)
-      const bolt11 = encodeInvoice(
-        {
-          network: 'regtest',
-          amountMsat,
-          timestamp,
-          expirySeconds,
-          paymentHash,
-          paymentSecret: randomBytes(32),
-          description: memo,
-        },
-        privateKey,
-      )
-      const expiresAt = (timestamp + expirySeconds) * 1000
-      await db.write([
-        {
-          text: `insert into simulator_invoice (payment_hash, bolt11, preimage, state, expires_at)
-            values ($1, $2, $3, 'open', $4)`,
-          values: [paymentHash, bolt11, preimage.toString('hex'), expiresAt],
-        },
-        ...(now > forgetAt ? [forget(now - KEEP_MS)] : []),
-      ])
-      if (now > forgetAt) forgetAt = now + FORGET_EVERY_MS
+      const { bolt11, paymentHash, statements } = signInvoice(ask)
+      await db.write(statements)
       return { bolt11, paymentHash }
     },
+
+    signInvoice,
 
     async lookupInvoice(paymentHash) {
       const invoice = await invoiceOf(paymentHash)
@@ -112,6 +90,40 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
       else if ((await invoiceOf(paymentHash))?.state !== 'settled') return { kind: 'expired' }
       return { kind: 'paid', preimage, paymentHash }
     },
+  }
+
+  function signInvoice(ask: InvoiceAsk): SignedInvoice {
+    checkAsk(ask)
+    const { amountMsat, memo, expirySeconds } = ask
+    const now = clock.now()
+    const preimage = randomBytes(32)
+    const paymentHash = hash('sha256', preimage, 'hex')
+    const timestamp = Math.floor(now / 1000)
+    const bolt11 = encodeInvoice(
+      {
+        network: NETWORK,
+        amountMsat,
+        timestamp,
+        expirySeconds,
+        paymentHash,
+        paymentSecret: randomBytes(32),
+        description: memo,
+      },
+      privateKey,
+    )
+    const expiresAt = (timestamp + expirySeconds) * 1000
+    const statements: Statement[] = [
+      {
+        text: `insert into simulator_invoice (payment_hash, bolt11, preimage, state, expires_at)
+          values ($1, $2, $3, 'open', $4)`,
+        values: [paymentHash, bolt11, preimage.toString('hex'), expiresAt],
+      },
+    ]
+    if (now > forgetAt) {
+      forgetAt = now + FORGET_EVERY_MS
+      statements.push(forget(now - KEEP_MS))
+    }
+    return { bolt11, paymentHash, network: NETWORK, expiresAt, statements }
   }
 
   async function invoiceOf(paymentHash: string): Promise<InvoiceRow | undefined> {

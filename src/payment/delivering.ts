@@ -9,8 +9,8 @@ import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 export type Delivering = {
   /** The order as its buyer may see it; `isBuyer` is proof by key, so that an answer may repeat. */
   answer(order: OrderRow, isBuyer: boolean): Promise<Outcome>
-  /** The answer of an order that was delivered by this very call. */
-  handOver(delivered: OrderRow): Outcome
+  /** The answer of an order whose delivery was claimed just now; with its seed, where that is known. */
+  handOver(delivered: OrderRow, seed?: Uint8Array): Outcome
 }
 
 /** Answers for orders as they stand, and hands over what is settled. */
@@ -55,26 +55,30 @@ export function createDelivering(deps: {
       : { kind: 'already delivered' }
   }
 
-  function handOver(order: OrderRow): Outcome {
+  function handOver(order: OrderRow, seed?: Uint8Array): Outcome {
     log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
-    return deliveredAs(order)
+    return deliveredAs(order, seed)
   }
 
-  function deliveredAs(order: OrderRow): Outcome {
+  function deliveredAs(order: OrderRow, seed = openedSeed(order)): Outcome {
     const { payment_hash, settled_at } = order
     if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
     return {
       kind: 'delivered',
-      body: settledPayment(order),
+      body: settledPayment(order, seed),
       paymentHash: payment_hash,
       settledAt: settled_at,
     }
   }
 
-  function settledPayment(order: OrderRow): string {
-    const seed = order.seed && openSeed(secrets, order.seed, order.order_id)
-    if (!seed) throw new Error('the delivery seed of a settled order does not open')
-    const resource = provisioningOf(products, order.product).capability(grantOf(order, seed.plain))
+  function openedSeed(order: OrderRow): Uint8Array {
+    const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
+    if (!opened) throw new Error('the delivery seed of a settled order does not open')
+    return opened.plain
+  }
+
+  function settledPayment(order: OrderRow, seed: Uint8Array): string {
+    const resource = provisioningOf(products, order.product).capability(grantOf(order, seed))
     return JSON.stringify({ settled: true, resource })
   }
 

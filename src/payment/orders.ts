@@ -114,8 +114,8 @@ export function createOrders(deps: {
   async function redeem(order: OrderRow): Promise<Outcome> {
     const { state, quote_expires_at: standsUntil } = order
     if (state === 'pending' && standsUntil !== null && clock.now() < standsUntil) {
-      const delivered = await settle(order, 'preimage', 'now')
-      if (delivered) return handOver(delivered)
+      const settled = await settle(order, 'preimage', 'now')
+      if (settled) return handOver(settled.order, settled.seed)
     } else {
       await lookUpBriefly(order)
     }

@@ -1,8 +1,8 @@
 /** Quoting: opens an order with what it reserves, and makes its one invoice. */
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { jcs } from '../lib/jcs.ts'
-import type { Lightning, Network } from '../lightning/lightning.ts'
+import type { InvoiceAsk, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
@@ -12,13 +12,14 @@ import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder
 import { fingerprints, type Secrets } from './secrets.ts'
 import {
   dropOpening,
+  type Invoiced,
+  insertedOrder,
   insertOrder,
   invoiceOrder,
   limitOpen,
   type NewOrder,
   type OrderRow,
   type OrderStore,
-  openingOrder,
   reclaimOrder,
   takeTurn,
 } from './store.ts'
@@ -66,14 +67,35 @@ export function createQuoting(deps: {
   const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
   const opening = new Map<string, Promise<Opened>>()
 
+  const askFor = (order: NewOrder): InvoiceAsk => ({
+    amountMsat: order.amount_sats * 1000,
+    memo: order.memo,
+    expirySeconds: quoteSeconds,
+  })
+
+  function tellQuoted(order: NewOrder): void {
+    log.info({
+      event: 'order.quoted',
+      orderId: order.order_id,
+      product: order.product,
+      planId: order.plan_id,
+      amountSats: order.amount_sats,
+    })
+  }
+
+  function tellFailed(orderId: string, error: unknown): void {
+    log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
+    health.doubt()
+  }
+
   /** Makes the invoice of an order that we hold the claim on. */
   async function invoice(order: OrderRow): Promise<OrderRow | null> {
-    const { order_id: orderId, claimed_at: claimedAt, memo } = order
+    const { order_id: orderId, claimed_at: claimedAt } = order
     try {
-      const amountMsat = order.amount_sats * 1000
-      const made = await lightning.createInvoice({ amountMsat, memo, expirySeconds: quoteSeconds })
+      const ask = askFor(order)
+      const made = await lightning.createInvoice(ask)
       const decoded = decodeInvoice(made.bolt11)
-      if (decoded.amountMsat !== amountMsat || decoded.paymentHash !== made.paymentHash) {
+      if (decoded.amountMsat !== ask.amountMsat || decoded.paymentHash !== made.paymentHash) {
         throw new Error('the node made another invoice than it was asked for')
       }
       const invoiced = {
@@ -85,17 +107,10 @@ export function createQuoting(deps: {
       const given = await attempt(db.write([invoiceOrder(orderId, claimedAt, invoiced)]))
       // Our claim ran out and was taken over: the order's invoice is another one.
       if ('refused' in given) return awaitInvoice(orderId)
-      log.info({
-        event: 'order.quoted',
-        orderId,
-        product: order.product,
-        planId: order.plan_id,
-        amountSats: order.amount_sats,
-      })
+      tellQuoted(order)
       return { ...order, ...invoiced, state: 'pending' }
     } catch (error) {
-      log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
-      health.doubt()
+      tellFailed(orderId, error)
       await end(dropOpening(orderId, claimedAt), order)
       return null
     }
@@ -129,14 +144,46 @@ export function createQuoting(deps: {
       created_at: now,
     }
     const reserve = offer.reserve?.(orderId) ?? []
-    const done = await attempt(db.write([...turn, insertOrder(order), ...limit, ...reserve]))
+    const signed = signHere(order)
+    if (signed === 'failed') return { kind: 'checkout unavailable' }
+    const done = await attempt(
+      db.write([
+        ...turn,
+        insertOrder(order, signed?.invoice),
+        ...limit,
+        ...reserve,
+        ...(signed?.statements ?? []),
+      ]),
+    )
     if ('refused' in done) {
       // Its turn is never refused, so that this is the order itself: it exists already.
       if (done.refused === turn.length) return opened(await awaitInvoice(orderId))
       const isFull = done.refused > turn.length + limit.length
       return { kind: 'rate limited', retryAfterSeconds: isFull ? null : await secondsToNext(offer) }
     }
-    return opened(await invoice(openingOrder(order)))
+    if (!signed) return opened(await invoice(insertedOrder(order)))
+    tellQuoted(order)
+    return opened(insertedOrder(order, signed.invoice))
+  }
+
+  /**
+   * The invoice of an order that may turn out to be there already: one that is not stored with its
+   * order has never been. Null where a node makes it, which must not be asked twice.
+   */
+  function signHere(
+    order: NewOrder,
+  ): { invoice: Invoiced; statements: Statement[] } | 'failed' | null {
+    if (!lightning.signInvoice) return null
+    try {
+      const { bolt11, paymentHash, network, expiresAt, statements } = lightning.signInvoice(
+        askFor(order),
+      )
+      const invoice = { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt }
+      return { invoice, statements }
+    } catch (error) {
+      tellFailed(order.order_id, error)
+      return 'failed'
+    }
   }
 
   /** When the first of a network's unpaid orders ends with its quote. */

@@ -129,7 +129,7 @@ export async function repairOrder(
     settledAt: now,
     expiresAt,
   }
-  const sealed = seal(secrets.keys('delivery seed')[0], seed, orderId)
+  const sealed = seal(secrets.seedKeys[0], seed, orderId)
   const done = await attempt(
     db.write([
       settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),

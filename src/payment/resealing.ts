@@ -22,7 +22,7 @@ export async function reseal(deps: {
       after = order.order_id
       const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
       if (!order.seed || !opened || opened.isCurrent) continue
-      const key = secrets.keys('delivery seed')[0]
+      const key = secrets.seedKeys[0]
       const sealed = seal(key, opened.plain, order.order_id)
       await db.write([resealOrder(order.order_id, order.seed, sealed)])
     }

@@ -11,7 +11,6 @@ import { type Products, provisioningOf } from './provisioning.ts'
 import { type Secrets, seal } from './secrets.ts'
 import {
   claimLookup,
-  deliverOrder,
   failSettlement,
   killOrder,
   type OrderRow,
@@ -29,12 +28,15 @@ const LOOKUP_WAIT_MS = 2_000
 const TELL_AGAIN_MS = 60 * 60 * 1000
 const MOST_TOLD = 10_000
 
+/** A settled order with its delivery seed, which need not be opened again. */
+export type Settled = { order: OrderRow; seed: Uint8Array }
+
 export type Settling = {
   /**
-   * Settles and provisions in one unit; with `delivery`, hands over in the same one. Resolves to
-   * the delivered order, or null where it was not this call that delivered it.
+   * Settles and provisions in one unit; with `delivery`, claims the delivery in the same one.
+   * Resolves to the order as it is then, or null where it was not this call that settled it.
    */
-  settle(order: OrderRow, by: SettledBy, delivery?: 'later' | 'now'): Promise<OrderRow | null>
+  settle(order: OrderRow, by: SettledBy, delivery?: 'later' | 'now'): Promise<Settled | null>
   /** Asks the node about an order and acts on the answer. False when it could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** The same for whoever waits for it: no longer than it is worth. */
@@ -62,32 +64,30 @@ export function createSettling(deps: {
     order: OrderRow,
     by: SettledBy,
     delivery: 'later' | 'now' = 'later',
-  ): Promise<OrderRow | null> {
+  ): Promise<Settled | null> {
     const now = clock.now()
+    const provisioning = provisioningOf(products, order.product)
     const seed = randomBytes(32)
-    const settled: OrderRow = {
-      ...order,
+    const settled = {
+      state: 'settled',
       settled_at: now,
-      public_id: provisioningOf(products, order.product).newPublicId(),
+      settled_by: by,
+      public_id: provisioning.newPublicId(),
+      seed: seal(secrets.seedKeys[0], seed, order.order_id),
       expires_at: now + planOf(order).durationSeconds * 1000,
-    }
+      delivered_at: delivery === 'now' ? now : null,
+    } as const
+    const settledOrder: OrderRow = { ...order, ...settled }
     const done = await attempt(
       db.write([
-        settleOrder(order.order_id, {
-          at: now,
-          by,
-          publicId: settled.public_id ?? '',
-          seed: seal(secrets.keys('delivery seed')[0], seed, order.order_id),
-          expiresAt: settled.expires_at ?? 0,
-        }),
-        ...provisioningOf(products, order.product).provision(grantOf(settled, seed)),
-        ...(delivery === 'now' ? [deliverOrder(order.order_id, now)] : []),
+        settleOrder(order.order_id, settled),
+        ...provisioning.provision(grantOf(settledOrder, seed)),
       ]),
     )
     const facts = { orderId: order.order_id, product: order.product, amountSats: order.amount_sats }
     if ('rows' in done) {
       log.info({ event: 'order.settled', ...facts, by })
-      return (delivery === 'now' && (done.rows.at(-1)?.[0] as OrderRow | undefined)) || null
+      return { order: settledOrder, seed }
     }
     // Statement 0 is the order itself: somebody else settled it, and that is as good.
     if (done.refused === 0) return null

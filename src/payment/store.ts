@@ -68,12 +68,18 @@ type Pause = { endedMs: number; everyMs: number }
  */
 const CLOCKS_APART_MS = 60_000
 
-/** Opens an order and claims the making of its invoice. Refused when the order exists. */
-export const insertOrder = (order: NewOrder): Statement => ({
+/** What an order has of its invoice. */
+export type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
+
+/**
+ * Opens an order with its invoice, or else claims the making of one. Refused when the order exists.
+ */
+export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => ({
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
-     secret_id, memo, state, created_at, claimed_at, looked_up_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, 'opening', $10, $10, 0)
+     secret_id, memo, state, created_at, claimed_at, looked_up_at,
+     network, bolt11, payment_hash, quote_expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13, $10, $10, 0, $14, $15, $16, $17)
     on conflict (order_id) do nothing`,
   values: [
     order.order_id,
@@ -88,19 +94,26 @@ export const insertOrder = (order: NewOrder): Statement => ({
     order.created_at,
     order.secret_id,
     order.memo,
+    stateWith(invoice),
+    invoice?.network ?? null,
+    invoice?.bolt11 ?? null,
+    invoice?.payment_hash ?? null,
+    invoice?.quote_expires_at ?? null,
   ],
   expect: 1,
 })
 
+const stateWith = (invoice?: Invoiced): OrderState => (invoice ? 'pending' : 'opening')
+
 /** The row as `insertOrder` makes it: the store need not send it back. */
-export const openingOrder = (order: NewOrder): OrderRow => ({
+export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => ({
   ...order,
-  state: 'opening',
+  state: stateWith(invoice),
   claimed_at: order.created_at,
-  network: null,
-  bolt11: null,
-  payment_hash: null,
-  quote_expires_at: null,
+  network: invoice?.network ?? null,
+  bolt11: invoice?.bolt11 ?? null,
+  payment_hash: invoice?.payment_hash ?? null,
+  quote_expires_at: invoice?.quote_expires_at ?? null,
   looked_up_at: 0,
   settled_at: null,
   settled_by: null,
@@ -148,11 +161,7 @@ export const reclaimOrder = (orderId: string, claimedAt: number, now: number): S
 })
 
 /** Gives the order its invoice, if the claim is still ours: never a second one. */
-export const invoiceOrder = (
-  orderId: string,
-  claimedAt: number,
-  invoice: Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>,
-): Statement => ({
+export const invoiceOrder = (orderId: string, claimedAt: number, invoice: Invoiced): Statement => ({
   text: `update purchase_order
     set state = 'pending', network = $3, bolt11 = $4, payment_hash = $5, quote_expires_at = $6
     where order_id = $1 and state = 'opening' and claimed_at = $2`,
@@ -174,21 +183,30 @@ export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
   expect: 1,
 })
 
-/** The one transition that provisions. A dead order may still turn out to be paid. */
+/**
+ * The one transition that provisions; it claims the delivery too where that has a time already. A
+ * dead order may still turn out to be paid.
+ */
 export const settleOrder = (
   orderId: string,
-  settled: {
-    at: number
-    by: SettledBy
-    publicId: string
-    seed: Uint8Array
-    expiresAt: number
-  },
+  settled: Pick<
+    OrderRow,
+    'settled_at' | 'settled_by' | 'public_id' | 'seed' | 'expires_at' | 'delivered_at'
+  >,
 ): Statement => ({
   text: `update purchase_order
-    set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5, expires_at = $6
-    where order_id = $1 and state in ('pending', 'dead') returning *`,
-  values: [orderId, settled.at, settled.by, settled.publicId, settled.seed, settled.expiresAt],
+    set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5,
+      expires_at = $6, delivered_at = $7
+    where order_id = $1 and state in ('pending', 'dead')`,
+  values: [
+    orderId,
+    settled.settled_at,
+    settled.settled_by,
+    settled.public_id,
+    settled.seed,
+    settled.expires_at,
+    settled.delivered_at,
+  ],
   expect: 1,
 })
 

@@ -1,16 +1,16 @@
 /** The tokens of a capability: made of its delivery seed, kept as hashes alone. */
-import { createHash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { isToken, type TokenKind, tokenOf } from '../lib/ids.ts'
+import { hkdfSha256 } from '../protocol/hmac.ts'
 
 /** The token of this kind that belongs to a delivery seed; the same one each time. */
 export function tokenFromSeed(kind: TokenKind, seed: Uint8Array): string {
-  const secret = hkdfSync('sha256', seed, new Uint8Array(), `mayfly/token/${kind}`, 32)
-  return tokenOf(kind, new Uint8Array(secret))
+  return tokenOf(kind, hkdfSha256(seed, `mayfly/token/${kind}`))
 }
 
 /** SHA-256 of a token: 256 random bits need no slow hash. */
 export function tokenHash(token: string): Buffer {
-  return createHash('sha256').update(token, 'ascii').digest()
+  return hash('sha256', token, 'buffer')
 }
 
 /** Whether `token` is well formed, of this kind, and the one whose hash was stored. */

@@ -3,6 +3,7 @@
  * the way of every paid request, and createHmac takes two to three times as long for each.
  */
 import { hash } from 'node:crypto'
+import { concat, utf8 } from '../lib/bytes.ts'
 
 export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array<ArrayBuffer> {
   const short = key.length > BLOCK_BYTES ? hash('sha256', key, 'buffer') : key
@@ -11,7 +12,16 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array<Arr
   return new Uint8Array(hash('sha256', outer, 'buffer'))
 }
 
+/**
+ * 32 bytes of HKDF-SHA-256 (RFC 5869) without a salt: one step of extracting and one of expanding.
+ */
+export function hkdfSha256(secret: Uint8Array, info: string): Uint8Array<ArrayBuffer> {
+  return hmacSha256(hmacSha256(NO_SALT, secret), concat(utf8(info), FIRST))
+}
+
 const BLOCK_BYTES = 64
+const NO_SALT = new Uint8Array(32)
+const FIRST = Uint8Array.of(1)
 
 /** The key in a whole block, each byte xor `pad`, and then the message. */
 function padded(key: Uint8Array, pad: number, message: Uint8Array): Uint8Array {

@@ -188,6 +188,62 @@ suite('opening an order', () => {
     assert.equal(shop.health.isHealthy(), true)
   })
 
+  test('a node that is this process opens an order and its invoice in one unit', async (t) => {
+    const shop = await aShop(t, { signsHere: true })
+    const quote = await shop.quote()
+    const invoice = decodeInvoice(quote.bolt11)
+    assert.deepEqual(
+      [invoice.paymentHash, invoice.amountMsat, invoice.description, invoice.expiresAt],
+      [quote.paymentHash, 100_000, 'Mayfly CATCH spark', quote.expiresAt],
+    )
+    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
+    assert.deepEqual(await invoices(shop), [quote.bolt11])
+    assert.equal(events(shop, 'order.quoted').length, 1)
+    await shop.pay(quote)
+    assert.equal((await shop.repeat({ credential: 'paid' }))?.kind, 'delivered')
+  })
+
+  test('an invoice that loses to another instance’s never existed', async (t) => {
+    const shop = await aShop(t, { signsHere: true })
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => shop.another().open(aName(), aRequest(), anOffer())),
+    )
+    const quote = await shop.quote()
+    assert.deepEqual(
+      outcomes,
+      outcomes.map(() => ({ kind: 'pending', quote })),
+    )
+    assert.deepEqual(await invoices(shop), [quote.bolt11])
+    assert.equal(events(shop, 'order.quoted').length, 1)
+  })
+
+  test('neither does the invoice of an order that there is no room for', async (t) => {
+    const shop = await aShop(t, { signsHere: true })
+    await shop.quote()
+    const outcome = await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer({ mostOpen: 1 }))
+    assert.equal(outcome.kind, 'rate limited')
+    assert.equal((await invoices(shop)).length, 1)
+  })
+
+  test('where it cannot sign, there is no order, and the same key works later', async (t) => {
+    const shop = await aShop(t, { signsHere: true })
+    shop.node.replaced.signInvoice = () => {
+      throw new Error('no key')
+    }
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), anOffer()), {
+      kind: 'checkout unavailable',
+    })
+    assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
+    assert.equal(events(shop, 'lightning.invoice_failed').length, 1)
+
+    delete shop.node.replaced.signInvoice
+    await until('the node is asked again', shop.health.isHealthy)
+    await shop.quote()
+  })
+
+  const invoices = async (shop: Shop): Promise<unknown[]> =>
+    (await shop.db.read('select bolt11 from simulator_invoice')).map(({ bolt11 }) => bolt11)
+
   /** An order whose process went away while the node was making the invoice. */
   async function deadOpening(shop: Shop): Promise<void> {
     const asked = Promise.withResolvers<void>()

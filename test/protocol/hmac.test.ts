@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHmac, hkdfSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { hex, utf8 } from '../../src/lib/bytes.ts'
-import { hmacSha256 } from '../../src/protocol/hmac.ts'
+import { hkdfSha256, hmacSha256 } from '../../src/protocol/hmac.ts'
 
 // RFC 4231 §4.2, §4.3, §4.7: a short key, a text, a key longer than the block.
 const rows: [Uint8Array, string, string][] = [
@@ -35,6 +35,15 @@ test('agrees with node:crypto for any key and message', () => {
       assert.equal(hex(hmacSha256(key, message)), expected)
     }),
     { numRuns: 10_000 },
+  )
+})
+
+test('HKDF agrees with node:crypto for any secret and use', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), fc.string(), (secret, info) => {
+      const expected = Buffer.from(hkdfSync('sha256', secret, new Uint8Array(), info, 32))
+      assert.equal(hex(hkdfSha256(secret, info)), expected.toString('hex'))
+    }),
   )
 })
 

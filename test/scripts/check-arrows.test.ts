@@ -100,9 +100,9 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     "src/payment/watcher.ts → src/lightning/simulator.ts: only serve.ts and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts",
   ],
   [
-    'the Lightning port that knows the store',
+    'the Lightning port that loads the store',
     'lightning/lightning.ts',
-    typeTo('../db/db.ts'),
+    to('../db/db.ts'),
     'src/lightning/lightning.ts → src/db/db.ts: lightning may import protocol, lib, not db',
   ],
   [
@@ -182,6 +182,7 @@ for (const [name, file, text, line] of WRONG) {
 const RIGHT: [name: string, from: string, text: string][] = [
   ['types of a product in the client', 'client/index.ts', typeTo('../catch/schema.ts')],
   ['the store in a backend', 'lightning/simulator.ts', typeTo('../db/db.ts')],
+  ['a statement in the Lightning port', 'lightning/lightning.ts', typeTo('../db/db.ts')],
   ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],
   ['a backend in serve.ts', 'serve.ts', to('./lightning/simulator.ts')],
   ['the store in an operator command', 'cli/moderate.ts', to('../db/sqlite.ts')],

@@ -55,6 +55,8 @@ export type ShopOptions = {
   /** The secrets in hex, the current one first. */
   secrets?: [string, ...string[]]
   isSoldOut?: boolean
+  /** The node is this process and signs by itself, as the simulator does. */
+  signsHere?: boolean
 }
 
 export type RepeatAsk = {
@@ -128,7 +130,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const logged: Shop['logged'] = []
   const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
   const log: PaymentLog = { info: note, warn: note, error: note }
-  const node = await aNode(db, clock)
+  const node = await aNode(db, clock, options)
   const health = createNodeHealth(node, 'regtest', log)
   await health.start(ending.signal)
 
@@ -187,7 +189,7 @@ export function pendingQuote(outcome: Outcome): Quote {
   return outcome.quote
 }
 
-async function aNode(db: Db, clock: Clock): Promise<TestNode> {
+async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<TestNode> {
   const simulator = await createSimulator({ db, clock })
   const node: TestNode = {
     simulator,
@@ -205,6 +207,9 @@ async function aNode(db: Db, clock: Clock): Promise<TestNode> {
       return (node.replaced.lookupInvoice ?? simulator.lookupInvoice)(paymentHash)
     },
     watch: (onSettled, signal) => (node.replaced.watch ?? simulator.watch)(onSettled, signal),
+    ...(signsHere
+      ? { signInvoice: (ask) => (node.replaced.signInvoice ?? simulator.signInvoice)(ask) }
+      : {}),
   }
   return node
 }
