@@ -7,19 +7,22 @@ const BASE = 62n
 export function base62(bytes: Uint8Array): string {
   let value = 0n
   for (const byte of bytes) value = (value << 8n) | BigInt(byte)
-  return digits(value, Math.ceil((bytes.length * 8) / Math.log2(62)))
-}
-
-/** `value` in exactly `width` digits. */
-export function base62Number(value: number, width: number): string {
-  return digits(BigInt(value), width)
-}
-
-function digits(value: bigint, width: number): string {
+  const width = Math.ceil((bytes.length * 8) / Math.log2(62))
   let text = ''
   for (let i = 0; i < width; i++) {
     text = DIGITS.charAt(Number(value % BASE)) + text
     value /= BASE
+  }
+  return text
+}
+
+/** `value`, a whole number, in exactly `width` digits. */
+export function base62Number(value: number, width: number): string {
+  let rest = value
+  let text = ''
+  for (let i = 0; i < width; i++) {
+    text = DIGITS.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
   }
   return text
 }
