@@ -12,6 +12,7 @@ import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
 import { bodyOf, eventOf, storedHeaders } from './event.ts'
 import { eventId, parseEventId } from './event-id.ts'
+import { createIngest } from './ingest.ts'
 import type {
   CatchCapability,
   CatchEvent,
@@ -31,7 +32,6 @@ import {
   type EventFilter,
   type EventRow,
   type InboxRow,
-  insertEvent,
   insertInbox,
   purgeEvents,
 } from './store.ts'
@@ -114,6 +114,7 @@ export function createCatch(deps: {
   const { db, hints, clock, isForwardingHeader, locate } = deps
   const store = createCatchStore(db)
   const search = createSearch(store)
+  const keep = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
@@ -191,28 +192,22 @@ export function createCatch(deps: {
         request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
       const place = locate(request.sourceIp)
       const isFirstUse = isAuthenticated && !sealed.has(inbox.publicId)
-      const done = await attempt(
-        db.write([
-          ...insertEvent({
-            publicId: inbox.publicId,
-            salt: randomInt(2 ** 26),
-            receivedAt: now,
-            access: isAuthenticated ? 'authenticated' : 'public',
-            method: request.method,
-            path: request.path,
-            query: request.query,
-            headers: JSON.stringify(storedHeaders(request, isForwardingHeader)),
-            contentType: request.contentType,
-            mediaType: mediaType(request.contentType),
-            body: request.body,
-            bodySha256: hash('sha256', request.body, 'hex'),
-            sourceIp: request.sourceIp,
-            ipLocation: place === null ? null : JSON.stringify(place),
-          }),
-          ...(isFirstUse ? [sealDelivery(inbox.publicId, now)] : []),
-        ]),
-      )
-      if ('refused' in done) {
+      const isStored = await keep(inbox.publicId, isFirstUse, {
+        salt: randomInt(2 ** 26),
+        receivedAt: now,
+        access: isAuthenticated ? 'authenticated' : 'public',
+        method: request.method,
+        path: request.path,
+        query: request.query,
+        headers: JSON.stringify(storedHeaders(request, isForwardingHeader)),
+        contentType: request.contentType,
+        mediaType: mediaType(request.contentType),
+        body: request.body,
+        bodySha256: hash('sha256', request.body, 'hex'),
+        sourceIp: request.sourceIp,
+        ipLocation: place === null ? null : JSON.stringify(place),
+      })
+      if (!isStored) {
         // Over, or full: either way what was remembered may not hold any more.
         remembered.delete(inbox.publicId)
         return false
