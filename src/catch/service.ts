@@ -10,17 +10,15 @@ import { mediaType } from '../lib/media-type.ts'
 import type { Grant, PlanId, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
-import { bodyOf, eventOf, storedHeaders } from './event.ts'
+import { eventJson, storedHeaders } from './event.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import { createIngest } from './ingest.ts'
 import type {
   CatchCapability,
-  CatchEvent,
   CatchIpLocation,
   CatchPlan,
   CatchState,
   CatchStatus,
-  EventPage,
   EventQuery,
 } from './schema.ts'
 import { createSearch } from './search.ts'
@@ -81,9 +79,10 @@ export type CatchService = {
   /** The owner token was used with success: what the sale dispensed is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
-  page(inbox: InboxRow, query: EventQuery): Promise<EventPage>
+  /** An `EventPage` in JSON. */
+  page(inbox: InboxRow, query: EventQuery): Promise<string>
   /** One event, or null where there is none of this id. */
-  event(inbox: InboxRow, id: string): Promise<{ event: CatchEvent; body: Buffer } | null>
+  event(inbox: InboxRow, id: string): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
   /**
    * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
@@ -92,7 +91,7 @@ export type CatchService = {
   after(
     publicId: string,
     sequence: number,
-  ): Promise<{ events: CatchEvent[]; ended: CatchState | null }>
+  ): Promise<{ events: EventRow[]; ended: CatchState | null }>
   /**
    * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
    * many listen already.
@@ -244,7 +243,7 @@ export function createCatch(deps: {
 
     async page(inbox, query) {
       const latestSequence = inbox.last_sequence
-      if (inbox.expires_at <= clock.now()) return { events: [], nextCursor: null, latestSequence }
+      if (inbox.expires_at <= clock.now()) return pageJson([], null, latestSequence)
       const limit = query.limit ?? DEFAULT_LIMIT
       const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER }
       if (query.access !== undefined) filter.access = query.access
@@ -255,13 +254,10 @@ export function createCatch(deps: {
       const { rows, nextCursor } = query.q
         ? await search(inbox.public_id, filter, most, query.q)
         : await store.newest(inbox.public_id, filter, most)
-      return { events: rows.map(eventOf), nextCursor, latestSequence }
+      return pageJson(rows, nextCursor, latestSequence)
     },
 
-    async event(inbox, id) {
-      const row = await find(inbox, id)
-      return row && { event: eventOf(row), body: bodyOf(row) }
-    },
+    event: find,
 
     async deleteEvent(inbox, id) {
       const row = await find(inbox, id)
@@ -281,7 +277,7 @@ export function createCatch(deps: {
       })
       // Read after the state: an exhausted inbox has no event that these rows could have missed.
       const isOver = rows.length === 0 && state === 'exhausted'
-      return { events: rows.map(eventOf), ended: isOver ? state : null }
+      return { events: rows, ended: isOver ? state : null }
     },
 
     listen: hints.listen,
@@ -319,6 +315,11 @@ function capability(grant: Grant): CatchCapability {
     ingestToken: tokenFromSeed('catch_ingest', grant.seed),
     expiresAt: rfc3339(grant.expiresAt),
   }
+}
+
+function pageJson(rows: EventRow[], nextCursor: number | null, latestSequence: number): string {
+  const events = rows.map(eventJson).join(',')
+  return `{"events":[${events}],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
 }
 
 /** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */

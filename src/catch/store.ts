@@ -247,7 +247,7 @@ export function createCatchStore(db: Db) {
       const { where, values } = conditions(publicId, filter)
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where ${where}
-         order by sequence desc limit $${values.length + 1}`,
+         order by sequence desc ${limitedTo(values.length + 1)}`,
         ...values,
         most.limit + 1,
       )
@@ -271,7 +271,7 @@ export function createCatchStore(db: Db) {
     ): Promise<EventRow[]> {
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where public_id = $1 and sequence > $2
-         order by sequence limit $3`,
+         order by sequence ${limitedTo(3)}`,
         publicId,
         above,
         most.limit,
@@ -292,7 +292,7 @@ export function createCatchStore(db: Db) {
       const { where, values } = conditions(publicId, filter)
       return db.read<EventText>(
         `select sequence, body_bytes, path, query, content_type from catch_event where ${where}
-         order by sequence desc limit $${values.length + 1}`,
+         order by sequence desc ${limitedTo(values.length + 1)}`,
         ...values,
         limit,
       )
@@ -346,6 +346,12 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
     values: parts.map(([, value]) => value),
   }
 }
+
+/**
+ * A sum, because SQLite looks at a limit that is a parameter when it plans, and would plan anew for
+ * each execution.
+ */
+const limitedTo = (place: number): string => `limit $${place} + 0`
 
 function places(first: number, values: unknown[]): string {
   return values.map((_, i) => `$${first + i}`).join(', ')
