@@ -25,28 +25,23 @@ export function storedHeaders(
   return headers
 }
 
-/** An event as its owner sees it. */
-export function eventOf(row: EventRow): CatchEvent {
+/**
+ * An event as its owner sees it, in JSON, as `CatchEvent` describes it. Put together from what the
+ * store has: headers and place are JSON there already, and a page of events is asked for again and
+ * again. What came from outside, or may need escaping, is quoted by JSON.stringify.
+ */
+export function eventJson(row: EventRow): string {
   const body = bodyOf(row)
-  const isText = isUtf8(body)
-  return {
-    id: eventId(row),
-    sequence: row.sequence,
-    receivedAt: rfc3339(row.received_at),
-    access: row.access,
-    method: row.method,
-    path: row.path,
-    query: row.query,
-    headers: JSON.parse(row.headers) as CatchEvent['headers'],
-    contentType: row.content_type,
-    body: body.toString(isText ? 'utf8' : 'base64'),
-    bodyEncoding: isText ? 'utf8' : 'base64',
-    bodyBytes: row.body_bytes,
-    bodySha256: row.body_sha256,
-    sourceIp: row.source_ip,
-    ipLocation:
-      row.ip_location === null ? null : (JSON.parse(row.ip_location) as CatchEvent['ipLocation']),
-  }
+  const encoding: CatchEvent['bodyEncoding'] = isUtf8(body) ? 'utf8' : 'base64'
+  return (
+    `{"id":"${eventId(row)}","sequence":${row.sequence},"receivedAt":"${rfc3339(row.received_at)}",` +
+    `"access":"${row.access}","method":${JSON.stringify(row.method)},` +
+    `"path":${JSON.stringify(row.path)},"query":${JSON.stringify(row.query)},` +
+    `"headers":${row.headers},"contentType":${JSON.stringify(row.content_type)},` +
+    `"body":${JSON.stringify(body.toString(encoding))},"bodyEncoding":"${encoding}",` +
+    `"bodyBytes":${row.body_bytes},"bodySha256":"${row.body_sha256}",` +
+    `"sourceIp":${JSON.stringify(row.source_ip)},"ipLocation":${row.ip_location}}`
+  )
 }
 
 /** The body of an event, byte for byte. */

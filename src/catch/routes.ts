@@ -12,6 +12,8 @@ import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { PlanId } from '../payment/provisioning.ts'
+import { bodyOf, eventJson } from './event.ts'
+import { eventId } from './event-id.ts'
 import {
   CatchCapability,
   CatchEvent,
@@ -205,14 +207,12 @@ function mountOwner(
           ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
         },
       },
-      // The page is made of typed parts and may be large: the plain serializer is the faster one.
-      serializerCompiler: () => JSON.stringify,
     },
-    async (request) => {
+    async (request, reply) => {
       const inbox = ownedInbox(request)
       const page = await service.page(inbox, request.query)
       await service.used(inbox)
-      return page
+      return sendJson(reply, page)
     },
   )
 
@@ -263,12 +263,12 @@ function mountOwner(
       },
       validatorCompiler: anyEventId,
     },
-    async (request) => {
+    async (request, reply) => {
       const inbox = ownedInbox(request)
       const found = await service.event(inbox, request.params.eventId)
       if (!found) throw notFound()
       await service.used(inbox)
-      return found.event
+      return sendJson(reply, eventJson(found))
     },
   )
 
@@ -293,11 +293,11 @@ function mountOwner(
       // A stranger's bytes, served from our origin: never shown, sniffed or run.
       return reply
         .type('application/octet-stream')
-        .header('content-disposition', `attachment; filename="${found.event.id}.bin"`)
+        .header('content-disposition', `attachment; filename="${eventId(found)}.bin"`)
         .header('content-security-policy', "default-src 'none'; sandbox")
         .header('cross-origin-resource-policy', 'cross-origin')
         .serializer((body: string) => body)
-        .send(found.body)
+        .send(bodyOf(found))
     },
   )
 
@@ -323,6 +323,11 @@ function mountOwner(
   )
 }
 
+/** JSON that is made already; in bytes, which go to the socket as they are. */
+function sendJson(reply: FastifyReply, json: string): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(Buffer.from(json))
+}
+
 /** Sends what is there, then what comes, until the inbox or the client ends. */
 async function follow(
   service: CatchService,
@@ -336,7 +341,7 @@ async function follow(
       const { events, ended } = await service.after(publicId, told)
       for (const event of events) {
         const id = String(event.sequence)
-        if (!(await stream.send({ event: 'capture', data: JSON.stringify(event), id }))) return
+        if (!(await stream.send({ event: 'capture', data: eventJson(event), id }))) return
         told = event.sequence
       }
       if (ended) {

@@ -10,16 +10,15 @@ import { mediaType } from '../lib/media-type.ts'
 import type { Grant, PlanId, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
-import { bodyOf, eventOf, storedHeaders } from './event.ts'
+import { eventJson, storedHeaders } from './event.ts'
 import { eventId, parseEventId } from './event-id.ts'
+import { createIngest } from './ingest.ts'
 import type {
   CatchCapability,
-  CatchEvent,
   CatchIpLocation,
   CatchPlan,
   CatchState,
   CatchStatus,
-  EventPage,
   EventQuery,
 } from './schema.ts'
 import { createSearch } from './search.ts'
@@ -31,7 +30,6 @@ import {
   type EventFilter,
   type EventRow,
   type InboxRow,
-  insertEvent,
   insertInbox,
   purgeEvents,
 } from './store.ts'
@@ -81,9 +79,10 @@ export type CatchService = {
   /** The owner token was used with success: what the sale dispensed is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
-  page(inbox: InboxRow, query: EventQuery): Promise<EventPage>
+  /** An `EventPage` in JSON. */
+  page(inbox: InboxRow, query: EventQuery): Promise<string>
   /** One event, or null where there is none of this id. */
-  event(inbox: InboxRow, id: string): Promise<{ event: CatchEvent; body: Buffer } | null>
+  event(inbox: InboxRow, id: string): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
   /**
    * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
@@ -92,7 +91,7 @@ export type CatchService = {
   after(
     publicId: string,
     sequence: number,
-  ): Promise<{ events: CatchEvent[]; ended: CatchState | null }>
+  ): Promise<{ events: EventRow[]; ended: CatchState | null }>
   /**
    * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
    * many listen already.
@@ -114,6 +113,7 @@ export function createCatch(deps: {
   const { db, hints, clock, isForwardingHeader, locate } = deps
   const store = createCatchStore(db)
   const search = createSearch(store)
+  const keep = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
@@ -191,28 +191,22 @@ export function createCatch(deps: {
         request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
       const place = locate(request.sourceIp)
       const isFirstUse = isAuthenticated && !sealed.has(inbox.publicId)
-      const done = await attempt(
-        db.write([
-          ...insertEvent({
-            publicId: inbox.publicId,
-            salt: randomInt(2 ** 26),
-            receivedAt: now,
-            access: isAuthenticated ? 'authenticated' : 'public',
-            method: request.method,
-            path: request.path,
-            query: request.query,
-            headers: JSON.stringify(storedHeaders(request, isForwardingHeader)),
-            contentType: request.contentType,
-            mediaType: mediaType(request.contentType),
-            body: request.body,
-            bodySha256: hash('sha256', request.body, 'hex'),
-            sourceIp: request.sourceIp,
-            ipLocation: place === null ? null : JSON.stringify(place),
-          }),
-          ...(isFirstUse ? [sealDelivery(inbox.publicId, now)] : []),
-        ]),
-      )
-      if ('refused' in done) {
+      const isStored = await keep(inbox.publicId, isFirstUse, {
+        salt: randomInt(2 ** 26),
+        receivedAt: now,
+        access: isAuthenticated ? 'authenticated' : 'public',
+        method: request.method,
+        path: request.path,
+        query: request.query,
+        headers: JSON.stringify(storedHeaders(request, isForwardingHeader)),
+        contentType: request.contentType,
+        mediaType: mediaType(request.contentType),
+        body: request.body,
+        bodySha256: hash('sha256', request.body, 'hex'),
+        sourceIp: request.sourceIp,
+        ipLocation: place === null ? null : JSON.stringify(place),
+      })
+      if (!isStored) {
         // Over, or full: either way what was remembered may not hold any more.
         remembered.delete(inbox.publicId)
         return false
@@ -249,7 +243,7 @@ export function createCatch(deps: {
 
     async page(inbox, query) {
       const latestSequence = inbox.last_sequence
-      if (inbox.expires_at <= clock.now()) return { events: [], nextCursor: null, latestSequence }
+      if (inbox.expires_at <= clock.now()) return pageJson([], null, latestSequence)
       const limit = query.limit ?? DEFAULT_LIMIT
       const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER }
       if (query.access !== undefined) filter.access = query.access
@@ -260,13 +254,10 @@ export function createCatch(deps: {
       const { rows, nextCursor } = query.q
         ? await search(inbox.public_id, filter, most, query.q)
         : await store.newest(inbox.public_id, filter, most)
-      return { events: rows.map(eventOf), nextCursor, latestSequence }
+      return pageJson(rows, nextCursor, latestSequence)
     },
 
-    async event(inbox, id) {
-      const row = await find(inbox, id)
-      return row && { event: eventOf(row), body: bodyOf(row) }
-    },
+    event: find,
 
     async deleteEvent(inbox, id) {
       const row = await find(inbox, id)
@@ -286,7 +277,7 @@ export function createCatch(deps: {
       })
       // Read after the state: an exhausted inbox has no event that these rows could have missed.
       const isOver = rows.length === 0 && state === 'exhausted'
-      return { events: rows.map(eventOf), ended: isOver ? state : null }
+      return { events: rows, ended: isOver ? state : null }
     },
 
     listen: hints.listen,
@@ -324,6 +315,11 @@ function capability(grant: Grant): CatchCapability {
     ingestToken: tokenFromSeed('catch_ingest', grant.seed),
     expiresAt: rfc3339(grant.expiresAt),
   }
+}
+
+function pageJson(rows: EventRow[], nextCursor: number | null, latestSequence: number): string {
+  const events = rows.map(eventJson).join(',')
+  return `{"events":[${events}],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
 }
 
 /** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */

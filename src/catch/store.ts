@@ -47,7 +47,6 @@ type EventText = {
 } & Row
 
 export type NewEvent = {
-  publicId: string
   salt: number
   receivedAt: number
   access: Access
@@ -105,31 +104,40 @@ export const insertInbox = (inbox: {
   expect: 1,
 })
 
+const TAKE_PLACES = `update catch_inbox
+  set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3,
+      last_sequence = last_sequence + $2
+  where public_id = $1 and destroyed_at is null and suspended_at is null and expires_at > $4
+    and accepted_request_count + $2 <= request_limit and stored_bytes + $3 <= storage_limit_bytes`
+
+const INSERT_EVENT = `insert into catch_event
+  (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+   ip_location, path, query, content_type, headers, body_sha256, body)
+  select $1, last_sequence - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+  from catch_inbox where public_id = $1 and last_sequence > $2
+  on conflict (public_id, sequence) do nothing`
+
 /**
- * Takes the event's place in the inbox, then stores it there. The first statement carries every
- * limit and state, so that under any concurrency no event is stored that the inbox has no room for.
- * Where it is refused and the second is sent all the same, that one finds its place taken.
+ * Takes the places of events of one inbox, then stores them there in their order. The first statement
+ * carries every limit and state, so that under any concurrency no event is stored that the inbox has
+ * no room for. Where it is refused and the others are sent all the same, those find their places
+ * taken.
  */
-export function insertEvent(event: NewEvent): Statement[] {
+export function insertEvents(publicId: string, events: NewEvent[]): Statement[] {
+  const last = events.length - 1
+  let bytes = 0
+  let receivedAt = 0
+  for (const event of events) {
+    bytes += event.body.length
+    receivedAt = Math.max(receivedAt, event.receivedAt)
+  }
   return [
-    {
-      text: `update catch_inbox
-        set accepted_request_count = accepted_request_count + 1, stored_bytes = stored_bytes + $2,
-            last_sequence = last_sequence + 1
-        where public_id = $1 and destroyed_at is null and suspended_at is null and expires_at > $3
-          and accepted_request_count < request_limit and stored_bytes + $2 <= storage_limit_bytes`,
-      values: [event.publicId, event.body.length, event.receivedAt],
-      expect: 1,
-    },
-    {
-      text: `insert into catch_event
-        (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-         ip_location, path, query, content_type, headers, body_sha256, body)
-        select $1, last_sequence, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-        from catch_inbox where public_id = $1
-        on conflict (public_id, sequence) do nothing`,
+    { text: TAKE_PLACES, values: [publicId, events.length, bytes, receivedAt], expect: 1 },
+    ...events.map((event, place) => ({
+      text: INSERT_EVENT,
       values: [
-        event.publicId,
+        publicId,
+        last - place,
         event.salt,
         event.receivedAt,
         event.access,
@@ -146,7 +154,7 @@ export function insertEvent(event: NewEvent): Statement[] {
         event.body,
       ],
       expect: 1,
-    },
+    })),
   ]
 }
 
@@ -239,7 +247,7 @@ export function createCatchStore(db: Db) {
       const { where, values } = conditions(publicId, filter)
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where ${where}
-         order by sequence desc limit $${values.length + 1}`,
+         order by sequence desc ${limitedTo(values.length + 1)}`,
         ...values,
         most.limit + 1,
       )
@@ -263,7 +271,7 @@ export function createCatchStore(db: Db) {
     ): Promise<EventRow[]> {
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where public_id = $1 and sequence > $2
-         order by sequence limit $3`,
+         order by sequence ${limitedTo(3)}`,
         publicId,
         above,
         most.limit,
@@ -284,7 +292,7 @@ export function createCatchStore(db: Db) {
       const { where, values } = conditions(publicId, filter)
       return db.read<EventText>(
         `select sequence, body_bytes, path, query, content_type from catch_event where ${where}
-         order by sequence desc limit $${values.length + 1}`,
+         order by sequence desc ${limitedTo(values.length + 1)}`,
         ...values,
         limit,
       )
@@ -338,6 +346,12 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
     values: parts.map(([, value]) => value),
   }
 }
+
+/**
+ * A sum, because SQLite looks at a limit that is a parameter when it plans, and would plan anew for
+ * each execution.
+ */
+const limitedTo = (place: number): string => `limit $${place} + 0`
 
 function places(first: number, values: unknown[]): string {
   return values.map((_, i) => `$${first + i}`).join(', ')

@@ -7,25 +7,31 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { concat } from '../lib/bytes.ts'
 import type { Statement, Value } from './db.ts'
+import { createUnpacker, type Message } from './sqlite-message.ts'
 
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
-  | { kind: 'units'; units: Statement[][] }
-  | { kind: 'queries'; queries: Query[] }
+  | { kind: 'units'; message: Message }
+  /** Each a unit of one statement. */
+  | { kind: 'queries'; message: Message }
   | { kind: 'run'; text: string; values: Value[] }
   | { kind: 'close' }
 
-export type Query = { text: string; values: Value[] }
-
 /**
- * Rows as they are copied cheapest between threads: arrays, their column names once, and the bytes
- * of all rows in one piece, in the order of their cells; such a cell holds its length.
+ * Rows as they are copied cheapest between threads: cells row by row, their column names once, and
+ * the bytes of all rows in one piece, in the order of their cells; such a cell holds its length.
  */
-export type Table = { columns: string[]; rows: Value[][]; byteCells: number[]; bytes: Uint8Array }
+export type Table = { columns: string[]; cells: Value[]; byteCells: number[]; bytes: Uint8Array }
 
-export type UnitResult = { tables: (Table | null)[] } | { refused: number } | { error: string }
+/** Null is a unit that was done and returned no rows, as most do. */
+export type UnitResult =
+  | null
+  | { tables: (Table | null)[] }
+  | { refused: number }
+  | { error: string }
 export type QueryResult = { table: Table | null } | { error: string }
+/** They go back several in a message, in the order of the requests. */
 export type Reply =
   | { kind: 'units'; results: UnitResult[] }
   | { kind: 'queries'; results: QueryResult[] }
@@ -56,46 +62,51 @@ const port = mainThread()
 
 let database: DatabaseSync
 let hasWritten = false
-const NO_BYTES = new Uint8Array()
+const unpack = createUnpacker()
 const prepared = new Map<string, Prepared>()
 
 try {
   database = open(options)
-  port.postMessage({ kind: 'opened' } satisfies Reply)
+  send([{ kind: 'opened' }])
 } catch (error) {
-  port.postMessage({ kind: 'unusable', ...describe(error) } satisfies Reply)
+  send([{ kind: 'unusable', ...describe(error) }])
   process.exit()
 }
 
 port.on('message', (first: Request) => {
   if (first.kind !== 'units') return answer(first)
   // Whatever came while the last commit was under way shares the next one.
-  const batches = [first.units]
-  let units = first.units.length
+  const batches = [unpack(first.message)]
+  let units = batches[0]?.length ?? 0
   let next: Request | undefined
   while (units < MAX_UNITS_IN_COMMIT) {
     next = (receiveMessageOnPort(port) as { message: Request } | undefined)?.message
     if (next?.kind !== 'units') break
-    batches.push(next.units)
-    units += next.units.length
+    const batch = unpack(next.message)
+    batches.push(batch)
+    units += batch.length
     next = undefined
   }
   const results = runUnits(batches.flat())
+  const replies: Reply[] = []
   let from = 0
-  for (const batch of batches) {
-    const own = results.slice(from, from + batch.length)
-    port.postMessage({ kind: 'units', results: own } satisfies Reply, large(own.flatMap(tablesOf)))
-    from += batch.length
+  for (const { length } of batches) {
+    replies.push({ kind: 'units', results: results.slice(from, from + length) })
+    from += length
   }
+  send(replies)
   if (next && next.kind !== 'units') answer(next)
 })
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
-  const reply = replyTo(request)
-  port.postMessage(reply, reply.kind === 'queries' ? large(reply.results.flatMap(tableOf)) : [])
+  send([replyTo(request)])
   if (request.kind !== 'close') return
   clearInterval(truncation)
   port.close()
+}
+
+function send(replies: Reply[]): void {
+  port.postMessage(replies, replies.flatMap(tablesOf).flatMap(large))
 }
 
 function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
@@ -103,11 +114,11 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
     case 'queries':
       return {
         kind: 'queries',
-        results: request.queries.map(({ text, values }) => attempt(text, values)),
+        results: unpack(request.message).map(([query]) => attempt(query)),
       }
     case 'run':
       hasWritten = true
-      return { kind: 'run', result: attempt(request.text, request.values) }
+      return { kind: 'run', result: attempt(request) }
     case 'close':
       if (options.role === 'writer') truncateLog()
       database.close()
@@ -212,6 +223,7 @@ function runIsolated(unit: Statement[]): UnitResult {
 /** `at` counts the statements that may have changed something before the unit stopped. */
 function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
   const tables: (Table | null)[] = []
+  let hasRows = false
   for (let at = 0; at < unit.length; at++) {
     const { text, values, expect } = unit[at] as Statement
     let done: { table: Table | null; count: number }
@@ -227,13 +239,14 @@ function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
       return { outcome: { refused: at }, at: done.count === 0 ? at : at + 1 }
     }
     tables.push(done.table)
+    hasRows ||= done.table !== null
   }
-  return { outcome: { tables } }
+  return { outcome: hasRows ? { tables } : null }
 }
 
-function attempt(text: string, values: Value[]): QueryResult {
+function attempt(query: { text: string; values: Value[] } | undefined): QueryResult {
   try {
-    return { table: run(text, values).table }
+    return { table: query ? run(query.text, query.values).table : null }
   } catch (error) {
     return { error: describe(error).message }
   }
@@ -252,41 +265,37 @@ function run(text: string, values: Value[]): { table: Table | null; count: numbe
   return { table: pack(columns, rows), count: rows.length }
 }
 
-/** `byteCells` counts cells row by row. */
 function pack(columns: string[], rows: Value[][]): Table {
+  const cells: Value[] = []
   const byteCells: number[] = []
   const parts: Uint8Array[] = []
-  for (let r = 0; r < rows.length; r++) {
-    const row = rows[r] as Value[]
-    for (let c = 0; c < row.length; c++) {
-      const value = row[c]
-      if (!(value instanceof Uint8Array)) continue
-      byteCells.push(r * columns.length + c)
-      parts.push(value)
-      row[c] = value.length
+  for (const row of rows) {
+    for (const value of row) {
+      if (value instanceof Uint8Array) {
+        byteCells.push(cells.length)
+        parts.push(value)
+        cells.push(value.length)
+      } else cells.push(value)
     }
   }
-  return { columns, rows, byteCells, bytes: joined(parts) }
+  const [only, ...others] = parts
+  return { columns, cells, byteCells, bytes: only && others.length === 0 ? only : concat(...parts) }
 }
 
-/** In one piece; what is one already is not copied for it. */
-function joined(parts: Uint8Array[]): Uint8Array {
-  const [only = NO_BYTES, ...others] = parts
-  return others.length === 0 ? only : concat(only, ...others)
+function tablesOf(reply: Reply): (Table | null)[] {
+  if (reply.kind === 'queries') return reply.results.map(tableOf)
+  if (reply.kind !== 'units') return []
+  return reply.results.flatMap((result) => (result && 'tables' in result ? result.tables : []))
 }
 
-/** The large pieces of an answer, which go over to the other thread as they are, without a copy. */
-function large(tables: (Table | null)[]): ArrayBuffer[] {
-  return tables
-    .map((table) => table?.bytes ?? NO_BYTES)
-    .filter(({ byteLength }) => byteLength >= TRANSFER_FROM_BYTES)
-    .map(({ buffer }) => buffer)
-    .filter((buffer) => buffer instanceof ArrayBuffer)
+const tableOf = (result: QueryResult): Table | null => ('table' in result ? result.table : null)
+
+/** The bytes of a table that go over to the other thread as they are, without a copy. */
+function large(table: Table | null): ArrayBuffer[] {
+  if (table === null || table.bytes.byteLength < TRANSFER_FROM_BYTES) return []
+  const { buffer } = table.bytes
+  return buffer instanceof ArrayBuffer ? [buffer] : []
 }
-
-const tablesOf = (result: UnitResult): (Table | null)[] => ('tables' in result ? result.tables : [])
-
-const tableOf = (result: QueryResult): (Table | null)[] => ('table' in result ? [result.table] : [])
 
 function prepare(text: string): Prepared {
   const known = prepared.get(text)

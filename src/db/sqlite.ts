@@ -13,8 +13,8 @@ import {
   type Value,
 } from './db.ts'
 import { makeFolderOf } from './folder.ts'
+import { createPacker, putBytes } from './sqlite-message.ts'
 import type {
-  Query,
   QueryResult,
   Reply,
   Request,
@@ -24,15 +24,18 @@ import type {
 } from './sqlite-worker.ts'
 
 /**
- * So many asks go over to the thread at once, while it is busy: few enough that it starts on the
+ * So many units go over to the thread at once, while it is busy: few enough that it starts on the
  * first while the last requests of this turn are still being read.
  */
-const ASKS_IN_MESSAGE = 8
+const UNITS_IN_MESSAGE = 8
 /** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
 
-type Job<Ask, Answer> = {
-  ask: Ask
+/** Below this a copy costs less than handing over. */
+const TRANSFER_FROM_BYTES = 16 * 1024
+
+type Job<Answer> = {
+  unit: Statement[]
   resolve: (answer: Answer) => void
   reject: (error: Error) => void
 }
@@ -59,30 +62,24 @@ export async function openSqlite(
       throw error
     },
   )
-  const units = batcher<Statement[], Row[][]>(async (batch) => {
-    const reply = await writer.ask({ kind: 'units', units: batch })
-    return reply.kind === 'units' ? reply.results.map(unitRows) : []
-  })
-  const queries = batcher<Query, Row[]>(async (batch) => {
-    const reply = await reader.ask({ kind: 'queries', queries: batch })
-    return reply.kind === 'queries' ? reply.results.map(queryRows) : []
-  })
+  const units = batcher<Row[][]>(writer, 'units', (reply, unit, place) =>
+    reply.kind === 'units' ? unitRows(reply.results[place], unit) : NO_ANSWER,
+  )
+  const queries = batcher<Row[]>(reader, 'queries', (reply, _query, place) =>
+    reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
+  )
 
   async function run(text: string, values: Statement['values']): Promise<Row[]> {
-    const reply = await writer.ask({ kind: 'run', text, values })
-    if (reply.kind !== 'run') throw new StoreError('the store answered another question')
-    const rows = queryRows(reply.result)
+    const reply = await asked(writer, { kind: 'run', text, values })
+    const rows = reply.kind === 'run' ? queryRows(reply.result) : NO_ANSWER
     if (rows instanceof Error) throw rows
     return rows
   }
 
   return {
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
-      queries.add({ text, values: compact(values) }) as Promise<T[]>,
-    write: (unit) => {
-      for (const { values } of unit) compact(values)
-      return units.add(unit)
-    },
+      queries.add([{ text, values }]) as Promise<T[]>,
+    write: units.add,
     tx: (work) =>
       units.alone(async () => {
         await run('begin immediate', [])
@@ -106,12 +103,17 @@ export async function openSqlite(
   }
 }
 
-function unitRows(result: UnitResult): Row[][] | Error {
+const NO_ANSWER = new StoreError('the store gave no answer')
+
+function unitRows(result: UnitResult | undefined, unit: Statement[]): Row[][] | Error {
+  if (result === undefined) return NO_ANSWER
+  if (result === null) return unit.map(() => [])
   if ('tables' in result) return result.tables.map(rowsOf)
   return 'refused' in result ? new UnitRefused(result.refused) : storeError(result.error)
 }
 
-function queryRows(result: QueryResult): Row[] | Error {
+function queryRows(result: QueryResult | undefined): Row[] | Error {
+  if (result === undefined) return NO_ANSWER
   return 'table' in result ? rowsOf(result.table) : storeError(result.error)
 }
 
@@ -123,68 +125,54 @@ function storeError(message: string): StoreError {
 
 function rowsOf(table: Table | null): Row[] {
   if (table === null) return []
-  const { columns, rows, byteCells, bytes } = table
-  let at = 0
-  for (const cell of byteCells) {
-    const row = rows[Math.floor(cell / columns.length)] as Value[]
-    const column = cell % columns.length
-    const length = row[column] as number
-    row[column] = bytes.subarray(at, at + length)
-    at += length
-  }
-  return rows.map((values) => {
+  const { columns, cells, byteCells, bytes } = table
+  putBytes(cells, byteCells, bytes)
+  const rows: Row[] = []
+  for (let at = 0; at < cells.length; at += columns.length) {
     const row: Row = {}
-    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i] as Value
-    return row
-  })
-}
-
-/**
- * A view of a large buffer (a pooled Buffer, a socket's read buffer) would be copied to the other
- * thread with all of that buffer, so its own bytes are cut out first.
- */
-function compact(values: Value[]): Value[] {
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]
-    if (value instanceof Uint8Array && value.byteLength !== value.buffer.byteLength) {
-      values[i] = new Uint8Array(value)
-    }
+    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = cells[at + i] as Value
+    rows.push(row)
   }
-  return values
+  return rows
 }
 
 /**
- * Carries asks to a thread, several in a message. The thread shares one commit among all that has
+ * Carries units to a thread, several in a message. The thread shares one commit among all that has
  * come while it was busy: this is the group commit.
  */
-function batcher<Ask, Answer>(
-  send: (asks: Ask[]) => Promise<(Answer | Error)[]>,
+function batcher<Answer>(
+  thread: Thread,
+  kind: 'units' | 'queries',
+  answerOf: (reply: Reply, unit: Statement[], place: number) => Answer | Error,
 ): {
-  add(ask: Ask): Promise<Answer>
+  add(unit: Statement[]): Promise<Answer>
   /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
 } {
-  let waiting: Job<Ask, Answer>[] = []
+  const pack = createPacker()
+  let waiting: Job<Answer>[] = []
   let underWay = 0
   let isExclusive = false
   let isScheduled = false
   let wakeups: (() => void)[] = []
 
-  async function flush(): Promise<void> {
+  function flush(): void {
     if (isExclusive || waiting.length === 0) return
     const batch = waiting
     waiting = []
     underWay++
-    try {
-      const answers = await send(batch.map((job) => job.ask))
-      for (const [i, job] of batch.entries()) settle(job, answers[i])
-    } catch (error) {
-      const failure = error instanceof Error ? error : new StoreError(String(error))
-      for (const job of batch) job.reject(failure)
-    }
-    underWay--
-    if (underWay === 0) wake()
+    const message = pack(batch.map(({ unit }) => unit))
+    thread.ask({ kind, message }, (reply) => {
+      for (let place = 0; place < batch.length; place++) {
+        const job = batch[place] as Job<Answer>
+        const answer = reply instanceof Error ? reply : answerOf(reply, job.unit, place)
+        if (answer instanceof Error) job.reject(answer)
+        else job.resolve(answer)
+      }
+      underWay--
+      if (underWay === 0) wake()
+    })
   }
 
   function schedule(): void {
@@ -193,7 +181,7 @@ function batcher<Ask, Answer>(
     // By then every request that had arrived has been read.
     setImmediate(() => {
       isScheduled = false
-      void flush()
+      flush()
     })
   }
 
@@ -208,10 +196,10 @@ function batcher<Ask, Answer>(
   }
 
   return {
-    add: (ask) =>
+    add: (unit) =>
       new Promise((resolve, reject) => {
-        waiting.push({ ask, resolve, reject })
-        if (underWay === 0 || waiting.length >= ASKS_IN_MESSAGE) void flush()
+        waiting.push({ unit, resolve, reject })
+        if (underWay === 0 || waiting.length >= UNITS_IN_MESSAGE) flush()
         else schedule()
       }),
     async alone(work) {
@@ -223,25 +211,28 @@ function batcher<Ask, Answer>(
       } finally {
         isExclusive = false
         wake()
-        void flush()
+        flush()
       }
     },
     async idle() {
       while (isExclusive || underWay > 0 || waiting.length > 0) {
-        void flush()
+        flush()
         await freed()
       }
     },
   }
 }
 
-function settle<Ask, Answer>(job: Job<Ask, Answer>, answer: Answer | Error | undefined): void {
-  if (answer instanceof Error) job.reject(answer)
-  else if (answer === undefined) job.reject(new StoreError('the store gave no answer'))
-  else job.resolve(answer)
+type Thread = {
+  /** Answers in the order of asking; with an Error once the thread has ended. */
+  ask(request: Request, answered: (reply: Reply | Error) => void): void
+  stop(): Promise<void>
 }
 
-type Thread = { ask(request: Request): Promise<Reply>; stop(): Promise<void> }
+const asked = (thread: Thread, request: Request): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    thread.ask(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
+  })
 
 function startWorker(options: WorkerOptions): Promise<Thread> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -249,37 +240,44 @@ function startWorker(options: WorkerOptions): Promise<Thread> {
     workerData: options,
   })
   return new Promise((resolve, reject) => {
-    /** Whoever waits for an answer; the thread answers in the order it was asked. */
-    const askers: { resolve: (reply: Reply) => void; reject: (error: Error) => void }[] = []
+    /** Whoever waits for an answer. */
+    const askers: ((reply: Reply | Error) => void)[] = []
     let failure: Error | null = null
 
     const fail = (error: Error): void => {
       failure ??= new StoreError(`the store's thread ended: ${error.message}`)
-      for (const asker of askers.splice(0)) asker.reject(failure)
+      for (const answered of askers.splice(0)) answered(failure)
       // Before it opened anything: whoever starts it must not wait for ever.
       reject(failure)
     }
     worker.on('error', fail)
     worker.on('exit', () => fail(new Error('it exited')))
-    worker.on('message', (reply: Reply) => {
-      if (reply.kind === 'opened') return resolve({ ask, stop })
-      if (reply.kind === 'unusable') return reject(unusable(options.file, reply))
-      askers.shift()?.resolve(reply)
+    worker.on('message', (replies: Reply[]) => {
+      for (const reply of replies) {
+        if (reply.kind === 'opened') resolve(thread)
+        else if (reply.kind === 'unusable') reject(unusable(options.file, reply))
+        else askers.shift()?.(reply)
+      }
     })
 
-    function ask(request: Request): Promise<Reply> {
-      return new Promise((onReply, onError) => {
-        if (failure) return onError(failure)
-        askers.push({ resolve: onReply, reject: onError })
-        worker.postMessage(request)
-      })
-    }
-
-    async function stop(): Promise<void> {
-      await ask({ kind: 'close' })
-      await worker.terminate()
+    const thread: Thread = {
+      ask(request, answered) {
+        if (failure) return answered(failure)
+        askers.push(answered)
+        worker.postMessage(request, handedOver(request))
+      },
+      async stop() {
+        await asked(thread, { kind: 'close' })
+        await worker.terminate()
+      },
     }
   })
+}
+
+function handedOver(request: Request): ArrayBuffer[] {
+  if (!('message' in request)) return []
+  const { buffer } = request.message.bytes
+  return buffer.byteLength >= TRANSFER_FROM_BYTES ? [buffer] : []
 }
 
 /** Asked first: SQLite would open it all the same, and leave a log behind that is read-only too. */

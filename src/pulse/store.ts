@@ -82,18 +82,20 @@ export const insertMonitor = (monitor: {
   expect: 1,
 })
 
+const ACCEPT_PING = `update pulse_monitor
+  set accepted_heartbeat_count = accepted_heartbeat_count + 1,
+      state_since = case when last_ping_at is null or ${OLD_DEADLINE} <= $2
+        then $2 else state_since end,
+      last_ping_at = $2,
+      recent_heartbeats = substr($3 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
+  where public_id = $1 and expires_at > $2 and accepted_heartbeat_count < heartbeat_limit`
+
 /**
  * Accepts one ping, if there is one left. The times are kept in the row itself, so that a ping is
  * one statement, and the counter and the times can never disagree.
  */
 export const acceptPing = (publicId: string, now: number): Statement => ({
-  text: `update pulse_monitor
-    set accepted_heartbeat_count = accepted_heartbeat_count + 1,
-        state_since = case when last_ping_at is null or ${OLD_DEADLINE} <= $2
-          then $2 else state_since end,
-        last_ping_at = $2,
-        recent_heartbeats = substr($3 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
-    where public_id = $1 and expires_at > $2 and accepted_heartbeat_count < heartbeat_limit`,
+  text: ACCEPT_PING,
   values: [publicId, now, String(now).padStart(TIME_DIGITS, '0')],
   expect: 1,
 })

@@ -1,0 +1,72 @@
+/**
+ * Events that reach one inbox at once go to the store together: one statement takes the places of
+ * all, and the row that every sender to this inbox wants changes once for them.
+ */
+import { attempt, type Db } from '../db/db.ts'
+import { sealDelivery } from '../payment/store.ts'
+import { insertEvents, type NewEvent } from './store.ts'
+
+/** Few enough that the store begins with them while others of this turn are still being read. */
+const EVENTS_TOGETHER = 8
+/** A larger body goes alone: nobody shares its fate, nor waits for its bytes. */
+const BYTES_TOGETHER = 64 * 1024
+
+type Waiting = {
+  event: NewEvent
+  isFirstUse: boolean
+  resolve: (isStored: boolean) => void
+  reject: (error: Error) => void
+}
+
+/** Stores an event, durably; false when the inbox does not take it. A first use seals the delivery. */
+export type StoreEvent = (
+  publicId: string,
+  isFirstUse: boolean,
+  event: NewEvent,
+) => Promise<boolean>
+
+export function createIngest(db: Db): StoreEvent {
+  const waiting = new Map<string, Waiting[]>()
+  let isScheduled = false
+
+  function storeAll(publicId: string): void {
+    const together = waiting.get(publicId)
+    waiting.delete(publicId)
+    if (together) void store(publicId, together)
+  }
+
+  async function store(publicId: string, together: Waiting[]): Promise<void> {
+    const events = together.map(({ event }) => event)
+    const first = together.find(({ isFirstUse }) => isFirstUse)
+    const seal = first ? [sealDelivery(publicId, first.event.receivedAt)] : []
+    try {
+      const done = await attempt(db.write([...insertEvents(publicId, events), ...seal]))
+      const isStored = 'rows' in done
+      // There was no room for all of them, but there may be for some.
+      if (!isStored && together.length > 1) for (const one of together) void store(publicId, [one])
+      else for (const { resolve } of together) resolve(isStored)
+    } catch (error) {
+      for (const { reject } of together) reject(error as Error)
+    }
+  }
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    // By then every request that had arrived has been read.
+    setImmediate(() => {
+      isScheduled = false
+      for (const publicId of [...waiting.keys()]) storeAll(publicId)
+    })
+  }
+
+  return (publicId, isFirstUse, event) =>
+    new Promise((resolve, reject) => {
+      const one = { event, isFirstUse, resolve, reject }
+      if (event.body.length > BYTES_TOGETHER) return void store(publicId, [one])
+      const together = waiting.get(publicId)
+      if (!together) waiting.set(publicId, [one])
+      else if (together.push(one) >= EVENTS_TOGETHER) storeAll(publicId)
+      schedule()
+    })
+}
