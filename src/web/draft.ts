@@ -137,8 +137,8 @@ export function draftForm(onChange: () => void): DraftForm {
       'div',
       { class: 'pairs' },
       field('Reads', reads),
-      field('Password', password),
       field(`Opens at (${timeZone})`, reveal),
+      field('Password', password),
       el(
         'div',
         { class: 'field' },

@@ -161,7 +161,7 @@ export async function openMonitor(
           ? 'Anyone with this address sees the name, the description, the state and the last ping, and nothing else.'
           : 'Nobody but you sees this monitor. A shared one has a page and a badge with its state.',
       ),
-      isShared && codeBox(statusUrl, { label: 'the address of the status' }),
+      isShared && codeBox(statusUrl, { label: 'the address of the status', isWrapped: true }),
       isShared && el('p', {}, el('a', { href: statusUrl }, 'Open the status page')),
       isShared &&
         codeBox(`[![state](${badgeUrl})](${statusUrl})`, {

@@ -35,7 +35,7 @@ export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLEleme
         ),
     el(
       'div',
-      { class: 'row' },
+      { class: 'row even' },
       text !== null && copyButton(() => text, { label: 'Copy the text', kind: 'primary' }),
       button(
         'Download',

@@ -19,7 +19,7 @@ export function settingsForm(
 ): HTMLElement {
   const name = el('input', { type: 'text', autocomplete: 'off' })
   name.value = status.name
-  const description = el('textarea', { rows: '2' })
+  const description = el('textarea', { class: 'prose', rows: '2' })
   description.value = status.description
   const interval = seconds(status.expectedIntervalSeconds, MIN_INTERVAL_SECONDS)
   const grace = seconds(status.graceSeconds, MIN_GRACE_SECONDS)
