@@ -21,14 +21,14 @@ export function bodyForms(event: CatchEvent): BodyForm[] {
   if (event.bodyEncoding !== 'utf8') return ['Hex']
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(event.contentType ?? '')
   if (isForm) return ['Form', 'Text', 'Hex']
-  return prettyJson(event.body) === null ? ['Text', 'Hex'] : ['JSON', 'Text', 'Hex']
+  return isJson(event.body) ? ['JSON', 'Text', 'Hex'] : ['Text', 'Hex']
 }
 
 /** The body in one form. Whatever was sent is shown as text and never read as markup. */
 export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
   switch (form) {
     case 'JSON':
-      return content(prettyJson(event.body) ?? event.body)
+      return content(indented(event.body))
     case 'Form':
       return pairsTable('Fields', [...new URLSearchParams(event.body)].slice(0, MAX_FORM_FIELDS))
     case 'Text':
@@ -76,36 +76,39 @@ function content(text: string, kind = ''): HTMLElement {
   )
 }
 
-function prettyJson(text: string): string | null {
+function isJson(text: string): boolean {
   const start = text.trimStart()[0]
-  if (start !== '{' && start !== '[') return null
-  // Reading numbers would change those that a double cannot hold.
+  if (start !== '{' && start !== '[') return false
   try {
     JSON.parse(text)
+    return true
   } catch {
-    return null
+    return false
   }
-  return indent(text)
 }
 
-/** Whitespace between the tokens is made anew; the tokens stay as they were sent. */
-function indent(text: string): string {
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? []
+/** A string, a bracket or a comma or colon, and whatever else is one word. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g
+
+/**
+ * JSON with its whitespace made anew, as far as it is drawn: a stranger's brackets in brackets would
+ * be indented without end. The tokens stay as they were sent: reading numbers would change those
+ * that a double cannot hold.
+ */
+function indented(text: string): string {
   let depth = 0
   let out = ''
-  tokens.forEach((token, index) => {
-    const line = (): string => `\n${'  '.repeat(depth)}`
-    if (token === '{' || token === '[') {
-      depth++
-      const isEmpty = tokens[index + 1] === '}' || tokens[index + 1] === ']'
-      out += isEmpty ? token : token + line()
-    } else if (token === '}' || token === ']') {
-      depth--
-      const isEmpty = tokens[index - 1] === '{' || tokens[index - 1] === '['
-      out += isEmpty ? token : line() + token
-    } else if (token === ',') out += token + line()
-    else out += token === ':' ? ': ' : token
-  })
+  let last = ''
+  for (const [token] of text.matchAll(TOKEN)) {
+    const isFirst = last === '{' || last === '['
+    const isEnd = token === '}' || token === ']'
+    if (isEnd) depth--
+    if (isEnd ? !isFirst : isFirst || last === ',') out += `\n${'  '.repeat(depth)}`
+    out += token === ':' ? ': ' : token
+    if (token === '{' || token === '[') depth++
+    last = token
+    if (out.length > MAX_SHOWN_CHARACTERS) break
+  }
   return out
 }
 

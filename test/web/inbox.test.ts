@@ -235,6 +235,27 @@ suite('an inbox', () => {
     assert.match(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), /שלום/)
   })
 
+  test('opens a body that is all brackets, and all others of the largest size', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const deep = 30_000
+    await send(inbox, { path: '/deep', body: '['.repeat(deep) + ']'.repeat(deep) })
+    await send(inbox, { path: '/wide', body: `[${'1,'.repeat(32_000)}1]` })
+    await send(inbox, { path: '/small', body: '{"a":[],"b":{},"c":[1,{"d":"[,"}]}' })
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    await page.getByRole('button', { name: /deep/ }).click()
+    assert.match((await body.innerText()).slice(0, 20), /^\[\n {2}\[\n {4}\[\n/)
+    await page.getByText('the rest is in the download').waitFor()
+    await page.getByRole('button', { name: /wide/ }).click()
+    await page.getByRole('heading', { name: 'POST /wide' }).waitFor()
+    await page.getByRole('button', { name: /small/ }).click()
+    assert.equal(
+      await body.innerText(),
+      '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": "[,"\n    }\n  ]\n}',
+    )
+  })
+
   test('takes a hundred requests at once, each shown once and in order', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page } = await site.visit(t)
