@@ -24,8 +24,8 @@ export async function openMonitor(
   const pingUrl = `${location.origin}/p/${capability.publicId}`
 
   const connection = el('p', { class: 'state', role: 'status' }, 'Connecting…')
-  const title = el('h2', {})
-  const about = el('p', { class: 'quiet' })
+  const title = el('h2', { dir: 'auto' })
+  const about = el('p', { class: 'quiet', dir: 'auto' })
   const state = el('p', { class: 'pulse-state' })
   const means = el('p', {})
   const countdowns = el('dl', { class: 'facts' })

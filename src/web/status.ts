@@ -53,8 +53,8 @@ function show(status: PublicPulseStatus): void {
     el(
       'div',
       { class: 'card stack status-card' },
-      el('h1', {}, name === '' ? 'Status' : name),
-      description !== '' && el('p', { class: 'quiet' }, description),
+      el('h1', { dir: 'auto' }, name === '' ? 'Status' : name),
+      description !== '' && el('p', { class: 'quiet', dir: 'auto' }, description),
       el(
         'div',
         { class: 'stack', 'aria-live': 'polite' },

@@ -109,7 +109,7 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: 'Keep it in this browser' }).click()
     const tab = await context.newPage()
     await tab.goto(`${site.server.url}/catch`)
-    await tab.getByRole('button', { name: 'Open', exact: true }).first().click()
+    await tab.getByRole('button', { name: /^Open catch_/ }).click()
     await tab.getByRole('button', { name: 'Forget it here' }).click()
     await tab.getByRole('button', { name: 'Forget it', exact: true }).click()
     await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
@@ -280,6 +280,7 @@ suite('an inbox', () => {
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
     await paste(page, text)
     await page.getByText('of another service').waitFor()
+    assert.equal(await page.getByLabel('Or paste the capability').inputValue(), text)
   })
 
   async function open(page: Page, inbox: CatchCapability, { url } = site.server): Promise<void> {
