@@ -11,7 +11,8 @@ export type BodyForm = 'JSON' | 'Form' | 'Text' | 'Hex'
 /** More than this is not drawn: it is all in the download. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
-const MAX_FORM_FIELDS = 500
+/** Of a table. */
+const MAX_ROWS = 500
 /** A longer value would push the others out of sight. */
 const MAX_VALUE_CHARACTERS = 300
 const HEX_COLUMNS = 16
@@ -30,11 +31,14 @@ export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
     case 'JSON':
       return content(indented(event.body))
     case 'Form':
-      return pairsTable('Fields', [...new URLSearchParams(event.body)].slice(0, MAX_FORM_FIELDS))
+      return pairsTable('Fields', [...new URLSearchParams(event.body)])
     case 'Text':
       return content(event.body)
     case 'Hex':
-      return content(hexDump(eventBody(event).subarray(0, MAX_SHOWN_BYTES)), 'hex')
+      return content(hexDump(eventBody(event).subarray(0, MAX_SHOWN_BYTES)), {
+        kind: 'hex',
+        isCut: event.bodyBytes > MAX_SHOWN_BYTES,
+      })
   }
 }
 
@@ -43,10 +47,18 @@ export function pairsTable(
   label: string,
   pairs: readonly (readonly [string, string])[],
 ): HTMLElement {
-  const rows = pairs.map(([name, value]) =>
-    el('tr', {}, el('th', { scope: 'row' }, plainly(name)), el('td', {}, ...shownValue(value))),
+  const rows = pairs
+    .slice(0, MAX_ROWS)
+    .map(([name, value]) =>
+      el('tr', {}, el('th', { scope: 'row' }, plainly(name)), el('td', {}, ...shownValue(value))),
+    )
+  return el(
+    'table',
+    { 'aria-label': label },
+    pairs.length > MAX_ROWS &&
+      el('caption', {}, `The first ${count(MAX_ROWS)} of ${count(pairs.length)}.`),
+    el('tbody', {}, ...rows),
   )
-  return el('table', { 'aria-label': label }, el('tbody', {}, ...rows))
 }
 
 /** A long value is begun, and shown whole at a click. */
@@ -64,11 +76,11 @@ function shownValue(value: string): HTMLElement[] {
   return [code, more]
 }
 
-function content(text: string, kind = ''): HTMLElement {
-  const isCut = text.length > MAX_SHOWN_CHARACTERS
-  const shown = isCut
-    ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}\n… the rest is in the download`
-    : text
+function content(
+  text: string,
+  { kind = '', isCut = text.length > MAX_SHOWN_CHARACTERS } = {},
+): HTMLElement {
+  const shown = `${text.slice(0, MAX_SHOWN_CHARACTERS)}${isCut ? '\n… the rest is in the download' : ''}`
   return el(
     'pre',
     { class: `content ${kind}`, tabindex: '0', role: 'group', 'aria-label': 'Body' },

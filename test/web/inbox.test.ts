@@ -176,8 +176,8 @@ suite('an inbox', () => {
     assert.deepEqual(await seriousFaults(page), [])
     await server.restart()
     await send(inbox, { path: '/meanwhile', body: '{}' }, server)
+    await page.getByRole('button', { name: /meanwhile/ }).waitFor({ timeout: RECONNECT_MS })
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.getByRole('button', { name: /meanwhile/ }).waitFor()
   })
 
   test('shows on a map of its own where a sender is, as far as that is known', async (t) => {
@@ -240,6 +240,7 @@ suite('an inbox', () => {
     const deep = 30_000
     await send(inbox, { path: '/deep', body: '['.repeat(deep) + ']'.repeat(deep) })
     await send(inbox, { path: '/wide', body: `[${'1,'.repeat(32_000)}1]` })
+    await send(inbox, { path: `/fields?${'a&'.repeat(14_000)}`, body: '' })
     await send(inbox, { path: '/small', body: '{"a":[],"b":{},"c":[1,{"d":"[,"}]}' })
     const { page } = await site.visit(t)
     await open(page, inbox)
@@ -249,6 +250,10 @@ suite('an inbox', () => {
     await page.getByText('the rest is in the download').waitFor()
     await page.getByRole('button', { name: /wide/ }).click()
     await page.getByRole('heading', { name: 'POST /wide' }).waitFor()
+    await page.getByRole('button', { name: 'Hex' }).click()
+    await page.getByText('the rest is in the download').waitFor()
+    await page.getByRole('button', { name: /fields/ }).click()
+    await page.getByText('The first 500 of 14,000.').waitFor()
     await page.getByRole('button', { name: /small/ }).click()
     assert.equal(
       await body.innerText(),
@@ -307,6 +312,9 @@ suite('an inbox', () => {
     assert.equal(answer.status, 204)
   }
 })
+
+/** The pause between two tries is half a minute at most. */
+const RECONNECT_MS = 60_000
 
 /** As the databases of MaxMind say it. */
 const BERLIN = {

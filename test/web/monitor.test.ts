@@ -103,8 +103,9 @@ suite('a monitor', () => {
     await stranger.page.getByText('No answer since then').waitFor()
     await server.restart()
     await server.mayfly.pulse(monitor).ping()
+    // The pause between two tries is half a minute at most.
+    await page.getByText('Operational', { exact: true }).waitFor({ timeout: 60_000 })
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.getByText('Operational', { exact: true }).waitFor()
     await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     await stranger.page.getByText('Operational', { exact: true }).waitFor()
   })
