@@ -128,6 +128,8 @@ try {
         const { page } = await visit(end, browser, { viewport, colorScheme })
         await page.goto(url)
         await show(page, server)
+        // Nothing is to look as if it were pointed at.
+        await page.mouse.move(0, 0)
         await page.screenshot({
           path: `${FOLDER}${name}-${size}-${colorScheme}.png`,
           fullPage: !FIRST_SCREEN.has(name),

@@ -11,7 +11,8 @@ export type BodyForm = 'JSON' | 'Form' | 'Text' | 'Hex'
 /** More than this is not drawn: it is all in the download. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
-const MAX_FORM_FIELDS = 500
+/** Of a table. */
+const MAX_ROWS = 500
 /** A longer value would push the others out of sight. */
 const MAX_VALUE_CHARACTERS = 300
 const HEX_COLUMNS = 16
@@ -21,20 +22,23 @@ export function bodyForms(event: CatchEvent): BodyForm[] {
   if (event.bodyEncoding !== 'utf8') return ['Hex']
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(event.contentType ?? '')
   if (isForm) return ['Form', 'Text', 'Hex']
-  return prettyJson(event.body) === null ? ['Text', 'Hex'] : ['JSON', 'Text', 'Hex']
+  return isJson(event.body) ? ['JSON', 'Text', 'Hex'] : ['Text', 'Hex']
 }
 
 /** The body in one form. Whatever was sent is shown as text and never read as markup. */
 export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
   switch (form) {
     case 'JSON':
-      return content(prettyJson(event.body) ?? event.body)
+      return content(indented(event.body))
     case 'Form':
-      return pairsTable('Fields', [...new URLSearchParams(event.body)].slice(0, MAX_FORM_FIELDS))
+      return pairsTable('Fields', [...new URLSearchParams(event.body)])
     case 'Text':
       return content(event.body)
     case 'Hex':
-      return content(hexDump(eventBody(event).subarray(0, MAX_SHOWN_BYTES)), 'hex')
+      return content(hexDump(eventBody(event).subarray(0, MAX_SHOWN_BYTES)), {
+        kind: 'hex',
+        isCut: event.bodyBytes > MAX_SHOWN_BYTES,
+      })
   }
 }
 
@@ -43,10 +47,18 @@ export function pairsTable(
   label: string,
   pairs: readonly (readonly [string, string])[],
 ): HTMLElement {
-  const rows = pairs.map(([name, value]) =>
-    el('tr', {}, el('th', { scope: 'row' }, plainly(name)), el('td', {}, ...shownValue(value))),
+  const rows = pairs
+    .slice(0, MAX_ROWS)
+    .map(([name, value]) =>
+      el('tr', {}, el('th', { scope: 'row' }, plainly(name)), el('td', {}, ...shownValue(value))),
+    )
+  return el(
+    'table',
+    { 'aria-label': label },
+    pairs.length > MAX_ROWS &&
+      el('caption', {}, `The first ${count(MAX_ROWS)} of ${count(pairs.length)}.`),
+    el('tbody', {}, ...rows),
   )
-  return el('table', { 'aria-label': label }, el('tbody', {}, ...rows))
 }
 
 /** A long value is begun, and shown whole at a click. */
@@ -64,11 +76,11 @@ function shownValue(value: string): HTMLElement[] {
   return [code, more]
 }
 
-function content(text: string, kind = ''): HTMLElement {
-  const isCut = text.length > MAX_SHOWN_CHARACTERS
-  const shown = isCut
-    ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}\n… the rest is in the download`
-    : text
+function content(
+  text: string,
+  { kind = '', isCut = text.length > MAX_SHOWN_CHARACTERS } = {},
+): HTMLElement {
+  const shown = `${text.slice(0, MAX_SHOWN_CHARACTERS)}${isCut ? '\n… the rest is in the download' : ''}`
   return el(
     'pre',
     { class: `content ${kind}`, tabindex: '0', role: 'group', 'aria-label': 'Body' },
@@ -76,36 +88,39 @@ function content(text: string, kind = ''): HTMLElement {
   )
 }
 
-function prettyJson(text: string): string | null {
+function isJson(text: string): boolean {
   const start = text.trimStart()[0]
-  if (start !== '{' && start !== '[') return null
-  // Reading numbers would change those that a double cannot hold.
+  if (start !== '{' && start !== '[') return false
   try {
     JSON.parse(text)
+    return true
   } catch {
-    return null
+    return false
   }
-  return indent(text)
 }
 
-/** Whitespace between the tokens is made anew; the tokens stay as they were sent. */
-function indent(text: string): string {
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? []
+/** A string, a bracket or a comma or colon, and whatever else is one word. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g
+
+/**
+ * JSON with its whitespace made anew, as far as it is drawn: a stranger's brackets in brackets would
+ * be indented without end. The tokens stay as they were sent: reading numbers would change those
+ * that a double cannot hold.
+ */
+function indented(text: string): string {
   let depth = 0
   let out = ''
-  tokens.forEach((token, index) => {
-    const line = (): string => `\n${'  '.repeat(depth)}`
-    if (token === '{' || token === '[') {
-      depth++
-      const isEmpty = tokens[index + 1] === '}' || tokens[index + 1] === ']'
-      out += isEmpty ? token : token + line()
-    } else if (token === '}' || token === ']') {
-      depth--
-      const isEmpty = tokens[index - 1] === '{' || tokens[index - 1] === '['
-      out += isEmpty ? token : line() + token
-    } else if (token === ',') out += token + line()
-    else out += token === ':' ? ': ' : token
-  })
+  let last = ''
+  for (const [token] of text.matchAll(TOKEN)) {
+    const isFirst = last === '{' || last === '['
+    const isEnd = token === '}' || token === ']'
+    if (isEnd) depth--
+    if (isEnd ? !isFirst : isFirst || last === ',') out += `\n${'  '.repeat(depth)}`
+    out += token === ':' ? ': ' : token
+    if (token === '{' || token === '[') depth++
+    last = token
+    if (out.length > MAX_SHOWN_CHARACTERS) break
+  }
   return out
 }
 

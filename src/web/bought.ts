@@ -1,7 +1,8 @@
 /** A capability just bought, as its buyer is shown it: once, with the ways to make it safe. */
 import type { CatchCapability, PulseCapability } from '../client/index.ts'
 import { capabilityFileName, capabilityText, keep, openHere } from './capability.ts'
-import { button, copyButton, download, toast } from './components.ts'
+import type { Saving } from './checkout.ts'
+import { button, copyButton, download } from './components.ts'
 import { type Child, el } from './dom.ts'
 import { moment } from './format.ts'
 
@@ -12,8 +13,7 @@ const WORDS = {
   pulse: { title: 'Your monitor is ready', open: 'Open the monitor', page: '/pulse' },
 } as const
 
-/** @param onSaved is told how it is safe now. */
-export function boughtView(capability: Bought, onSaved: (how: string) => void): Child[] {
+export function boughtView(capability: Bought, { onSaved, state }: Saving): Child[] {
   const { title, open, page } = WORDS[capability.product]
   let isSaved = false
   const saved = (how: string): void => {
@@ -32,12 +32,12 @@ export function boughtView(capability: Bought, onSaved: (how: string) => void): 
     ),
     el(
       'pre',
-      { class: 'content', tabindex: '0', role: 'group', 'aria-label': 'The capability' },
+      { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The capability' },
       el('code', {}, capabilityText(capability).trim()),
     ),
     el(
       'div',
-      { class: 'row' },
+      { class: 'row even' },
       copyButton(() => capabilityText(capability), {
         label: 'Copy all of it',
         onCopied: () => saved('Copied. Paste it somewhere safe.'),
@@ -49,9 +49,9 @@ export function boughtView(capability: Bought, onSaved: (how: string) => void): 
       button('Keep it in this browser', () => {
         keep(capability)
         saved('Kept in this browser: anyone who uses it can open this.')
-        toast('Kept in this browser')
       }),
     ),
+    state,
     button(
       open,
       () => {

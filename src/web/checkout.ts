@@ -19,8 +19,8 @@ export type CheckoutOptions<Order, Bought> = {
   place: HTMLElement
   /** Asks for an order, the same one each time, and resolves to what it bought. */
   buy(order: Order, steps: Steps): Promise<Bought>
-  /** What is shown of it; `onSaved` is told how the person has made it safe. */
-  present(bought: Bought, onSaved: (how: string) => void): Child[]
+  /** What is shown of it, with `state`, which says what `onSaved` was told last. */
+  present(bought: Bought, saving: Saving): Child[]
   /** Said while the order is on its way to the service. */
   asking: string
   /** Said below the invoice: what a reload and a closed tab would lose. */
@@ -29,6 +29,13 @@ export type CheckoutOptions<Order, Bought> = {
   onEnded(): void
   /** The person wants to choose again. */
   onGivenUp(): void
+}
+
+export type Saving = {
+  /** Told how the person has made it safe. */
+  onSaved: (how: string) => void
+  /** Says so, beside what makes it safe. */
+  state: HTMLElement
 }
 
 /** What a purchase of the SDK needs besides its terms. */
@@ -125,8 +132,7 @@ export function createCheckout<Order, Bought>({
         'div',
         { class: 'card stack narrow' },
         el('p', { class: 'state', 'data-state': 'paid' }, 'Paid'),
-        ...present(bought, onSaved),
-        state,
+        ...present(bought, { onSaved, state }),
       ),
     )
     byId('step').focus()

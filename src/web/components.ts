@@ -13,7 +13,10 @@ export function button(
   return el('button', { type: 'button', class: `button ${kind}`, onclick: onClick }, label)
 }
 
-/** Copies what `text` gives at the click, and says so on the button. */
+/**
+ * Copies what `text` gives at the click, and says so on the button. Where the browser refuses, the
+ * person is shown the text to copy by hand.
+ */
 export function copyButton(
   text: () => string,
   { label = 'Copy', kind = '', onCopied }: CopyOptions = {},
@@ -21,9 +24,13 @@ export function copyButton(
   const copy = button(
     label,
     async () => {
-      const isCopied = await toClipboard(text())
-      copy.textContent = isCopied ? 'Copied' : 'Press Ctrl+C'
-      if (isCopied) onCopied?.()
+      const copied = text()
+      if (!(await toClipboard(copied))) {
+        showToCopy(copied, onCopied)
+        return
+      }
+      copy.textContent = 'Copied'
+      onCopied?.()
       setTimeout(() => {
         copy.textContent = label
       }, COPIED_MS)
@@ -131,31 +138,72 @@ export function confirmed(
   { body, action }: { body: string; action: string },
 ): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const close = (isWanted: boolean): void => {
-    resolve(isWanted)
-    dialog.close()
-  }
+  const close = showDialog(
+    title,
+    [
+      el('p', {}, body),
+      el(
+        'div',
+        { class: 'row' },
+        button('Keep it', () => close()),
+        button(
+          action,
+          () => {
+            resolve(true)
+            close()
+          },
+          { kind: 'danger' },
+        ),
+      ),
+    ],
+    () => resolve(false),
+  )
+  return promise
+}
+
+/** The text, selected, for a browser that does not let a page copy. */
+function showToCopy(text: string, onCopied?: () => void): void {
+  const area = el('textarea', {
+    readonly: true,
+    rows: '6',
+    'aria-label': 'The text',
+    oncopy: onCopied,
+  })
+  area.value = text
+  const close = showDialog('Copy it by hand', [
+    el(
+      'p',
+      {},
+      'This browser does not let the page copy. The text is selected: copy it as you would any other.',
+    ),
+    area,
+    el(
+      'div',
+      { class: 'row' },
+      button('Close', () => close()),
+    ),
+  ])
+  area.select()
+}
+
+/** Shows it before all else, until the person or the function that it hands back closes it. */
+function showDialog(title: string, parts: Child[], onClosed: () => void = () => {}): () => void {
   const dialog = el(
     'dialog',
     {
+      class: 'stack',
       'aria-labelledby': 'dialog-title',
       onclose: () => {
-        resolve(false)
+        onClosed()
         dialog.remove()
       },
     },
     el('h2', { id: 'dialog-title' }, title),
-    el('p', {}, body),
-    el(
-      'div',
-      { class: 'row' },
-      button('Keep it', () => close(false)),
-      button(action, () => close(true), { kind: 'danger' }),
-    ),
+    ...parts,
   )
   document.body.append(dialog)
   dialog.showModal()
-  return promise
+  return () => dialog.close()
 }
 
 /** Hands a file to the person, made here. */

@@ -36,7 +36,7 @@ export type DraftForm = {
 export function draftForm(onChange: () => void): DraftForm {
   let isFile = false
   let chosen: File | null = null
-  const text = el('textarea', { rows: '9', spellcheck: 'false', autocomplete: 'off' })
+  const text = el('textarea', { rows: '9', dir: 'auto', spellcheck: 'false', autocomplete: 'off' })
   const file = el('input', { type: 'file' })
   const about = el('p', { class: 'small quiet number', role: 'status' })
   const reads = el('input', { type: 'number', min: '1', max: String(MAX_READS), step: '1' })
@@ -137,8 +137,8 @@ export function draftForm(onChange: () => void): DraftForm {
       'div',
       { class: 'pairs' },
       field('Reads', reads),
-      field('Password', password),
       field(`Opens at (${timeZone})`, reveal),
+      field('Password', password),
       el(
         'div',
         { class: 'field' },

@@ -8,6 +8,9 @@ import { plainly } from './foreign.ts'
 import { bytes, moment } from './format.ts'
 import { worldMap } from './world.ts'
 
+/** A longer path would push the request out of sight. */
+const MAX_TITLE_CHARACTERS = 120
+
 export type EventActions = {
   /** The address of the inbox, for the line of curl. */
   ingestUrl: string
@@ -19,6 +22,8 @@ export function eventView(
   event: CatchEvent,
   { ingestUrl, onDelete, onBack }: EventActions,
 ): HTMLElement {
+  const path = event.path || '/'
+  const isLong = path.length > MAX_TITLE_CHARACTERS
   return el(
     'article',
     { class: 'card stack', 'aria-labelledby': 'event-title' },
@@ -27,7 +32,7 @@ export function eventView(
       'h2',
       { id: 'event-title', tabindex: '-1' },
       el('span', { class: 'method' }, event.method),
-      ` ${plainly(event.path || '/')}`,
+      ` ${plainly(path.slice(0, MAX_TITLE_CHARACTERS))}${isLong ? '…' : ''}`,
     ),
     el(
       'p',
@@ -45,6 +50,7 @@ export function eventView(
       button('Delete', onDelete, { kind: 'small danger' }),
     ),
     bodySection(event),
+    isLong && section('Path', el('p', { class: 'long' }, el('code', {}, plainly(path)))),
     event.query !== '' &&
       section('Query', pairsTable('Query', [...new URLSearchParams(event.query)])),
     section(

@@ -1,24 +1,32 @@
 /** The front page: what is on sale, with the prices of now. */
 import type { Catalog } from '../client/index.ts'
-import { notice } from './components.ts'
+import { button, notice } from './components.ts'
 import { byId, el, fill } from './dom.ts'
-import { sats, sentence } from './format.ts'
+import { sats } from './format.ts'
 import { catalog } from './service.ts'
 
-try {
-  const onSale = await catalog()
-  showPrices(onSale)
-  if (!onSale.checkoutEnabled)
-    say(
-      'The checkout is closed: the Lightning node of this service is away. What is already sold keeps working.',
-    )
-} catch (error) {
-  say(sentence(error))
+const PRODUCTS = ['catch', 'whisper', 'pulse'] as const
+const place = byId('checkout-state')
+
+await show()
+
+async function show(): Promise<void> {
+  try {
+    const onSale = await catalog()
+    showPrices(onSale)
+    if (onSale.checkoutEnabled) fill(place)
+    else say('The checkout is closed for now. What is already sold keeps working.')
+  } catch {
+    for (const product of PRODUCTS) {
+      fill(byId(`prices-${product}`), el('li', { class: 'quiet' }, 'Not loaded.'))
+    }
+    say('The prices could not be loaded. ', button('Try again', show, { kind: 'link' }))
+  }
 }
 
 function showPrices({ products }: Catalog): void {
-  for (const [product, { plans }] of Object.entries(products)) {
-    const lines = plans.map(({ planId, durationLabel, priceSats, available }) =>
+  for (const product of PRODUCTS) {
+    const lines = products[product].plans.map(({ planId, durationLabel, priceSats, available }) =>
       el(
         'li',
         { title: planId },
@@ -30,6 +38,6 @@ function showPrices({ products }: Catalog): void {
   }
 }
 
-function say(text: string): void {
-  byId('checkout-state').append(notice('warn', el('p', {}, text)))
+function say(...parts: (Node | string)[]): void {
+  fill(place, notice('warn', el('p', {}, ...parts)))
 }

@@ -68,7 +68,7 @@ export async function openInbox(
         'div',
         { class: 'card stack' },
         el('div', { class: 'row between' }, el('h2', {}, 'Send requests here'), connection),
-        codeBox(ingestUrl, { label: 'the address of the inbox' }),
+        codeBox(ingestUrl, { label: 'the address of the inbox', isWrapped: true }),
         counters,
         el(
           'div',

@@ -24,8 +24,8 @@ export async function openMonitor(
   const pingUrl = `${location.origin}/p/${capability.publicId}`
 
   const connection = el('p', { class: 'state', role: 'status' }, 'Connecting…')
-  const title = el('h2', {})
-  const about = el('p', { class: 'quiet' })
+  const title = el('h2', { dir: 'auto' })
+  const about = el('p', { class: 'quiet', dir: 'auto' })
   const state = el('p', { class: 'pulse-state' })
   const means = el('p', {})
   const countdowns = el('dl', { class: 'facts' })
@@ -161,7 +161,7 @@ export async function openMonitor(
           ? 'Anyone with this address sees the name, the description, the state and the last ping, and nothing else.'
           : 'Nobody but you sees this monitor. A shared one has a page and a badge with its state.',
       ),
-      isShared && codeBox(statusUrl, { label: 'the address of the status' }),
+      isShared && codeBox(statusUrl, { label: 'the address of the status', isWrapped: true }),
       isShared && el('p', {}, el('a', { href: statusUrl }, 'Open the status page')),
       isShared &&
         codeBox(`[![state](${badgeUrl})](${statusUrl})`, {

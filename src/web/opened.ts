@@ -30,12 +30,12 @@ export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLEleme
         )
       : el(
           'pre',
-          { class: 'content', tabindex: '0', role: 'group', 'aria-label': 'The text' },
+          { class: 'content', dir: 'auto', tabindex: '0', role: 'group', 'aria-label': 'The text' },
           isCut ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}\n… the rest is in the download` : text,
         ),
     el(
       'div',
-      { class: 'row' },
+      { class: 'row even' },
       text !== null && copyButton(() => text, { label: 'Copy the text', kind: 'primary' }),
       button(
         'Download',

@@ -103,10 +103,11 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
     showOpener(problem)
   }
 
-  function showOpener(problem?: string): void {
+  function showOpener(problem?: string, pasted = ''): void {
     opened.abort()
     const kept = keptCapabilities().filter(isOurs)
     const text = el('textarea', { rows: '5', spellcheck: 'false', autocomplete: 'off' })
+    text.value = pasted
     const file = el('input', { type: 'file', accept: 'application/json,.json' })
     file.addEventListener('change', async () => {
       openText((await file.files?.[0]?.slice(0, 65_536).text()) ?? '')
@@ -144,16 +145,19 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   }
 
   function keptLine(capability: Of<Product>): HTMLElement {
+    const name = `${capability.publicId.slice(0, 12)}…`
+    const open = button('Open', () => show({ capability, isSaved: true }), { kind: 'small' })
+    open.setAttribute('aria-label', `Open ${name}`)
     return el(
       'div',
-      { class: 'row between' },
+      { class: 'row between unwrapped' },
       el(
         'div',
         {},
-        el('code', {}, `${capability.publicId.slice(0, 12)}…`),
+        el('code', {}, name),
         el('div', { class: 'small quiet' }, `ends ${moment(capability.expiresAt)}`),
       ),
-      button('Open', () => show({ capability, isSaved: true }), { kind: 'small' }),
+      open,
     )
   }
 
@@ -161,12 +165,13 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
     const saved = parseCapability(text)
     if (saved && saved.baseUrl !== location.origin) {
       // Tokens go to the service that they are of, and this page may only speak to its own.
-      showOpener(`This capability is of another service: ${saved.baseUrl}.`)
+      showOpener(`This capability is of another service: ${saved.baseUrl}.`, text)
     } else if (saved && isOurs(saved.capability))
       void show({ capability: saved.capability, isSaved: true })
     else {
       showOpener(
         `This is not the capability of ${what}. Load or paste all of what its purchase ended with.`,
+        text,
       )
     }
   }

@@ -17,9 +17,9 @@ export function settingsForm(
   status: PulseStatus,
   save: (settings: PulseSettings) => Promise<void>,
 ): HTMLElement {
-  const name = el('input', { type: 'text', autocomplete: 'off' })
+  const name = el('input', { type: 'text', dir: 'auto', autocomplete: 'off' })
   name.value = status.name
-  const description = el('textarea', { rows: '2' })
+  const description = el('textarea', { class: 'prose', dir: 'auto', rows: '2' })
   description.value = status.description
   const interval = seconds(status.expectedIntervalSeconds, MIN_INTERVAL_SECONDS)
   const grace = seconds(status.graceSeconds, MIN_GRACE_SECONDS)

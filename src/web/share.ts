@@ -1,21 +1,20 @@
 /** The share code of a whisper just bought: once, with the ways to hand it on. */
 import type { SharedWhisper } from '../client/whisper.ts'
 import { downloadCapability } from './bought.ts'
+import type { Saving } from './checkout.ts'
 import { button, copyButton } from './components.ts'
 import { type Child, el } from './dom.ts'
 import { count, moment } from './format.ts'
 
-export type Sharing = {
+export type Sharing = Saving & {
   readLimit: number
   revealAt: Date | null
   hasPassword: boolean
-  /** Told how the code is safe now. */
-  onSaved: (how: string) => void
 }
 
 export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
   const { code, expiresAt } = whisper
-  const { revealAt, hasPassword, onSaved } = sharing
+  const { revealAt, hasPassword, onSaved, state } = sharing
   return [
     el('h2', { tabindex: '-1', id: 'step' }, 'Your whisper is ready'),
     el(
@@ -28,12 +27,12 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
     ),
     el(
       'pre',
-      { class: 'content', tabindex: '0', role: 'group', 'aria-label': 'The share code' },
+      { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The share code' },
       el('code', {}, code),
     ),
     el(
       'div',
-      { class: 'row' },
+      { class: 'row even' },
       copyButton(() => code, {
         label: 'Copy the code',
         kind: 'primary',
@@ -52,6 +51,7 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
         onSaved('Downloaded.')
       }),
     ),
+    state,
     el(
       'p',
       { class: 'small quiet' },

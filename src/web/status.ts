@@ -5,15 +5,17 @@ import { pulsePublicStatus } from '../client/pulse.ts'
 import { notice } from './components.ts'
 import { byId, el, fill } from './dom.ts'
 import { moment, sentence } from './format.ts'
-import { service } from './service.ts'
+import { clock, service } from './service.ts'
 import { STATES } from './states.ts'
 
 /** Often enough for a person who watches; the service takes one a second. */
 const LOOK_AGAIN_MS = 15_000
 
 const place = byId('status')
+const age = byId('age')
 const publicStatusId = location.pathname.split('/').pop() ?? ''
 let shown = ''
+let seenAt = ''
 
 await look()
 setInterval(() => {
@@ -25,13 +27,17 @@ document.addEventListener('visibilitychange', () => {
 
 async function look(): Promise<void> {
   try {
-    show(await pulsePublicStatus(service, publicStatusId))
+    const status = await pulsePublicStatus(service, publicStatusId)
+    clock.passed(status.lastPingAt)
+    show(status)
+    seenAt = moment(new Date(clock.now()).toISOString())
+    age.textContent = `As of ${seenAt}.`
   } catch (error) {
     const isGone = error instanceof MayflyError && error.status === 404
     if (isGone) showNothing()
     else if (shown === '') {
       fill(place, notice('bad', el('p', {}, `${sentence(error)} This page asks again by itself.`)))
-    }
+    } else age.textContent = `As of ${seenAt}. No answer since then; asking again.`
   }
 }
 
@@ -47,8 +53,8 @@ function show(status: PublicPulseStatus): void {
     el(
       'div',
       { class: 'card stack status-card' },
-      el('h1', {}, name === '' ? 'Status' : name),
-      description !== '' && el('p', { class: 'quiet' }, description),
+      el('h1', { dir: 'auto' }, name === '' ? 'Status' : name),
+      description !== '' && el('p', { class: 'quiet', dir: 'auto' }, description),
       el(
         'div',
         { class: 'stack', 'aria-live': 'polite' },
@@ -67,6 +73,7 @@ function show(status: PublicPulseStatus): void {
 
 function showNothing(): void {
   shown = ''
+  age.textContent = ''
   document.title = 'Nothing is shared here · Mayfly'
   fill(
     place,

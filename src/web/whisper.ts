@@ -47,12 +47,12 @@ const checkout = createCheckout<Order, SharedWhisper>({
       ...steps,
     })
   },
-  present: (whisper, onSaved) =>
+  present: (whisper, saving) =>
     shareView(whisper, {
+      ...saving,
       readLimit: current?.readLimit ?? 1,
       revealAt: current?.revealAt ?? null,
       hasPassword: current?.sealed.hasPassword ?? false,
-      onSaved,
     }),
   asking: 'Sending the encrypted bytes, and asking for an invoice',
   keepOpen:

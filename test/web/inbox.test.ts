@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import type { TestServer } from '../support/server.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { mmdb } from '../support/mmdb.ts'
+import { freePort } from '../support/ports.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 suite('an inbox', () => {
   const site = startSite()
@@ -104,7 +109,7 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: 'Keep it in this browser' }).click()
     const tab = await context.newPage()
     await tab.goto(`${site.server.url}/catch`)
-    await tab.getByRole('button', { name: 'Open', exact: true }).first().click()
+    await tab.getByRole('button', { name: /^Open catch_/ }).click()
     await tab.getByRole('button', { name: 'Forget it here' }).click()
     await tab.getByRole('button', { name: 'Forget it', exact: true }).click()
     await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
@@ -161,21 +166,135 @@ suite('an inbox', () => {
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
+  test('says when the connection is lost, and shows what came meanwhile when it is back', async (t) => {
+    const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
+    const inbox = await buyInbox(server)
+    const { page } = await site.visit(t, { expected: /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/ })
+    await open(page, inbox, server)
+    await server.stop()
+    await page.getByText('Connection lost, trying again…').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await server.restart()
+    await send(inbox, { path: '/meanwhile', body: '{}' }, server)
+    await page.getByRole('button', { name: /meanwhile/ }).waitFor({ timeout: RECONNECT_MS })
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
+
+  test('shows on a map of its own where a sender is, as far as that is known', async (t) => {
+    // It leaves before that server does.
+    const { page } = await site.visit(t, { viewport: NARROW })
+    const file = join(await temporaryFolder(t), 'places.mmdb')
+    await writeFile(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
+    const server = await startServer(t, {
+      MAYFLY_GEOIP_DATABASE: file,
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
+    })
+    const inbox = await buyInbox(server)
+    for (const [path, from] of [
+      ['/berlin', '203.0.113.7'],
+      ['/nowhere', '198.51.100.1'],
+    ] as const) {
+      await send(inbox, { path, body: '{}', headers: { 'x-forwarded-for': from } }, server)
+    }
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).origin))
+    await open(page, inbox, server)
+    await page.getByRole('button', { name: /berlin/ }).click()
+    await page.getByText('Berlin, DE, as far as the address tells').waitFor()
+    const spot = page
+      .getByRole('img', { name: 'A map with a spot on Berlin, DE' })
+      .locator('circle')
+    assert.deepEqual(
+      [await spot.getAttribute('cx'), await spot.getAttribute('cy')],
+      ['193.41', '37.48'],
+    )
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('button', { name: 'Back to the list' }).click()
+    await page.getByRole('button', { name: /nowhere/ }).click()
+    await page.getByText('from 198.51.100.1').waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'Origin' }).count(), 0)
+    assert.deepEqual([...new Set(asked)], [server.url], 'nobody else hears of it')
+  })
+
+  test('takes names and paths of any length and script without going wide', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const path = `/${'very-long-path-'.repeat(30)}end`
+    await send(inbox, {
+      path,
+      body: JSON.stringify({ שלום: 'مرحبا 🎉' }),
+      headers: { [`x-${'very-long-name-'.repeat(9)}`]: 'a'.repeat(250) },
+    })
+    const { page } = await site.visit(t, { viewport: NARROW })
+    await open(page, inbox)
+    await page.getByRole('button', { name: /very-long-path/ }).click()
+    const title = await page.getByRole('heading', { level: 2, name: /^POST/ }).innerText()
+    assert.ok(title.length < 130, title)
+    assert.equal(await page.locator('.long').innerText(), path)
+    const width = await page.evaluate(() => document.documentElement.scrollWidth)
+    assert.ok(width <= NARROW.width, `${width}`)
+    assert.match(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), /שלום/)
+  })
+
+  test('opens a body that is all brackets, and all others of the largest size', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const deep = 30_000
+    await send(inbox, { path: '/deep', body: '['.repeat(deep) + ']'.repeat(deep) })
+    await send(inbox, { path: '/wide', body: `[${'1,'.repeat(32_000)}1]` })
+    await send(inbox, { path: `/fields?${'a&'.repeat(14_000)}`, body: '' })
+    await send(inbox, { path: '/small', body: '{"a":[],"b":{},"c":[1,{"d":"[,"}]}' })
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    await page.getByRole('button', { name: /deep/ }).click()
+    assert.match((await body.innerText()).slice(0, 20), /^\[\n {2}\[\n {4}\[\n/)
+    await page.getByText('the rest is in the download').waitFor()
+    await page.getByRole('button', { name: /wide/ }).click()
+    await page.getByRole('heading', { name: 'POST /wide' }).waitFor()
+    await page.getByRole('button', { name: 'Hex' }).click()
+    await page.getByText('the rest is in the download').waitFor()
+    await page.getByRole('button', { name: /fields/ }).click()
+    await page.getByText('The first 500 of 14,000.').waitFor()
+    await page.getByRole('button', { name: /small/ }).click()
+    assert.equal(
+      await body.innerText(),
+      '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": "[,"\n    }\n  ]\n}',
+    )
+  })
+
+  test('takes a hundred requests at once, each shown once and in order', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    const numbers = Array.from({ length: 100 }, (_, index) => index)
+    await Promise.all(numbers.map((number) => send(inbox, { path: `/fast-${number}`, body: '{}' })))
+    await page.getByText('100 of 100', { exact: true }).waitFor()
+    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
+    await lines.nth(99).waitFor()
+    assert.equal(await lines.count(), 100)
+    const { events } = await site.server.mayfly.catch(inbox).page({ limit: 50 })
+    const shown = await lines.locator('.path').allTextContents()
+    assert.deepEqual(
+      shown.slice(0, 50),
+      events.map((event) => event.path),
+    )
+  })
+
   test('refuses the capability of another service before a token leaves', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page } = await site.visit(t)
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
     await paste(page, text)
     await page.getByText('of another service').waitFor()
+    assert.equal(await page.getByLabel('Or paste the capability').inputValue(), text)
   })
 
-  async function open(page: Page, inbox: CatchCapability): Promise<void> {
-    await paste(page, formatCapability({ capability: inbox, baseUrl: site.server.url }))
+  async function open(page: Page, inbox: CatchCapability, { url } = site.server): Promise<void> {
+    await paste(page, formatCapability({ capability: inbox, baseUrl: url }), url)
     await page.getByText('Live', { exact: true }).waitFor()
   }
 
-  async function paste(page: Page, text: string): Promise<void> {
-    await page.goto(`${site.server.url}/catch`)
+  async function paste(page: Page, text: string, url = site.server.url): Promise<void> {
+    await page.goto(`${url}/catch`)
     await page.getByLabel('Or paste the capability').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
   }
@@ -183,8 +302,9 @@ suite('an inbox', () => {
   async function send(
     { publicId }: CatchCapability,
     { path, body, type = 'application/json', headers = {} }: Sent,
+    { url } = site.server,
   ): Promise<void> {
-    const answer = await fetch(`${site.server.url}/c/${publicId}${path}`, {
+    const answer = await fetch(`${url}/c/${publicId}${path}`, {
       method: 'POST',
       headers: { ...headers, 'content-type': type },
       body,
@@ -192,6 +312,17 @@ suite('an inbox', () => {
     assert.equal(answer.status, 204)
   }
 })
+
+/** The pause between two tries is half a minute at most. */
+const RECONNECT_MS = 60_000
+
+/** As the databases of MaxMind say it. */
+const BERLIN = {
+  city: { names: { en: 'Berlin' } },
+  country: { iso_code: 'DE' },
+  continent: { code: 'EU' },
+  location: { latitude: 52.52, longitude: 13.41 },
+}
 
 type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
 

@@ -3,7 +3,8 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import type { TestServer } from '../support/server.ts'
+import { freePort } from '../support/ports.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 suite('a monitor', () => {
   const site = startSite()
@@ -85,6 +86,30 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'not shared')
   })
 
+  test('says when the connection is lost, and what is so when it is back', async (t) => {
+    const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
+    const monitor = await buyMonitor(server)
+    await server.mayfly.pulse(monitor).update({ publicStatusEnabled: true })
+    const { publicStatusId } = await server.mayfly.pulse(monitor).status()
+    const expected = /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/
+    const { page } = await site.visit(t, { expected })
+    await open(page, monitor, server)
+    const stranger = await site.visit(t, { expected })
+    await stranger.page.goto(`${server.url}/status/${publicStatusId}`)
+    await stranger.page.getByText(/^As of .*\.$/).waitFor()
+    await server.stop()
+    await page.getByText('Connection lost, trying again…').waitFor()
+    await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await stranger.page.getByText('No answer since then').waitFor()
+    await server.restart()
+    await server.mayfly.pulse(monitor).ping()
+    // The pause between two tries is half a minute at most.
+    await page.getByText('Operational', { exact: true }).waitFor({ timeout: 60_000 })
+    await page.getByText('Live', { exact: true }).waitFor()
+    await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await stranger.page.getByText('Operational', { exact: true }).waitFor()
+  })
+
   test('is destroyed when the person is sure', async (t) => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
@@ -95,9 +120,13 @@ suite('a monitor', () => {
     await assert.rejects(site.server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
   })
 
-  async function open(page: Page, capability: PulseCapability): Promise<void> {
-    await page.goto(`${site.server.url}/pulse`)
-    const text = formatCapability({ capability, baseUrl: site.server.url })
+  async function open(
+    page: Page,
+    capability: PulseCapability,
+    { url } = site.server,
+  ): Promise<void> {
+    await page.goto(`${url}/pulse`)
+    const text = formatCapability({ capability, baseUrl: url })
     await page.getByLabel('Or paste the capability').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByText('Live', { exact: true }).waitFor()

@@ -184,6 +184,67 @@ suite('pages', () => {
     assert.equal(posted.headers.get('content-type'), 'application/json; charset=utf-8')
   })
 
+  test('prices that cannot be read are asked for again, and a checkout that is closed says so, and nothing moves', async (t) => {
+    for (const viewport of [NARROW, WIDE]) {
+      const { page } = await site.visit(t, { viewport, expected: /ERR_FAILED/ })
+      await page.route('**/api/catalog', (route) => route.abort())
+      await page.goto(site.server.url)
+      await page.getByText('The prices could not be loaded.').waitFor()
+      assert.deepEqual(await seriousFaults(page), [])
+      const top = await page.locator('.product').first().boundingBox()
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.route('**/api/catalog', async (route) => {
+        const answer = await route.fetch()
+        await route.fulfill({ json: { ...(await answer.json()), checkoutEnabled: false } })
+      })
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('The checkout is closed for now.').waitFor()
+      await page.getByText('900 sat').first().waitFor()
+      assert.ok((await layoutShift(page)) < 0.01)
+      assert.deepEqual(await page.locator('.product').first().boundingBox(), top)
+    }
+  })
+
+  test('where scripts are off, each page that needs them says so within sight', async (t) => {
+    const { page } = await site.visit(t, {
+      viewport: NARROW,
+      javaScriptEnabled: false,
+      expected: IS_ABSENT,
+    })
+    for (const path of PAGES) {
+      await page.goto(site.server.url + path)
+      const box = await page
+        .locator('.notice')
+        .filter({ hasText: /this (?:page’s|page's) scripts/ })
+        .boundingBox()
+      const isFound = box !== null && box.y > 0
+      assert.ok(isFound, path)
+      // The page of the interface has its two documents above.
+      if (path !== '/docs') assert.ok(box.y + box.height < NARROW.height, `${path} ${box.y}`)
+    }
+  })
+
+  test('what a browser does not let a page copy is shown to be copied by hand', async (t) => {
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      document.execCommand = () => false
+    })
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('hello')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Copy the invoice' }).click()
+    await page.getByRole('heading', { name: 'Copy it by hand' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    const selected = await page.evaluate(() => {
+      const area = document.activeElement as HTMLTextAreaElement
+      return area.value.slice(area.selectionStart, area.selectionEnd)
+    })
+    assert.match(selected, /^lnbcrt/)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('heading', { name: 'Copy it by hand' }).waitFor({ state: 'detached' })
+  })
+
   test('the prices are those of the catalogue, and the simulator is named', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(site.server.url)
