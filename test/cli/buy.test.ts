@@ -152,6 +152,30 @@ describe('a purchase', () => {
     }
   })
 
+  test('from a service that is away leaves the bytes of a whisper, and nothing else', async (t) => {
+    const cli = await commandLine(t, 'http://127.0.0.1:9')
+    assert.equal((await cli.run(['buy', 'catch'], WITH_WALLET)).code, 5)
+    assert.deepEqual(await cli.json(['list']), [])
+    const sent = await cli.run(['whisper', 'send'], { ...WITH_WALLET, input: 'piped' })
+    assert.equal(sent.code, 5)
+    assert.match(sent.err, /does not answer.* To go on: mayfly buy whisper --resume whisper-1\n$/)
+    const [draft] = (await cli.json(['list'])) as unknown as { name: string; state: string }[]
+    assert.deepEqual([draft?.name, draft?.state], ['whisper-1', 'buying'])
+  })
+
+  test('under way is not forgotten', async (t) => {
+    const { url, pay } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['buy', 'pulse', '--name', 'beat'])
+    const invoice = await invoiceOf(running)
+    const refused = await cli.run(['forget', 'beat'])
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, new RegExp(`Process ${running.child.pid} is buying beat`))
+    await pay(invoice)
+    assert.equal((await running.ended).code, 0)
+    assert.equal((await cli.run(['forget', 'beat'])).code, 0)
+  })
+
   test('gets the first free name, and never one that is taken', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
@@ -180,6 +204,23 @@ test('what is forgotten can be imported again, and a stranger’s file is refuse
   assert.equal(damaged.code, 1)
   assert.match(damaged.err, /is no capability/)
   assert.equal(containsToken(damaged.err), false)
+})
+
+test('a file that cannot be read hides no other from the list, and is forgotten by name', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  writeFileSync(join(cli.folder, 'capabilities', 'bad.json'), '{')
+  writeFileSync(join(cli.folder, 'purchases', 'newer.json'), '{"version":2}')
+  const states = async () =>
+    ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
+      ({ name, state }) => `${name} ${state}`,
+    )
+  assert.deepEqual(await states(), ['bad unreadable', 'beat saved', 'newer unreadable'])
+  await cli.json(['forget', 'bad'])
+  await cli.json(['forget', 'newer'])
+  assert.equal((await cli.run(['forget', 'newer'])).code, 4)
+  assert.deepEqual(await states(), ['beat saved'])
 })
 
 describe('pay', () => {
