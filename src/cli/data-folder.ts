@@ -107,7 +107,11 @@ function writeDraft(file: string, text: string): string {
 }
 
 /** Writes a file for the user alone, and returns when it is on disk. */
-export function writeFlushed(file: string, flag: 'wx' | 'w', data: string | Uint8Array): void {
+export function writeFlushed(
+  file: string,
+  flag: 'wx' | 'w' | 'r+',
+  data: string | Uint8Array,
+): void {
   const descriptor = openSync(file, flag, 0o600)
   try {
     withFile(file, () => {

@@ -39,9 +39,7 @@ export function openDraft(
 ): OpenDraft {
   if (name !== undefined) {
     const open = tryDraft(cli, name, make)
-    if ('heldBy' in open) {
-      throw new CliError(`Process ${open.heldBy} is buying ${name}. Wait for it, or end it first.`)
-    }
+    if ('heldBy' in open) throw underWay(open, name)
     if (isFor(open.draft, cli, product, planId)) return open
     open.lock.release()
     throw new CliError(
@@ -75,9 +73,7 @@ export function resumeDraft(cli: Cli, name: string): OpenDraft {
   const open = tryDraft(cli, name, () => {
     throw new CliError(`No purchase is under way as ${name}.`, EXIT.gone)
   })
-  if ('heldBy' in open) {
-    throw new CliError(`Process ${open.heldBy} is buying ${name}. Wait for it, or end it first.`)
-  }
+  if ('heldBy' in open) throw underWay(open, name)
   return open
 }
 
@@ -92,16 +88,29 @@ export const names = ({ folder }: Cli): string[] =>
   namesIn(join(folder, 'purchases'), '.json').filter(isName)
 
 export function readDraft(cli: Cli, name: string): Draft | null {
-  const text = readIfThere(file(cli, name))
+  const text = readIfThere(draftFile(cli, name))
   const draft = text === null ? null : (parseJson(text) as Draft | null)
   return draft?.version === 1 ? draft : null
 }
 
-/** Ends a purchase: it was saved, or is given up. False where there was none. */
-export function dropDraft(cli: Cli, name: string): boolean {
-  const isThere = readDraft(cli, name) !== null
-  rmSync(file(cli, name), { force: true })
-  return isThere
+/** Ends a purchase, by who has its lock: it was saved, or there was nothing in it. */
+export const dropDraft = (cli: Cli, name: string): void =>
+  rmSync(draftFile(cli, name), { force: true })
+
+/**
+ * Gives a purchase up, whatever is in its file; false where there was none.
+ * @throws CliError while it is under way.
+ */
+export function forgetDraft(cli: Cli, name: string): boolean {
+  if (readIfThere(draftFile(cli, name)) === null) return false
+  const lock = takeLock(lockFile(cli, name))
+  if ('heldBy' in lock) throw underWay(lock, name)
+  try {
+    dropDraft(cli, name)
+    return true
+  } finally {
+    lock.release()
+  }
 }
 
 export function sealedIn({ whisper }: Draft): SealedWhisper | null {
@@ -116,7 +125,7 @@ export function withSealed(sealed: SealedWhisper, terms: WhisperTerms): Required
 }
 
 function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { heldBy: string } {
-  const lock = takeLock(join(cli.folder, 'purchases', `${name}.lock`))
+  const lock = takeLock(lockFile(cli, name))
   if ('heldBy' in lock) return lock
   try {
     const found = readDraft(cli, name)
@@ -125,8 +134,8 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
       throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
     }
     const draft = make()
-    if (!writeNew(file(cli, name), `${JSON.stringify(draft)}\n`)) {
-      throw new CliError(`${file(cli, name)} cannot be read. Move it away first.`)
+    if (!writeNew(draftFile(cli, name), `${JSON.stringify(draft)}\n`)) {
+      throw new CliError(`${draftFile(cli, name)} cannot be read. Move it away first.`)
     }
     return { name, draft, isTakenUp: false, lock }
   } catch (error) {
@@ -138,4 +147,12 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
 const isFor = (draft: Draft, { url }: Cli, product: Product, planId: PlanId): boolean =>
   draft.product === product && draft.planId === planId && draft.baseUrl === url
 
-const file = ({ folder }: Cli, name: string): string => join(folder, 'purchases', `${name}.json`)
+const underWay = ({ heldBy }: { heldBy: string }, name: string): CliError =>
+  new CliError(`Process ${heldBy} is buying ${name}. Wait for it, or end it first.`)
+
+const lockFile = ({ folder }: Cli, name: string): string =>
+  join(folder, 'purchases', `${name}.lock`)
+
+/** Where the purchase of a name is. */
+export const draftFile = ({ folder }: Cli, name: string): string =>
+  join(folder, 'purchases', `${name}.json`)

@@ -127,7 +127,10 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   if (known) return known
   if (cause instanceof WalletError) return endingOfWallet(cause)
   if (UNFINISHED.includes(phrase)) {
-    return { code: EXIT.failed, sentence: `The purchase is not finished: ${phrase}. ${RESUME}` }
+    return {
+      code: EXIT.failed,
+      sentence: `The purchase is not finished: ${phrase}. Going on pays nothing twice.`,
+    }
   }
   const later = retryAfterSeconds === null ? '' : ` Try again in ${retryAfterSeconds} s.`
   const code = status >= 500 ? EXIT.unreachable : status === 404 ? EXIT.gone : EXIT.failed
@@ -151,11 +154,12 @@ function notRevealed(seconds: number | null): Ending {
 
 /** Phrases of the SDK that leave money where the same command finds it. */
 const UNFINISHED = ['payment outcome unknown', 'paid but not collected', 'second payment refused']
-const RESUME = 'Run the same command again: it goes on with the same invoice, and never pays twice.'
 
 function endingOfWallet({ outcome, message }: WalletError): Ending {
   const money =
-    outcome === 'not paid' ? 'Nothing was paid.' : `Whether it was paid is not known. ${RESUME}`
+    outcome === 'not paid'
+      ? 'Nothing was paid.'
+      : 'Whether it was paid is not known. Asked again, it pays nothing twice.'
   return { code: EXIT.notPaid, sentence: `The wallet did not pay: ${message}. ${money}` }
 }
 

@@ -10,7 +10,7 @@ import {
 import type { Wallet } from '../client/wallet.ts'
 import type { Cli } from './cli.ts'
 import { type Draft, dropDraft, type OpenDraft, sealedIn } from './drafts.ts'
-import { CliError, EXIT } from './exit.ts'
+import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
 import { fileOf, findSaved, save } from './saved.ts'
 
@@ -30,26 +30,21 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
     return saved
   } catch (error) {
     if (cli.signal.aborted) {
-      const { product } = draft
-      cli.note(`Interrupted. To go on: mayfly buy ${product} --resume ${name}`)
+      cli.note(`Interrupted. ${goOn(open)}`)
+      throw error
     }
-    // A setting or an option that is wrong: nothing was asked of anybody.
-    if (error instanceof CliError && error.code === EXIT.usage && !isTakenUp) dropDraft(cli, name)
-    if (!(error instanceof MayflyError)) throw error
-    // The key is all that the payment can be collected with, whatever the service says.
-    if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
-    // No money can be in a quote that was never shown, or is dead by the node's own word.
-    const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
-    const isUnpaid = stage === null && !isTakenUp
-    const isOver = error.phrase === 'order expired' || error.phrase === 'order refunded'
-    if (isOver || (isRefused && isUnpaid)) dropDraft(cli, name)
-    if (error.phrase === 'already delivered') {
-      throw new CliError(
-        `${name} was delivered and used before it was saved here. To give it up: mayfly forget ${name}`,
-        EXIT.gone,
-      )
+    if (error instanceof MayflyError) {
+      // The key is all that the payment can be collected with, whatever the service says.
+      if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
+      if (error.phrase === 'already delivered') throw usedBefore(name)
     }
-    throw error
+    if (isNothingIn(error, { draft, isBegun: isTakenUp || stage !== null })) {
+      dropDraft(cli, name)
+      throw error
+    }
+    const ending = endingOf(error, draft.baseUrl)
+    if (ending === null) throw error
+    throw new CliError(`${ending.sentence} ${goOn(open)}`, ending.code)
   } finally {
     lock.release()
   }
@@ -57,6 +52,33 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
 
 type Stage = PurchaseProgress['stage']
 type Reached = (stage: Stage) => void
+
+const goOn = ({ name, draft }: OpenDraft): string =>
+  `To go on: mayfly buy ${draft.product} --resume ${name}`
+
+/** Whether a purchase that failed can be forgotten: no money can be in it, and nothing else is. */
+function isNothingIn(
+  error: unknown,
+  { draft, isBegun }: { draft: Draft; isBegun: boolean },
+): boolean {
+  // A setting or an option that is wrong: nothing was asked of anybody.
+  if (error instanceof CliError) return error.code === EXIT.usage && !isBegun
+  if (!(error instanceof MayflyError)) return false
+  // Dead by the node's own word, or paid back.
+  if (error.phrase === 'order expired' || error.phrase === 'order refunded') return true
+  // A quote that was never shown.
+  if (isBegun) return false
+  const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
+  // The sealed bytes of a whisper may have come through a pipe, which does not bring them again.
+  return isRefused || draft.whisper === undefined
+}
+
+function usedBefore(name: string): CliError {
+  return new CliError(
+    `${name} was delivered and used before it was saved here. To give it up: mayfly forget ${name}`,
+    EXIT.gone,
+  )
+}
 
 function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError {
   const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed

@@ -8,9 +8,9 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../client/index.ts'
-import { client } from './cli.ts'
-import { withFile } from './data-folder.ts'
-import { names as draftNames, dropDraft, readDraft } from './drafts.ts'
+import { type Cli, client } from './cli.ts'
+import { readIfThere, withFile } from './data-folder.ts'
+import { draftFile, names as draftNames, forgetDraft, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { savedAs } from './purchase.ts'
@@ -40,36 +40,18 @@ function addList(program: Command): void {
     .addHelpText('after', examples('mayfly list', 'mayfly list --json'))
     .action(
       client(async (cli) => {
-        const saved = savedNames(cli).map((name) => {
-          const { capability, planId = null, baseUrl } = load(cli, name)
-          const { product, publicId, expiresAt } = capability
-          const state = Date.parse(expiresAt) > cli.now() ? 'saved' : 'expired'
-          return { name, product, planId, state, expiresAt, publicId, baseUrl }
-        })
-        const buying = draftNames(cli).flatMap((name) => {
-          const draft = readDraft(cli, name)
-          if (!draft) return []
-          const { product, planId, baseUrl } = draft
-          return [{ name, product, planId, state: 'buying', baseUrl }]
-        })
-        const rows = [
-          ...saved.map(({ name, product, planId, state, expiresAt }) => [
-            name,
-            product,
-            planId ?? '-',
-            state === 'expired'
-              ? `expired ${away(expiresAt, cli.now())}`
-              : `ends ${away(expiresAt, cli.now())}`,
-          ]),
-          ...buying.map(({ name, product, planId }) => [
-            name,
-            product,
-            planId,
-            `interrupted: mayfly buy ${product} --resume ${name}`,
-          ]),
+        const listed = [
+          ...savedNames(cli).map((name) => listedSaved(cli, name)),
+          ...draftNames(cli).map((name) => listedDraft(cli, name)),
         ]
+        const rows = listed.map(({ json, text }) => [
+          json.name,
+          json.product ?? '-',
+          json.planId ?? '-',
+          text,
+        ])
         cli.answer(
-          [...saved, ...buying],
+          listed.map(({ json }) => json),
           rows.length > 0
             ? columns([['NAME', 'PRODUCT', 'PLAN', 'STATE'], ...rows])
             : 'Nothing is saved here yet. `mayfly buy catch` buys an inbox.\n',
@@ -78,6 +60,41 @@ function addList(program: Command): void {
       }),
     )
 }
+
+type Listed = {
+  json: { name: string; product?: string; planId?: string | null; state: string; file?: string }
+  /** The state, for people. */
+  text: string
+}
+
+function listedSaved(cli: Cli, name: string): Listed {
+  const saved = parseCapability(readIfThere(fileOf(cli, name)) ?? '')
+  if (saved === null) return unreadable(name, fileOf(cli, name))
+  const { capability, planId = null, baseUrl } = saved
+  const { product, publicId, expiresAt } = capability
+  const isOver = Date.parse(expiresAt) <= cli.now()
+  const state = isOver ? 'expired' : 'saved'
+  return {
+    json: { ...{ name, product, planId, state }, ...{ expiresAt, publicId, baseUrl } },
+    text: `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}`,
+  }
+}
+
+function listedDraft(cli: Cli, name: string): Listed {
+  const draft = readDraft(cli, name)
+  if (draft === null) return unreadable(name, draftFile(cli, name))
+  const { product, planId, baseUrl } = draft
+  return {
+    json: { ...{ name, product, planId, state: 'buying' }, ...{ baseUrl } },
+    text: `interrupted: mayfly buy ${product} --resume ${name}`,
+  }
+}
+
+/** A file that is damaged, or of another version, hides none of the others. */
+const unreadable = (name: string, file: string): Listed => ({
+  json: { name, state: 'unreadable', file },
+  text: `cannot be read: ${file}`,
+})
 
 function addShow(program: Command): void {
   program
@@ -114,7 +131,8 @@ function addForget(program: Command): void {
     .addHelpText('after', examples('mayfly forget hooks'))
     .action(
       client(async (cli, _options, name: string) => {
-        const [saved, draft] = [forget(cli, name), dropDraft(cli, checkName(name))]
+        const draft = forgetDraft(cli, checkName(name))
+        const saved = forget(cli, name)
         if (!saved && !draft) {
           throw new CliError(
             `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,

@@ -35,8 +35,18 @@ export const fileOf = ({ folder }: Cli, name: string): string =>
 
 /** Saves a new one. @throws CliError where the name is taken: nothing is ever overwritten. */
 export function save(cli: Cli, name: string, saved: SavedCapability): void {
-  if (writeNew(fileOf(cli, checkName(name)), formatCapability(saved))) return
+  if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
   throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
+}
+
+/** @throws CliError where the service has handed out something else than a capability. */
+function textOf(saved: SavedCapability): string {
+  try {
+    return formatCapability(saved)
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
+    throw new CliError('The service answered with no capability that this version knows.')
+  }
 }
 
 /** The names of all that is saved. */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { containsToken } from '../../src/lib/ids.ts'
+import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -150,6 +152,30 @@ describe('a purchase', () => {
     }
   })
 
+  test('from a service that is away leaves the bytes of a whisper, and nothing else', async (t) => {
+    const cli = await commandLine(t, 'http://127.0.0.1:9')
+    assert.equal((await cli.run(['buy', 'catch'], WITH_WALLET)).code, 5)
+    assert.deepEqual(await cli.json(['list']), [])
+    const sent = await cli.run(['whisper', 'send'], { ...WITH_WALLET, input: 'piped' })
+    assert.equal(sent.code, 5)
+    assert.match(sent.err, /does not answer.* To go on: mayfly buy whisper --resume whisper-1\n$/)
+    const [draft] = (await cli.json(['list'])) as unknown as { name: string; state: string }[]
+    assert.deepEqual([draft?.name, draft?.state], ['whisper-1', 'buying'])
+  })
+
+  test('under way is not forgotten', async (t) => {
+    const { url, pay } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const running = cli.start(['buy', 'pulse', '--name', 'beat'])
+    const invoice = await invoiceOf(running)
+    const refused = await cli.run(['forget', 'beat'])
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, new RegExp(`Process ${running.child.pid} is buying beat`))
+    await pay(invoice)
+    assert.equal((await running.ended).code, 0)
+    assert.equal((await cli.run(['forget', 'beat'])).code, 0)
+  })
+
   test('gets the first free name, and never one that is taken', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
@@ -178,6 +204,23 @@ test('what is forgotten can be imported again, and a stranger’s file is refuse
   assert.equal(damaged.code, 1)
   assert.match(damaged.err, /is no capability/)
   assert.equal(containsToken(damaged.err), false)
+})
+
+test('a file that cannot be read hides no other from the list, and is forgotten by name', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  writeFileSync(join(cli.folder, 'capabilities', 'bad.json'), '{')
+  writeFileSync(join(cli.folder, 'purchases', 'newer.json'), '{"version":2}')
+  const states = async () =>
+    ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
+      ({ name, state }) => `${name} ${state}`,
+    )
+  assert.deepEqual(await states(), ['bad unreadable', 'beat saved', 'newer unreadable'])
+  await cli.json(['forget', 'bad'])
+  await cli.json(['forget', 'newer'])
+  assert.equal((await cli.run(['forget', 'newer'])).code, 4)
+  assert.deepEqual(await states(), ['beat saved'])
 })
 
 describe('pay', () => {
@@ -257,10 +300,60 @@ describe('a whisper', () => {
       data: 'at noon\u001b[2J',
       encoding: 'utf8',
     })
-    writeFileSync(password, 'wrong\n')
-    const wrong = await cli.run(['whisper', 'read', String(code), '--password-file', password])
-    assert.equal(wrong.code, 1)
-    assert.match(wrong.err, /does not open/)
+  })
+
+  test('that does not open with a password is kept until it does, for one read', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
+    writeFileSync(right, 'hunter2\n')
+    writeFileSync(wrong, 'hunter3\n')
+    const send = ['whisper', 'send', '--reads', '1', '--password-file', right, '--name', 'w']
+    await cli.json(send, { ...WITH_WALLET, input: 'at noon' })
+    const read = (password: string) =>
+      cli.run(['whisper', 'read', 'w', '--password-file', password])
+    for (const says of [/^It does not open/, /^Opening what an earlier read has brought/]) {
+      const refused = await read(wrong)
+      assert.match(refused.err, says)
+      assert.match(refused.err, /what it brought is kept: the same command goes on/)
+      assert.deepEqual([refused.code, refused.out], [1, ''])
+    }
+    const [kept = ''] = readdirSync(join(cli.folder, 'unopened'))
+    assert.equal(statSync(join(cli.folder, 'unopened', kept)).mode & 0o777, 0o600)
+    assert.equal((await read(right)).out, 'at noon')
+    assert.deepEqual(readdirSync(join(cli.folder, 'unopened')), [])
+    assert.equal((await read(right)).code, 4)
+  })
+
+  test('that could not be written is kept, for one read', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
+    await cli.json(sent, { ...WITH_WALLET, input: 'once' })
+    const unwritable = join(cli.folder, 'out')
+    writeFileSync(unwritable, '')
+    const child = spawn(process.execPath, [BIN, 'whisper', 'read', 'w'], {
+      env: { ...ENVIRONMENT, XDG_DATA_HOME: dirname(cli.folder), MAYFLY_URL: url },
+      stdio: ['ignore', openSync(unwritable, 'r'), 'pipe'],
+    })
+    assert.deepEqual(await once(child, 'close'), [1, null])
+    assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'once')
+    assert.equal((await cli.run(['whisper', 'read', 'w'])).code, 4)
+  })
+
+  test('is not asked for where what it brings could not be kept', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
+    await cli.json(sent, { ...WITH_WALLET, input: 'once' })
+    writeFileSync(join(cli.folder, 'unopened'), 'in the way')
+    const refused = await cli.run(['whisper', 'read', 'w'])
+    assert.match(
+      refused.err,
+      /^What the read brings could not be kept\. .* Nothing was spent; --no-keep reads it/,
+    )
+    assert.deepEqual([refused.code, refused.out], [1, ''])
+    assert.equal((await cli.run(['whisper', 'read', 'w', '--no-keep'])).out, 'once')
   })
 
   test('is not there before its time, and no read is spent', async (t) => {

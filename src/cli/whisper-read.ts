@@ -1,0 +1,228 @@
+/** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { text as readStream } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import {
+  MayflyError,
+  type OpenedWhisper,
+  openWhisper,
+  parseWhisperCode,
+  UnreadableWhisper,
+} from '../client/index.ts'
+import { base64, utf8Text } from '../lib/bytes.ts'
+import { askHidden, askLine, firstLine } from './ask.ts'
+import { type Cli, client } from './cli.ts'
+import { isCode, writeFlushed } from './data-folder.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT, endingOf } from './exit.ts'
+import { findSaved, isName } from './saved.ts'
+import { harmless, size } from './text.ts'
+import { findKept, type Kept, makeRoom, type Room } from './unopened.ts'
+
+/** A password may be mistyped this often before the command has to be run again. */
+const PASSWORD_TRIES = 5
+
+type Options = { out?: string; yes?: true; keep: boolean; passwordFile?: string }
+
+export function addWhisperRead(parent: Command): void {
+  parent
+    .command('read')
+    .description('spend one read of a whisper, and open it here')
+    .argument('<code>', 'the share code, - for stdin, or the name of one that is saved here')
+    .option('--out <file>', 'write it to this file, which must not be there yet')
+    .option('--password-file <file>', 'take the password from the first line of a file')
+    .option('--yes', 'do not ask before the read is spent')
+    .option('--no-keep', 'lose what the read brings where it cannot be opened or written')
+    .addHelpText(
+      'after',
+      `${examples(
+        'mayfly whisper read mayfly-whisper:1:… --out contract.pdf',
+        'pbpaste | mayfly whisper read - > contract.pdf',
+      )}
+Piped, it writes the exact bytes, and JSON only with --json. A code on the command line can be seen by
+other users of this machine; - takes it from stdin.
+
+What the read brings stays in the data folder, encrypted, until it is opened and written. After a wrong
+password or a full disk the same command opens it from there, and spends nothing.
+`,
+    )
+    .action(
+      client<Options>(async (cli, options, given: string) => {
+        const { code, baseUrl } = await codeOf(cli, given)
+        const parsed = parseWhisperCode(code)
+        if (parsed === null) throw new MayflyError('invalid share code', 0)
+        const { publicId, hasPassword, key } = parsed
+        const password = await passwordOf(cli, hasPassword, options)
+        const { out } = options
+        if (out !== undefined) reserve(out)
+        let kept: Kept | null = null
+        try {
+          kept = keptBefore(cli, publicId, options)
+          if (kept) cli.note('Opening what an earlier read has brought. No read is spent.')
+          let envelope = kept?.envelope
+          if (!envelope) {
+            if (!options.yes) await warn(cli)
+            ;({ envelope, kept } = await fetchKept(cli, { code, baseUrl, publicId }, options))
+          }
+          const opened = await open(cli, envelope, key, { password, ...options })
+          // Where nobody takes what is written, the process ends without coming back here.
+          const told = kept ? keptIn(kept) : null
+          if (told) process.stdout.prependOnceListener('error', () => cli.note(told))
+          await show(cli, opened, out)
+        } catch (error) {
+          if (out !== undefined) rmSync(out, { force: true })
+          if (kept === null) throw error
+          const ending = endingOf(error, baseUrl)
+          if (ending) throw new CliError(`${ending.sentence} ${keptIn(kept)}`, ending.code)
+          cli.note(keptIn(kept))
+          throw error
+        }
+        if (kept) rmSync(kept.file, { force: true })
+        return EXIT.ok
+      }),
+    )
+}
+
+/** Spends the read, once there is room for what it brings. */
+async function fetchKept(
+  cli: Cli,
+  { code, baseUrl, publicId }: { code: string; baseUrl: string; publicId: string },
+  { keep }: Options,
+): Promise<{ envelope: Uint8Array<ArrayBuffer>; kept: Kept | null }> {
+  const mayfly = cli.mayfly(baseUrl)
+  if (!keep) return { envelope: await mayfly.fetchWhisper(code), kept: null }
+  const { products } = await mayfly.catalog()
+  const most = Math.max(...products.whisper.plans.map((plan) => plan.maxCiphertextBytes))
+  const room = roomFor(cli, publicId, most)
+  let envelope: Uint8Array<ArrayBuffer>
+  try {
+    envelope = await mayfly.fetchWhisper(code)
+  } catch (error) {
+    room.leave()
+    throw error
+  }
+  try {
+    return { envelope, kept: room.keep(envelope) }
+  } catch (error) {
+    // It is here, so it is opened all the same.
+    cli.note(`What the read brought could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
+    return { envelope, kept: null }
+  }
+}
+
+function keptBefore(cli: Cli, publicId: string, { keep }: Options): Kept | null {
+  try {
+    return findKept(cli, publicId)
+  } catch (error) {
+    if (!keep) return null
+    throw cannotKeep(error)
+  }
+}
+
+function roomFor(cli: Cli, publicId: string, bytes: number): Room {
+  try {
+    return makeRoom(cli, publicId, bytes)
+  } catch (error) {
+    throw cannotKeep(error)
+  }
+}
+
+function cannotKeep(error: unknown): unknown {
+  const ending = endingOf(error, '')
+  if (ending === null) return error
+  return new CliError(
+    `What the read brings could not be kept. ${ending.sentence} Nothing was spent; --no-keep reads it all the same.`,
+    ending.code,
+  )
+}
+
+const keptIn = ({ file }: Kept): string =>
+  `The read is spent, and what it brought is kept: the same command goes on with it. To give it up, remove ${file}`
+
+async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
+  if (given === '-') return { code: (await readStream(process.stdin)).trim(), baseUrl: cli.url }
+  const saved = isName(given) ? findSaved(cli, given) : null
+  if (saved?.capability.product !== 'whisper') return { code: given.trim(), baseUrl: cli.url }
+  return { code: saved.capability.code ?? '', baseUrl: saved.baseUrl }
+}
+
+async function passwordOf(
+  cli: Cli,
+  isNeeded: boolean,
+  { passwordFile }: Options,
+): Promise<string | undefined> {
+  if (passwordFile !== undefined) return firstLine(passwordFile)
+  if (!isNeeded) return undefined
+  // Asked for before the read is spent.
+  return askHidden('Password: ', cli.signal)
+}
+
+/** Says on a terminal what it costs, while it costs nothing yet. */
+async function warn(cli: Cli): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return
+  await askLine('This spends one of its reads. Enter reads it, Ctrl-C leaves it: ', cli.signal)
+}
+
+async function open(
+  cli: Cli,
+  envelope: Uint8Array<ArrayBuffer>,
+  key: Uint8Array,
+  { password: first, passwordFile }: { password: string | undefined; passwordFile?: string },
+): Promise<OpenedWhisper> {
+  let password = first
+  for (let tries = 1; ; tries++) {
+    try {
+      return await openWhisper(envelope, key, password)
+    } catch (error) {
+      const wasTyped = first !== undefined && passwordFile === undefined
+      if (!(error instanceof UnreadableWhisper) || !wasTyped || tries === PASSWORD_TRIES)
+        throw error
+      password = await askHidden('It does not open. Password: ', cli.signal)
+    }
+  }
+}
+
+/** Makes the file before the read is spent: what cannot be written must cost nothing. */
+function reserve(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error
+    throw new CliError(`${file} is there already, and is not overwritten. Nothing was spent.`)
+  }
+}
+
+async function show(
+  cli: Cli,
+  { data, name, mediaType }: OpenedWhisper,
+  out: string | undefined,
+): Promise<void> {
+  const about = { name, mediaType, bytes: data.length }
+  if (out !== undefined) {
+    writeFlushed(out, 'w', data)
+    return cli.answer({ ...about, out }, `${size(data.length)} written to ${out}${called(name)}\n`)
+  }
+  const text = utf8Text(data)
+  if (cli.isJsonAsked) {
+    const body =
+      text === null ? { data: base64(data), encoding: 'base64' } : { data: text, encoding: 'utf8' }
+    cli.answer({ ...about, ...body }, '')
+    return written('')
+  }
+  if (!process.stdout.isTTY) return written(data)
+  if (text !== null) return written(`${harmless(text, { lines: true })}\n`)
+  // Under a name that nobody else chose.
+  const file = `whisper-${crypto.randomUUID().slice(0, 8)}.bin`
+  writeFlushed(file, 'wx', data)
+  cli.note(`It is no text. ${size(data.length)} written to ${file}${called(name)}`)
+}
+
+/** Resolves when stdout has taken it, and all that was written before. */
+function written(data: Uint8Array | string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(data, (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+const called = (name: string | null): string =>
+  name === null ? '.' : `; its sender calls it ${harmless(name)}.`
