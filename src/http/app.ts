@@ -112,7 +112,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     reply.header('cache-control', 'no-store')
     if (answerCors(request, reply)) return
     // RFC 9112 §3.2
-    if (request.raw.headers.host === undefined && request.raw.httpVersion === '1.1') {
+    if (request.raw.httpVersion === '1.1' && hostsIn(request.raw.rawHeaders) !== 1) {
       return done(problem('invalid request body', { connection: 'close' }))
     }
     // Before the body is looked at, which would have errors of its own.
@@ -145,6 +145,15 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
     } else if (!answerLost(request, reply)) sendProblem(reply, problem('not found'))
   }
+}
+
+/** Node itself keeps the first and says nothing of another. */
+function hostsIn(rawHeaders: string[]): number {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === 4 && /^host$/i.test(rawHeaders[i] ?? '')) hosts++
+  }
+  return hosts
 }
 
 /** What was thrown, as the caller may see it. Our own bugs are logged here, once. */

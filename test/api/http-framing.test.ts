@@ -42,10 +42,12 @@ test('what is no HTTP is refused in JSON', async (t) => {
   }
 })
 
-test('a request of HTTP/1.1 names its host; one of HTTP/1.0 need not', async (t) => {
+test('a request of HTTP/1.1 names its host, once; one of HTTP/1.0 need not', async (t) => {
   const { url } = await startServer(t)
   const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
   assertError(nameless, 400, 'invalid request body')
+  const two = await ask(url, 'GET /health', 'host: elsewhere\r\n')
+  assertError(two, 400, 'invalid request body')
   assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
 })
 

@@ -59,13 +59,14 @@ suite('what deploys it', () => {
     for (const name of defined) assert.ok(page.includes(`> ${name}\n`), `${name} is made`)
 
     const unit = await text('deploy/mayfly.service')
-    const loaded = [...unit.matchAll(/^LoadCredential=([\w.-]+):\/etc\/mayfly\/([\w.-]+)$/gm)]
-    for (const [, name, file] of loaded) assert.equal(name, file)
-    const shown = [...unit.matchAll(/=%d\/([\w.-]+)$/gm)].map(([, name]) => name)
-    assert.deepEqual(
-      shown.filter((name) => !loaded.some(([, known]) => known === name)),
-      [],
-    )
+    const [, settings = ''] = /^cat > (\S+) <<'END'$/m.exec(page) ?? []
+    assert.match(unit, new RegExp(`^EnvironmentFile=${settings}$`, 'm'))
+    const folder = settings.slice(0, settings.lastIndexOf('/') + 1)
+    const files = [...page.matchAll(/^MAYFLY_[A-Z_]+_FILE=(.+)$/gm)].map(([, file = '']) => file)
+    assert.equal(files.length, 3)
+    for (const file of files) {
+      assert.ok(page.includes(`> ${file.replace(folder, '')}\n`), `${file} is made`)
+    }
   })
 
   test('leads from page to page', async () => {

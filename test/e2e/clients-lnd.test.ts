@@ -23,7 +23,7 @@ describe('clients and LND', { skip: await missingNodes() }, () => {
     return {
       server,
       pay: testbed.pay,
-      isBalanced: () => books.balance(server.file),
+      isBalanced: () => books.balance(server),
     }
   })
 

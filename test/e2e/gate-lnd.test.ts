@@ -16,6 +16,7 @@ import { string } from '../support/nodes/json.ts'
 import type { LndNode } from '../support/nodes/lnd-node.ts'
 import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
 import { startServer } from '../support/server.ts'
+import { settingsFor } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
@@ -109,7 +110,7 @@ async function aMarket(t: TestContext, { alice, bob }: Testbed) {
       env: {
         PATH: process.env.PATH ?? '',
         ...environment,
-        MAYFLY_DATABASE_URL: `sqlite:${server.file}`,
+        ...settingsFor(server.databaseUrl),
       },
     },
   )

@@ -1,13 +1,12 @@
 /** Selling over LND while it is killed, frozen, cut off from the chain, away or the wrong one. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import type { After } from '../support/folder.ts'
 import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
 import { refusedStart } from '../support/program.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { aDatabaseUrl, query, type Stored, settingsFor } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
   type Books,
@@ -56,7 +55,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
       assert.deepEqual(await poll(server.url, order.orderId), pending(order))
       assert.deepEqual(await purchase(server.url, randomUUID()), UNAVAILABLE)
       await untilCheckout(server.url, false)
-      assert.equal(countOrders(server.file), 1)
+      assert.equal(await countOrders(server), 1)
     } finally {
       await startAlice()
     }
@@ -64,7 +63,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     await useInbox(server.url, await collect(server.url, order.orderId))
     await untilCheckout(server.url, true)
     await useInbox(server.url, await buy(server))
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('a frozen node stops sales and nothing else, and they go on by themselves', async (t) => {
@@ -83,7 +82,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
       await untilCheckout(server.url, false)
       assert.deepEqual(await purchase(server.url, late), UNAVAILABLE)
       assert.deepEqual(await underWay, UNAVAILABLE)
-      assert.equal(countOrders(server.file), 3)
+      assert.equal(await countOrders(server), 3)
       assert.deepEqual(await poll(server.url, unpaid.orderId), pending(unpaid))
       assert.equal((await poll(server.url, uncollected.orderId)).status, 200)
       await useInbox(server.url, inbox)
@@ -99,7 +98,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
       await testbed.pay(bolt11)
       await useInbox(server.url, await collect(server.url, orderId))
     }
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('an order paid while the node is cut off from the chain is delivered when it is back', async (t) => {
@@ -122,7 +121,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     const later = await quote(server.url, key)
     await testbed.pay(later.bolt11)
     await useInbox(server.url, await collect(server.url, later.orderId))
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('a start while the node is away sells nothing, and what is open heals by itself', async (t) => {
@@ -145,15 +144,15 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     await useInbox(server.url, await collect(server.url, order.orderId))
     await untilCheckout(server.url, true)
     await useInbox(server.url, await buy(server))
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('a new store refuses to start without the node', async (t) => {
     const environment = await onAlice(t)
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const store = await aDatabaseUrl(t)
     await testbed.alice.kill()
     try {
-      assert.deepEqual(await refusedStart(t, file, { environment }), {
+      assert.deepEqual(await refusedStart(t, store, { environment }), {
         code: 1,
         told: 'Mayfly did not start. The first start on a new store needs the Lightning node to answer.\n',
       })
@@ -186,7 +185,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     ] as const) {
       const server = await startServer(t, first)
       await server.stop()
-      const onItsStore = { ...second, MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
+      const onItsStore = { ...second, ...settingsFor(server.databaseUrl) }
       await assert.rejects(startServer(t, onItsStore), { name: 'ConfigError', message: sentence })
     }
   })
@@ -194,7 +193,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
   test('a node that comes back on another network sells nothing, and the log says why', async (t) => {
     const server = await startServer(t, await onAlice(t))
     await server.stop()
-    pretendMainnet(server.file)
+    await pretendMainnet(server)
     await assert.rejects(server.restart(), /belongs to lnd on mainnet/)
     await testbed.alice.kill()
     try {
@@ -207,7 +206,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     )
     await untilCheckout(server.url, false)
     assert.deepEqual(await purchase(server.url, randomUUID()), UNAVAILABLE)
-    assert.equal(countOrders(server.file), 0)
+    assert.equal(await countOrders(server), 0)
   })
 
   test('every payment that the node ever got has bought something', async () => {
@@ -216,8 +215,6 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
 })
 
 /** Makes the store one that belongs to a node on mainnet. */
-function pretendMainnet(file: string): void {
-  const database = new DatabaseSync(file)
-  database.exec(`update meta set value = 'lnd on mainnet' where name = 'lightning'`)
-  database.close()
+async function pretendMainnet(server: Stored): Promise<void> {
+  await query(server, `update meta set value = 'lnd on mainnet' where name = 'lightning'`)
 }

@@ -3,20 +3,20 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { list, object, string } from '../support/nodes/json.ts'
 import type { LndNode } from '../support/nodes/lnd-node.ts'
+import { query, type Stored } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
 /** Settings to sell over this node, with a macaroon of just the permissions that we ask for. */
 export async function sellingOver(t: After, node: LndNode): Promise<Record<string, string>> {
   const macaroon = join(await temporaryFolder(t), 'mayfly.macaroon')
   writeFileSync(macaroon, await node.bake('invoices:read', 'invoices:write', 'info:read'))
-  const query = new URLSearchParams({ macaroon, cert: node.certificateFile })
+  const files = new URLSearchParams({ macaroon, cert: node.certificateFile })
   return {
-    MAYFLY_LIGHTNING_URL: `lnd+${node.baseUrl}?${query}`,
+    MAYFLY_LIGHTNING_URL: `lnd+${node.baseUrl}?${files}`,
     MAYFLY_RATE_LIMITS: 'off',
   }
 }
@@ -107,13 +107,13 @@ export const CAPABILITIES = ['catch_inbox', 'pulse_monitor', 'whisper']
   .map((table) => `select public_id from ${table}`)
   .join(' union all ')
 
-export function countOrders(file: string): number {
-  return rows(file, 'select order_id from purchase_order').length
+export async function countOrders(server: Stored): Promise<number> {
+  return (await query(server, 'select order_id from purchase_order')).length
 }
 
 export type Books = {
   /** The store sold one capability for each invoice of its orders that the node was paid, no more. */
-  balance(file: string): Promise<void>
+  balance(server: Stored): Promise<void>
   /** Every payment that the node has ever got is in the books of a store that balanced. */
   close(): Promise<void>
 }
@@ -136,17 +136,17 @@ export function openBooks(node: LndNode): Books {
   }
 
   return {
-    async balance(file) {
+    async balance(server) {
       const received = await paid()
-      const orders = rows(file, 'select payment_hash from purchase_order').map((row) =>
+      const orders = (await query(server, 'select payment_hash from purchase_order')).map((row) =>
         String(row.payment_hash),
       )
       const bought = orders
         .filter((hash) => received.has(hash))
         .map((hash) => ({ hash, sats: received.get(hash) }))
       // From the capabilities, not the orders: one that no order stands behind must show.
-      const sold = rows(
-        file,
+      const sold = await query(
+        server,
         `select o.payment_hash as hash, o.amount_sats as sats from (${CAPABILITIES}) as c
          left join purchase_order o on o.public_id = c.public_id and o.state = 'settled'`,
       )
@@ -162,16 +162,6 @@ export function openBooks(node: LndNode): Books {
 
 function sorted(entries: Record<string, unknown>[]): string[] {
   return entries.map(({ hash, sats }) => `${hash} ${sats}`).toSorted()
-}
-
-/** Read beside the server, which may be running. */
-function rows(file: string, text: string): Record<string, unknown>[] {
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    return database.prepare(text).all()
-  } finally {
-    database.close()
-  }
 }
 
 async function answer(response: Response): Promise<Answer> {

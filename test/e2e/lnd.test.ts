@@ -1,16 +1,16 @@
 /** Selling over LND while all is well: quotes, payments and deliveries, on two real nodes. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { serve } from '../../src/serve.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import type { After } from '../support/folder.ts'
 import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
 import { startProgram } from '../support/program.ts'
 import { startServer, testClock } from '../support/server.ts'
+import { aDatabaseUrl, settingsFor } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
   type Books,
@@ -46,7 +46,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
       onInvoice: ({ bolt11 }) => testbed.pay(bolt11),
     })
     await useInbox(server.url, inbox)
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test("a quote carries the node's own invoice, and no way to pay it but Lightning", async (t) => {
@@ -60,7 +60,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     const { state } = await testbed.alice.get(`/v1/invoice/${paymentHash}`)
     assert.equal(state, 'OPEN')
     await assert.rejects(server.pay(bolt11), /404/)
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('an order paid between two polls is delivered by the second', async (t) => {
@@ -72,7 +72,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     server.clock.advance(1_000)
     assert.equal((await poll(server.url, order.orderId)).status, 200)
     assert.deepEqual((await poll(server.url, order.orderId)).body, { error: 'already delivered' })
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('an order is settled while nobody polls it, and is there for its buyer', async (t) => {
@@ -81,23 +81,23 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     await testbed.pay(bolt11)
     await untilSettled(server, orderId)
     assert.equal((await poll(server.url, orderId)).status, 200)
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('an order paid while the service was killed is found at its next start', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const databaseUrl = await aDatabaseUrl(t)
     const environment = await onAlice(t)
-    const first = await startProgram(t, file, { environment })
+    const first = await startProgram(t, databaseUrl, { environment })
     const { orderId, bolt11 } = await quote(first.url)
     await first.kill()
     await testbed.pay(bolt11)
 
-    const second = await startProgram(t, file, { environment })
+    const second = await startProgram(t, databaseUrl, { environment })
     assert.equal((await second.saw('order.settled')).orderId, orderId)
     const inbox = capabilityOf(await poll(second.url, orderId))
     assert.deepEqual((await poll(second.url, orderId)).body, { error: 'already delivered' })
     await useInbox(second.url, inbox)
-    await books.balance(file)
+    await books.balance({ databaseUrl })
   })
 
   test('50 orders paid at once become 50 capabilities, one each', async (t) => {
@@ -111,7 +111,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     for (const { orderId } of orders) {
       assert.deepEqual((await poll(server.url, orderId)).body, { error: 'already delivered' })
     }
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('an unpaid order is pending until the node calls its invoice dead', async (t) => {
@@ -134,7 +134,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     assert.deepEqual(await purchase(server.url, key), EXPIRED)
     await assert.rejects(testbed.pay(order.bolt11), /invoice expired/)
     assert.deepEqual(await poll(server.url, order.orderId), EXPIRED)
-    await books.balance(server.file)
+    await books.balance(server)
   })
 
   test('every payment that the node ever got has bought something', async () => {
@@ -144,15 +144,15 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
 
 /** Quotes of a second, which no setting allows. */
 async function serveShortQuotes(t: After, environment: Record<string, string>) {
-  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const databaseUrl = await aDatabaseUrl(t)
   const config = readConfig({
     MAYFLY_PORT: '0',
-    MAYFLY_DATABASE_URL: `sqlite:${file}`,
+    ...settingsFor(databaseUrl),
     ...environment,
   })
   const clock = testClock()
   const log = pino({ level: 'silent' })
   const server = await serve({ ...config, quoteSeconds: 1 }, log, { clock })
   t.after(() => server.stop())
-  return { url: server.url, file, clock }
+  return { url: server.url, databaseUrl, clock }
 }
