@@ -305,5 +305,3 @@ export function createGateStore(db: Db) {
     },
   }
 }
-
-export type GateStore = ReturnType<typeof createGateStore>

@@ -175,5 +175,3 @@ export function createPulseStore(db: Db) {
     },
   }
 }
-
-export type PulseStore = ReturnType<typeof createPulseStore>

@@ -37,7 +37,7 @@ import { aDatabaseUrl, openDatabase, type Stored } from './store.ts'
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
-export const EMPTY_SHA256 = createHash('sha256').digest('hex')
+const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /** A wallet in memory, which pays its own invoices when asked to. */
 export type PocketWallet = Wallet & {
