@@ -25,7 +25,6 @@ type Option<T> = {
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export const OPTIONS = {
   host: {

@@ -4,9 +4,10 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { FastifyReply } from 'fastify'
-import { ConfigError } from '../src/config.ts'
+import { ConfigError, readConfig } from '../src/config.ts'
 import { createLimits, DEFAULT_RATES, RATES, type Rates } from '../src/http/limits.ts'
 import { readRates } from '../src/rates.ts'
+import { messageOf } from './support/config.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { startServer } from './support/server.ts'
 
@@ -17,6 +18,37 @@ const noRate = (name: string) =>
     `^MAYFLY_RATE_LIMITS: ${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, or null\\.$`,
   )
 const noCount = /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1, or null\.$/
+
+suite('the rate limits', () => {
+  const { quote: _quote, openOrders: _openOrders, ...onSimulator } = DEFAULT_RATES
+
+  test('are the defaults, of which the simulator has none for what costs nothing there', () => {
+    assert.deepEqual(readRates('on', false), DEFAULT_RATES)
+    assert.deepEqual(readRates('on', true), onSimulator)
+    assert.deepEqual(readRates('off', false), {})
+  })
+
+  test('are changed by the file where it names them, and switched off by null', async (t) => {
+    const file = join(await temporaryFolder(t), 'rates.json')
+    const changes = { quote: { perMinute: 7.5 }, poll: { perMinute: 9, burst: 2 }, catalog: null }
+    await writeFile(file, JSON.stringify(changes))
+    const { catalog: _catalog, ...rest } = DEFAULT_RATES
+    assert.deepEqual(readRates(readConfig({ MAYFLY_RATE_LIMITS: file }).rateLimits, false), {
+      ...rest,
+      quote: { perMinute: 7.5, burst: 8 },
+      poll: { perMinute: 9, burst: 2 },
+    })
+  })
+
+  test('of a file that is none stop the start', () => {
+    for (const file of ['/nowhere/rates.json', 'maybe', '']) {
+      assert.match(
+        messageOf({ MAYFLY_RATE_LIMITS: file }),
+        /^MAYFLY_RATE_LIMITS must be `on`, `off` or a readable JSON file \(ENOENT: .+\)\.$/,
+      )
+    }
+  })
+})
 
 suite('a file of limits', () => {
   const refused: [what: string, content: string, message: RegExp][] = [

@@ -4,6 +4,7 @@
  */
 import type { CatchCapability } from '../catch/schema.ts'
 import { isId, isToken, type TokenKind } from '../lib/ids.ts'
+import { objectIn } from '../lib/json.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import { parseWhisperCode } from '../protocol/whisper-code.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
@@ -71,7 +72,7 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
  * ```
  */
 export function parseCapability(text: string): SavedCapability | null {
-  const file = text.length > MAX_FILE_CHARS ? null : jsonObject(text)
+  const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
   if (file?.mayfly !== VERSION) return null
   const { product, publicId, expiresAt, planId } = file
   const baseUrl = serviceAddress(file.baseUrl)
@@ -112,15 +113,4 @@ function isDateTime(text: string): boolean {
 
 function isPlanId(value: unknown): value is PlanId {
   return typeof value === 'string' && PLAN_IDS.includes(value)
-}
-
-function jsonObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null
-  } catch {
-    return null
-  }
 }

@@ -32,7 +32,7 @@ import {
 } from './store.ts'
 
 /** An HTLC may arrive with the last second of an invoice, and be claimed some blocks later. */
-export const HONOUR_MS = 10 * 60 * 1000
+const HONOUR_MS = 10 * 60 * 1000
 /**
  * Open intents of one project, and so the most that its credits can be overdrawn by. Far above
  * what the rate limit lets through while an invoice lives, so that nobody can fill it up.

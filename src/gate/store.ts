@@ -321,5 +321,3 @@ export function createGateStore(db: Db) {
     },
   }
 }
-
-export type GateStore = ReturnType<typeof createGateStore>

@@ -44,7 +44,7 @@ export type Rates = Partial<Record<LimitName, Rate>> & { openOrders?: number }
 const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
 
 /** Unpaid orders that one client network may have open at once. */
-export const OPEN_ORDERS = 20
+const OPEN_ORDERS = 20
 
 /** Everything at its default. */
 export const DEFAULT_RATES: Rates = { ...RATES, openOrders: OPEN_ORDERS }

@@ -11,7 +11,7 @@ import {
   PlanSelection,
 } from './schemas.ts'
 
-export const OPENAPI_VERSION = '0.1.0'
+const OPENAPI_VERSION = '0.1.0'
 
 /** For registries of paid services (draft-payment-discovery-01). */
 const SERVICE_INFO = {

@@ -6,6 +6,7 @@ import type { ClnAccess } from './cln-url.ts'
 import { type ClnCall, watchCln } from './cln-watch.ts'
 import { type Fields, jsonOf } from './json-fields.ts'
 import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import type { LightningNode } from './node.ts'
 import { type AccessProblem, accessProblem } from './node-access.ts'
 import { NodeError, quotable, supportedNetwork } from './node-error.ts'
 import { createNodeHttp } from './node-http.ts'
@@ -21,13 +22,6 @@ export type ClnOptions = ClnAccess & {
   onWarning?: (message: string) => void
 }
 
-export type Cln = Lightning & {
-  /** What keeps Mayfly from working with this node, or null. */
-  checkAccess(): Promise<AccessProblem | null>
-  /** Ends every call and every watch. */
-  close(): Promise<void>
-}
-
 const NODE = 'Core Lightning'
 const read = jsonOf(NODE)
 
@@ -36,7 +30,7 @@ const CREATE_RUNE =
   `'[["method=invoice","method=listinvoices","method=waitanyinvoice","method=getinfo"]]'`
 
 /** Needs a rune for `invoice`, `listinvoices`, `waitanyinvoice` and `getinfo`. */
-export function createCln(options: ClnOptions): Cln {
+export function createCln(options: ClnOptions): LightningNode {
   const { baseUrl, rune, certificate, clock, cursor, onWarning = () => {} } = options
   const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
   const http = createNodeHttp({

@@ -1,4 +1,5 @@
 /** A node's JSON, checked: what is missing or of another kind is the node's mistake. */
+import { isObject } from '../lib/json.ts'
 import { NodeError } from './node-error.ts'
 
 export type Fields = Record<string, unknown>
@@ -8,7 +9,7 @@ export function jsonOf(node: string) {
   const malformed = (what: string) => new NodeError(node, 'malformed', what)
 
   function object(value: unknown): Fields {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+    if (isObject(value)) return value
     throw malformed('an answer is not an object')
   }
 

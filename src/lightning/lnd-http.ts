@@ -1,12 +1,15 @@
-/** HTTP to LND's REST port: bounded in time and size, and every failure an `LndError`. */
-import { isObject, json } from './lnd-answers.ts'
+/** HTTP to LND's REST port: bounded in time and size, and every failure a `NodeError`. */
+import { isObject, objectIn } from '../lib/json.ts'
+import { type Fields, jsonOf } from './json-fields.ts'
 import { lndError } from './lnd-error.ts'
 import { type NodeError, quotable, transportError } from './node-error.ts'
 import { createNodeHttp, MAX_BODY_BYTES } from './node-http.ts'
 
+const read = jsonOf('LND')
+
 export type LndHttp = {
   /** The JSON of a 200, within `timeoutMs` from connecting to the last byte. */
-  call(ask: LndCall): Promise<unknown>
+  call(ask: LndCall): Promise<Fields>
 
   /** The lines of an answer without an end, until `signal` aborts; null for one that is too long. */
   lines(path: string, signal: AbortSignal): AsyncGenerator<string | null>
@@ -34,10 +37,10 @@ export function createLndHttp(options: {
   const headers = { 'grpc-metadata-macaroon': options.macaroon }
   const http = createNodeHttp({ ...options, node: 'LND', headers })
 
-  async function call({ body, ...ask }: LndCall): Promise<unknown> {
+  async function call({ body, ...ask }: LndCall): Promise<Fields> {
     const { status, text } = await http.exchange({ ...ask, ...(body ? { json: body } : {}) })
     if (status !== 200) throw refusal(ask.what, status, text)
-    return json(text)
+    return read.parse(text)
   }
 
   async function* lines(path: string, signal: AbortSignal): AsyncGenerator<string | null> {
@@ -82,16 +85,9 @@ function refusal(what: string, status: number, text: string): NodeError {
 }
 
 function refusalAnswer(text: string): { code: number; message: string } | null {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return null
-  }
+  const body = objectIn(text)
   // A streaming call wraps the same fields.
-  const fields = isObject(body) && isObject(body.error) ? body.error : body
-  if (!isObject(fields)) return null
-  const { code, message } = fields
+  const { code, message } = isObject(body?.error) ? body.error : (body ?? {})
   if (typeof code !== 'number' || typeof message !== 'string') return null
   return { code, message: quotable(message) }
 }

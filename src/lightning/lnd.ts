@@ -1,13 +1,14 @@
 /** LND over its REST port (lnd 0.19 and later). */
 import type { Clock } from '../lib/clock.ts'
 import { checkAsk, checkInvoice } from './check-invoice.ts'
+import type { Fields } from './json-fields.ts'
 import { type Lightning, type Network, type NodeInfo, UnknownInvoice } from './lightning.ts'
 import { findProblem } from './lnd-access.ts'
 import { madeInvoice, nodeInfo, seenInvoice } from './lnd-answers.ts'
 import { lndError } from './lnd-error.ts'
 import { createLndHttp } from './lnd-http.ts'
 import { watchSettlements } from './lnd-watch.ts'
-import type { AccessProblem } from './node-access.ts'
+import type { LightningNode } from './node.ts'
 import { NodeError } from './node-error.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
 import type { Cursor } from './node-watch.ts'
@@ -28,18 +29,10 @@ export type LndOptions = {
   onWarning?: (message: string) => void
 }
 
-export type Lnd = Lightning & {
-  /** What keeps Mayfly from working with this node, or null. */
-  checkAccess(): Promise<AccessProblem | null>
-
-  /** Ends every call and every watch. */
-  close(): Promise<void>
-}
-
 const NOT_FOUND = 5 // gRPC
 const NO_SUCH_ROUTE = 'Not Found' // the gateway's own words, which say nothing about an invoice
 
-export function createLnd(options: LndOptions): Lnd {
+export function createLnd(options: LndOptions): LightningNode {
   const { baseUrl, clock, cursor, onWarning = () => {} } = options
   const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
   const http = createLndHttp({ ...options, connectTimeoutMs: timeouts.connectMs })
@@ -89,7 +82,7 @@ export function createLnd(options: LndOptions): Lnd {
     return { state: seen.state }
   }
 
-  async function look(paymentHash: string): Promise<unknown> {
+  async function look(paymentHash: string): Promise<Fields> {
     try {
       return await http.call({
         what: 'looking up an invoice',

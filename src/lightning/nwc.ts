@@ -7,6 +7,7 @@ import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { checkAsk, checkInvoice } from './check-invoice.ts'
 import { type Fields, jsonOf } from './json-fields.ts'
 import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import type { LightningNode } from './node.ts'
 import type { AccessProblem } from './node-access.ts'
 import { NodeError, supportedNetwork, UnsupportedNetwork } from './node-error.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from './node-timeouts.ts'
@@ -17,13 +18,6 @@ export type NwcOptions = NwcAccess & {
   clock: Clock
   timeouts?: Partial<NodeTimeouts>
   onWarning?: (message: string) => void
-}
-
-export type Nwc = Lightning & {
-  /** What keeps Mayfly from working with this wallet, or null. */
-  checkAccess(): Promise<AccessProblem | null>
-  /** Ends every call and every watch. */
-  close(): Promise<void>
 }
 
 const NODE = 'NWC'
@@ -39,7 +33,7 @@ const NEEDED = ['make_invoice', 'lookup_invoice'] as const
 const TIMEOUTS: NodeTimeouts = { ...NODE_TIMEOUTS, lookupMs: 10_000, infoMs: 10_000 }
 
 /** Needs a connection for `get_info`, `make_invoice` and `lookup_invoice`. */
-export function createNwc(options: NwcOptions): Nwc {
+export function createNwc(options: NwcOptions): LightningNode {
   const { url, clock, onWarning = () => {} } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const calls = createNwcCalls({ url, timeouts, onWarning })

@@ -7,6 +7,7 @@ import { readClnUrl } from './cln-url.ts'
 import type { Lightning } from './lightning.ts'
 import { createLnd } from './lnd.ts'
 import { readLndUrl } from './lnd-url.ts'
+import type { LightningNode } from './node.ts'
 import type { AccessProblem } from './node-access.ts'
 import { readNwcUrl } from './nwc-url.ts'
 import { createPhoenixd } from './phoenixd.ts'
@@ -41,16 +42,11 @@ export async function openLightning(url: string, deps: OpenDeps): Promise<Opened
   }
 }
 
-type Node = Lightning & {
-  checkAccess(): Promise<AccessProblem | null>
-  close(): Promise<void>
-}
-
 async function createNode(
   kind: Exclude<Backend, 'simulator'>,
   url: string,
   { db, clock, warn: onWarning }: OpenDeps,
-): Promise<Node> {
+): Promise<LightningNode> {
   switch (kind) {
     case 'lnd': {
       const cursor = storedCursor(db, 'lnd_settle_index')

@@ -1,5 +1,6 @@
 /** phoenixd's websocket: a hint for each payment, without memory of those it could not deliver. */
 import { Agent, WebSocket } from 'undici'
+import { objectIn } from '../lib/json.ts'
 import { NodeError } from './node-error.ts'
 import type { NodeTimeouts } from './node-timeouts.ts'
 import { keepFollowing, probeUntilDead } from './node-watch.ts'
@@ -100,11 +101,5 @@ function isOtherEvent(data: unknown): boolean {
 }
 
 function eventOf(data: unknown): { type?: unknown; paymentHash?: unknown } | null {
-  if (typeof data !== 'string') return null
-  try {
-    const event: unknown = JSON.parse(data)
-    return typeof event === 'object' && event !== null ? event : null
-  } catch {
-    return null
-  }
+  return typeof data === 'string' ? objectIn(data) : null
 }

@@ -4,6 +4,7 @@ import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { checkAsk, checkInvoice } from './check-invoice.ts'
 import { type Fields, jsonOf } from './json-fields.ts'
 import { type InvoiceState, type Lightning, type Network, UnknownInvoice } from './lightning.ts'
+import type { LightningNode } from './node.ts'
 import { type AccessProblem, accessProblem } from './node-access.ts'
 import { NodeError, quotable, supportedNetwork } from './node-error.ts'
 import { createNodeHttp, type NodeAsk } from './node-http.ts'
@@ -18,13 +19,6 @@ export type PhoenixdOptions = PhoenixdAccess & {
   onWarning?: (message: string) => void
 }
 
-export type Phoenixd = Lightning & {
-  /** What keeps Mayfly from working with this node, or null. */
-  checkAccess(): Promise<AccessProblem | null>
-  /** Ends every call and every watch. */
-  close(): Promise<void>
-}
-
 const NODE = 'phoenixd'
 const read = jsonOf(NODE)
 
@@ -36,7 +30,7 @@ const MAX_DESCRIPTION_CHARACTERS = 128
 const GRACE_MS = 10 * 60_000
 
 /** Makes invoices of whole sats only, as phoenixd does. */
-export function createPhoenixd(options: PhoenixdOptions): Phoenixd {
+export function createPhoenixd(options: PhoenixdOptions): LightningNode {
   const { baseUrl, password, certificate, clock, onWarning = () => {} } = options
   const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
   const authorization = `Basic ${Buffer.from(`:${password}`).toString('base64')}`

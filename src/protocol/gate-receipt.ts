@@ -4,6 +4,7 @@
  * a record of it.
  */
 import { base64Bytes, equalBytes, utf8, utf8Text } from '../lib/bytes.ts'
+import { isObject, objectIn } from '../lib/json.ts'
 
 export const GATE_RECEIPT_TYPE = 'gate-receipt+jwt'
 
@@ -144,20 +145,10 @@ function refused(reason: string): ReceiptVerdict {
 function jsonObject(encoded: string): Record<string, unknown> | null {
   const bytes = base64urlBytes(encoded)
   const text = bytes && utf8Text(bytes)
-  if (text === null) return null
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+  return text === null ? null : objectIn(text)
 }
 
 /** Unpadded and in its own alphabet: one receipt has one spelling (RFC 7515 §2). */
 function base64urlBytes(text: string): Uint8Array<ArrayBuffer> | null {
   return /^[A-Za-z0-9_-]+$/.test(text) ? base64Bytes(text) : null
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -20,9 +20,9 @@ export type L402Reading =
   | { outcome: 'ok'; credential: L402Credential }
 
 /** base64 of the 4 KiB that a macaroon may have. */
-export const MAX_MACAROON_CHARS = 5464
+const MAX_MACAROON_CHARS = 5464
 /** Clients send two, LSAT and L402; more would only be work. */
-export const MAX_CREDENTIAL_LINES = 4
+const MAX_CREDENTIAL_LINES = 4
 
 /**
  * The `WWW-Authenticate` field value. Clients match it with expressions: the scheme in upper case,

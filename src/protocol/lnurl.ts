@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { utf8 } from '../lib/bytes.ts'
+import { isObject } from '../lib/json.ts'
 import { provesPayment } from './preimage.ts'
 
 /** The text of a stranger cannot be acted on. Says why, in words that can be shown. */
@@ -241,8 +242,4 @@ function shown(reason: unknown): string {
   if (typeof reason !== 'string') return 'no reason given'
   const plain = reason.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').trim()
   return plain === '' ? 'no reason given' : plain.slice(0, MAX_REASON_CHARS)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

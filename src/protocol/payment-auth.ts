@@ -5,6 +5,7 @@
  */
 import { base64, base64Bytes, base64url, utf8, utf8Text } from '../lib/bytes.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
+import { isObject, objectIn } from '../lib/json.ts'
 import { authScheme, type Challenge, parseCredentials, serialiseChallenge } from './auth-params.ts'
 
 export const PAYMENT_SCHEME = 'Payment'
@@ -280,21 +281,11 @@ function decodeJson(encoded: string, maxChars: number): Record<string, unknown> 
   if (encoded.length > maxChars || !/^[A-Za-z0-9_-]+={0,2}$/.test(encoded)) return null
   const bytes = base64Bytes(encoded)
   const text = bytes === null ? null : utf8Text(bytes)
-  if (text === null) return null
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+  return text === null ? null : objectIn(text)
 }
 
 function malformed(reason: string): CredentialReading {
   return { outcome: 'malformed', reason }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isOptionalString(value: unknown): value is string | undefined {

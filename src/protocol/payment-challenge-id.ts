@@ -4,7 +4,7 @@ import { hmacSha256 } from './hmac.ts'
 import type { PaymentChallenge } from './payment-auth.ts'
 
 /** Other implementations refuse shorter ones too. */
-export const MIN_SECRET_BYTES = 32
+const MIN_SECRET_BYTES = 32
 
 export type ChallengeFields = Omit<PaymentChallenge, 'id'>
 

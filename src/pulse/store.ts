@@ -177,5 +177,3 @@ export function createPulseStore(db: Db) {
     },
   }
 }
-
-export type PulseStore = ReturnType<typeof createPulseStore>

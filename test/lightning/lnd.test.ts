@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { systemClock } from '../../src/lib/clock.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import { createLnd, type Lnd, type LndOptions } from '../../src/lightning/lnd.ts'
+import { createLnd, type LndOptions } from '../../src/lightning/lnd.ts'
 import { readLndUrl } from '../../src/lightning/lnd-url.ts'
+import type { LightningNode } from '../../src/lightning/node.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +16,7 @@ const BAKE = 'lncli bakemacaroon invoices:read invoices:write info:read'
 describe('LND', { skip: await missingNodes() }, () => {
   let testbed: Testbed
   let macaroon: string
-  const opened: Lnd[] = []
+  const opened: LightningNode[] = []
 
   before(async () => {
     testbed = await startTestbed()
@@ -26,7 +27,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     await testbed?.close()
   })
 
-  function open(changes: Partial<LndOptions> = {}): Lnd {
+  function open(changes: Partial<LndOptions> = {}): LightningNode {
     const lnd = createLnd({
       baseUrl: testbed.alice.baseUrl,
       macaroon,
@@ -39,14 +40,14 @@ describe('LND', { skip: await missingNodes() }, () => {
     return lnd
   }
 
-  async function settle(lnd: Lnd): Promise<string> {
+  async function settle(lnd: LightningNode): Promise<string> {
     const { bolt11, paymentHash } = await lnd.createInvoice(ASK)
     await testbed.pay(bolt11)
     return paymentHash
   }
 
   /** Resolves once the watch tells of payments: until then they could be missed (see lnd-watch). */
-  async function watched(lnd: Lnd) {
+  async function watched(lnd: LightningNode) {
     const told = new Set<string>()
     const stop = new AbortController()
     const ended = lnd.watch((paymentHash) => told.add(paymentHash), stop.signal)

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { Server as TlsServer } from 'node:tls'
 import { createCln } from '../../src/lightning/cln.ts'
-import { type Lightning, UnknownInvoice } from '../../src/lightning/lightning.ts'
-import type { AccessProblem } from '../../src/lightning/node-access.ts'
+import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import type { LightningNode } from '../../src/lightning/node.ts'
 import { createNwc } from '../../src/lightning/nwc.ts'
 import { readNwcUrl } from '../../src/lightning/nwc-url.ts'
 import { createPhoenixd } from '../../src/lightning/phoenixd.ts'
@@ -22,7 +22,7 @@ import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
 import { until } from '../support/until.ts'
 
 type World = {
-  lightning: Lightning & { checkAccess(): Promise<AccessProblem | null> }
+  lightning: LightningNode
   own: Ledger
   warnings: string[]
   /** The node takes requests and does not answer, or answers what is none. */

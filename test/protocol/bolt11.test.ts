@@ -1,40 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { hex, hexBytes, utf8 } from '../../src/lib/bytes.ts'
-import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
-import { decodeInvoice, InvalidInvoice, type Invoice, TAG } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields, payeeOf } from '../../src/protocol/bolt11-sign.ts'
+import { bytesToWords, encodeBech32 } from '../../src/protocol/bech32.ts'
+import { decodeInvoice, InvalidInvoice, TAG } from '../../src/protocol/bolt11.ts'
+import { payeeOf } from '../../src/protocol/bolt11-sign.ts'
+import {
+  aText,
+  D,
+  type Field,
+  featureField,
+  H,
+  HASH,
+  invalid,
+  N,
+  P,
+  parts,
+  payeeOrNull,
+  readsOrRefuses,
+  refuses,
+  S,
+  SIGNATURE_WORDS,
+} from '../support/bolt11.ts'
 import vectors from '../vectors/bolt11.json' with { type: 'json' }
-
-type OwnVector = (typeof vectors.own)[number]
-type Field = [tag: number, words: ArrayLike<number>]
-
-// The order of secp256k1: s and its difference to this sign the same.
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
-
-const SIGNATURE_WORDS = 104
-const HASH = bytesToWords(new Uint8Array(32).fill(7))
-const KEY = bytesToWords(new Uint8Array(33).fill(2))
-const TEXT = bytesToWords(utf8('inbox'))
-const P: Field = [TAG.paymentHash, HASH]
-const S: Field = [TAG.paymentSecret, HASH]
-const D: Field = [TAG.description, TEXT]
-const H: Field = [TAG.descriptionHash, HASH]
-const N: Field = [TAG.payee, KEY]
-
-for (const vector of vectors.own) {
-  test(`reads ${vector.name}, and names its payee`, () => {
-    const invoice = decodeInvoice(vector.invoice)
-    assert.deepEqual(invoice, invoiceOf(vector))
-    assert.equal(payeeOf(invoice), vector.payee)
-    assert.deepEqual(decodeInvoice(vector.invoice.toUpperCase()), invoice)
-  })
-
-  test(`writes ${vector.name} byte for byte`, () => {
-    assert.equal(encodeInvoice(fieldsOf(vector), bytes(vector.privateKey)), vector.invoice)
-  })
-}
 
 for (const vector of vectors.adversarial) {
   test(`is not misled by ${vector.name}`, () => {
@@ -260,124 +247,6 @@ test('says what is wrong without a word of the input', () => {
   }
 })
 
-test('writes every amount in its shortest spelling and reads it back', () => {
-  const amounts = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
-  const round = fc.tuple(fc.integer({ min: 1, max: 90_000 }), fc.integer({ min: 0, max: 11 }))
-  const either = fc.oneof(
-    amounts,
-    round.map(([digits, zeros]) => digits * 10 ** zeros),
-  )
-  fc.assert(
-    fc.property(either, (amountMsat) => {
-      const text = encodeInvoice({ ...fieldsOf(first()), amountMsat }, bytes(first().privateKey))
-      assert.equal(decodeInvoice(text).amountMsat, amountMsat)
-      const pico = `${amountMsat}0`.replace(/(000)+$/, '')
-      const [, amount] = /^lnbcrt(\d+)[munp]?1/.exec(text) ?? []
-      // The largest unit is a bitcoin, so a multiple of a thousand of those keeps its zeros.
-      if (amountMsat % 1e11 !== 0) assert.equal(amount, pico)
-      else assert.equal(amount, `${amountMsat / 1e11}`)
-    }),
-    { numRuns: 300 },
-  )
-})
-
-test('reads back every invoice that it writes, under the key it wrote it with', () => {
-  const times = fc.integer({ min: 1, max: 2 ** 35 - 1 })
-  const descriptions = fc.string({ unit: 'grapheme', maxLength: 60 })
-  const all = { timestamp: times, expirySeconds: times, description: descriptions }
-  const secrets = fc.uint8Array({ minLength: 32, maxLength: 32 })
-  fc.assert(
-    fc.property(fc.record(all), secrets, ({ timestamp, expirySeconds, description }, secret) => {
-      fc.pre(utf8(description).length <= 639)
-      const { paymentHash, privateKey, payee } = first()
-      const fields = { network: 'regtest', amountMsat: 1, timestamp, expirySeconds } as const
-      const more = { paymentHash, paymentSecret: secret, description }
-      const invoice = decodeInvoice(encodeInvoice({ ...fields, ...more }, bytes(privateKey)))
-      const { signature, recoveryId, signedData, bolt11, ...read } = invoice
-      assert.equal(payeeOf(invoice), payee)
-      assert.deepEqual(read, {
-        ...fields,
-        ...more,
-        paymentSecret: hex(secret),
-        expiresAt: (timestamp + expirySeconds) * 1000,
-        descriptionHash: null,
-        payee: null,
-        features: [8, 14],
-        minFinalCltv: 18,
-      })
-    }),
-    { numRuns: 300 },
-  )
-})
-
-test('writes a description of 639 bytes, and refuses to cut a longer one', () => {
-  const key = bytes(first().privateKey)
-  const longest = `${'é'.repeat(319)}x`
-  const text = encodeInvoice(described(longest), key)
-  assert.equal(decodeInvoice(text).description, longest)
-  assert.throws(() => encodeInvoice(described('é'.repeat(320)), key), RangeError)
-})
-
-test('writes the latest time and the longest expiry there are', () => {
-  const latest = { timestamp: 2 ** 35 - 1, expirySeconds: 2 ** 35 - 1 }
-  const text = encodeInvoice({ ...fieldsOf(first()), ...latest }, bytes(first().privateKey))
-  const { timestamp, expirySeconds } = decodeInvoice(text)
-  assert.deepEqual({ timestamp, expirySeconds }, latest)
-})
-
-test('refuses to write what no reader would take', () => {
-  const key = bytes(first().privateKey)
-  const wrong: Partial<InvoiceFields>[] = [
-    ...[0, -1, 1.5, Number.NaN, 2 ** 53].map((amountMsat) => ({ amountMsat })),
-    ...[0, -1, 1.5, Number.NaN, 2 ** 35].map((timestamp) => ({ timestamp })),
-    ...[0, -1, 1.5, Number.NaN, 2 ** 35].map((expirySeconds) => ({ expirySeconds })),
-    ...['', 'ab', `${'0'.repeat(63)}x`, '0'.repeat(66)].map((paymentHash) => ({ paymentHash })),
-    ...[0, 31, 33].map((length) => ({ paymentSecret: new Uint8Array(length) })),
-    { payee: `02${'11'.repeat(32)}` },
-  ]
-  for (const one of wrong) {
-    const fields = { ...fieldsOf(first()), ...one } as InvoiceFields
-    assert.throws(() => encodeInvoice(fields, key), RangeError)
-  }
-})
-
-test('takes a high s where the key is recovered, but not where it is named', () => {
-  const recovered = decodeInvoice(own('regtest-21-sat').invoice)
-  const named = decodeInvoice(own('regtest-with-n-field').invoice)
-  assert.equal(payeeOf(withHighS(recovered)), first().payee)
-  assert.throws(() => payeeOf(withHighS(named)), invalid('signature is wrong'))
-})
-
-test('refuses a signature of another key than the named one', () => {
-  const named = decodeInvoice(own('regtest-with-n-field').invoice)
-  const other = payeeOf(decodeInvoice(adversarial('an amount changed under a recovered key')))
-  assert.throws(() => payeeOf({ ...named, payee: other }), invalid('signature is wrong'))
-})
-
-test('refuses a named key that is no point on the curve', () => {
-  const named = decodeInvoice(own('regtest-with-n-field').invoice)
-  for (const payee of [`02${'00'.repeat(32)}`, `05${'11'.repeat(32)}`, 'ff'.repeat(33)]) {
-    assert.throws(() => payeeOf({ ...named, payee }), invalid('signature is wrong'))
-  }
-})
-
-test('refuses an r or s that is zero or out of range, and a key that cannot be recovered', () => {
-  for (const name of ['regtest-21-sat', 'regtest-with-n-field']) {
-    const invoice = decodeInvoice(own(name).invoice)
-    for (const fill of [0, 255]) {
-      for (const [start, end] of [
-        [0, 32],
-        [32, 64],
-      ] as const) {
-        const signature = invoice.signature.slice().fill(fill, start, end)
-        assert.throws(() => payeeOf({ ...invoice, signature }), invalid('signature is wrong'))
-      }
-    }
-  }
-  const invoice = decodeInvoice(own('regtest-21-sat').invoice)
-  assert.throws(() => payeeOf({ ...invoice, recoveryId: 2 }), invalid('signature is wrong'))
-})
-
 test('makes of any text an invoice or InvalidInvoice', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
@@ -431,130 +300,3 @@ test('passes no change to an invoice off as signed by its payee', () => {
     { numRuns: 1000 },
   )
 })
-
-/** The text of an invoice with these fields, in order, and a signature by nobody. */
-function aText(
-  ask: Partial<Record<'timestamp' | 'tail', number[]>> & {
-    prefix?: string
-    fields: Field[]
-    recoveryId?: number
-  },
-): string {
-  const { prefix = 'lnbcrt', timestamp = [1, 21, 20, 19, 20, 16, 0], recoveryId = 0 } = ask
-  const fields = ask.fields.flatMap(([tag, words]) => [
-    tag,
-    words.length >>> 5,
-    words.length & 31,
-    ...Array.from(words),
-  ])
-  const signature = bytesToWords(Uint8Array.of(...new Uint8Array(64).fill(1), recoveryId))
-  const words = [...timestamp, ...fields, ...(ask.tail ?? []), ...signature]
-  return encodeBech32(prefix, Uint8Array.from(words))
-}
-
-function featureField(bit: number): Field {
-  const words = new Uint8Array(Math.floor(bit / 5) + 1)
-  words[0] = 1 << (bit % 5)
-  return [TAG.features, words]
-}
-
-function invoiceOf(vector: OwnVector): Invoice {
-  const { name, note, invoice, preimage, namedPayee, payee, privateKey, ...rest } = vector
-  return {
-    ...rest,
-    bolt11: invoice,
-    network: networkOf(vector),
-    payee: namedPayee,
-    expiresAt: (vector.timestamp + vector.expirySeconds) * 1000,
-    recoveryId: vector.recoveryId === 0 ? 0 : 1,
-    signature: bytes(vector.signature),
-    signedData: bytes(vector.signedData),
-  }
-}
-
-function fieldsOf(vector: OwnVector): InvoiceFields {
-  const { amountMsat, timestamp, expirySeconds, paymentHash, namedPayee } = vector
-  return {
-    network: networkOf(vector),
-    amountMsat,
-    timestamp,
-    expirySeconds,
-    paymentHash,
-    paymentSecret: bytes(vector.paymentSecret),
-    ...(namedPayee === null ? {} : { payee: namedPayee }),
-    ...(vector.descriptionHash === null
-      ? { description: vector.description ?? '' }
-      : { descriptionHash: vector.descriptionHash }),
-  }
-}
-
-const networkOf = (vector: OwnVector) => vector.network as Invoice['network']
-
-function described(description: string): InvoiceFields {
-  const { descriptionHash, ...fields } = fieldsOf(first())
-  return { ...fields, description }
-}
-
-function own(name: string): OwnVector {
-  const vector = vectors.own.find((one) => one.name === name)
-  assert.ok(vector)
-  return vector
-}
-
-const first = () => own('regtest-21-sat')
-
-function adversarial(name: string): string {
-  const vector = vectors.adversarial.find((one) => one.name === name)
-  assert.ok(vector)
-  return vector.invoice
-}
-
-function withHighS(invoice: Invoice): Invoice {
-  const s = ORDER - BigInt(`0x${hex(invoice.signature.subarray(32))}`)
-  const signature = bytes(hex(invoice.signature.subarray(0, 32)) + s.toString(16).padStart(64, '0'))
-  return { ...invoice, signature, recoveryId: invoice.recoveryId === 0 ? 1 : 0 }
-}
-
-function parts(text: string): { prefix: string; words: Uint8Array } {
-  const read = decodeBech32(text)
-  assert.ok(read)
-  return read
-}
-
-function bytes(text: string): Uint8Array<ArrayBuffer> {
-  const read = hexBytes(text)
-  assert.ok(read)
-  return read
-}
-
-function readsOrRefuses(text: string): Invoice | null {
-  try {
-    const invoice = decodeInvoice(text)
-    payeeOrNull(invoice)
-    return invoice
-  } catch (error) {
-    assert.ok(error instanceof InvalidInvoice)
-    return null
-  }
-}
-
-function payeeOrNull(invoice: Invoice): string | null {
-  try {
-    return payeeOf(invoice)
-  } catch (error) {
-    assert.ok(error instanceof InvalidInvoice)
-    return null
-  }
-}
-
-function refuses(text: string, reason: string | undefined): void {
-  assert.throws(() => decodeInvoice(text), invalid(reason))
-}
-
-function invalid(reason: string | undefined) {
-  return (error: unknown) => {
-    assert.ok(error instanceof InvalidInvoice)
-    assert.equal(error.message, reason)
-    return true
-  }
-}

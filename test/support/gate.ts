@@ -16,8 +16,14 @@ import {
   type GateService,
   type Opened,
   type ProtectedRequest,
+  type Proven,
 } from '../../src/gate/service.ts'
-import { createGateStore, type IntentRow, type ProjectRow } from '../../src/gate/store.ts'
+import {
+  createGateStore,
+  type IntentRow,
+  type ProjectRow,
+  type ReceiptRow,
+} from '../../src/gate/store.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import type { PaymentLog } from '../../src/payment/log.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
@@ -31,7 +37,7 @@ import { aDatabaseUrl, openDatabase, type Stored } from './store.ts'
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
-export const EMPTY_SHA256 = createHash('sha256').digest('hex')
+const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /** A wallet in memory, which pays its own invoices when asked to. */
 export type PocketWallet = Wallet & {
@@ -236,4 +242,16 @@ export function reasons(logged: World['logged']): unknown[] {
 function bytesOf([current, ...older]: [string, ...string[]]): [Uint8Array, ...Uint8Array[]] {
   const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
   return [bytes(current), ...older.map(bytes)]
+}
+
+/** Pays an intent and proves it by the preimage. */
+export async function pay(world: World, intent: IntentRow): Promise<ReceiptRow> {
+  return authorized(world.service.prove(intent, world.wallet.pay(intent.bolt11)))
+}
+
+/** The receipt of what has to be authorized. */
+export async function authorized(proving: Promise<Proven>): Promise<ReceiptRow> {
+  const proven = await proving
+  if (proven.kind !== 'authorized') throw new Error('not authorized')
+  return proven.receipt
 }

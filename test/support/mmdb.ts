@@ -15,7 +15,7 @@ export type Mmdb = {
 }
 
 /** June 5th, 2026. */
-export const BUILD_EPOCH = Date.UTC(2026, 5, 5) / 1000
+const BUILD_EPOCH = Date.UTC(2026, 5, 5) / 1000
 
 export function mmdb({ networks, ipVersion = 6, recordSize = 24, buildEpoch }: Mmdb): Buffer {
   const tree: Node[] = [[null, null]]

@@ -1,4 +1,5 @@
 /** Requests to somebody's node with the platform's fetch, and answers of bounded size. */
+import { isObject } from '../../lib/json.ts'
 
 /** No answer to a payment is longer; a payment lists its attempts. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -90,8 +91,7 @@ export function parseJson(text: string): unknown {
 
 /** The fields of an object; none for anything else. */
 export function fields(value: unknown): Record<string, unknown> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as Record<string, unknown>) : {}
+  return isObject(value) ? value : {}
 }
 
 const MAX_QUOTED_CHARACTERS = 200

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createGate } from '../../src/gate-middleware/middleware.ts'
+import { register } from '../support/gate.ts'
+import { aShop, aVisit, proofOf, URL_OF_CAT, type Visit } from '../support/gate-middleware.ts'
+
+describe('a receipt', () => {
+  test('that the payer got himself lets his request in, once', async (t) => {
+    const shop = await aShop(t)
+    const receipt = await shop.receipt()
+    assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 200)
+    const again = await shop.visit({ 'gate-receipt': receipt })
+    assert.equal(again.status, 409)
+    assert.deepEqual(await again.json(), { error: 'receipt used' })
+    assert.equal(again.headers.get('www-authenticate'), null)
+    assert.equal(shop.served.length, 1)
+  })
+
+  test('lets one of 50 requests at once in', async (t) => {
+    const shop = await aShop(t)
+    const receipt = await shop.receipt()
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => shop.visit({ 'gate-receipt': receipt })),
+    )
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    assert.equal(shop.served.length, 1)
+  })
+
+  test('may be used again when the handler failed', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    shop.script.answer = () => new Response('no', { status: 503 })
+    assert.equal((await shop.visit(proof)).status, 503)
+    shop.script.answer = () => {
+      throw new Error('a bug')
+    }
+    await assert.rejects(shop.visit(proof), /a bug/)
+    shop.script.answer = () => new Response('a cat')
+    assert.equal((await shop.visit(proof)).status, 200)
+    assert.equal((await shop.visit(proof)).status, 409)
+  })
+
+  test('for anything else lets nobody in, and asks for no second payment', async (t) => {
+    const shop = await aShop(t)
+    const receipt = await shop.receipt()
+    const [head = '', claims = '', signature = ''] = receipt.split('.')
+    const forged = Buffer.from(
+      JSON.stringify({ ...JSON.parse(Buffer.from(claims, 'base64url').toString()), jti: 'other' }),
+    ).toString('base64url')
+    const unsigned = Buffer.from('{"alg":"none","typ":"gate-receipt+jwt"}').toString('base64url')
+    const rows: { note: string; headers: Record<string, string>; ask?: Visit }[] = [
+      { note: 'another path', headers: {}, ask: { url: 'https://api.example.com/render/dog' } },
+      { note: 'another query', headers: {}, ask: { url: `${URL_OF_CAT}&x=1` } },
+      { note: 'another method', headers: {}, ask: { method: 'PUT' } },
+      { note: 'another body', headers: {}, ask: { body: 'the bod' } },
+      { note: 'a forged claim', headers: { 'gate-receipt': `${head}.${forged}.${signature}` } },
+      { note: 'no signature', headers: { 'gate-receipt': `${unsigned}.${claims}.` } },
+      { note: 'half of it', headers: { 'gate-receipt': `${head}.${claims}` } },
+      { note: 'nothing', headers: { 'gate-receipt': '..' } },
+    ]
+    for (const { note, headers, ask } of rows) {
+      const answer = await shop.visit({ 'gate-receipt': receipt, ...headers }, ask)
+      assert.equal(answer.status, 403, note)
+      assert.deepEqual(await answer.json(), { error: 'invalid receipt' })
+    }
+    const elsewhere = shop.gate.fetch('other', shop.handler)
+    const onAnotherRoute = await elsewhere(aVisit({ 'gate-receipt': receipt }))
+    assert.equal(onAnotherRoute.status, 403)
+    assert.equal(shop.served.length, 0)
+    assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 200)
+  })
+
+  test('of another project, or of another service, lets nobody in', async (t) => {
+    const shop = await aShop(t)
+    const receipt = await shop.receipt()
+    const other = await register(shop)
+    for (const options of [
+      { ...shop.options, ...other },
+      { ...shop.options, issuer: 'https://elsewhere.example' },
+    ]) {
+      const answer = await createGate(options).fetch(
+        'render',
+        shop.handler,
+      )(aVisit({ 'gate-receipt': receipt }))
+      assert.equal(answer.status, 403)
+    }
+  })
+
+  test('lets nobody in after five minutes', async (t) => {
+    const shop = await aShop(t)
+    const receipt = await shop.receipt()
+    shop.clock.advance(301_000)
+    assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 403)
+  })
+
+  test('is verified while the service is away, by the keys at hand', async (t) => {
+    const shop = await aShop(t)
+    const [first, second] = [await shop.receipt(), await shop.receipt()]
+    assert.equal((await shop.visit({ 'gate-receipt': first })).status, 200)
+    await shop.stop()
+    assert.equal((await shop.visit({ 'gate-receipt': second })).status, 200)
+    const unpaid = await shop.visit()
+    assert.equal(unpaid.status, 503)
+    assert.equal(unpaid.headers.get('retry-after'), '5')
+    assert.equal(unpaid.headers.get('www-authenticate'), null)
+  })
+
+  test('is verified by a new key after a rotation, and a made-up key costs nothing', async (t) => {
+    const environment: Record<string, string> = { MAYFLY_SECRET: '11'.repeat(32) }
+    const shop = await aShop(t, environment)
+    const before = await shop.receipt()
+    assert.equal((await shop.visit({ 'gate-receipt': before })).status, 200)
+    environment.MAYFLY_SECRET = `${'22'.repeat(32)},${'11'.repeat(32)}`
+    await shop.restart()
+    shop.clock.advance(10_000)
+    const after = await shop.receipt()
+    assert.equal((await shop.visit({ 'gate-receipt': after })).status, 200)
+
+    const head = { alg: 'EdDSA', typ: 'gate-receipt+jwt', kid: 'made-up' }
+    const [, claims, signature] = after.split('.')
+    const unknown = `${Buffer.from(JSON.stringify(head)).toString('base64url')}.${claims}.${signature}`
+    shop.asked.length = 0
+    for (let i = 0; i < 20; i++) await shop.visit({ 'gate-receipt': unknown })
+    assert.deepEqual(shop.asked, [])
+    shop.clock.advance(10_000)
+    for (let i = 0; i < 20; i++) await shop.visit({ 'gate-receipt': unknown })
+    assert.deepEqual(shop.asked, ['/.well-known/gate-jwks.json'])
+  })
+})

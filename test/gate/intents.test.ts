@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { deleteRoute } from '../../src/gate/store.ts'
+import { aGate, aRequest, pay, SECRET } from '../support/gate.ts'
+
+const MINUTE = 60_000
+
+describe('an intent', () => {
+  test('is the same one for the same key and request, with one invoice', async (t) => {
+    const world = await aGate(t)
+    const first = await world.quoted({ key: 'a-key-of-one' })
+    assert.deepEqual(await world.quoted({ key: 'a-key-of-one' }), first)
+    assert.equal(world.lnurl.requests.length, 1)
+  })
+
+  test('is one for 50 requests at once, and asks for one invoice', async (t) => {
+    const world = await aGate(t)
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () => world.quoted({ key: 'same-key' })),
+    )
+    assert.equal(new Set(all.map(({ bolt11 }) => bolt11)).size, 1)
+    assert.equal(world.lnurl.requests.length, 1)
+  })
+
+  test('is one for requests on two servers at once, whichever had its invoice first', async (t) => {
+    const world = await aGate(t)
+    const other = await world.another()
+    const project = await world.project()
+    const key = randomUUID()
+    const opened = await Promise.all(
+      [world.service, other].map((service) => service.open(project, key, aRequest())),
+    )
+    const invoices = opened.map((each) => each.kind === 'quote' && each.intent.bolt11)
+    assert.equal(new Set(invoices).size, 1)
+    assert.ok(invoices[0])
+  })
+
+  test('is found again after the secret was changed, and after its route is gone', async (t) => {
+    const world = await aGate(t)
+    const first = await world.quoted({ key: 'a-key-of-one' })
+    await world.db.write([deleteRoute(world.projectId, 'render')])
+    const rotated = await world.another({ secrets: ['22'.repeat(32), SECRET] })
+    const again = await rotated.open(await world.project(), 'a-key-of-one', aRequest())
+    assert.deepEqual(again, { kind: 'quote', intent: first, isOnOffer: true })
+    assert.equal(await rotated.foreign(), 0)
+    const stranger = await world.another({ secrets: ['22'.repeat(32)] })
+    assert.equal(await stranger.foreign(), 1)
+  })
+
+  test('of the same key in another project is another one', async (t) => {
+    const world = await aGate(t)
+    const other = await world.projects.add({
+      address: world.lnurl.address,
+      routes: [{ routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }],
+      credits: 1,
+    })
+    const mine = await world.quoted({ key: 'a-key-of-one' })
+    const theirs = await world.quoted({ key: 'a-key-of-one', project: other.projectId })
+    assert.notEqual(mine.intent_id, theirs.intent_id)
+    assert.equal(await world.service.intent(other.projectId, mine.intent_id), null)
+  })
+
+  for (const [part, changes] of Object.entries({
+    route: { routeId: 'ping' },
+    method: { method: 'GET' },
+    path: { path: '/render/dog?size=2' },
+    query: { path: '/render/cat?size=3' },
+    'query that is empty': { path: '/render/cat?' },
+    body: { bodySha256: 'ab'.repeat(32) },
+  })) {
+    test(`is not found by its key with another ${part}`, async (t) => {
+      const world = await aGate(t)
+      await world.quoted({ key: 'a-key-of-one' })
+      assert.deepEqual(await world.open({ key: 'a-key-of-one', ...changes }), {
+        kind: 'idempotency key reused with a different request',
+      })
+    })
+  }
+
+  for (const [note, changes] of Object.entries({
+    'a route that is not registered': { routeId: 'other' },
+    'another method than its route': { method: 'GET' },
+    'the method in lower case': { method: 'post' },
+    'another path than its route': { path: '/other/cat' },
+    'a path that goes up': { path: '/render/../render/cat' },
+    'a path with an encoded slash': { path: '/render/cat%2f..' },
+    'a path with an empty segment': { path: '/render//cat' },
+    'no path': { path: '' },
+  })) {
+    test(`is not made for ${note}`, async (t) => {
+      const world = await aGate(t)
+      assert.deepEqual(await world.open(changes), { kind: 'invalid binding' })
+      assert.equal(world.lnurl.requests.length, 0)
+    })
+  }
+
+  test('is on offer until the quote expires, and stays the same after that', async (t) => {
+    const world = await aGate(t)
+    const ask = { key: 'a-key-of-one' }
+    const intent = await world.quoted(ask)
+    world.clock.advance(intent.quote_expires_at - world.clock.now() - 1_000)
+    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isOnOffer: true })
+    world.clock.advance(2_000)
+    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isOnOffer: false })
+  })
+
+  test('keeps its price when the route gets another one', async (t) => {
+    const world = await aGate(t)
+    const before = await world.quoted({ key: 'a-key-of-one' })
+    await world.projects.removeRoute(world.projectId, 'render')
+    await world.projects.addRoute(world.projectId, {
+      routeId: 'render',
+      method: 'POST',
+      pattern: '/render/*',
+      priceSats: 70,
+    })
+    assert.equal((await world.quoted({ key: 'a-key-of-one' })).amount_sats, before.amount_sats)
+    assert.equal((await world.quoted()).amount_sats, 70)
+  })
+})
+
+describe('credits', () => {
+  test('none: no intent, and no invoice is asked for', async (t) => {
+    const world = await aGate(t, { credits: 0 })
+    assert.deepEqual(await world.open(), { kind: 'no credits' })
+    assert.equal(world.lnurl.requests.length, 0)
+    await world.projects.grant(world.projectId, 1)
+    assert.equal((await world.open()).kind, 'quote')
+  })
+
+  test('are not held by visits that are never paid', async (t) => {
+    const world = await aGate(t, { credits: 1 })
+    for (let i = 0; i < 20; i++) await world.quoted()
+    assert.equal((await world.project()).credits, 1)
+  })
+
+  test('go below zero for those who have paid, and then no more is offered', async (t) => {
+    const world = await aGate(t, { credits: 1 })
+    const intents = [await world.quoted(), await world.quoted(), await world.quoted()]
+    const remaining = []
+    for (const intent of intents) remaining.push((await pay(world, intent)).credits_remaining)
+    assert.deepEqual(remaining, [0, -1, -2])
+    assert.deepEqual(await world.open(), { kind: 'no credits' })
+    await world.projects.grant(world.projectId, 3)
+    assert.equal((await world.project()).credits, 1)
+    assert.equal((await world.open()).kind, 'quote')
+  })
+
+  test('that ran out while the invoice was made offer nothing', async (t) => {
+    const world = await aGate(t, { credits: 1 })
+    const paid = await world.quoted()
+    world.lnurl.answers.invoice = async (_url, _response, usual) => {
+      await pay(world, paid)
+      return usual()
+    }
+    assert.deepEqual(await world.open(), { kind: 'no credits' })
+  })
+
+  test('cannot be overdrawn by more than the open intents of a project', async (t) => {
+    const world = await aGate(t, { credits: 1 })
+    const intent = await world.quoted()
+    await world.db.write([
+      {
+        text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
+          insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
+            body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
+            description_hash, verify_url, state, created_at, quote_expires_at, honoured_until,
+            verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
+        values: [intent.intent_id],
+      },
+    ])
+    const refused = await world.open()
+    assert.equal(refused.kind, 'too many open')
+    // One that is settled, or over, makes room for another.
+    await pay(world, intent)
+    await world.projects.grant(world.projectId, 1)
+    assert.equal((await world.open()).kind, 'quote')
+    world.clock.advance(24 * 60 * MINUTE)
+    assert.equal((await world.open()).kind, 'quote')
+  })
+})

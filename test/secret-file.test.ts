@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { type CatchCapability, createMayfly } from '../src/client/index.ts'
+import { ConfigError } from '../src/config.ts'
+import { secretBeside } from '../src/secret-file.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { type Program, refusedStart, startProgram } from './support/program.ts'
+
+const SECRET = '5e'.repeat(32)
+const OLDER = 'a1'.repeat(32)
+
+suite('the secret beside the database', () => {
+  test('is made once, for its owner alone', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const secret = secretBeside(file)
+    assert.equal(secret.length, 32)
+    assert.deepEqual(secretBeside(file), secret)
+    const kept = file.replace(/\.db$/, '.secret')
+    assert.equal((await stat(kept)).mode & 0o777, 0o600)
+    assert.equal(await readFile(kept, 'utf8'), `${Buffer.from(secret).toString('hex')}\n`)
+  })
+
+  test('is another one for another database', async (t) => {
+    const folder = await temporaryFolder(t)
+    const [one, other] = ['one.db', 'other.db'].map((name) => secretBeside(join(folder, name)))
+    assert.notDeepEqual(one, other)
+  })
+
+  test('is never made anew over a file that is not one', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const kept = file.replace(/\.db$/, '.secret')
+    for (const content of ['', 'hunter2', SECRET.slice(2)]) {
+      await writeFile(kept, content)
+      assert.throws(
+        () => secretBeside(file),
+        new ConfigError(`${kept} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`),
+      )
+      assert.equal(await readFile(kept, 'utf8'), content)
+    }
+  })
+
+  test('that cannot be read stops the start with a sentence about it', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const kept = file.replace(/\.db$/, '.secret')
+    // A folder in its place: it cannot be read, by root neither.
+    await mkdir(kept)
+    const { code, told } = await refusedStart(t, file)
+    assert.match(
+      told,
+      /^Mayfly did not start\. \S+mayfly\.secret cannot be read or made: [^\n]+\n$/,
+    )
+    assert.equal(code, 1)
+  })
+
+  test('is shared by two starts at once', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const both = await Promise.all([startProgram(t, file), startProgram(t, file)])
+    const kept = await readFile(file.replace(/\.db$/, '.secret'), 'utf8')
+    // The same key reaches the same order through either: they derive it from one secret.
+    const [one, other] = await Promise.all(both.map(({ url }) => orderId(url)))
+    assert.equal(one, other)
+    assert.match(kept, /^[0-9a-f]{64}\n$/)
+  })
+})
+
+suite('a new secret', () => {
+  test('takes over the stored seeds; a wrong one stops the start and harms nothing', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const start = (secret: string) =>
+      startProgram(t, file, { environment: { MAYFLY_SECRET: secret } })
+    const old = await start(OLDER)
+    const { orderId: id, bolt11 } = await quote(old.url)
+    await pay(old.url, bolt11)
+    await old.saw('order.settled')
+    await old.kill()
+
+    const refused = await refusedStart(t, file, { environment: { MAYFLY_SECRET: SECRET } })
+    assert.deepEqual(refused, {
+      code: 1,
+      told:
+        'Mayfly did not start. MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
+        'Start with that secret, or add it after a comma.\n',
+    })
+
+    const both = await start(`${SECRET},${OLDER}`)
+    const polled = await fetch(`${both.url}/api/payments/${id}`)
+    assert.equal(polled.status, 200)
+    const { resource } = (await polled.json()) as { resource: CatchCapability }
+    const status = ({ url }: Program) => createMayfly({ baseUrl: url }).catch(resource).status()
+    const before = await status(both)
+    await both.kill()
+
+    const renewed = await start(SECRET)
+    assert.deepEqual(await status(renewed), before)
+  })
+})
+
+const KEY = '0f6b2c4e-8a1d-4e7b-9c3f-5d2a1b0c9e8f'
+
+async function quote(url: string): Promise<{ orderId: string; bolt11: string }> {
+  const response = await fetch(`${url}/api/payments/catch`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': KEY },
+    body: JSON.stringify({ planId: 'spark' }),
+  })
+  assert.equal(response.status, 402)
+  return (await response.json()) as { orderId: string; bolt11: string }
+}
+
+const orderId = async (url: string): Promise<string> => (await quote(url)).orderId
+
+async function pay(url: string, bolt11: string): Promise<void> {
+  const response = await fetch(`${url}/simulator/pay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ bolt11 }),
+  })
+  assert.equal(response.status, 200)
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { ConfigError } from '../src/config.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { openSqlite } from '../src/db/sqlite.ts'
+import { bindStore } from '../src/store-identity.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { refusedStart, startProgram } from './support/program.ts'
+
+suite('a start that would give something away', () => {
+  const REFUSAL =
+    'Mayfly did not start. The simulator takes no real money, and MAYFLY_HOST or MAYFLY_BASE_URL is not loopback. ' +
+    'Set MAYFLY_LIGHTNING_URL to a real node, or MAYFLY_SIMULATOR=public to give everything away.\n'
+
+  test('with the simulator on a public host or base URL stops', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const starts = [
+      { MAYFLY_HOST: '0.0.0.0' },
+      { MAYFLY_BASE_URL: 'https://mayfly.example' },
+      { MAYFLY_HOST: '::', MAYFLY_BASE_URL: 'http://localhost:8402' },
+    ]
+    assert.deepEqual(
+      await Promise.all(starts.map((environment) => refusedStart(t, file, { environment }))),
+      starts.map(() => ({ code: 1, told: REFUSAL })),
+    )
+  })
+
+  test('with the simulator in public needs to be told so', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const { url } = await startProgram(t, file, {
+      environment: { MAYFLY_BASE_URL: 'https://mayfly.example', MAYFLY_SIMULATOR: 'public' },
+    })
+    assert.equal((await fetch(`${url}/health`)).status, 200)
+  })
+
+  test('on another network than the node’s stops', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    assert.deepEqual(await refusedStart(t, file, { environment: { MAYFLY_NETWORK: 'mainnet' } }), {
+      code: 1,
+      told: 'Mayfly did not start. MAYFLY_NETWORK is mainnet, and the node is on regtest.\n',
+    })
+  })
+
+  test('on a store of another backend or network stops', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file)
+    await migrate(db)
+    await bindStore(db, { backend: 'lnd', network: 'mainnet' })
+    await bindStore(db, { backend: 'lnd', network: 'mainnet' })
+    assert.equal(await bindStore(db, { backend: 'lnd', network: null }), 'mainnet')
+    await assert.rejects(bindStore(db, { backend: 'lnd', network: 'signet' }), ConfigError)
+    await assert.rejects(bindStore(db, { backend: 'cln', network: 'mainnet' }), ConfigError)
+    await assert.rejects(bindStore(db, { backend: 'cln', network: null }), ConfigError)
+    await db.close()
+    assert.deepEqual(await refusedStart(t, file), {
+      code: 1,
+      told:
+        'Mayfly did not start. This store belongs to lnd on mainnet, and MAYFLY_LIGHTNING_URL is simulator on regtest. ' +
+        'Restore the setting, or choose another MAYFLY_DATABASE_URL.\n',
+    })
+  })
+})

@@ -1,0 +1,81 @@
+import { createServer, type Server } from 'node:http'
+import type { TestContext } from 'node:test'
+import type { GateQuote } from '../../src/client/index.ts'
+import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
+import { register } from './gate.ts'
+import { startServer } from './server.ts'
+
+export const URL_OF_CAT = 'https://api.example.com/render/cat?size=2'
+
+export type Visit = { method?: string; url?: string; body?: string }
+
+export function aVisit(headers: Record<string, string> = {}, ask: Visit = {}): Request {
+  const { method = 'POST', url = URL_OF_CAT, body = 'the body' } = ask
+  return new Request(url, { method, headers, body })
+}
+
+export const proofOf = ({ intentId }: GateQuote, preimage: string): Record<string, string> => ({
+  'x-gate-intent': intentId,
+  'x-gate-preimage': preimage,
+})
+
+/** A GATE with a project, and its API with one route, whose clock is GATE's. */
+export async function aShop(
+  t: TestContext,
+  environment: Record<string, string> = {},
+  project = {},
+) {
+  environment.MAYFLY_GATE = 'on'
+  // What is signed has the port in it otherwise, and a restart picks another.
+  environment.MAYFLY_BASE_URL = 'http://127.0.0.1:8402'
+  const server = await startServer(t, environment)
+  const own = await register(server, project)
+  const asked: string[] = []
+  const options = {
+    url: environment.MAYFLY_BASE_URL,
+    projectId: own.projectId,
+    capability: own.capability,
+    now: server.clock.now,
+    fetch: ((input, init) => {
+      const { pathname } = new URL(String(input))
+      asked.push(pathname)
+      return fetch(server.url + pathname, init)
+    }) satisfies typeof fetch,
+  }
+  const gate: Gate = createGate(options)
+  const served: { body: string; receipt: Parameters<FetchHandler>[1] }[] = []
+  const script: { answer: () => Response } = { answer: () => new Response('a cat') }
+  const handler: FetchHandler = async (request, receipt) => {
+    served.push({ body: await request.text(), receipt })
+    return script.answer()
+  }
+  const visit = (headers: Record<string, string> = {}, ask: Visit = {}): Promise<Response> =>
+    gate.fetch('render', handler)(aVisit(headers, ask))
+  async function quote(headers: Record<string, string> = {}): Promise<GateQuote> {
+    return (await (await visit(headers)).json()) as GateQuote
+  }
+  /** A receipt that the payer had the service make, without asking the API. */
+  async function receipt(): Promise<string> {
+    const { intentId, bolt11 } = await quote()
+    const outcome = await server.mayfly.gate(own).prove(intentId, await server.pay(bolt11))
+    return outcome.settled ? outcome.receipt : ''
+  }
+  return { ...server, options, gate, asked, served, script, handler, visit, quote, receipt }
+}
+
+export async function serve(
+  t: TestContext,
+  listener: Parameters<typeof createServer>[1],
+): Promise<string> {
+  const server: Server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
+}
