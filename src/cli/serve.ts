@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { StoreUnusable } from '../db/db.ts'
 import { type Server, serve } from '../serve.ts'
+import { onceATurn } from './log-output.ts'
 
 /** Fields that could carry a secret are cut, should one ever be logged. */
 const REDACTED = ['req', 'res', 'headers', 'body', 'authorization', '*.headers', '*.authorization']
@@ -13,14 +14,19 @@ export async function serveCommand(): Promise<number> {
   let server: Server
   try {
     const config = readConfig()
-    const log = pino({
-      level: config.logLevel,
-      base: null,
-      messageKey: 'message',
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (level) => ({ level }) },
-      redact: { paths: REDACTED, remove: true },
-    })
+    const output = onceATurn(pino.destination())
+    process.once('exit', output.flush)
+    const log = pino(
+      {
+        level: config.logLevel,
+        base: null,
+        messageKey: 'message',
+        timestamp: pino.stdTimeFunctions.isoTime,
+        formatters: { level: (level) => ({ level }) },
+        redact: { paths: REDACTED, remove: true },
+      },
+      output,
+    )
     server = await serve(config, log)
     greet(config, server)
   } catch (error) {

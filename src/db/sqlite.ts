@@ -24,8 +24,9 @@ import type {
 } from './sqlite-worker.ts'
 
 /**
- * So many units go over to the thread at once, while it is busy: few enough that it starts on the
- * first while the last requests of this turn are still being read.
+ * A message costs both threads more than most of the units in it, so that those of one turn of the
+ * event loop go over together, but no more than so many: the thread starts on the first while the
+ * last requests of the turn are still being read.
  */
 const UNITS_IN_MESSAGE = 8
 /** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
@@ -199,7 +200,7 @@ function batcher<Answer>(
     add: (unit) =>
       new Promise((resolve, reject) => {
         waiting.push({ unit, resolve, reject })
-        if (underWay === 0 || waiting.length >= UNITS_IN_MESSAGE) flush()
+        if (waiting.length >= UNITS_IN_MESSAGE) flush()
         else schedule()
       }),
     async alone(work) {

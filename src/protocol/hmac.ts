@@ -26,8 +26,8 @@ const FIRST = Uint8Array.of(1)
 /** The key in a whole block, each byte xor `pad`, and then the message. */
 function padded(key: Uint8Array, pad: number, message: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(BLOCK_BYTES + message.length)
-  bytes.set(key)
-  for (let i = 0; i < BLOCK_BYTES; i++) bytes[i] = (bytes[i] ?? 0) ^ pad
+  for (let i = 0; i < key.length; i++) bytes[i] = (key[i] ?? 0) ^ pad
+  bytes.fill(pad, key.length, BLOCK_BYTES)
   bytes.set(message, BLOCK_BYTES)
   return bytes
 }
