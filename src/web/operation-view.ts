@@ -123,7 +123,11 @@ function answerView(status: string, answer: Answer, openapi: Openapi): HTMLEleme
 }
 
 /** Where the document says nothing of its own. */
-const MEANINGS: Record<string, string> = { '200': 'Done', '204': 'Done; there is no body' }
+const MEANINGS: Record<string, string> = {
+  '200': 'Done',
+  '204': 'Done; there is no body',
+  '402': 'Not paid yet',
+}
 
 /** Every error has the same body, which the top of the page tells. */
 function isError(schema: Schema, openapi: Openapi): boolean {

@@ -29,6 +29,14 @@ suite('the reference', () => {
     )
     assert.deepEqual(shown.toSorted(), expected.toSorted())
     assert.ok(expected.some((line) => line.startsWith('POST /api/gate/intents ')))
+    const wordless = await page
+      .locator('.answer')
+      .evaluateAll((answers) =>
+        answers
+          .filter((answer) => /^\d*$/.test(answer.textContent ?? ''))
+          .map((answer) => answer.closest('.operation')?.id),
+      )
+    assert.deepEqual(wordless, [], 'each answer is told in words')
   })
 
   test('is narrowed by words, and an address of one operation leads to it', async (t) => {
