@@ -1,7 +1,7 @@
 /** docs/cli.md: what each command's own help says, and what is common to all. */
 import type { Command } from 'commander'
 import { EXIT } from '../src/cli/exit.ts'
-import { commandsOf, createProgram } from '../src/cli/program.ts'
+import { COMMON_OPTIONS, commandsOf, createProgram } from '../src/cli/program.ts'
 
 /** As wide as the page's code blocks are comfortable to read. */
 const WIDTH = 90
@@ -28,8 +28,8 @@ export function cliPage(): string {
 
 # The command line
 
-\`npx mayfly <command>\`, or \`npm run --silent mayfly -- <command>\` in a clone. All that it does it does
-through the SDK (\`mayfly/client\`), the operator's commands aside.
+\`npx mayfly <command>\` where the package is installed, or \`npm run --silent mayfly -- <command>\` in a
+clone. All that it does it does through the SDK (\`mayfly/client\`), the operator's commands aside.
 
 ${helpOf(program)}
 ## What is common to all
@@ -72,6 +72,8 @@ function helpOf(command: Command): string {
     getOutHasColors: () => false,
   })
   command.outputHelp()
+  // The page says it once.
+  text = text.replace(COMMON_OPTIONS, '')
   return `\`\`\`text\n${text.trimEnd()}\n\`\`\`\n`
 }
 

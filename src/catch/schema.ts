@@ -69,6 +69,14 @@ export const CatchCapability = Type.Object({
   ingestToken: Type.String(),
   expiresAt: DateTime,
 })
+/**
+ * A webhook inbox that was bought. Whoever has `ownerToken` reads and destroys it; a sender with
+ * `ingestToken` as its bearer is marked `authenticated`. `expiresAt` is RFC 3339.
+ *
+ * ```ts
+ * const { publicId, expiresAt } = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+ * ```
+ */
 export type CatchCapability = Static<typeof CatchCapability>
 
 export const CatchState = Type.Enum([
@@ -78,6 +86,14 @@ export const CatchState = Type.Enum([
   'expired',
   'manually_destroyed',
 ])
+/**
+ * `active` takes requests; all other states take none any more, `suspended` until the operator
+ * lifts it. The owner reads on until `expired`.
+ *
+ * ```ts
+ * if ((await inbox.status()).status === 'exhausted') console.log('the plan is used up')
+ * ```
+ */
 export type CatchState = Static<typeof CatchState>
 
 export const CatchStatus = Type.Object(
@@ -93,6 +109,14 @@ export const CatchStatus = Type.Object(
   },
   { additionalProperties: false },
 )
+/**
+ * State, limits and counters of an inbox: requests are counted, `…Bytes` are bytes of bodies, times
+ * are RFC 3339.
+ *
+ * ```ts
+ * const { acceptedRequestCount, requestLimit } = await inbox.status()
+ * ```
+ */
 export type CatchStatus = Static<typeof CatchStatus>
 
 export const Access = Type.Enum(['public', 'authenticated'])
@@ -132,6 +156,14 @@ export const CatchEvent = Type.Object({
   sourceIp: Type.String(),
   ipLocation: nullable(CatchIpLocation),
 })
+/**
+ * One captured request, exact to the byte. `sequence` counts from 1 in its inbox; `body` is text or
+ * base64, as `bodyEncoding` says, and `bodyBytes` its length in bytes; `headers` are in their order.
+ *
+ * ```ts
+ * const { sequence, method, path, bodyBytes } = await inbox.next()
+ * ```
+ */
 export type CatchEvent = Static<typeof CatchEvent>
 
 export const EventQuery = Type.Object(
@@ -147,6 +179,14 @@ export const EventQuery = Type.Object(
   },
   { additionalProperties: false },
 )
+/**
+ * Which page of events: `limit` from 1 to 50, 20 without it, with sequences below `cursor`, and a
+ * filter as in `EventFilter`.
+ *
+ * ```ts
+ * const { events } = await inbox.page({ limit: 50, method: 'POST' })
+ * ```
+ */
 export type EventQuery = Static<typeof EventQuery>
 
 export const EventPage = Type.Object({
@@ -154,4 +194,12 @@ export const EventPage = Type.Object({
   nextCursor: nullable(AtLeast1),
   latestSequence: AtLeast0,
 })
+/**
+ * A page of events, newest first. `nextCursor` is the `cursor` of the next one, null on the last;
+ * `latestSequence` is the newest of the whole inbox, 0 where there is none.
+ *
+ * ```ts
+ * const { events, nextCursor } = await inbox.page()
+ * ```
+ */
 export type EventPage = Static<typeof EventPage>

@@ -28,6 +28,24 @@ export async function askLine(prompt: string, signal: AbortSignal): Promise<stri
   }
 }
 
+/** Lets the person type the name of what is to be destroyed. @throws CliError for anything else. */
+export async function confirmDestroying(
+  { signal }: { signal: AbortSignal },
+  name: string,
+  what: string,
+): Promise<void> {
+  const isAsked = process.stdin.isTTY && process.stderr.isTTY
+  if (
+    isAsked &&
+    (await askLine(`This destroys ${what}, for good. Its name, to go on: `, signal)) === name
+  )
+    return
+  throw new CliError(
+    isAsked ? `${name} stays.` : `This destroys ${what}. Say --yes if that is meant.`,
+    EXIT.usage,
+  )
+}
+
 /** The first line of a file, without its end. */
 export function firstLine(file: string): string {
   const [line = ''] = withFile(file, () => readFileSync(file, 'utf8')).split(/\r?\n/)

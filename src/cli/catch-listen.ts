@@ -61,7 +61,10 @@ Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence, to tell a re
         const { capability, baseUrl } = loadCatch(cli, name)
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const filter = parseFilter(options.filter)
-        if (options.forward === undefined) return watch(cli, inbox, { ...options, filter })
+        if (options.forward === undefined) {
+          const address = `${baseUrl}/c/${capability.publicId}`
+          return watch(cli, inbox, { ...options, filter, address })
+        }
         return withPosition(cli, name, (position) =>
           listen(cli, inbox, {
             ...options,
@@ -79,8 +82,13 @@ type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter }
 type Listening = Watching & { name: string; to: URL; position: Position }
 
 /** Shows what comes. */
-async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
+async function watch(
+  cli: Cli,
+  inbox: CatchClient,
+  options: Watching & { address: string },
+): Promise<number> {
   const after = await sinceOf(options.since ?? 'now', inbox, null)
+  cli.note(`Waiting for webhooks to ${options.address}`)
   return follow(cli, inbox, { ...options, after }, async (event) => {
     cli.answer(event, `${described(event)}\n`)
   })

@@ -1,12 +1,13 @@
 /** `mayfly catch …`: an inbox, from its owner's side. */
 import type { Command } from 'commander'
-import { addCatchEvents } from './catch-events.ts'
+import { confirmDestroying } from './ask.ts'
+import { addCatchEvents, findEvent } from './catch-events.ts'
 import { addCatchExport } from './catch-export.ts'
 import { addCatchListen } from './catch-listen.ts'
 import { addCatchReplay } from './catch-replay.ts'
 import { client } from './cli.ts'
 import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
+import { EXIT } from './exit.ts'
 import { forget, loadCatch } from './saved.ts'
 import { away, columns, size } from './text.ts'
 
@@ -53,16 +54,21 @@ function addDelete(parent: Command): void {
     .command('delete')
     .description('delete one webhook for good')
     .argument('<name>', 'the inbox')
-    .argument('<id>', 'the id of the webhook, as `catch events` shows it')
+    .argument('<event>', 'its id or its sequence')
     .addHelpText(
       'after',
-      examples('mayfly catch delete hooks 01a1fb67-e43b-78ca-9860-000000000001'),
+      examples(
+        'mayfly catch delete hooks 7',
+        'mayfly catch delete hooks 01a1fb67-e43b-78ca-9860-000000000001',
+      ),
     )
     .action(
-      client(async (cli, _options, name: string, id: string) => {
+      client(async (cli, _options, name: string, which: string) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        await cli.mayfly(baseUrl).catch(capability).deleteEvent(id)
-        cli.answer({ id, deleted: true }, 'Deleted.\n')
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const { id, sequence } = await findEvent(inbox, which)
+        await inbox.deleteEvent(id)
+        cli.answer({ id, sequence, deleted: true }, `Webhook ${sequence} is deleted.\n`)
         return EXIT.ok
       }),
     )
@@ -78,12 +84,7 @@ function addDestroy(parent: Command): void {
     .action(
       client<{ yes?: true }>(async (cli, { yes }, name: string) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        if (!yes) {
-          throw new CliError(
-            `This destroys ${name} and all its webhooks. Say --yes if that is meant.`,
-            EXIT.usage,
-          )
-        }
+        if (!yes) await confirmDestroying(cli, name, `${name} and all its webhooks`)
         await cli.mayfly(baseUrl).catch(capability).destroy()
         forget(cli, name)
         cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)

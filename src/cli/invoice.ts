@@ -52,9 +52,9 @@ export function showInvoice(cli: Cli, quote: PaymentQuote): void {
     return
   }
   const where = network === 'mainnet' ? '' : ` on ${network}: no real money`
-  const until = new Date(expiresAt).toLocaleTimeString()
+  const until = new Date(expiresAt).toLocaleTimeString('en-GB')
   const lines = [
-    ...(process.stdout.isTTY ? [qrCode(`lightning:${bolt11}`)] : []),
+    ...qrCode(`lightning:${bolt11}`, process.stdout),
     `Pay ${amountSats} sat${where}, until ${until}:`,
     '',
     bolt11,
@@ -65,9 +65,12 @@ export function showInvoice(cli: Cli, quote: PaymentQuote): void {
   cli.answer(null, `${lines.join('\n')}\n`)
 }
 
-/** Upper case makes a smaller code, and wallets read either. */
-function qrCode(text: string): string {
-  return encodeQR(text.toUpperCase(), 'ascii', { ecc: 'low', border: 2 })
+/** A QR code where the terminal is wide enough for one; a broken one helps nobody. */
+function qrCode(text: string, { isTTY, columns }: { isTTY?: boolean; columns?: number }): string[] {
+  if (!isTTY) return []
+  // Upper case makes a smaller code, and wallets read either.
+  const code = encodeQR(text.toUpperCase(), 'ascii', { ecc: 'low', border: 2 })
+  return code.indexOf('\n') <= (columns ?? 80) ? [code] : []
 }
 
 /** Says on a terminal how long the payment has been waited for; ends with `stop`. */

@@ -14,7 +14,9 @@ import { addSavedCommands } from './saved-commands.ts'
 import { addWhisper } from './whisper.ts'
 
 /** Runs one command, and resolves to its exit code. */
-export async function runProgram(args: string[]): Promise<number> {
+export async function runProgram(given: string[]): Promise<number> {
+  // Commander's own `help` knows the first name alone.
+  const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
   const [name = '', ...rest] = args
   if (isOperatorsGate(args)) return (await import('./gate.ts')).gateCommand(rest)
   const operators = rest.some((argument) => argument === '--help' || argument === '-h')
@@ -28,7 +30,9 @@ export async function runProgram(args: string[]): Promise<number> {
     else await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error.exitCode === 0) return EXIT.ok
+    if (isJsonAsked(args)) tellUsage(error)
+    return EXIT.usage
   }
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
 }
@@ -66,8 +70,13 @@ export function createProgram(): Command {
   addPay(program)
   addOperators(program)
   for (const command of commandsOf(program)) command.copyInheritedSettings(program)
+  program.addHelpText('afterAll', ({ command }) => (command === program ? '' : COMMON_OPTIONS))
   return program
 }
+
+/** At the end of each command's help. */
+export const COMMON_OPTIONS =
+  '\n--json, --url, --max-sats and --no-color go with every command: mayfly --help\n'
 
 /** Every command below this one, groups included. */
 export function commandsOf(command: Command): Command[] {
@@ -155,6 +164,17 @@ function addOperators(program: Command): void {
         process.exitCode = await run(this.args)
       })
   }
+}
+
+function isJsonAsked(args: string[]): boolean {
+  // What follows is another command's.
+  const end = args.indexOf('--')
+  return args.slice(0, end === -1 ? args.length : end).includes('--json')
+}
+
+function tellUsage({ code, message }: CommanderError): void {
+  const error = code === 'commander.help' ? 'no command is named' : message.replace(/^error: /, '')
+  process.stdout.write(`${JSON.stringify({ error })}\n`)
 }
 
 /** A reader that has seen enough, such as `head`, is no failure; a disk that is full is one. */

@@ -26,7 +26,8 @@ export function addPulseRun(parent: Command): void {
     .addHelpText(
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
-It ends with the exit code of the command, and passes signals on to it. A ping that cannot be sent is
+The command gets this environment as it is, the wallet too. Its exit code is that of all, and signals
+are passed on to it. A ping that cannot be sent is
 told on stderr, and changes nothing of that.
 `,
     )

@@ -10,6 +10,8 @@ import { CliError, EXIT } from './exit.ts'
 import { loadPulse } from './saved.ts'
 import { harmless } from './text.ts'
 
+const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefined }
+
 type Options = { exec?: string; once?: true }
 
 export function addPulseWatch(parent: Command): void {
@@ -23,7 +25,7 @@ export function addPulseWatch(parent: Command): void {
       'after',
       `${examples(`mayfly pulse watch backup --exec 'mail -s "backup is $MAYFLY_PULSE_STATE" me < /dev/null'`)}
 The command finds MAYFLY_PULSE_NAME, MAYFLY_PULSE_STATE, MAYFLY_PULSE_PREVIOUS_STATE and
-MAYFLY_PULSE_LAST_PING_AT in its environment. One runs at a time.
+MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One runs at a time.
 `,
     )
     .action(
@@ -82,7 +84,7 @@ async function run(
     // Its output is not ours: stdout carries the changes of state.
     stdio: ['ignore', 2, 2],
     // A command that is run by what a monitor says has no business with the wallet.
-    env: { ...process.env, MAYFLY_WALLET_URL: undefined, ...told },
+    env: { ...process.env, ...NO_WALLET, ...told },
   })
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   if (code !== 0) cli.note(`The command ended with ${code ?? signal}.`)

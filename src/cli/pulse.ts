@@ -1,6 +1,7 @@
 /** `mayfly pulse …`: a heartbeat monitor, from its owner's side and from the job's. */
 import type { Command } from 'commander'
 import type { PulseSettings, PulseStatus } from '../client/index.ts'
+import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -109,9 +110,7 @@ function addDestroy(parent: Command): void {
     .action(
       client<{ yes?: true }>(async (cli, { yes }, name: string) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        if (!yes) {
-          throw new CliError(`This destroys ${name}. Say --yes if that is meant.`, EXIT.usage)
-        }
+        if (!yes) await confirmDestroying(cli, name, `${name} and what it shares`)
         await cli.mayfly(baseUrl).pulse(capability).destroy()
         forget(cli, name)
         cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)

@@ -10,13 +10,25 @@ import { parseWhisperCode } from '../protocol/whisper-code.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
 
-/** A capability of any product; a whisper's goes with the code that its buyer shares. */
+/**
+ * A capability of any product; a whisper's goes with the code that its buyer shares.
+ *
+ * ```ts
+ * const isInbox = (capability: AnyCapability): boolean => capability.product === 'catch'
+ * ```
+ */
 export type AnyCapability =
   | CatchCapability
   | PulseCapability
   | (WhisperCapability & { code?: string })
 
-/** What a capability file says. */
+/**
+ * What a capability file says.
+ *
+ * ```ts
+ * const saved: SavedCapability | null = parseCapability(text)
+ * ```
+ */
 export type SavedCapability = {
   capability: AnyCapability
   /** The address of the service that sold it, without a slash at the end. */

@@ -13,6 +13,15 @@ import type { StreamEvent } from './event-stream.ts'
 import type { Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
+/**
+ * An inbox, from its owner's side. Every call rejects with a MayflyError: `unauthorized` or
+ * `not found` where the inbox is gone, `service unreachable` where nobody answers.
+ *
+ * ```ts
+ * const inbox = mayfly.catch(capability)
+ * for await (const event of inbox.events({ limit: 50 })) console.log(event.sequence)
+ * ```
+ */
 export type CatchClient = {
   /** State, limits and counters. */
   status(): Promise<CatchStatus>
@@ -55,6 +64,13 @@ export type CatchClient = {
   destroy(): Promise<void>
 }
 
+/**
+ * What is followed, and from where.
+ *
+ * ```ts
+ * for await (const event of inbox.stream({ after: 7, filter: { method: 'POST' } })) show(event)
+ * ```
+ */
 export type StreamOptions = {
   /** The sequence to go on after; 0 begins with the first event. Default: from now on. */
   after?: number
@@ -63,13 +79,25 @@ export type StreamOptions = {
   signal?: AbortSignal
 }
 
-/** What one event is waited for with. */
+/**
+ * What one event is waited for with.
+ *
+ * ```ts
+ * const event = await inbox.next({ after: 0, timeoutSeconds: 30 })
+ * ```
+ */
 export type NextOptions = StreamOptions & {
   /** How long to wait. Default: until the inbox ends. */
   timeoutSeconds?: number
 }
 
-/** What the owner of an inbox needs of its capability. */
+/**
+ * What the owner of an inbox needs of its capability.
+ *
+ * ```ts
+ * const owner: CatchOwner = { publicId: 'catch_…', ownerToken: 'catch_owner_…' }
+ * ```
+ */
 export type CatchOwner = Pick<CatchCapability, 'publicId' | 'ownerToken'>
 
 export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwner): CatchClient {

@@ -12,7 +12,7 @@
  * WalletError, or what `fetch` threw.
  *
  * ```ts
- * if (error instanceof MayflyError && error.phrase === 'price above the ceiling') …
+ * if (error instanceof MayflyError && error.phrase === 'order expired') console.log(error.status)
  * ```
  */
 export class MayflyError extends Error {

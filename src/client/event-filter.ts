@@ -5,6 +5,10 @@ import { mediaType } from '../lib/media-type.ts'
 /**
  * Which events are meant; what is left out lets all through. `method` and `contentType` in any case,
  * the latter without its parameters; `q` is looked for in path, query, content type and text body.
+ *
+ * ```ts
+ * const filter: EventFilter = { access: 'authenticated', contentType: 'application/json' }
+ * ```
  */
 export type EventFilter = Omit<EventQuery, 'limit' | 'cursor'>
 

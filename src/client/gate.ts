@@ -12,10 +12,22 @@ import {
 import { MayflyError } from './errors.ts'
 import { type Answer, createHttp, errorOf, type Http, platformFetch } from './http.ts'
 
-/** What a project's server holds: the id is public, the capability is not. */
+/**
+ * What a project's server holds: the id is public, the capability is not.
+ *
+ * ```ts
+ * const project: GateProject = { projectId: 'gate_project_…', capability: 'gate_key_…' }
+ * ```
+ */
 export type GateProject = { projectId: string; capability: string }
 
-/** The request that is to be paid for, to the byte. */
+/**
+ * The request that is to be paid for, to the byte.
+ *
+ * ```ts
+ * const request: ProtectedRequest = { route: 'ping', method: 'GET', path: '/ping?n=1' }
+ * ```
+ */
 export type ProtectedRequest = {
   /** The route's id, as the operator registered it. */
   route: string
@@ -25,7 +37,13 @@ export type ProtectedRequest = {
   body?: Uint8Array<ArrayBuffer>
 }
 
-/** Where an intent stands: paid and authorized, or not yet. */
+/**
+ * Where an intent stands: paid and authorized, or not yet.
+ *
+ * ```ts
+ * const receiptOf = (outcome: GateOutcome) => (outcome.settled ? outcome.receipt : null)
+ * ```
+ */
 export type GateOutcome = GateAuthorization | GatePending
 
 /**
@@ -96,7 +114,13 @@ export function createGateClient(
   }
 }
 
-/** Whose keys a receipt is checked with: those at hand, or those that a service shows now. */
+/**
+ * Whose keys a receipt is checked with: those at hand, or those that a service shows now.
+ *
+ * ```ts
+ * const by: ReceiptKeys = { baseUrl: 'https://mayfly.example' }
+ * ```
+ */
 export type ReceiptKeys =
   | { keys: readonly GateKey[] }
   | { baseUrl: string; fetch?: typeof globalThis.fetch }

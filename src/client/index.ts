@@ -99,7 +99,13 @@ export type { SharedWhisper, WhisperPurchase, WhisperTerms } from './whisper.ts'
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
 const DEFAULT_MAX_SATS = 1000
 
-/** What a client is made of. */
+/**
+ * What a client is made of.
+ *
+ * ```ts
+ * const options: MayflyOptions = { baseUrl: 'https://mayfly.example', maxSats: 500 }
+ * ```
+ */
 export type MayflyOptions = {
   /** The service's address, such as `https://mayfly.example`. */
   baseUrl: string
@@ -111,7 +117,14 @@ export type MayflyOptions = {
   fetch?: typeof globalThis.fetch
 }
 
-/** What is on sale: limits, and prices in satoshis, of each product's plans. */
+/**
+ * What is on sale: limits, and prices in satoshis, of each product's plans.
+ *
+ * ```ts
+ * const { checkoutEnabled, products } = await mayfly.catalog()
+ * console.log(checkoutEnabled, products.pulse.plans[0]?.priceSats)
+ * ```
+ */
 export type Catalog = {
   checkoutEnabled: boolean
   currency: 'sat'
@@ -121,31 +134,59 @@ export type Catalog = {
 /**
  * The client of one service without a wallet of its own: each purchase shows its invoice or names a
  * wallet.
+ *
+ * ```ts
+ * const mayfly: Mayfly = createMayfly({ baseUrl })
+ * const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+ * ```
  */
 export type Mayfly = {
   /** What is on sale, and whether it can be bought now. */
   catalog(): Promise<Catalog>
-  /** Buys a webhook inbox. The capability is returned once: save it before anything else. */
+  /**
+   * Buys a webhook inbox. The capability is returned once: save it before anything else.
+   * @throws MayflyError whose phrase says where the money is, as docs/sdk.md lists them.
+   */
   buyCatch(purchase: Purchase): Promise<CatchCapability>
   /** The inbox of a capability. */
   catch(owner: CatchOwner): CatchClient
-  /** Buys a heartbeat monitor. The capability is returned once: save it before anything else. */
+  /**
+   * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
+   * @throws MayflyError like `buyCatch`.
+   */
   buyPulse(purchase: Purchase): Promise<PulseCapability>
   /** The monitor of a capability, or of the part of it that a job holds to ping. */
   pulse(holder: PulseHolder): PulseClient
   /** What the owner of a monitor shares under this id. */
   pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
-  /** Encrypts data here and buys its reads. The share code is returned once: save it. */
+  /**
+   * Encrypts data here and buys its reads. The share code is returned once: save it.
+   * @throws MayflyError like `buyCatch`.
+   */
   buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
-  /** Spends a read and opens what it brought. Before the reveal time: `not revealed`, unspent. */
+  /**
+   * Spends a read and opens what it brought.
+   * @throws MayflyError, with no read spent: `not revealed` before its time, `password needed`,
+   * `invalid share code`, `not found`. UnreadableWhisper where the bytes that came do not open.
+   */
   readWhisper(code: string, password?: string): Promise<OpenedWhisper>
-  /** Spends a read; what it brings can be opened with `openWhisper`, as often as a password takes. */
+  /**
+   * Spends a read; what it brings can be opened with `openWhisper`, as often as a password takes.
+   * @throws MayflyError like `readWhisper`.
+   */
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
   /** GATE (private beta), for the server of a registered project. */
   gate(project: GateProject): GateClient
 }
 
-/** The same with a wallet of its own: a purchase needs no `onInvoice`. */
+/**
+ * The same with a wallet of its own: a purchase needs no `onInvoice`.
+ *
+ * ```ts
+ * const mayfly: PayingMayfly = createMayfly({ baseUrl, wallet })
+ * const inbox = await mayfly.buyCatch({ planId: 'spark' })
+ * ```
+ */
 export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper'> & {
   buyCatch(purchase: PurchaseFromWallet): Promise<CatchCapability>
   buyPulse(purchase: PurchaseFromWallet): Promise<PulseCapability>

@@ -9,6 +9,16 @@ import { MayflyError } from './errors.ts'
 import type { Ask, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
+/**
+ * A monitor, from its owner's side and from the job's. Every call rejects with a MayflyError:
+ * `not found` where the monitor is gone or the token is not its own.
+ *
+ * ```ts
+ * const monitor = mayfly.pulse(capability)
+ * await monitor.update({ expectedIntervalSeconds: 3600, graceSeconds: 600 })
+ * await monitor.ping()
+ * ```
+ */
 export type PulseClient = {
   /** Records one heartbeat. Needs the ping token. */
   ping(): Promise<void>
@@ -29,10 +39,22 @@ export type PulseClient = {
   destroy(): Promise<void>
 }
 
-/** What a stream tells: that it was pinged, or that its state or settings changed. */
+/**
+ * What a stream tells: that it was pinged, or that its state or settings changed.
+ *
+ * ```ts
+ * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
+ * ```
+ */
 export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 
-/** The part of a capability that somebody holds: a job that pings needs no owner token. */
+/**
+ * The part of a capability that somebody holds: a job that pings needs no owner token.
+ *
+ * ```ts
+ * const job: PulseHolder = { publicId: 'pulse_…', pingToken: 'pulse_ping_…' }
+ * ```
+ */
 export type PulseHolder = Pick<PulseCapability, 'publicId'> &
   Partial<Pick<PulseCapability, 'ownerToken' | 'pingToken'>>
 

@@ -2,16 +2,32 @@
 import type { Quote as ServerQuote } from '../payment/orders.ts'
 import type { Wallet } from './wallet.ts'
 
-/** The interface's PaymentQuote. `expiresAt` is RFC 3339, `amountSats` is in satoshis. */
+/**
+ * The interface's PaymentQuote. `expiresAt` is RFC 3339, `amountSats` is in satoshis.
+ *
+ * ```ts
+ * const costs = ({ amountSats, expiresAt }: PaymentQuote) => `${amountSats} sat until ${expiresAt}`
+ * ```
+ */
 export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
 
-/** How a wallet's payment is shown to the service; docs/payments.md has all three. */
+/**
+ * How a wallet's payment is shown to the service; docs/payments.md has all three.
+ *
+ * ```ts
+ * await mayfly.buyCatch({ planId: 'spark', wallet, flow: 'l402' })
+ * ```
+ */
 export type PaymentFlow = 'native' | 'payment' | 'l402'
 
 /**
  * Where a purchase stands: `invoice` it is there, checked and below the ceiling · `paying` the wallet
  * is asked · `paid` the wallet proved it · `uncertain` the wallet cannot tell, so the order is polled.
  * Who has `idempotencyKey` collects the purchase: keep it as secret as the capability.
+ *
+ * ```ts
+ * const onProgress = ({ stage, quote }: PurchaseProgress) => console.log(stage, quote.amountSats)
+ * ```
  */
 export type PurchaseProgress = {
   stage: 'invoice' | 'paying' | 'paid' | 'uncertain'
@@ -19,7 +35,13 @@ export type PurchaseProgress = {
   idempotencyKey: string
 }
 
-/** What every purchase takes, whoever pays. */
+/**
+ * What every purchase takes, whoever pays.
+ *
+ * ```ts
+ * const terms: PurchaseTerms = { planId: 'spark', maxSats: 200, signal: AbortSignal.timeout(60_000) }
+ * ```
+ */
 export type PurchaseTerms = {
   planId: PaymentQuote['planId']
   /** Refuses a higher price before anything is paid or shown. Satoshis. Default: the SDK's. */
@@ -35,17 +57,35 @@ export type PurchaseTerms = {
   onProgress?: (progress: PurchaseProgress) => void
 }
 
-/** Called once with the invoice, and waited for; what it throws ends the purchase. */
+/**
+ * Called once with the invoice, and waited for; what it throws ends the purchase.
+ *
+ * ```ts
+ * const onInvoice: OnInvoice = ({ bolt11 }) => show(`lightning:${bolt11}`)
+ * ```
+ */
 export type OnInvoice = (quote: PaymentQuote) => unknown
 
-/** Somebody else pays the invoice that is shown. */
+/**
+ * Somebody else pays the invoice that is shown.
+ *
+ * ```ts
+ * const purchase: PurchaseByHand = { planId: 'spark', onInvoice: ({ bolt11 }) => show(bolt11) }
+ * ```
+ */
 export type PurchaseByHand = PurchaseTerms & {
   onInvoice: OnInvoice
   wallet?: undefined
   flow?: 'native'
 }
 
-/** The wallet pays by itself. */
+/**
+ * The wallet pays by itself.
+ *
+ * ```ts
+ * const purchase: PurchaseByWallet = { planId: 'long', wallet, flow: 'native' }
+ * ```
+ */
 export type PurchaseByWallet = PurchaseTerms & {
   wallet: Wallet
   /** Default: `payment`. */
@@ -63,5 +103,12 @@ export type PurchaseByWallet = PurchaseTerms & {
  */
 export type Purchase = PurchaseByHand | PurchaseByWallet
 
-/** A purchase from a Mayfly that has a wallet. */
+/**
+ * A purchase from a Mayfly that has a wallet.
+ *
+ * ```ts
+ * const purchase: PurchaseFromWallet = { planId: 'spark', maxSats: 200 }
+ * await createMayfly({ baseUrl, wallet }).buyCatch(purchase)
+ * ```
+ */
 export type PurchaseFromWallet = Omit<PurchaseByWallet, 'wallet'> & { wallet?: Wallet | undefined }

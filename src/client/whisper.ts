@@ -16,6 +16,10 @@ import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 /**
  * Either the content, sealed here, or what `sealWhisper` made of it: to take up an interrupted
  * purchase, whose `idempotencyKey` goes with the same bytes only.
+ *
+ * ```ts
+ * const terms: WhisperTerms = { data, readLimit: 1, revealAt: new Date('2027-01-01T00:00:00Z') }
+ * ```
  */
 export type WhisperTerms = {
   /** From 1 to the plan's allowance, which is the default. */
@@ -24,10 +28,22 @@ export type WhisperTerms = {
   revealAt?: Date
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
-/** How a whisper is paid for, and what it holds. */
+/**
+ * How a whisper is paid for, and what it holds.
+ *
+ * ```ts
+ * const purchase: WhisperPurchase = { planId: 'spark', data, readLimit: 1, onInvoice }
+ * ```
+ */
 export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid & WhisperTerms
 
-/** The capability, and the code to share: whoever has it reads. */
+/**
+ * The capability, and the code to share: whoever has it reads.
+ *
+ * ```ts
+ * const { code }: SharedWhisper = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })
+ * ```
+ */
 export type SharedWhisper = WhisperCapability & { code: string }
 
 export type WhisperClient = {

@@ -29,6 +29,13 @@ const quoteFields = {
 }
 
 export const GateQuote = Type.Object(quoteFields)
+/**
+ * The payment intent of a request: its invoice, of `amountSats` satoshis, which ends at `expiresAt`.
+ *
+ * ```ts
+ * const { bolt11, amountSats } = await gate.intent({ route: 'ping', method: 'GET', path: '/ping' })
+ * ```
+ */
 export type GateQuote = Static<typeof GateQuote>
 
 export const GatePaymentChallenge = Type.Object({
@@ -51,6 +58,13 @@ export const GatePaymentChallenge = Type.Object({
   }),
   ...quoteFields,
 })
+/**
+ * A quote as HTTP Payment Authentication shows it, with the header decoded.
+ *
+ * ```ts
+ * const amountOf = ({ request }: GatePaymentChallenge): string => request.amount // satoshis
+ * ```
+ */
 export type GatePaymentChallenge = Static<typeof GatePaymentChallenge>
 
 export const GatePending = Type.Object({
@@ -61,6 +75,14 @@ export const GatePending = Type.Object({
   expiresAt: DateTime,
   error: Type.String(),
 })
+/**
+ * An intent that is not paid as far as anybody can tell.
+ *
+ * ```ts
+ * const outcome = await gate.poll(intentId)
+ * if (!outcome.settled) console.log('ask again in a second')
+ * ```
+ */
 export type GatePending = Static<typeof GatePending>
 
 export const GateAuthorization = Type.Object({
@@ -75,6 +97,14 @@ export const GateAuthorization = Type.Object({
   creditsRemaining: Type.Integer(),
   receipt: Type.String(),
 })
+/**
+ * A paid intent: its receipt lets one request in, once checked.
+ *
+ * ```ts
+ * const outcome = await gate.prove(intentId, preimage)
+ * if (outcome.settled) await gate.verifyReceipt(outcome.receipt)
+ * ```
+ */
 export type GateAuthorization = Static<typeof GateAuthorization>
 
 export const GateProof = Type.Object(

@@ -8,7 +8,13 @@ import { isObject, objectIn } from '../lib/json.ts'
 
 export const GATE_RECEIPT_TYPE = 'gate-receipt+jwt'
 
-/** The claims. Times are unix seconds. */
+/**
+ * The claims. Times are unix seconds.
+ *
+ * ```ts
+ * const { sat, htm, htp } = await verifyGateReceipt(text, { baseUrl })
+ * ```
+ */
 export type GateReceipt = {
   /** The service that signed it. */
   iss: string
@@ -34,7 +40,13 @@ export type GateReceipt = {
   by: 'provider' | 'preimage'
 }
 
-/** A public key of a JWKS (RFC 7517), as far as one that signs receipts is concerned. */
+/**
+ * A public key of a JWKS (RFC 7517), as far as one that signs receipts is concerned.
+ *
+ * ```ts
+ * const keys: GateKey[] = readGateKeys(jwks) ?? []
+ * ```
+ */
 export type GateKey = { kid: string; x: string }
 
 export type ReceiptVerdict =
@@ -61,7 +73,13 @@ const MAX_KEYS = 16
 /** Clocks differ. A receipt from further in the future is none. */
 const MAX_SKEW_SECONDS = 60
 
-/** The Ed25519 keys of a JWKS document, or null where it is none. Other keys are passed over. */
+/**
+ * The Ed25519 keys of a JWKS document, or null where it is none. Other keys are passed over.
+ *
+ * ```ts
+ * const keys = readGateKeys(await (await fetch(`${baseUrl}/.well-known/gate-jwks.json`)).json())
+ * ```
+ */
 export function readGateKeys(jwks: unknown): GateKey[] | null {
   if (!isObject(jwks) || !Array.isArray(jwks.keys) || jwks.keys.length > MAX_KEYS) return null
   const keys: GateKey[] = []

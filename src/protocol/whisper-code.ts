@@ -11,6 +11,14 @@ const PREFIX = 'mayfly-whisper:1:'
 /** The spelling of 32 bytes in base64url, without padding. */
 const KEY = /^[A-Za-z0-9_-]{43}$/
 
+/**
+ * The parts of a share code: where the bytes are, what fetches them, and what opens them.
+ *
+ * ```ts
+ * const parts = parseWhisperCode(code)
+ * if (parts?.hasPassword) console.log('ask for the password before the read is spent')
+ * ```
+ */
 export type WhisperCode = {
   publicId: string
   readToken: string
@@ -23,7 +31,7 @@ export type WhisperCode = {
  * The share code of these parts.
  *
  * ```ts
- * const code = formatWhisperCode({ publicId, readToken, key: sealed.key, hasPassword: false })
+ * const code = formatWhisperCode({ publicId, readToken, key, hasPassword: false })
  * ```
  * @throws RangeError for a part that is not what its name says.
  */
@@ -37,7 +45,7 @@ export function formatWhisperCode({ publicId, readToken, key, hasPassword }: Whi
  * The parts of a share code, or null where the text is not exactly one.
  *
  * ```ts
- * if (parseWhisperCode(text)?.hasPassword) ask()
+ * if (parseWhisperCode(text) === null) console.log('that is no share code')
  * ```
  */
 export function parseWhisperCode(text: string): WhisperCode | null {

@@ -33,6 +33,12 @@ const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[ ;][ -~]*)?$/
 /**
  * The envelope does not open: a wrong key or password, no password where one is needed, an unknown
  * version, or bytes that were cut or changed. Which of them is not told, and cannot always be.
+ *
+ * ```ts
+ * await openWhisper(envelope, key, password).catch((error) => {
+ *   if (error instanceof UnreadableWhisper) console.log('another password may do')
+ * })
+ * ```
  */
 export class UnreadableWhisper extends Error {
   override name = 'UnreadableWhisper'
@@ -44,6 +50,13 @@ export class UnreadableWhisper extends Error {
 /** What a whisper holds. `name` is a file name without a path. */
 export type WhisperContent = { data: Uint8Array; name?: string; mediaType?: string }
 
+/**
+ * What is sealed, and the password that a reader needs besides the key.
+ *
+ * ```ts
+ * const content: SealWhisper = { data, name: 'door.txt', password: 'correct horse' }
+ * ```
+ */
 export type SealWhisper = WhisperContent & {
   /** Asked of the reader besides the key; travels another way than the share code. */
   password?: string
@@ -53,6 +66,13 @@ export type SealWhisper = WhisperContent & {
   salt?: Uint8Array
 }
 
+/**
+ * Encrypted bytes, and the key that never leaves this side.
+ *
+ * ```ts
+ * const { envelope, key } = await sealWhisper({ data })
+ * ```
+ */
 export type SealedWhisper = {
   envelope: Uint8Array<ArrayBuffer>
   /** 32 bytes, for the share code; the service must never see them. */
@@ -60,6 +80,13 @@ export type SealedWhisper = {
   hasPassword: boolean
 }
 
+/**
+ * What was sealed. Its sender chose `name` and `mediaType`: trust neither.
+ *
+ * ```ts
+ * const { data, name } = await openWhisper(envelope, key)
+ * ```
+ */
 export type OpenedWhisper = {
   data: Uint8Array<ArrayBuffer>
   name: string | null
@@ -99,7 +126,7 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
  * has the key alone must not be able to put something else in its place.
  *
  * ```ts
- * const { data, name, mediaType } = await openWhisper(envelope, code.key, password)
+ * const { data, name, mediaType } = await openWhisper(envelope, key, password)
  * ```
  * @throws UnreadableWhisper, and nothing of the content.
  */
@@ -133,7 +160,13 @@ export async function openWhisper(
   return content
 }
 
-/** Whether an envelope asks for a password, as far as its first byte can say. */
+/**
+ * Whether an envelope asks for a password, as far as its first byte can say.
+ *
+ * ```ts
+ * if (needsPassword(envelope)) console.log('a key alone does not open it')
+ * ```
+ */
 export function needsPassword(envelope: Uint8Array): boolean {
   return envelope[0] === WITH_PASSWORD
 }

@@ -71,9 +71,23 @@ export const PulseCapability = Type.Object({
   pingToken: Type.String(),
   expiresAt: DateTime,
 })
+/**
+ * A monitor that was bought. `pingToken` pings and nothing else; `ownerToken` does all the rest.
+ * `expiresAt` is RFC 3339.
+ *
+ * ```ts
+ * const { publicId, pingToken } = await mayfly.buyPulse({ planId: 'spark', onInvoice })
+ * ```
+ */
 export type PulseCapability = Static<typeof PulseCapability>
 
-/** Lengths count characters (code points), not UTF-16 units. */
+/**
+ * Lengths count characters (code points), not UTF-16 units.
+ *
+ * ```ts
+ * await monitor.update({ name: 'backup', graceSeconds: 600, publicStatusEnabled: true })
+ * ```
+ */
 export const PulseSettings = Type.Object(
   {
     name: Type.Optional(Type.String({ maxLength: 80 })),
@@ -88,6 +102,14 @@ export type PulseSettings = Static<typeof PulseSettings>
 
 export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
 export const PulseState = Type.Enum([...PULSE_STATES])
+/**
+ * `waiting` for the first ping · `operational` · `late` · `exhausted`, it takes no more pings ·
+ * `expired`.
+ *
+ * ```ts
+ * if ((await monitor.status()).state === 'late') console.log('no ping in time')
+ * ```
+ */
 export type PulseState = (typeof PULSE_STATES)[number]
 
 const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
@@ -119,6 +141,14 @@ export const PulseStatus = Type.Object(
   },
   { additionalProperties: false },
 )
+/**
+ * State, settings and counters of a monitor. `…Seconds` are seconds, times are RFC 3339 and null
+ * where they do not apply; `recentHeartbeats` has the last 100 times, newest first.
+ *
+ * ```ts
+ * const { state, lastPingAt, remainingHeartbeats } = await monitor.status()
+ * ```
+ */
 export type PulseStatus = Static<typeof PulseStatus>
 
 export const PublicPulseStatus = Type.Object(
@@ -130,4 +160,11 @@ export const PublicPulseStatus = Type.Object(
   },
   { additionalProperties: false },
 )
+/**
+ * What the owner of a monitor shares: nothing in it leads to the monitor itself.
+ *
+ * ```ts
+ * const { state } = await mayfly.pulsePublicStatus('pulse_status_…')
+ * ```
+ */
 export type PublicPulseStatus = Static<typeof PublicPulseStatus>

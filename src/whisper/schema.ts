@@ -90,6 +90,14 @@ export const WhisperCapability = Type.Object({
   readToken: Type.String(),
   expiresAt: DateTime,
 })
+/**
+ * Reads of a whisper that were bought. Whoever has `readToken` fetches the bytes, which the key in
+ * the share code opens. `expiresAt` is RFC 3339.
+ *
+ * ```ts
+ * const { publicId, expiresAt } = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })
+ * ```
+ */
 export type WhisperCapability = Static<typeof WhisperCapability>
 
 export const NotRevealed = Type.Object(

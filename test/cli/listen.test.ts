@@ -210,6 +210,21 @@ describe('catch listen --forward', () => {
   })
 })
 
+test('a webhook is deleted by its sequence or its id, and the inbox where that is meant', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  await sendAll(ingest, 2)
+  assert.equal((await cli.json(['catch', 'delete', 'hooks', '1'])).sequence, 1)
+  const again = await cli.run(['catch', 'delete', 'hooks', '1'])
+  assert.equal(again.code, 4)
+  assert.match(again.err, /^There is no such webhook/)
+  const { id } = await cli.json(['catch', 'show', 'hooks'])
+  assert.equal((await cli.json(['catch', 'delete', 'hooks', String(id)])).sequence, 2)
+  const refused = await cli.run(['catch', 'destroy', 'hooks'])
+  assert.equal(refused.code, 2)
+  assert.match(refused.err, /Say --yes if that is meant/)
+  assert.equal((await cli.run(['catch', 'destroy', 'hooks', '--yes'])).code, 0)
+})
+
 test('without --forward it shows what comes, and leaves the position alone', async (t) => {
   const { cli, ingest } = await anInbox(t)
   await sendAll(ingest, 2)

@@ -51,23 +51,29 @@ test('the packed program sells, listens, forwards and reads back in an empty fol
     input: 'packed',
   })
   assert.equal((await cli.run(['whisper', 'read', '-'], { input: String(code) })).out, 'packed')
+
+  const old = await nowhere.run(['list'], { environment: { NODE_OPTIONS: OLDER } })
+  assert.match(old.err, new RegExp(`Run: npx --yes node@24 ${bin} …\n$`))
 })
 
 test('on an older Node it says in one sentence what to run', async (t) => {
   const folder = await temporaryFolder(t)
-  // What an older Node tells of itself, to the same file.
-  const older = `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`
   const { err, code } = await (
     await commandLine(t, 'http://127.0.0.1:9', { bin: join(ROOT, 'bin/mayfly.mjs') })
   ).run(['list'], {
     environment: {
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(older)}`,
+      NODE_OPTIONS: OLDER,
       HOME: folder,
     },
   })
   assert.equal(code, 1)
   assert.match(err, /^Mayfly needs Node 24 or newer and this is v[\d.]+\. Run: npm .*\n$/)
 })
+
+/** What an older Node tells of itself, to the same file. */
+const OLDER = `--import=data:text/javascript,${encodeURIComponent(
+  `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
+)}`
 
 /** The tarball that would be published, in a folder with what it depends on and nothing else. */
 async function installed(t: After): Promise<string> {

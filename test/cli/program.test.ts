@@ -84,6 +84,20 @@ describe('a command that cannot do its work', () => {
     }
   })
 
+  test('tells programs of it on stdout too, whatever is wrong', async (t) => {
+    const cli = await commandLine(t, NOBODY)
+    for (const [args, error] of [
+      [['show', '--json'], "missing required argument 'name'"],
+      [['--json', 'catch'], 'no command is named'],
+      [['catalog', '--json', '--nonsense'], "unknown option '--nonsense'"],
+      [['show', 'x', '--json'], 'Nothing is saved as x. `mayfly list` shows what is.'],
+    ] as const) {
+      const ended = await cli.run([...args])
+      assert.deepEqual(JSON.parse(ended.out), { error })
+    }
+    assert.equal((await cli.run(['pulse', 'run', '--', '--json'])).out, '')
+  })
+
   test('of telling its answer says so', async (t) => {
     const home = await temporaryFolder(t)
     const unwritable = join(home, 'out')
@@ -125,6 +139,8 @@ test('every command has a help with examples, and the page of all is fresh', asy
     command.outputHelp()
     assert.match(help, /\nExamples:\n {2}\S/, command.name())
   }
+  assert.match((await cli.run(['help', 'catch', 'listen'])).out, /^Usage: mayfly catch listen/)
+  assert.match((await cli.run(['help', 'buy', 'pulse'])).out, /\n--json, .* go with every command/)
   const { code, out } = await cli.run(['help', 'buy'])
   assert.equal(code, 0)
   assert.match(out, /^Usage: mayfly buy/)

@@ -56,8 +56,8 @@ describe('pulse run', () => {
 test('pulse watch runs a command at each change of state, with the state in its environment', async (t) => {
   const { cli } = await aMonitor(t)
   const file = join(cli.folder, 'told')
-  const exec = `echo "$MAYFLY_PULSE_NAME $MAYFLY_PULSE_PREVIOUS_STATE $MAYFLY_PULSE_STATE" > ${file}`
-  const running = cli.start(['pulse', 'watch', 'beat', '--once', '--exec', exec])
+  const exec = `echo "$MAYFLY_PULSE_NAME $MAYFLY_PULSE_PREVIOUS_STATE $MAYFLY_PULSE_STATE$MAYFLY_WALLET_URL" > ${file}`
+  const running = cli.start(['pulse', 'watch', 'beat', '--once', '--exec', exec], WITH_WALLET)
   await until('it watches', () => running.out().includes('waiting'))
   await cli.json(['pulse', 'ping', 'beat'])
   const { code, out } = await running.ended

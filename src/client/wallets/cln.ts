@@ -3,6 +3,13 @@ import type { Wallet } from '../wallet.ts'
 import { askNode, fields, type NodeAnswer, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
+/**
+ * Where the node is, and the rune to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
+ *
+ * ```ts
+ * const options: ClnWalletOptions = { url: 'https://127.0.0.1:3010', rune, maxFeeSats: 20 }
+ * ```
+ */
 export type ClnWalletOptions = PayingOptions & {
   /** `https://host:3010` */
   url: string

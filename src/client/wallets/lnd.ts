@@ -4,6 +4,13 @@ import type { Wallet } from '../wallet.ts'
 import { askNode, fields, linesOf, NodeRefused, openNode, parseJson, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
+/**
+ * Where the node is, and the macaroon to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
+ *
+ * ```ts
+ * const options: LndWalletOptions = { url: 'https://127.0.0.1:8080', macaroonHex, maxFeeSats: 20 }
+ * ```
+ */
 export type LndWalletOptions = PayingOptions & {
   /** `https://host:8080` */
   url: string

@@ -3,7 +3,13 @@ import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
-/** What is used of a client, such as the `NWCClient` of @getalby/sdk. */
+/**
+ * What is used of a client, such as the `NWCClient` of @getalby/sdk.
+ *
+ * ```ts
+ * const client: NwcClient = new NWCClient({ nostrWalletConnectUrl })
+ * ```
+ */
 export type NwcClient = {
   payInvoice(request: { invoice: string }): Promise<{ preimage: string }>
   /** Without it, a payment whose answer was lost stays unknown. */

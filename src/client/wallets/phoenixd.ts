@@ -4,6 +4,13 @@ import type { Wallet } from '../wallet.ts'
 import { askNode, fields, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
+/**
+ * Where phoenixd is, and its password; `maxFeeSats` bounds its fixed fee, in satoshis.
+ *
+ * ```ts
+ * const options: PhoenixdWalletOptions = { url: 'http://127.0.0.1:9740', password }
+ * ```
+ */
 export type PhoenixdWalletOptions = PayingOptions & {
   /** `http://127.0.0.1:9740` */
   url: string

@@ -3,6 +3,13 @@ import { type Wallet, WalletError } from '../wallet.ts'
 import { askNode } from './node-fetch.ts'
 import { notPaid, provenPreimage, readInvoice, said, unknown } from './paying.ts'
 
+/**
+ * The service whose simulator pays.
+ *
+ * ```ts
+ * const options: SimulatorWalletOptions = { baseUrl, timeoutMs: 5_000 }
+ * ```
+ */
 export type SimulatorWalletOptions = {
   /** The service's address. */
   baseUrl: string
