@@ -31,8 +31,10 @@ export function isLoss(error: unknown): boolean {
 export function storeError(error: unknown): StoreError {
   const { code = '', message, table, constraint } = error as PostgresError
   if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
-  // Connections, resources, and an operator who stops it (classes 08, 53, 57 and 58).
-  if (/^(?:08|53|57|58)/.test(code)) return new StoreAway(`PostgreSQL: ${message} (${code})`)
+  // Connections, passwords, databases that are gone, resources, and an operator who stops it (classes
+  // 08, 28, 3D, 53, 57 and 58), and a standby.
+  if (/^(?:08|28|3D|53|57|58|25006)/.test(code))
+    return new StoreAway(`PostgreSQL: ${message} (${code})`)
   if (!/^(?:22|23)/.test(code)) return new StoreError(`PostgreSQL: ${message} (${code})`)
   const where = constraint ?? table
   return new StoreError(`PostgreSQL refused a value (${code}${where ? `, ${where}` : ''})`)

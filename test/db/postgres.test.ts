@@ -147,6 +147,28 @@ suite('a server that is away', () => {
     ])
   })
 
+  test('is one that lets the store in no more, or takes no writes, until that is mended', async (t) => {
+    const databaseUrl = await aPostgresDatabase()
+    const url = new URL(databaseUrl)
+    url.username = `user_of_${url.pathname.slice(1)}`
+    const role = (change: string) =>
+      query({ databaseUrl }, change.replace(' it ', ` ${url.username} `))
+    await role(`create role it login superuser password 'mayfly'`)
+    const db = await open(t, url.href)
+    const tried = async (): Promise<string[]> => {
+      await cutOff(databaseUrl)
+      const results = await Promise.allSettled([db.read('select 1 as n'), db.write([note('a')])])
+      return results.map((one) => (one.status === 'rejected' ? one.reason.name : 'done'))
+    }
+    await role(`alter role it password 'another'`)
+    assert.deepEqual(await tried(), ['StoreAway', 'StoreAway'])
+    await role(`alter role it password 'mayfly'`)
+    await role('alter role it set default_transaction_read_only = on')
+    assert.deepEqual(await tried(), ['done', 'StoreAway'])
+    await role('alter role it reset default_transaction_read_only')
+    assert.deepEqual(await tried(), ['done', 'done'])
+  })
+
   test('stops a start with a sentence', async () => {
     await assert.rejects(
       openPostgres('postgres://mayfly:hunter2@127.0.0.1:1/mayfly', { startWithinMs: 0 }),
