@@ -36,7 +36,7 @@ export type Offer = {
   reserve?: (orderId: string) => Statement[]
 }
 
-/** An order with its invoice. `quoteExpiresAt` is a whole second, in unix milliseconds. */
+/** An order with its invoice. `expiresAt` is that of the quote: a whole second, in unix milliseconds. */
 export type Quote = {
   orderId: string
   product: Product

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { llmsText } from '../../src/llms.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
-import { BASE_URL } from './wallet-flow.ts'
+import { BASE_URL } from '../support/wallet-flow.ts'
 
 type Described = {
   'x-service-info': { docs: Record<string, string> }

@@ -16,8 +16,8 @@ import {
   HOUR,
   L402,
   startShop,
-  walletFlowContract,
-} from './wallet-flow.ts'
+} from '../support/wallet-flow.ts'
+import { walletFlowContract } from './wallet-flow.ts'
 
 walletFlowContract('L402', L402)
 

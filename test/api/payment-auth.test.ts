@@ -24,8 +24,8 @@ import {
   capabilityOf,
   PAYMENT,
   startShop,
-  walletFlowContract,
-} from './wallet-flow.ts'
+} from '../support/wallet-flow.ts'
+import { walletFlowContract } from './wallet-flow.ts'
 
 const PROBLEMS = 'https://paymentauth.org/problems'
 

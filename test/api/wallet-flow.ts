@@ -6,74 +6,22 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
-import {
-  type Answer,
-  type Ask,
-  books,
-  buy,
-  l402Credential,
-  paymentCredential,
-  poll,
-  preimageOf,
-  quoteOf,
-} from '../support/buyer.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { type Answer, type Ask, books, buy, poll, quoteOf } from '../support/buyer.ts'
+import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-
-export type WalletFlow = {
-  /** The value of X-Payment-Protocol. */
-  protocol: 'payment' | 'l402'
-  /** The `Authorization` that answers the challenge of a 402. */
-  credential(challenge: Answer, preimage: string): string
-}
-
-export const PAYMENT: WalletFlow = { protocol: 'payment', credential: paymentCredential }
-export const L402: WalletFlow = { protocol: 'l402', credential: l402Credential }
-
-/** A fixed address, so that what is bound to it outlives a restart on another port. */
-export const BASE_URL = 'http://localhost:8402'
-export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
-
-export function startShop(
-  t: Parameters<typeof startServer>[0],
-  environment: Record<string, string> = {},
-): Promise<TestServer> {
-  return startServer(t, { MAYFLY_BASE_URL: BASE_URL, ...environment })
-}
-
-/** An order whose invoice is not paid, with the credential that will be right when it is. */
-export async function anOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
-  const key = ask.key ?? randomUUID()
-  const challenge = await buy(server, { ...ask, key, protocol: flow.protocol })
-  const { paymentHash, bolt11, orderId } = quoteOf(challenge)
-  const preimage = await preimageOf(server, paymentHash)
-  const authorization = flow.credential(challenge, preimage)
-  const paid: Ask = { ...ask, key, authorization }
-  return { key, challenge, paymentHash, bolt11, orderId, preimage, authorization, ask: paid }
-}
-
-/** The same, paid. */
-export async function aPaidOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
-  const order = await anOrder(server, flow, ask)
-  await server.pay(order.bolt11)
-  return order
-}
-
-export function assertError(answer: Answer, status: number, error: string, note = error): void {
-  assert.deepEqual([answer.status, answer.text], [status, JSON.stringify({ error })], note)
-  assert.deepEqual(answer.lines('www-authenticate'), [], note)
-  assert.deepEqual(answer.lines('payment-receipt'), [], note)
-  assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
-}
-
-export function capabilityOf({ status, text }: Answer): { publicId: string; ownerToken: string } {
-  assert.equal(status, 200, text)
-  const { settled, resource } = JSON.parse(text)
-  assert.equal(settled, true)
-  assert.equal(resource.product, 'catch')
-  return resource
-}
+import {
+  anOrder,
+  aPaidOrder,
+  assertError,
+  BASE_URL,
+  capabilityOf,
+  HOUR,
+  L402,
+  MINUTE,
+  PAYMENT,
+  startShop,
+  type WalletFlow,
+} from '../support/wallet-flow.ts'
 
 export function walletFlowContract(name: string, flow: WalletFlow): void {
   const { protocol } = flow
