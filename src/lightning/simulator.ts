@@ -38,11 +38,12 @@ type InvoiceRow = {
 export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<Simulator> {
   const { db, clock } = deps
   const privateKey = await nodeKey(db)
+  const nodeId = publicKeyOf(privateKey)
   const listeners = new Set<(paymentHash: string) => void>()
   let forgetAt = clock.now() + FORGET_EVERY_MS
 
   return {
-    info: async () => ({ network: NETWORK, synced: true, nodeId: publicKeyOf(privateKey) }),
+    info: async () => ({ network: NETWORK, synced: true, nodeId }),
 
     async createInvoice(ask) {
       const { bolt11, paymentHash, statements } = signInvoice(ask)

@@ -1,6 +1,6 @@
 /** The signature of a Lightning invoice (BOLT 11): making one, and telling who made it. */
 import { hash } from 'node:crypto'
-import { pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
+import { isPrivate, pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
 import { concat, hex, hexBytes, utf8 } from '../lib/bytes.ts'
 import { bytesToWords, encodeBech32 } from './bech32.ts'
 import {
@@ -79,11 +79,10 @@ export function payeeOf(invoice: Invoice): string {
   return payee
 }
 
-/** Hex of the public key that `payeeOf` finds in the invoices of this private one. */
-export function publicKeyOf(privateKey: Uint8Array): string {
-  const key = pointFromScalar(privateKey, true)
-  if (key === null) throw new RangeError('not a private key')
-  return hex(key)
+/** Hex of the public key that `payeeOf` finds in the invoices of this private one; null if it is none. */
+export function publicKeyOf(privateKey: Uint8Array): string | null {
+  const key = isPrivate(privateKey) ? pointFromScalar(privateKey, true) : null
+  return key && hex(key)
 }
 
 function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | null {
