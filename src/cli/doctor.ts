@@ -121,11 +121,19 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
 async function checkService({ url }: Config): Promise<Finding[]> {
   try {
     const asked = Date.now()
-    const response = await fetch(`${url}/api/catalog`, { signal: AbortSignal.timeout(ANSWER_MS) })
-    const catalog = (await response.json()) as { checkoutEnabled?: unknown }
+    const response = await fetch(`${url}/api/catalog`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
+    const answer: unknown = await response.json().catch(() => null)
+    const catalog = (answer ?? {}) as { checkoutEnabled?: unknown }
     const theirs = Date.parse(response.headers.get('date') ?? '')
+    if (typeof catalog.checkoutEnabled !== 'boolean') {
+      const says = `${url} answers, but not as a Mayfly does. MAYFLY_URL names another`
+      return [bad('service', says), checkClock(theirs, asked)]
+    }
     return [
-      catalog.checkoutEnabled === true
+      catalog.checkoutEnabled
         ? ok('service', `${url} answers, and sells`)
         : bad('service', `${url} answers, and cannot sell: look at its log for its node`),
       checkClock(theirs, asked),
