@@ -6,6 +6,7 @@ import { type Config, ConfigError, readConfig } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { openPostgres } from '../db/postgres.ts'
 import { systemClock } from '../lib/clock.ts'
+import { objectIn } from '../lib/json.ts'
 import { openLightning } from '../lightning/open.ts'
 import { secretsGiven } from '../secret-file.ts'
 import { dataFolder } from './data-folder.ts'
@@ -126,9 +127,12 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
 async function checkService({ url }: Config): Promise<Finding[]> {
   try {
     const asked = Date.now()
-    const response = await fetch(`${url}/api/catalog`, { signal: AbortSignal.timeout(ANSWER_MS) })
+    const response = await fetch(`${url}/api/catalog`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
     const theirs = Date.parse(response.headers.get('date') ?? '')
-    return [serviceSays(url, await response.text()), checkClock(theirs, asked)]
+    return [serviceSays(url, objectIn(await response.text()) ?? {}), checkClock(theirs, asked)]
   } catch {
     return [
       note(
@@ -140,20 +144,18 @@ async function checkService({ url }: Config): Promise<Finding[]> {
   }
 }
 
-function serviceSays(url: string, text: string): Finding {
-  switch (/"(?:checkoutEnabled":(?:true|false)|error":"rate limited")/.exec(text)?.[0]) {
-    case '"checkoutEnabled":true':
-      return ok('service', `${url} answers, and sells`)
-    case '"checkoutEnabled":false':
-      return bad('service', `${url} answers, and cannot sell: look at its log for its node`)
-    case '"error":"rate limited"':
-      return note('service', `${url} answers, and was asked too often. Try again in a minute`)
-    default:
-      return bad(
-        'service',
-        `${url} is another program's. MAYFLY_PORT picks another port, MAYFLY_URL another service`,
-      )
+function serviceSays(url: string, { checkoutEnabled, error }: Record<string, unknown>): Finding {
+  if (checkoutEnabled === true) return ok('service', `${url} answers, and sells`)
+  if (checkoutEnabled === false) {
+    return bad('service', `${url} answers, and cannot sell: look at its log for its node`)
   }
+  if (error === 'rate limited') {
+    return note('service', `${url} answers, and was asked too often. Try again in a minute`)
+  }
+  return bad(
+    'service',
+    `${url} is another program's. MAYFLY_PORT picks another port, MAYFLY_URL another service`,
+  )
 }
 
 function checkClock(theirs: number, ours: number): Finding {

@@ -81,6 +81,9 @@ describe('a command that cannot do its work', () => {
       const { code, err, out } = await (await commandLine(t, url)).run(['catalog'])
       assert.match(err, says)
       assert.deepEqual([code, out], [5, ''])
+      const doctor = await (await commandLine(t, url)).run(['doctor'])
+      assert.equal(doctor.code, 1)
+      assert.match(doctor.out, /"service","state":"bad","says":"\S+ is another program's/)
     }
   })
 
