@@ -11,7 +11,7 @@ import type { Statement, Value } from './db.ts'
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
-  | { kind: 'units'; units: Statement[][] }
+  | { kind: 'units'; units: Statement[][]; isFlushed: boolean }
   | { kind: 'queries'; queries: Query[] }
   | { kind: 'run'; text: string; values: Value[] }
   | { kind: 'close' }
@@ -56,6 +56,8 @@ const port = mainThread()
 
 let database: DatabaseSync
 let hasWritten = false
+/** As `configure` leaves it. */
+let isFlushing = true
 const NO_BYTES = new Uint8Array()
 const prepared = new Map<string, Prepared>()
 
@@ -72,14 +74,17 @@ port.on('message', (first: Request) => {
   // Whatever came while the last commit was under way shares the next one.
   const batches = [first.units]
   let units = first.units.length
+  let { isFlushed } = first
   let next: Request | undefined
   while (units < MAX_UNITS_IN_COMMIT) {
     next = (receiveMessageOnPort(port) as { message: Request } | undefined)?.message
     if (next?.kind !== 'units') break
     batches.push(next.units)
     units += next.units.length
+    isFlushed ||= next.isFlushed
     next = undefined
   }
+  flushCommits(isFlushed)
   const results = runUnits(batches.flat())
   let from = 0
   for (const batch of batches) {
@@ -89,6 +94,13 @@ port.on('message', (first: Request) => {
   }
   if (next && next.kind !== 'units') answer(next)
 })
+
+/** What is not flushed is on the disk with the next commit that is: the log is one file. */
+function flushCommits(isWanted: boolean): void {
+  if (isWanted === isFlushing) return
+  database.exec(`pragma synchronous = ${isWanted ? 'full' : 'normal'}`)
+  isFlushing = isWanted
+}
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
   const reply = replyTo(request)
@@ -107,6 +119,7 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
       }
     case 'run':
       hasWritten = true
+      if (!database.isTransaction) flushCommits(true)
       return { kind: 'run', result: attempt(request.text, request.values) }
     case 'close':
       if (options.role === 'writer') truncateLog()

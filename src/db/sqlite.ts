@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import {
   type Db,
+  type Kept,
   type Row,
   type Statement,
   StoreAway,
@@ -31,6 +32,8 @@ import type {
 const ASKS_IN_MESSAGE = 8
 /** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
+
+type Unit = { statements: Statement[]; kept: Kept }
 
 type Job<Ask, Answer> = {
   ask: Ask
@@ -64,8 +67,10 @@ export async function openSqlite(
       throw error
     },
   )
-  const units = batcher<Statement[], Row[][]>(async (batch) => {
-    const reply = await writer.ask({ kind: 'units', units: batch })
+  const units = batcher<Unit, Row[][]>(async (batch) => {
+    const isFlushed = batch.some(({ kept }) => kept === 'when resolved')
+    const statements = batch.map((unit) => unit.statements)
+    const reply = await writer.ask({ kind: 'units', units: statements, isFlushed })
     return reply.kind === 'units' ? reply.results.map(unitRows) : []
   })
   const queries = batcher<Query, Row[]>(async (batch) => {
@@ -84,9 +89,9 @@ export async function openSqlite(
   return {
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
       queries.add({ text, values: compact(values) }) as Promise<T[]>,
-    write: (unit) => {
-      for (const { values } of unit) compact(values)
-      return units.add(unit)
+    write: (statements, kept = 'when resolved') => {
+      for (const { values } of statements) compact(values)
+      return units.add({ statements, kept })
     },
     tx: (work) =>
       units.alone(async () => {
