@@ -12,6 +12,9 @@ export type Statement = { text: string; values: Value[]; expect?: number }
 
 export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
 
+/** When a unit is on the disk: a machine that stops after that has it still. */
+export type Kept = 'when resolved' | 'with the next'
+
 export type Db = {
   /** Rows of one query. Sees every write that was acknowledged, and never waits behind one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
@@ -20,9 +23,12 @@ export type Db = {
    * Runs one unit as one transaction and resolves, once it is durable, to the rows that each
    * statement returned. Units that arrive together share one commit.
    * @throws UnitRefused when an `expect` was not met: nothing of this unit happened.
+   * @param kept `with the next` resolves once everybody sees the unit, and leaves it to the next
+   * one to bring it to the disk. A machine that loses its power before has forgotten it: for what
+   * nobody outside is told of until a unit that follows.
    * @throws StoreError when the store failed: nothing of this unit was acknowledged.
    */
-  write(unit: Statement[]): Promise<Row[][]>
+  write(unit: Statement[], kept?: Kept): Promise<Row[][]>
 
   /** Statements one after another in one transaction, alone. For cold paths only. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>

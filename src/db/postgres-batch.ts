@@ -4,13 +4,14 @@
  * that it fails alone.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Row, type Statement, StoreAway, StoreError, UnitRefused } from './db.ts'
+import { type Kept, type Row, type Statement, StoreAway, StoreError, UnitRefused } from './db.ts'
 import type { Answer, Connection, Query, Result } from './postgres-connection.ts'
 import { isConflict, needsFreshConnection } from './postgres-errors.ts'
 import type { Lane } from './postgres-lane.ts'
 
 export type Job = {
   unit: Statement[]
+  kept: Kept
   resolve: (rows: Row[][]) => void
   reject: (error: Error) => void
 }
@@ -22,6 +23,8 @@ const CONFLICT_PAUSE_MS = 20
 
 const BEGIN: Query = { text: 'begin', values: [] }
 const COMMIT: Query = { text: 'commit', values: [] }
+/** Such a commit is on the disk with the next one that waits for it, or within a second. */
+const UNFLUSHED: Query = { text: 'set local synchronous_commit = off', values: [] }
 const ROLLBACK: Query = { text: 'rollback', values: [] }
 
 type Done = { rows: Row[][] } | { error: Error }
@@ -96,8 +99,9 @@ async function attempt(lane: Lane, jobs: Job[]): Promise<Outcome> {
     await connection.send([ROLLBACK])
     return outcome
   }
-  const { results, failure } = await connection.send([COMMIT])
-  if (!failure && results[0]?.tag === 'COMMIT') return outcome
+  const isFlushed = jobs.some(({ kept }) => kept === 'when resolved')
+  const { results, failure } = await connection.send(isFlushed ? [COMMIT] : [UNFLUSHED, COMMIT])
+  if (!failure && results.at(-1)?.tag === 'COMMIT') return outcome
   if (failure && isConflict(failure.code)) {
     return { kind: 'again', why: 'conflict', error: failure.error }
   }

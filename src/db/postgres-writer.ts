@@ -3,13 +3,13 @@
  * over one connection, so that they wait for each other here and not for each other's locks; only
  * a large one has another.
  */
-import { type Row, type Statement, StoreAway } from './db.ts'
+import { type Kept, type Row, type Statement, StoreAway } from './db.ts'
 import { type Job, runBatch } from './postgres-batch.ts'
 import type { Connection } from './postgres-connection.ts'
 import type { Lane } from './postgres-lane.ts'
 
 export type Writer = {
-  write(unit: Statement[]): Promise<Row[][]>
+  write(unit: Statement[], kept: Kept): Promise<Row[][]>
   /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   idle(): Promise<void>
@@ -77,13 +77,13 @@ export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
   const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
-    write: (unit) =>
+    write: (unit, kept) =>
       new Promise((resolve, reject) => {
         const bytes = sizeOf(unit)
         if (waitingUnits >= MAX_WAITING_UNITS || waitingBytes + bytes > MAX_WAITING_BYTES) {
           return reject(new StoreAway('too many writes are waiting'))
         }
-        add({ unit, resolve, reject, key: keyOf(unit), bytes })
+        add({ unit, kept, resolve, reject, key: keyOf(unit), bytes })
       }),
     async alone(work) {
       // Looked at and taken without a wait between: of two woken at once, only one goes on.

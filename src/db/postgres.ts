@@ -48,9 +48,9 @@ export async function openPostgres(
       refuseClosed()
       return reader.read(text, values) as Promise<T[]>
     },
-    async write(unit) {
+    async write(unit, kept = 'when resolved') {
       refuseClosed()
-      return unit.length === 0 ? [] : writer.write(unit)
+      return unit.length === 0 ? [] : writer.write(unit, kept)
     },
     async tx(work) {
       refuseClosed()

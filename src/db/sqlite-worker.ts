@@ -12,7 +12,7 @@ import { createUnpacker, type Message } from './sqlite-message.ts'
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
-  | { kind: 'units'; message: Message }
+  | { kind: 'units'; message: Message; isFlushed: boolean }
   /** Each a unit of one statement. */
   | { kind: 'queries'; message: Message }
   | { kind: 'run'; text: string; values: Value[] }
@@ -63,6 +63,8 @@ const port = mainThread()
 let database: DatabaseSync
 let hasWritten = false
 const unpack = createUnpacker()
+/** As `configure` leaves it. */
+let isFlushing = true
 const prepared = new Map<string, Prepared>()
 
 try {
@@ -78,6 +80,7 @@ port.on('message', (first: Request) => {
   // Whatever came while the last commit was under way shares the next one.
   const batches = [unpack(first.message)]
   let units = batches[0]?.length ?? 0
+  let { isFlushed } = first
   let next: Request | undefined
   while (units < MAX_UNITS_IN_COMMIT) {
     next = (receiveMessageOnPort(port) as { message: Request } | undefined)?.message
@@ -85,8 +88,10 @@ port.on('message', (first: Request) => {
     const batch = unpack(next.message)
     batches.push(batch)
     units += batch.length
+    isFlushed ||= next.isFlushed
     next = undefined
   }
+  flushCommits(isFlushed)
   const results = runUnits(batches.flat())
   const replies: Reply[] = []
   let from = 0
@@ -97,6 +102,13 @@ port.on('message', (first: Request) => {
   send(replies)
   if (next && next.kind !== 'units') answer(next)
 })
+
+/** What is not flushed is on the disk with the next commit that is: the log is one file. */
+function flushCommits(isWanted: boolean): void {
+  if (isWanted === isFlushing) return
+  database.exec(`pragma synchronous = ${isWanted ? 'full' : 'normal'}`)
+  isFlushing = isWanted
+}
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
   send([replyTo(request)])
@@ -118,6 +130,7 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
       }
     case 'run':
       hasWritten = true
+      if (!database.isTransaction) flushCommits(true)
       return { kind: 'run', result: attempt(request) }
     case 'close':
       if (options.role === 'writer') truncateLog()

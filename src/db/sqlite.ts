@@ -4,6 +4,7 @@ import { chmod } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import {
   type Db,
+  type Kept,
   type Row,
   type Statement,
   StoreAway,
@@ -13,7 +14,7 @@ import {
   type Value,
 } from './db.ts'
 import { makeFolderOf } from './folder.ts'
-import { createPacker, putBytes } from './sqlite-message.ts'
+import { createPacker, type Message, putBytes } from './sqlite-message.ts'
 import type {
   QueryResult,
   Reply,
@@ -37,6 +38,7 @@ const TRANSFER_FROM_BYTES = 16 * 1024
 
 type Job<Answer> = {
   unit: Statement[]
+  kept: Kept
   resolve: (answer: Answer) => void
   reject: (error: Error) => void
 }
@@ -63,11 +65,17 @@ export async function openSqlite(
       throw error
     },
   )
-  const units = batcher<Row[][]>(writer, 'units', (reply, unit, place) =>
-    reply.kind === 'units' ? unitRows(reply.results[place], unit) : NO_ANSWER,
+  const units = batcher<Row[][]>(
+    writer,
+    (message, isFlushed) => ({ kind: 'units', message, isFlushed }),
+    (reply, unit, place) =>
+      reply.kind === 'units' ? unitRows(reply.results[place], unit) : NO_ANSWER,
   )
-  const queries = batcher<Row[]>(reader, 'queries', (reply, _query, place) =>
-    reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
+  const queries = batcher<Row[]>(
+    reader,
+    (message) => ({ kind: 'queries', message }),
+    (reply, _query, place) =>
+      reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
   )
 
   async function run(text: string, values: Statement['values']): Promise<Row[]> {
@@ -143,10 +151,10 @@ function rowsOf(table: Table | null): Row[] {
  */
 function batcher<Answer>(
   thread: Thread,
-  kind: 'units' | 'queries',
+  requestOf: (message: Message, isFlushed: boolean) => Request,
   answerOf: (reply: Reply, unit: Statement[], place: number) => Answer | Error,
 ): {
-  add(unit: Statement[]): Promise<Answer>
+  add(unit: Statement[], kept?: Kept): Promise<Answer>
   /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
@@ -164,7 +172,8 @@ function batcher<Answer>(
     waiting = []
     underWay++
     const message = pack(batch.map(({ unit }) => unit))
-    thread.ask({ kind, message }, (reply) => {
+    const isFlushed = batch.some(({ kept }) => kept === 'when resolved')
+    thread.ask(requestOf(message, isFlushed), (reply) => {
       for (let place = 0; place < batch.length; place++) {
         const job = batch[place] as Job<Answer>
         const answer = reply instanceof Error ? reply : answerOf(reply, job.unit, place)
@@ -197,9 +206,9 @@ function batcher<Answer>(
   }
 
   return {
-    add: (unit) =>
+    add: (unit, kept = 'when resolved') =>
       new Promise((resolve, reject) => {
-        waiting.push({ unit, resolve, reject })
+        waiting.push({ unit, kept, resolve, reject })
         if (waiting.length >= UNITS_IN_MESSAGE) flush()
         else schedule()
       }),

@@ -146,15 +146,15 @@ export function createQuoting(deps: {
     const reserve = offer.reserve?.(orderId) ?? []
     const signed = signHere(order)
     if (signed === 'failed') return { kind: 'checkout unavailable' }
-    const done = await attempt(
-      db.write([
-        ...turn,
-        insertOrder(order, signed?.invoice),
-        ...limit,
-        ...reserve,
-        ...(signed?.statements ?? []),
-      ]),
-    )
+    const unit = [
+      ...turn,
+      insertOrder(order, signed?.invoice),
+      ...limit,
+      ...reserve,
+      ...(signed?.statements ?? []),
+    ]
+    // A claim has to be seen by others; what it leads to is shown after the unit that follows it.
+    const done = await attempt(db.write(unit, signed ? 'when resolved' : 'with the next'))
     if ('refused' in done) {
       // Its turn is never refused, so that this is the order itself: it exists already.
       if (done.refused === turn.length) return opened(await awaitInvoice(orderId))

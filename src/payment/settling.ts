@@ -135,7 +135,8 @@ export function createSettling(deps: {
 
   async function refresh(order: OrderRow): Promise<OrderRow> {
     if (order.state !== 'pending') return order
-    const claimed = await store.one(claimLookup(order.order_id, clock.now(), LOOKUP_EVERY_MS))
+    const claim = claimLookup(order.order_id, clock.now(), LOOKUP_EVERY_MS)
+    const claimed = await store.one(claim, 'with the next')
     if (claimed) await lookUpBriefly(claimed)
     return (await store.find([order.order_id])) ?? order
   }

@@ -1,6 +1,6 @@
 /** Orders in the store: each change is one conditional statement whose row count is the answer. */
 import { hash } from 'node:crypto'
-import type { Db, Row, Statement } from '../db/db.ts'
+import type { Db, Kept, Row, Statement } from '../db/db.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { PlanId, Product } from './provisioning.ts'
 
@@ -273,8 +273,8 @@ export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array):
 })
 
 export function createOrderStore(db: Db) {
-  const one = async (unit: Statement): Promise<OrderRow | null> => {
-    const [rows] = await db.write([unit])
+  const one = async (unit: Statement, kept?: Kept): Promise<OrderRow | null> => {
+    const [rows] = await db.write([unit], kept)
     return (rows?.[0] as OrderRow | undefined) ?? null
   }
   return {

@@ -72,7 +72,7 @@ export function createWatcher(deps: {
         // Claimed before they are looked up: one that always fails must not hold up the rest.
         const claimed = await Promise.all(
           some.map((order) =>
-            store.one(claimSweep(order.order_id, order.looked_up_at, clock.now())),
+            store.one(claimSweep(order.order_id, order.looked_up_at, clock.now()), 'with the next'),
           ),
         )
         const ours = claimed.filter((order) => order !== null)

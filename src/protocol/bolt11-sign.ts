@@ -123,7 +123,8 @@ function descriptionField({ description, descriptionHash }: InvoiceFields): Uint
 function payeeField(payee: string | undefined, privateKey: Uint8Array): Uint8Array {
   if (payee === undefined) return new Uint8Array()
   const key = hexBytes(payee)
-  if (key === null || publicKeyOf(privateKey) !== payee) throw new RangeError('payee must be the signing key')
+  if (key === null || publicKeyOf(privateKey) !== payee)
+    throw new RangeError('payee must be the signing key')
   return bytesField(TAG.payee, key)
 }
 

@@ -257,6 +257,18 @@ export function dbContract(
       )
     })
 
+    test('a unit that is kept with the next is seen at once, and refused like any other', async (t) => {
+      const { db, reopen } = await opened(t)
+      await db.write([anItem('soon')], 'with the next')
+      assert.deepEqual(await ids(db), ['soon'])
+      const refused = await attempt(db.write([anItem('no'), refusal()], 'with the next'))
+      assert.deepEqual(refused, { refused: 1 })
+      await Promise.all([db.write([anItem('a')], 'with the next'), db.write([anItem('b')])])
+      await db.write([anItem('last')], 'with the next')
+      await db.close()
+      assert.deepEqual(await ids(await reopen()), ['a', 'b', 'last', 'soon'])
+    })
+
     test('a read that fails is an error of its own', async (t) => {
       const { db } = await opened(t)
       const [bad, good] = await Promise.allSettled([

@@ -45,7 +45,13 @@ const DETAILS: Record<PaymentProblem, string> = {
 }
 
 export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow {
-  const realm = (): string => new URL(publicUrl()).hostname
+  const known = { url: '', realm: '' }
+
+  function realm(): string {
+    const url = publicUrl()
+    if (url !== known.url) Object.assign(known, { url, realm: new URL(url).hostname })
+    return known.realm
+  }
 
   /**
    * The drafts leave binding to method and URL to the server. The key of a challenge's HMAC is
