@@ -72,8 +72,10 @@ export type EventFilter = {
   mediaType?: string
 }
 
-const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers, content_type,
-  body, body_bytes, body_sha256, source_ip, ip_location`
+const eventColumns = (body: string): string =>
+  `sequence, salt, received_at, access, method, path, query, headers, content_type, ${body},
+  body_bytes, body_sha256, source_ip, ip_location`
+const EVENT_COLUMNS = eventColumns('body')
 
 export const insertInbox = (inbox: {
   publicId: string
@@ -237,7 +239,8 @@ export function createCatchStore(db: Db) {
 
     /**
      * The newest events that the filter lets through: at most `limit`, and no more than `bytes` of
-     * bodies, but at least one. Chosen by their sizes first, so that no other body is read.
+     * bodies, but at least one. Where bodies are large they are chosen by their sizes first, so that
+     * no other body is read.
      */
     async newest(
       publicId: string,
@@ -245,6 +248,19 @@ export function createCatchStore(db: Db) {
       most: { limit: number; bytes: number },
     ): Promise<Newest> {
       const { where, values } = conditions(publicId, filter)
+      const next = values.length + 1
+      const small = await db.read<EventRow>(
+        `select ${smallEvent(next)} from catch_event where ${where}
+         order by sequence desc ${limitedTo(next + 1)}`,
+        ...values,
+        bytesEach(most.bytes, most.limit + 1),
+        most.limit + 1,
+      )
+      if (small.every(isWhole)) {
+        const rows = small.slice(0, most.limit)
+        const hasMore = rows.length < small.length
+        return { rows, nextCursor: hasMore ? (rows.at(-1)?.sequence ?? null) : null }
+      }
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where ${where}
          order by sequence desc ${limitedTo(values.length + 1)}`,
@@ -269,6 +285,15 @@ export function createCatchStore(db: Db) {
       above: number,
       most: { limit: number; bytes: number },
     ): Promise<EventRow[]> {
+      const small = await db.read<EventRow>(
+        `select ${smallEvent(3)} from catch_event where public_id = $1 and sequence > $2
+         order by sequence ${limitedTo(4)}`,
+        publicId,
+        above,
+        bytesEach(most.bytes, most.limit),
+        most.limit,
+      )
+      if (small.every(isWhole)) return small
       const sizes = await db.read<{ sequence: number; body_bytes: number }>(
         `select sequence, body_bytes from catch_event where public_id = $1 and sequence > $2
          order by sequence ${limitedTo(3)}`,
@@ -322,6 +347,14 @@ export function createCatchStore(db: Db) {
 }
 
 export type CatchStore = ReturnType<typeof createCatchStore>
+
+/** An event without its body where that is larger than the parameter: so many of them surely fit. */
+const smallEvent = (place: number): string =>
+  eventColumns(`case when body_bytes <= $${place} then body end as body`)
+
+const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
+
+const isWhole = ({ body }: { body: Uint8Array | null }): boolean => body !== null
 
 /** The first of these whose bodies fit, but at least one. */
 function fitting<T extends { body_bytes: number }>(sizes: T[], most: number): T[] {
