@@ -27,7 +27,7 @@ test('an inbox is suspended and resumed beside the service, and says so when it 
 })
 
 test('a store that cannot be opened is a sentence', async () => {
-  const nowhere = { MAYFLY_DATABASE_URL: 'sqlite:/dev/null/mayfly.db' }
+  const nowhere = { MAYFLY_DATABASE_URL: 'sqlite:/dev/null/store/mayfly.db' }
   const { code, out, err } = await runCommand(['suspend', `catch_${'0'.repeat(22)}`], nowhere)
   assert.deepEqual([code, out], [1, ''])
   assert.match(err, /^The folder of \S+ cannot be made: [^\n]+\.\n$/)
