@@ -281,7 +281,10 @@ function mountOwner(
         summary: 'The raw body of one event, to download',
         security,
         params: eventParams,
-        response: { 200: Type.String({ contentEncoding: 'binary' }), ...errors(...ownerErrors) },
+        response: {
+          200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
+          ...errors(...ownerErrors),
+        },
       },
       validatorCompiler: anyEventId,
     },

@@ -107,7 +107,7 @@ export const CatchStatus = Type.Object(
     createdAt: DateTime,
     expiresAt: DateTime,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: 'The inbox with its limits and counters' },
 )
 /**
  * State, limits and counters of an inbox: requests are counted, `…Bytes` are bytes of bodies, times
@@ -139,23 +139,26 @@ export const CatchIpLocation = Type.Object(
 )
 export type CatchIpLocation = Static<typeof CatchIpLocation>
 
-export const CatchEvent = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  sequence: AtLeast1,
-  receivedAt: DateTime,
-  access: Access,
-  method: Type.String(),
-  path: Type.String({ description: 'What follows /c/{publicId}, as sent' }),
-  query: Type.String({ description: 'Raw, without the question mark' }),
-  headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
-  contentType: nullable(Type.String()),
-  body: Type.String(),
-  bodyEncoding: Type.Enum(['utf8', 'base64']),
-  bodyBytes: AtLeast0,
-  bodySha256: Type.String({ description: 'Lower-case hex' }),
-  sourceIp: Type.String(),
-  ipLocation: nullable(CatchIpLocation),
-})
+export const CatchEvent = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    sequence: AtLeast1,
+    receivedAt: DateTime,
+    access: Access,
+    method: Type.String(),
+    path: Type.String({ description: 'What follows /c/{publicId}, as sent' }),
+    query: Type.String({ description: 'Raw, without the question mark' }),
+    headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+    contentType: nullable(Type.String()),
+    body: Type.String(),
+    bodyEncoding: Type.Enum(['utf8', 'base64']),
+    bodyBytes: AtLeast0,
+    bodySha256: Type.String({ description: 'Lower-case hex' }),
+    sourceIp: Type.String(),
+    ipLocation: nullable(CatchIpLocation),
+  },
+  { description: 'One request as it came' },
+)
 /**
  * One captured request, exact to the byte. `sequence` counts from 1 in its inbox; `body` is text or
  * base64, as `bodyEncoding` says, and `bodyBytes` its length in bytes; `headers` are in their order.
@@ -189,11 +192,14 @@ export const EventQuery = Type.Object(
  */
 export type EventQuery = Static<typeof EventQuery>
 
-export const EventPage = Type.Object({
-  events: Type.Array(CatchEvent),
-  nextCursor: nullable(AtLeast1),
-  latestSequence: AtLeast0,
-})
+export const EventPage = Type.Object(
+  {
+    events: Type.Array(CatchEvent),
+    nextCursor: nullable(AtLeast1),
+    latestSequence: AtLeast0,
+  },
+  { description: 'A page of events, newest first' },
+)
 /**
  * A page of events, newest first. `nextCursor` is the `cursor` of the next one, null on the last;
  * `latestSequence` is the newest of the whole inbox, 0 where there is none.

@@ -113,7 +113,9 @@ function mountIntents(app: App, { service, challenges, limits }: GateDeps): void
             'x-payment-protocol': Type.Optional(Type.Enum(['payment'])),
           }),
           response: {
-            402: Type.Union([GateQuote, GatePaymentChallenge]),
+            402: Type.Union([GateQuote, GatePaymentChallenge], {
+              description: 'The quote of this request, in the flow that was asked for',
+            }),
             ...errors(
               'invalid binding',
               'invalid idempotency key',

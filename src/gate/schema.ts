@@ -67,14 +67,17 @@ export const GatePaymentChallenge = Type.Object({
  */
 export type GatePaymentChallenge = Static<typeof GatePaymentChallenge>
 
-export const GatePending = Type.Object({
-  settled: Type.Literal(false),
-  intentId: Type.String(),
-  status: Type.Enum(['pending', 'proof_required', 'expired']),
-  verification: VerificationKind,
-  expiresAt: DateTime,
-  error: Type.String(),
-})
+export const GatePending = Type.Object(
+  {
+    settled: Type.Literal(false),
+    intentId: Type.String(),
+    status: Type.Enum(['pending', 'proof_required', 'expired']),
+    verification: VerificationKind,
+    expiresAt: DateTime,
+    error: Type.String(),
+  },
+  { description: 'Not paid, as far as anybody can tell' },
+)
 /**
  * An intent that is not paid as far as anybody can tell.
  *
@@ -85,18 +88,21 @@ export const GatePending = Type.Object({
  */
 export type GatePending = Static<typeof GatePending>
 
-export const GateAuthorization = Type.Object({
-  settled: Type.Literal(true),
-  intentId: Type.String(),
-  receiptId: Type.String(),
-  ...bound,
-  paymentHash: Type.String(),
-  verifiedBy: VerificationKind,
-  authorizedAt: DateTime,
-  expiresAt: DateTime,
-  creditsRemaining: Type.Integer(),
-  receipt: Type.String(),
-})
+export const GateAuthorization = Type.Object(
+  {
+    settled: Type.Literal(true),
+    intentId: Type.String(),
+    receiptId: Type.String(),
+    ...bound,
+    paymentHash: Type.String(),
+    verifiedBy: VerificationKind,
+    authorizedAt: DateTime,
+    expiresAt: DateTime,
+    creditsRemaining: Type.Integer(),
+    receipt: Type.String(),
+  },
+  { description: 'Paid: the receipt lets one request in' },
+)
 /**
  * A paid intent: its receipt lets one request in, once checked.
  *
@@ -113,16 +119,19 @@ export const GateProof = Type.Object(
 )
 export type GateProof = Static<typeof GateProof>
 
-export const GateJwks = Type.Object({
-  keys: Type.Array(
-    Type.Object({
-      kty: Type.Literal('OKP'),
-      crv: Type.Literal('Ed25519'),
-      x: Type.String(),
-      kid: Type.String(),
-      alg: Type.Literal('EdDSA'),
-      use: Type.Literal('sig'),
-    }),
-  ),
-})
+export const GateJwks = Type.Object(
+  {
+    keys: Type.Array(
+      Type.Object({
+        kty: Type.Literal('OKP'),
+        crv: Type.Literal('Ed25519'),
+        x: Type.String(),
+        kid: Type.String(),
+        alg: Type.Literal('EdDSA'),
+        use: Type.Literal('sig'),
+      }),
+    ),
+  },
+  { description: 'A JWK set (RFC 7517, RFC 8037)' },
+)
 export type GateJwks = Static<typeof GateJwks>

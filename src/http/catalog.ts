@@ -43,7 +43,10 @@ export function mountCatalog(
         response: {
           200: Type.Object(
             { checkoutEnabled: Type.Boolean(), currency: Type.Literal('sat'), products: schema },
-            { additionalProperties: false },
+            {
+              additionalProperties: false,
+              description: 'What is on sale, and whether it can be bought now',
+            },
           ),
           ...errors('rate limited'),
         },

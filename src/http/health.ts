@@ -9,7 +9,12 @@ export function mountHealth(app: App): void {
     schema: {
       tags: ['system'],
       summary: 'Liveness',
-      response: { 200: Type.Object({ service: Type.String(), status: Type.Literal('ok') }) },
+      response: {
+        200: Type.Object(
+          { service: Type.String(), status: Type.Literal('ok') },
+          { description: 'It runs' },
+        ),
+      },
     },
     handler: async () => ({ service: 'mayfly', status: 'ok' as const }),
   })

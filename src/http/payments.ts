@@ -30,11 +30,14 @@ export function mountPoll(
           ),
         }),
         response: {
-          200: Type.Object({
-            settled: Type.Literal(true),
-            resource: Type.Union(deps.resources),
-          }),
-          402: Type.Object({ settled: Type.Literal(false), expiresAt: DateTime }),
+          200: Type.Object(
+            { settled: Type.Literal(true), resource: Type.Union(deps.resources) },
+            { description: 'Paid: the capability. Save it; a plain poll gets it once' },
+          ),
+          402: Type.Object(
+            { settled: Type.Literal(false), expiresAt: DateTime },
+            { description: 'Not paid yet. Ask again after `Retry-After`' },
+          ),
           ...errors(
             'invalid idempotency key',
             'order not found',

@@ -37,7 +37,10 @@ export function mountReady(app: App, { db, clock, isNodeReady, isStopping }: Rea
       tags: ['system'],
       summary: 'Readiness: the store answers and the node takes money',
       response: {
-        200: Type.Object({ status: Type.Literal('ready') }),
+        200: Type.Object(
+          { status: Type.Literal('ready') },
+          { description: 'The store answers, and the node takes money' },
+        ),
         503: Type.Object(
           { error: Type.String(), store: Part, node: Part, stopping: Type.Boolean() },
           { 'x-response-description': NOT_READY },

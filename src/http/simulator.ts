@@ -25,7 +25,10 @@ export function mountSimulator(
           { additionalProperties: false },
         ),
         response: {
-          200: Type.Object({ preimage: Type.String(), paymentHash: Type.String() }),
+          200: Type.Object(
+            { preimage: Type.String(), paymentHash: Type.String() },
+            { description: 'Paid, and the order is settled' },
+          ),
           ...errors(
             'invalid request body',
             'unsupported media type',

@@ -139,7 +139,7 @@ export const PulseStatus = Type.Object(
       description: 'The last 100 times, newest first',
     }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: 'The monitor with its settings and counters' },
 )
 /**
  * State, settings and counters of a monitor. `…Seconds` are seconds, times are RFC 3339 and null
@@ -158,7 +158,7 @@ export const PublicPulseStatus = Type.Object(
     state: PulseState,
     lastPingAt: DateTimeOrNull,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: 'What the owner of a monitor shares' },
 )
 /**
  * What the owner of a monitor shares: nothing in it leads to the monitor itself.

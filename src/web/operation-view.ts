@@ -92,11 +92,7 @@ function answerView(status: string, answer: Answer, openapi: Openapi): HTMLEleme
   const kinds = Object.entries(content).filter(([, { schema = {} }]) => !isError(schema, openapi))
   const head: Child[] = [
     el('span', { class: 'answer-status', 'data-class': status[0] ?? '' }, status),
-    el(
-      'span',
-      {},
-      ...withCode(description === 'Default Response' ? (MEANINGS[status] ?? '') : description),
-    ),
+    el('span', {}, ...withCode(description)),
   ]
   const names = Object.entries(headers)
   if (kinds.length === 0 && names.length === 0) return el('div', { class: 'answer' }, ...head)
@@ -120,13 +116,6 @@ function answerView(status: string, answer: Answer, openapi: Openapi): HTMLEleme
       ]),
     ),
   )
-}
-
-/** Where the document says nothing of its own. */
-const MEANINGS: Record<string, string> = {
-  '200': 'Done',
-  '204': 'Done; there is no body',
-  '402': 'Not paid yet',
 }
 
 /** Every error has the same body, which the top of the page tells. */

@@ -196,6 +196,19 @@ test('the description is OpenAPI 3.1.0, version 0.1.0, and small enough for an a
   assert.equal(text, JSON.stringify(document), 'without spaces')
 })
 
+test('each answer of each operation is described in words of its own', async (t) => {
+  const { paths } = await openapi(await startServer(t, { MAYFLY_GATE: 'on' }))
+  const wordless = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.entries(responses)
+        .filter(([, { description }]) => !description || description === 'Default Response')
+        .map(([status]) => `${method} ${path} ${status}`),
+    ),
+  )
+  assert.ok('/api/gate/intents' in paths)
+  assert.deepEqual(wordless, [])
+})
+
 test('every route and method is described, each with its answers', async (t) => {
   const { paths } = await openapi(await startServer(t))
   const described = Object.entries(paths).map(([path, operations]) => [
@@ -287,7 +300,10 @@ test('every answer is one that the description lists, and has its shape', async 
 
 type Operation = {
   summary?: string
-  responses: Record<string, { content?: { 'application/json'?: { schema: TSchema } } }>
+  responses: Record<
+    string,
+    { description?: string; content?: { 'application/json'?: { schema: TSchema } } }
+  >
 }
 
 type Document = {
