@@ -48,7 +48,7 @@ const MAX_UNITS_IN_COMMIT = 512
 const BUSY_TIMEOUT_MS = 5_000
 /** Writes wait while the log is truncated, which a long reader, such as a backup, would hold up. */
 const TRUNCATE_TIMEOUT_MS = 100
-const CACHE_KIBIBYTES = 24_000
+const CACHE_KIBIBYTES = 12_000
 /** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
 const CHECKPOINT_PAGES = 4_000
 
