@@ -1,7 +1,7 @@
 /**
  * What an operator does to one order that went wrong: look at it, end one whose invoice the node
- * has lost, provision again what was paid, note that it was paid back. Each change is one conditional unit, so that it may run
- * beside the service.
+ * has lost, provision again what was paid, note that it was paid back. Each change is one
+ * conditional unit, so that it may run beside the service.
  */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'

@@ -1,12 +1,10 @@
 /** What an editor shows of the SDK: every export is explained, and every example is typed right. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { temporaryFolder } from '../support/folder.ts'
+import { assertTyped } from '../support/typed-examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const sdk = join(root, 'src/client/index.ts')
@@ -33,27 +31,12 @@ test('the examples in the docstrings are typed right', async (t) => {
   )
   assert.ok(examples.length > 80)
   const names = exported.map(({ name, isType }) => (isType ? `type ${name}` : name))
-  const folder = await temporaryFolder(t)
-  await writeFile(
-    join(folder, 'examples.mts'),
+  await assertTyped(
+    t,
     `import { ${[...new Set(names)].join(', ')} } from 'mayfly/client'
 ${A_READER_HAS}
 ${examples.map((example) => `export async function _${counted()}() {\n${example}\n}`).join('\n')}
 `,
-  )
-  const config = {
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: {
-      paths: { 'mayfly/client': [sdk] },
-      rootDir: '/',
-      noUnusedLocals: false,
-      typeRoots: [join(root, 'node_modules/@types')],
-    },
-    include: [join(folder, 'examples.mts')],
-  }
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error) =>
-    assert.fail(error.stdout),
   )
 })
 

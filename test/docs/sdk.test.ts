@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { startServer } from '../support/server.ts'
+import { assertTyped } from '../support/typed-examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const sdk = join(root, 'src/client/index.ts')
@@ -15,23 +16,7 @@ const page = await readFile(join(root, 'docs/sdk.md'), 'utf8')
 const SHOWN_URL = 'http://127.0.0.1:8402'
 
 test('the examples of docs/sdk.md are typed right', async (t) => {
-  const folder = await temporaryFolder(t)
-  await writeFile(join(folder, 'page.mts'), moduleOf({ projectId: '', capability: '' }))
-  const config = {
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: {
-      paths: { 'mayfly/client': [sdk] },
-      rootDir: '/',
-      // An example may name what its reader goes on with.
-      noUnusedLocals: false,
-      typeRoots: [join(root, 'node_modules/@types')],
-    },
-    include: [join(folder, 'page.mts')],
-  }
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error) =>
-    assert.fail(error.stdout),
-  )
+  await assertTyped(t, moduleOf({ projectId: '', capability: '' }))
 })
 
 test('the examples of docs/sdk.md run against a server', async (t) => {
