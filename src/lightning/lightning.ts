@@ -2,7 +2,7 @@
  * The Lightning port: all that Mayfly asks of a node, and nothing a backend cannot do.
  *
  * An invoice is money that may already be under way, so a backend that is unsure says so by
- * throwing; the states it does report are final words, except `open`.
+ * throwing; the states it does report are final words, except `open` and a `dead` that is a guess.
  */
 
 import type { Statement } from '../db/db.ts'
@@ -10,8 +10,15 @@ import type { Statement } from '../db/db.ts'
 /** The networks that the interface knows. A node on another one is refused at start-up. */
 export type Network = 'mainnet' | 'regtest' | 'signet'
 
-/** `dead` means that the node can never settle the invoice any more; a held HTLC is `open`. */
+/** A held HTLC is `open`. */
 export type InvoiceState = 'open' | 'settled' | 'dead'
+
+/**
+ * What a node says of an invoice. `dead` is final where it is the node's own word that the invoice can never
+ * be settled any more. Some nodes have no such word: there it is a guess by the clock, long after the
+ * expiry, and the same invoice may turn out to be settled.
+ */
+export type InvoiceStatus = { state: 'open' | 'settled' } | { state: 'dead'; isFinal: boolean }
 
 export type Lightning = {
   /** What the node says of itself. Throws when it cannot be reached or refuses us. */
@@ -28,7 +35,7 @@ export type Lightning = {
   signInvoice?(ask: InvoiceAsk): SignedInvoice
 
   /** The truth about one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
-  lookupInvoice(paymentHash: string): Promise<{ state: InvoiceState }>
+  lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
 
   /**
    * Calls `onSettled` for each settlement the node tells of, until `signal` aborts. A hint that

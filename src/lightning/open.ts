@@ -1,17 +1,17 @@
 /** From `MAYFLY_LIGHTNING_URL` to a backend that was seen to work, or a sentence that says why not. */
 import type { Db } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Clock, Deletion } from '../lib/clock.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
-import { createCln } from './cln.ts'
-import { readClnUrl } from './cln-url.ts'
+import { createCln } from './cln/cln.ts'
+import { readClnUrl } from './cln/url.ts'
 import type { Lightning } from './lightning.ts'
-import { createLnd } from './lnd.ts'
-import { readLndUrl } from './lnd-url.ts'
-import type { LightningNode } from './node.ts'
-import type { AccessProblem } from './node-access.ts'
-import { readNwcUrl } from './nwc-url.ts'
-import { createPhoenixd } from './phoenixd.ts'
-import { readPhoenixdUrl } from './phoenixd-url.ts'
+import { createLnd } from './lnd/lnd.ts'
+import { readLndUrl } from './lnd/url.ts'
+import type { AccessProblem } from './node/access.ts'
+import type { LightningNode } from './node/node.ts'
+import { readNwcUrl } from './nwc/url.ts'
+import { createPhoenixd } from './phoenixd/phoenixd.ts'
+import { readPhoenixdUrl } from './phoenixd/url.ts'
 import { createSimulator, type Simulator } from './simulator.ts'
 
 export type Opened = {
@@ -23,7 +23,16 @@ export type Opened = {
   close(): Promise<void>
 }
 
-export type OpenDeps = { db: Db; clock: Clock; warn: (message: string) => void }
+export type OpenDeps = {
+  db: Db
+  clock: Clock
+  /** By which the simulator forgets. Without one, it forgets nothing. */
+  deletion?: Pick<Deletion, 'atOnce'>
+  warn: (message: string) => void
+}
+
+/** Where the store keeps how far a node's count of settlements was followed. */
+export const CURSORS = { lnd: 'lnd_settle_index', cln: 'cln_pay_index' } as const
 
 /** @throws Error that names the setting, for a URL or a file that is not what it should be. */
 export async function openLightning(url: string, deps: OpenDeps): Promise<Opened> {
@@ -49,18 +58,18 @@ async function createNode(
 ): Promise<LightningNode> {
   switch (kind) {
     case 'lnd': {
-      const cursor = storedCursor(db, 'lnd_settle_index')
+      const cursor = storedCursor(db, CURSORS.lnd)
       return createLnd({ ...(await readLndUrl(url)), clock, cursor, onWarning })
     }
     case 'phoenixd':
       return createPhoenixd({ ...(await readPhoenixdUrl(url)), clock, onWarning })
     case 'cln': {
-      const cursor = storedCursor(db, 'cln_pay_index')
+      const cursor = storedCursor(db, CURSORS.cln)
       return createCln({ ...(await readClnUrl(url)), clock, cursor, onWarning })
     }
     case 'nwc': {
       // Large, and only for those who sell over Nostr.
-      const { createNwc } = await import('./nwc.ts')
+      const { createNwc } = await import('./nwc/nwc.ts')
       return createNwc({ ...readNwcUrl(url), clock, onWarning })
     }
     default:
@@ -69,7 +78,7 @@ async function createNode(
 }
 
 /** Where a stream got to, kept in the store. Only ever moves forward, whoever writes it. */
-function storedCursor(db: Db, name: string) {
+export function storedCursor(db: Db, name: string) {
   return {
     async read(): Promise<number> {
       const [row] = await db.read<{ value: string }>('select value from meta where name = $1', name)

@@ -4,11 +4,17 @@
  */
 import { hash, randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import {
+  before,
+  type Clock,
+  type Deletion,
+  type DeletionTime,
+  NOTHING_IS_OVER,
+} from '../lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { encodeInvoice, publicKeyOf } from '../protocol/bolt11-sign.ts'
-import { checkAsk } from './check-invoice.ts'
 import { type InvoiceAsk, type Lightning, type SignedInvoice, UnknownInvoice } from './lightning.ts'
+import { checkAsk } from './node/check-invoice.ts'
 
 const NETWORK = 'regtest'
 /** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
@@ -35,8 +41,13 @@ type InvoiceRow = {
 }
 
 /** The throwaway key is kept in the store, so that the node's identity survives a restart. */
-export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<Simulator> {
-  const { db, clock } = deps
+export async function createSimulator(deps: {
+  db: Db
+  clock: Clock
+  /** Without one, no invoice is forgotten. */
+  deletion?: Pick<Deletion, 'atOnce'>
+}): Promise<Simulator> {
+  const { db, clock, deletion } = deps
   const privateKey = await nodeKey(db)
   const nodeId = publicKeyOf(privateKey)
   const listeners = new Set<(paymentHash: string) => void>()
@@ -57,7 +68,10 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
       const invoice = await invoiceOf(paymentHash)
       if (!invoice) throw new UnknownInvoice()
       if (invoice.state === 'settled') return { state: 'settled' }
-      return { state: invoice.expires_at <= clock.now() ? 'dead' : 'open' }
+      // By the same clock that `pay` asks.
+      return invoice.expires_at <= clock.now()
+        ? { state: 'dead', isFinal: true }
+        : { state: 'open' }
     },
 
     watch(onSettled, signal) {
@@ -121,7 +135,7 @@ export async function createSimulator(deps: { db: Db; clock: Clock }): Promise<S
     ]
     if (now > forgetAt) {
       forgetAt = now + FORGET_EVERY_MS
-      statements.push(forget(now - KEEP_MS))
+      statements.push(forget(before(deletion?.atOnce() ?? NOTHING_IS_OVER, KEEP_MS)))
     }
     return { bolt11, paymentHash, network: NETWORK, expiresAt, statements }
   }
@@ -144,7 +158,7 @@ function paymentHashOf(bolt11: string): string {
   }
 }
 
-const forget = (before: number) => ({
+const forget = (before: DeletionTime) => ({
   text: 'delete from simulator_invoice where expires_at < $1',
   values: [before],
 })

@@ -1,4 +1,4 @@
-import { createCln } from '../../src/lightning/cln.ts'
+import { createCln } from '../../src/lightning/cln/cln.ts'
 import { testClock } from '../support/server.ts'
 import { CERTIFICATE } from '../support/stand-ins/certificate.ts'
 import { startCln } from '../support/stand-ins/cln.ts'

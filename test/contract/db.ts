@@ -1,7 +1,14 @@
 /** What every engine of the store promises. Each one runs this suite on a store of its own. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { attempt, type Db, type Statement, StoreError, UnitRefused } from '../../src/db/db.ts'
+import {
+  attempt,
+  type Db,
+  type Statement,
+  StoreError,
+  UnitRefused,
+  ValueRefused,
+} from '../../src/db/db.ts'
 
 /** An empty store, and the same store opened anew after `db` was closed. */
 export type OpenStore = { db: Db; reopen(): Promise<Db> }
@@ -26,6 +33,7 @@ export function dbContract(
       await tx.run(
         `create table counter (id text primary key, n ${types.integer}, most ${types.integer})`,
       )
+      await tx.run('create table strict_item (id text not null)')
     })
     return store
   }
@@ -163,6 +171,21 @@ export function dbContract(
         StoreError,
       )
       assert.deepEqual(await db.read('select n from item'), [{ n: Number.MAX_SAFE_INTEGER }])
+    })
+
+    test('a value that is refused each time is told from a store that is broken', async (t) => {
+      const { db } = await opened(t)
+      await db.write([anItem('a')])
+      const missing = { text: 'insert into strict_item (id) values ($1)', values: [null] }
+      for (const unit of [[anItem('a')], [anItem('b'), anItem('a')], [anItem('c'), missing]]) {
+        await assert.rejects(db.write(unit), ValueRefused)
+      }
+      const elsewhere = { text: 'insert into no_such_table values ($1)', values: ['a'] }
+      await assert.rejects(
+        db.write([anItem('d'), elsewhere]),
+        (error) => error instanceof StoreError && !(error instanceof ValueRefused),
+      )
+      assert.deepEqual(await ids(db), ['a'])
     })
 
     test('a refused unit names the statement that refused it, and nothing of it happened', async (t) => {

@@ -15,6 +15,8 @@ export type LightningUnderTest = {
   longestMemo?: number
   /** Moves time past these many seconds, where time is not the wall's. */
   makeExpire?(seconds: number): Promise<void>
+  /** The node has no final word for what was not paid; here it settles an invoice after all. */
+  settleLate?(paymentHash: string): unknown
   /** Others have accounts at the same node. */
   isShared?: true
   close(): Promise<void>
@@ -95,7 +97,24 @@ export function lightningContract(
       })
       assert.deepEqual(await world.lightning.lookupInvoice(paid.paymentHash), { state: 'settled' })
       await assert.rejects(world.pay(unpaid.bolt11))
-      assert.deepEqual(await world.lightning.lookupInvoice(unpaid.paymentHash), { state: 'dead' })
+      assert.deepEqual(await world.lightning.lookupInvoice(unpaid.paymentHash), {
+        state: 'dead',
+        isFinal: world.settleLate === undefined,
+      })
+    })
+
+    test('calls an invoice settled that the node settles after a guess that it was dead', async () => {
+      const { settleLate } = world
+      const { paymentHash } = await world.lightning.createInvoice(anAsk({ expirySeconds: 10 }))
+      // A node with a final word never does.
+      if (!settleLate) return
+      await world.makeExpire?.(10)
+      assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), {
+        state: 'dead',
+        isFinal: false,
+      })
+      settleLate(paymentHash)
+      assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'settled' })
     })
 
     test('throws for an invoice that it does not know, and does not call it dead', async () => {

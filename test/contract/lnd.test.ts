@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/lib/clock.ts'
-import { createLnd } from '../../src/lightning/lnd.ts'
+import { createLnd } from '../../src/lightning/lnd/lnd.ts'
 import { missingNodes, startTestbed } from '../support/nodes/testbed.ts'
 import { lightningContract } from './lightning.ts'
 

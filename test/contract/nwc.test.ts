@@ -1,5 +1,5 @@
-import { createNwc } from '../../src/lightning/nwc.ts'
-import { readNwcUrl } from '../../src/lightning/nwc-url.ts'
+import { createNwc } from '../../src/lightning/nwc/nwc.ts'
+import { readNwcUrl } from '../../src/lightning/nwc/url.ts'
 import { startRelay } from '../support/nostr-relay.ts'
 import { testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'
@@ -22,6 +22,7 @@ for (const encryption of ['nip44_v2', 'nip04'] as const) {
       lightning,
       isShared: true,
       pay: async (bolt11) => own.pay(bolt11),
+      settleLate: own.settleLate,
       makeExpire: async (seconds) => clock.advance((seconds + GRACE_SECONDS + 1) * 1000),
       async close() {
         await lightning.close()

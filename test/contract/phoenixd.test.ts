@@ -1,4 +1,4 @@
-import { createPhoenixd } from '../../src/lightning/phoenixd.ts'
+import { createPhoenixd } from '../../src/lightning/phoenixd/phoenixd.ts'
 import { testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
@@ -19,6 +19,7 @@ lightningContract('phoenixd (a stand-in)', async () => {
   return {
     lightning,
     pay: async (bolt11) => own.pay(bolt11),
+    settleLate: own.settleLate,
     longestMemo: 128,
     makeExpire: async (seconds) => clock.advance((seconds + GRACE_SECONDS + 1) * 1000),
     async close() {

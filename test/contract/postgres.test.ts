@@ -1,4 +1,4 @@
-import { openPostgres } from '../../src/db/postgres.ts'
+import { openPostgres } from '../../src/db/postgres/postgres.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { dbContract } from './db.ts'
 

@@ -1,0 +1,79 @@
+/** Core Lightning's `waitanyinvoice`: one settlement after the other, none left out. */
+
+import { NodeError } from '../node/error.ts'
+import { type Fields, jsonOf } from '../node/json-fields.ts'
+import type { NodeTimeouts } from '../node/timeouts.ts'
+import { type Cursor, keepFollowing } from '../node/watch.ts'
+
+/** One call of a method. @throws NodeError */
+export type ClnCall = (ask: {
+  /** What the call does, for its errors. */
+  what: string
+  method: string
+  params: Fields
+  timeoutMs: number
+  signal?: AbortSignal
+}) => Promise<Fields>
+
+const NODE = 'Core Lightning'
+const read = jsonOf(NODE)
+
+// JSON-RPC code of a wait that is over without a payment.
+const WAITED_LONG_ENOUGH = 904
+
+/**
+ * Ends only when `signal` aborts. With a cursor of 0 the node tells of every invoice that was ever
+ * paid, which happens once: the cursor moves with each.
+ */
+export async function watchCln(
+  options: {
+    call: ClnCall
+    cursor: Cursor
+    timeouts: NodeTimeouts
+    onWarning: (message: string) => void
+  },
+  onSettled: (paymentHash: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { call, cursor, timeouts, onWarning } = options
+  const waitSeconds = Math.max(1, Math.floor(timeouts.probeEveryMs / 1000))
+  /** The last that was heard of here. */
+  let heard = 0
+
+  async function follow(onAlive: () => void): Promise<never> {
+    // Read anew each time, and not remembered: it begins again with a new node.
+    let payIndex = Math.max(heard, await cursor.read())
+    for (;;) {
+      signal.throwIfAborted()
+      const invoice = await next(payIndex)
+      onAlive()
+      if (invoice === null) continue
+      const index = read.count(invoice, 'pay_index') ?? 0
+      if (index <= payIndex) throw read.malformed('pay_index did not grow')
+      onSettled(read.hash(invoice, 'payment_hash'))
+      payIndex = index
+      heard = index
+      await cursor.write(index)
+    }
+  }
+
+  /** The next paid invoice, or null when there was none for a while. */
+  async function next(payIndex: number): Promise<Fields | null> {
+    try {
+      return await call({
+        what: 'waiting for a payment',
+        method: 'waitanyinvoice',
+        params: { lastpay_index: payIndex, timeout: waitSeconds },
+        // A node that hangs is told apart by not even saying that the wait is over.
+        timeoutMs: waitSeconds * 1000 + timeouts.infoMs,
+        signal,
+      })
+    } catch (error) {
+      if (error instanceof NodeError && error.answer?.code === WAITED_LONG_ENOUGH) return null
+      throw error
+    }
+  }
+
+  const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
+  await keepFollowing(follow, { node: NODE, retry, onWarning, signal })
+}

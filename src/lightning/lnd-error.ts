@@ -1,7 +1,0 @@
-/** What went wrong with LND. */
-import { type NodeAnswer, NodeError, type NodeFailure } from './node-error.ts'
-
-/** `answer` has the gRPC code and message of LND's own refusal. */
-export function lndError(reason: NodeFailure, message: string, answer?: NodeAnswer): NodeError {
-  return new NodeError('LND', reason, message, answer)
-}

@@ -1,0 +1,79 @@
+/** Finds out, at start-up, whether LND lets us do all we need, and says what to do if not. */
+
+import { type AccessProblem, accessProblem } from '../node/access.ts'
+import { NodeError } from '../node/error.ts'
+import type { LndCall, LndHttp } from './http.ts'
+
+const BAKE = 'bake one with: lncli bakemacaroon invoices:read invoices:write info:read'
+const DENIED = 'permission denied'
+
+// The words of LND and its macaroon library; their code says no more than "unknown".
+const MACAROON_ERROR = /macaroon|caveat|verification failed|encoding\/hex|unmarshal|data format/
+
+export type AccessOptions = {
+  http: LndHttp
+  info: () => Promise<unknown>
+  baseUrl: string
+  timeoutMs: number
+}
+
+/** The first thing that is missing, or null. */
+export async function findProblem({
+  http,
+  info,
+  baseUrl,
+  timeoutMs,
+}: AccessOptions): Promise<AccessProblem | null> {
+  const infoFailure = await failure(info())
+  if (infoFailure) return problem(infoFailure, baseUrl, 'info:read')
+
+  // Both are refused: with the permission for what they ask, without it for asking.
+  const probes: [permission: string, call: Omit<LndCall, 'what' | 'timeoutMs'>][] = [
+    ['invoices:read', { method: 'GET', path: `/v1/invoice/${'00'.repeat(32)}` }],
+    // An amount given twice is refused by every version, so no invoice comes of it.
+    [
+      'invoices:write',
+      { method: 'POST', path: '/v1/invoices', body: { value: '1', value_msat: '1' } },
+    ],
+  ]
+  for (const [permission, call] of probes) {
+    const refusal = await failure(http.call({ ...call, what: 'trying the macaroon', timeoutMs }))
+    if (!refusal || (refusal.answer && !isAboutMacaroon(refusal.answer.message))) continue
+    return problem(refusal, baseUrl, permission)
+  }
+  return null
+}
+
+async function failure(call: Promise<unknown>): Promise<NodeError | null> {
+  try {
+    await call
+    return null
+  } catch (error) {
+    if (error instanceof NodeError) return error
+    throw error
+  }
+}
+
+function problem(error: NodeError, baseUrl: string, permission: string): AccessProblem {
+  return accessProblem(error, {
+    baseUrl,
+    speaks: 'speaks HTTPS as LND does',
+    port: 'the REST port of LND',
+    certificate: "use the node's own tls.cert, made for that host",
+    refused: (refusal) => macaroonSentence(refusal, permission),
+  })
+}
+
+function macaroonSentence(error: NodeError, permission: string): string {
+  const message = error.answer?.message ?? ''
+  // The invoice.macaroon that LND makes lacks info:read: the usual way to come here.
+  if (message === DENIED) return `LND: the macaroon lacks ${permission}; ${BAKE}`
+  if (isAboutMacaroon(message)) {
+    return `LND does not accept the macaroon (of another node, expired or damaged); ${BAKE}`
+  }
+  return error.message
+}
+
+function isAboutMacaroon(message: string): boolean {
+  return message === DENIED || MACAROON_ERROR.test(message)
+}

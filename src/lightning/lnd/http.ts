@@ -1,0 +1,93 @@
+/** HTTP to LND's REST port: bounded in time and size, and every failure a `NodeError`. */
+import { isObject, objectIn } from '../../lib/json.ts'
+import { type NodeError, quotable, transportError } from '../node/error.ts'
+import { createNodeHttp, MAX_BODY_BYTES } from '../node/http.ts'
+import { type Fields, jsonOf } from '../node/json-fields.ts'
+import { lndError } from './error.ts'
+
+const read = jsonOf('LND')
+
+export type LndHttp = {
+  /** The JSON of a 200, within `timeoutMs` from connecting to the last byte. */
+  call(ask: LndCall): Promise<Fields>
+
+  /** The lines of an answer without an end, until `signal` aborts; null for one that is too long. */
+  lines(path: string, signal: AbortSignal): AsyncGenerator<string | null>
+
+  close(): Promise<void>
+}
+
+export type LndCall = {
+  /** What the call does, for its errors: `looking up an invoice`. */
+  what: string
+  method: 'GET' | 'POST'
+  path: string
+  body?: Record<string, string | boolean>
+  timeoutMs: number
+}
+
+export function createLndHttp(options: {
+  baseUrl: string
+  /** Hex. */
+  macaroon: string
+  /** The PEM that the node's own certificate must chain to; the system's roots without it. */
+  certificate: string | undefined
+  connectTimeoutMs: number
+}): LndHttp {
+  const headers = { 'grpc-metadata-macaroon': options.macaroon }
+  const http = createNodeHttp({ ...options, node: 'LND', headers })
+
+  async function call({ body, ...ask }: LndCall): Promise<Fields> {
+    const { status, text } = await http.exchange({ ...ask, ...(body ? { json: body } : {}) })
+    if (status !== 200) throw refusal(ask.what, status, text)
+    return read.parse(text)
+  }
+
+  async function* lines(path: string, signal: AbortSignal): AsyncGenerator<string | null> {
+    const what = 'following the invoices'
+    try {
+      const response = await http.open({ what, method: 'GET', path, signal })
+      if (response.status !== 200) throw refusal(what, response.status, await response.text())
+      yield* splitLines(response.body)
+    } catch (error) {
+      throw transportError('LND', what, signal.reason ?? error)
+    }
+  }
+
+  return { call, lines, close: http.close }
+}
+
+async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<string | null> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      bytes += end - from
+      parts.push(chunk.subarray(from, end))
+      yield bytes > MAX_BODY_BYTES ? null : Buffer.concat(parts).toString('utf8')
+      parts = []
+      bytes = 0
+      from = end + 1
+    }
+    bytes += chunk.length - from
+    // Past the bound nothing is kept: the rest of the line only has to end.
+    if (bytes > MAX_BODY_BYTES) parts = []
+    else parts.push(chunk.subarray(from))
+  }
+}
+
+/** LND's `{code, message, details}`, or the bare status of whatever stands in its place. */
+function refusal(what: string, status: number, text: string): NodeError {
+  const answer = refusalAnswer(text)
+  if (!answer) return lndError('malformed', `${what} got HTTP ${status} that is not LND's`)
+  return lndError('refused', `${what} was refused: ${answer.message}`, answer)
+}
+
+function refusalAnswer(text: string): { code: number; message: string } | null {
+  const body = objectIn(text)
+  // A streaming call wraps the same fields.
+  const { code, message } = isObject(body?.error) ? body.error : (body ?? {})
+  if (typeof code !== 'number' || typeof message !== 'string') return null
+  return { code, message: quotable(message) }
+}

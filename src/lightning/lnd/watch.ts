@@ -1,0 +1,89 @@
+/** LND's invoice stream, followed across restarts, outages and a node that only looks alive. */
+
+import { NodeError } from '../node/error.ts'
+import { type Cursor, keepFollowing, probeUntilDead, type Retry } from '../node/watch.ts'
+import { type SeenInvoice, streamedInvoice } from './answers.ts'
+import { lndError } from './error.ts'
+import type { LndHttp } from './http.ts'
+
+export type WatchOptions = {
+  http: LndHttp
+  cursor: Cursor
+  /** Throws unless the node answers in time. */
+  probe: () => Promise<unknown>
+  probeEveryMs: number
+  retry: Retry
+  onWarning: (message: string) => void
+}
+
+type OnSettled = (paymentHash: string) => void
+
+/**
+ * Ends only when `signal` aborts. The node replays what settled after the cursor, except that a
+ * cursor of 0 replays nothing (lnd#2469), and it may leave gaps (lnd#7071): this is a hint.
+ */
+export async function watchSettlements(
+  options: WatchOptions,
+  onSettled: OnSettled,
+  signal: AbortSignal,
+): Promise<void> {
+  const seen = { settleIndex: 0 }
+  await keepFollowing((onAlive) => follow(options, { seen, onSettled, signal, onAlive }), {
+    node: 'LND',
+    retry: options.retry,
+    onWarning: options.onWarning,
+    signal,
+  })
+}
+
+type Following = {
+  seen: { settleIndex: number }
+  onSettled: OnSettled
+  signal: AbortSignal
+  onAlive: () => void
+}
+
+/** One connection, until it fails: it never returns, for a stream that ends has failed. */
+async function follow(options: WatchOptions, following: Following): Promise<never> {
+  const { seen, signal } = following
+  // Read anew each time, and not remembered: it begins again with a new node.
+  const from = Math.max(seen.settleIndex, await options.cursor.read())
+  const connection = new AbortController()
+  const hangUp = () => connection.abort(signal.reason)
+  signal.addEventListener('abort', hangUp)
+  if (signal.aborted) hangUp()
+  probeUntilDead(options.probe, options.probeEveryMs, connection, following.onAlive)
+  try {
+    const path = `/v1/invoices/subscribe?settle_index=${from}`
+    for await (const line of options.http.lines(path, connection.signal)) {
+      following.onAlive()
+      await heed(options, following, line)
+    }
+    throw lndError('unreachable', 'the invoice stream ended')
+  } finally {
+    signal.removeEventListener('abort', hangUp)
+    connection.abort()
+  }
+}
+
+async function heed(options: WatchOptions, following: Following, line: string | null) {
+  const { seen, onSettled } = following
+  const invoice = readable(line)
+  // Left out, not fatal: on a new connection the node would only send the same line again.
+  if (!invoice) return options.onWarning('LND: an event of the invoice stream is unreadable')
+  if (invoice.state !== 'settled') return
+  onSettled(invoice.paymentHash)
+  if (invoice.settleIndex <= seen.settleIndex) return
+  seen.settleIndex = invoice.settleIndex
+  await options.cursor.write(invoice.settleIndex)
+}
+
+function readable(line: string | null): SeenInvoice | null {
+  if (line === null) return null
+  try {
+    return streamedInvoice(line)
+  } catch (error) {
+    if (error instanceof NodeError && error.reason === 'malformed') return null
+    throw error
+  }
+}

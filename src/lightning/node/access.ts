@@ -1,0 +1,51 @@
+/** What is wrong with the access to a node, in one sentence for its operator. */
+import { type NodeError, UnsupportedNetwork } from './error.ts'
+
+/** `isAway` when it may right itself: the node does not answer. */
+export type AccessProblem = { sentence: string; isAway: boolean }
+
+export type AccessWords = {
+  baseUrl: string
+  /** What is missing where nothing answers: `speaks HTTPS as LND does`. */
+  speaks: string
+  /** What the address should be: `the REST port of LND`. */
+  port: string
+  /** What vouches for the certificate: `use the node's own tls.cert, made for that host`. */
+  certificate: string
+  /** For the node's own refusal. */
+  refused(error: NodeError): string
+}
+
+/** Tells apart what the operator can mend from what the node has to. */
+export function accessProblem(error: NodeError, words: AccessWords): AccessProblem {
+  const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
+  return { sentence: sentence(error, words), isAway }
+}
+
+function sentence(error: NodeError, words: AccessWords): string {
+  const { baseUrl } = words
+  if (error instanceof UnsupportedNetwork) return error.message
+  switch (error.reason) {
+    case 'unreachable':
+      return `${error.message}: nothing at ${baseUrl} ${words.speaks}`
+    case 'timeout':
+      return `${error.message}: whatever is at ${baseUrl} does not answer`
+    case 'certificate':
+      if (error.message.includes('CERT_HAS_EXPIRED')) {
+        return (
+          `${error.message}: the certificate of ${baseUrl} ran out; make the node a new one, and ` +
+          'copy it here again'
+        )
+      }
+      return (
+        `${error.message}: ${baseUrl} shows a certificate that the cert of MAYFLY_LIGHTNING_URL ` +
+        `does not vouch for; ${words.certificate}`
+      )
+    case 'malformed':
+      return `${error.message}: ${baseUrl} is not ${words.port}`
+    case 'refused':
+      return words.refused(error)
+    default:
+      return error.reason satisfies never
+  }
+}

@@ -1,0 +1,69 @@
+/** What every backend asks before and after it lets its node make an invoice. */
+import { utf8 } from '../../lib/bytes.ts'
+import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
+import type { InvoiceAsk, Network } from '../lightning.ts'
+
+// BOLT 11: the length of a `d` field has ten bits, in words of five.
+const MAX_MEMO_BYTES = 639
+
+// A quote and its invoice end in the same second, so the node's clock has to be near ours.
+const MAX_CLOCK_DIFFERENCE_MS = 120_000
+
+/**
+ * Refuses an ask that a node could round, ignore or read as "any amount".
+ * @throws RangeError
+ */
+export function checkAsk(ask: InvoiceAsk): void {
+  requirePositive('amountMsat', ask.amountMsat)
+  requirePositive('expirySeconds', ask.expirySeconds)
+  if (utf8(ask.memo).length > MAX_MEMO_BYTES) {
+    throw new RangeError(`memo must be at most ${MAX_MEMO_BYTES} bytes`)
+  }
+}
+
+/**
+ * The invoice says what we asked for, in the words that the payer's wallet will read: a payer
+ * never gets to see one that a broken, misconfigured or exchanged node made of our ask.
+ * @throws WrongInvoice
+ */
+export function checkInvoice(
+  bolt11: string,
+  paymentHash: string,
+  ask: InvoiceAsk,
+  network: Network,
+  now: number,
+): void {
+  const invoice = decode(bolt11)
+  if (invoice.network !== network) {
+    throw new WrongInvoice(`it is for ${invoice.network}, not ${network}`)
+  }
+  if (invoice.amountMsat !== ask.amountMsat) throw new WrongInvoice('the amount differs')
+  if (invoice.paymentHash !== paymentHash) throw new WrongInvoice('the payment hash differs')
+  if (invoice.expirySeconds !== ask.expirySeconds) throw new WrongInvoice('the expiry differs')
+  if (Math.abs(invoice.timestamp * 1000 - now) > MAX_CLOCK_DIFFERENCE_MS) {
+    throw new WrongInvoice('the clocks of the node and of this machine are too far apart')
+  }
+}
+
+/** The node's invoice is not the one that was asked for. The message quotes nothing of it. */
+export class WrongInvoice extends Error {
+  override name = 'WrongInvoice'
+  constructor(reason: string) {
+    super(`the Lightning node made a wrong invoice: ${reason}`)
+  }
+}
+
+function decode(bolt11: string): Invoice {
+  try {
+    return decodeInvoice(bolt11)
+  } catch (error) {
+    if (error instanceof InvalidInvoice) throw new WrongInvoice(error.message)
+    throw error
+  }
+}
+
+function requirePositive(name: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value <= 0) {
+    throw new RangeError(`${name} must be a positive integer`)
+  }
+}

@@ -1,0 +1,127 @@
+/** HTTP to a Lightning node: bounded in time and size, and every failure a `NodeError`. */
+import { type Dispatcher, Pool } from 'undici'
+import { NodeError, transportError } from './error.ts'
+
+export type NodeHttp = {
+  /** Status and body, whatever the status, within `timeoutMs` from connecting to the last byte. */
+  exchange(ask: NodeAsk): Promise<NodeReply>
+
+  /** An answer without an end, until `signal` aborts: its status, and its body as it comes. */
+  open(
+    ask: Omit<NodeAsk, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
+  ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }>
+
+  close(): Promise<void>
+}
+
+export type NodeAsk = {
+  /** What the call does, for its errors: `looking up an invoice`. */
+  what: string
+  method: 'GET' | 'POST'
+  path: string
+  json?: unknown
+  form?: Record<string, string>
+  timeoutMs: number
+  /** Ends the call early. */
+  signal?: AbortSignal
+}
+
+export type NodeReply = { status: number; text: string }
+
+/** An answer of more is none. A settled invoice of LND lists its HTLCs: 483 at most, 2.5 kB each. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024
+
+// LND makes no more invoices a second with more connections than this.
+const MAX_CONNECTIONS = 32
+
+export function createNodeHttp(options: {
+  /** The node's name in errors. */
+  node: string
+  baseUrl: string
+  headers: Record<string, string>
+  /** The PEM that the node's own certificate must chain to; the system's roots without it. */
+  certificate: string | undefined
+  connectTimeoutMs: number
+}): NodeHttp {
+  const { node } = options
+  const pool = new Pool(options.baseUrl, {
+    connections: MAX_CONNECTIONS,
+    // HTTP/1.1, one request a connection: a request that hangs takes no other with it.
+    allowH2: false,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+    connect: {
+      timeout: options.connectTimeoutMs,
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
+      ...(options.certificate === undefined ? {} : { ca: options.certificate }),
+    },
+  })
+
+  const exchange: NodeHttp['exchange'] = async (ask) => {
+    const limit = AbortSignal.timeout(ask.timeoutMs)
+    const signal = ask.signal ? AbortSignal.any([limit, ask.signal]) : limit
+    try {
+      const work = pool.request({ ...requestOf(ask), signal }).then(async (response) => ({
+        status: response.statusCode,
+        text: await boundedText(node, response.body),
+      }))
+      return await unlessAborted(signal, work)
+    } catch (error) {
+      throw transportError(node, ask.what, error)
+    }
+  }
+
+  const open: NodeHttp['open'] = async (ask) => {
+    const response = await unlessAborted(
+      ask.signal,
+      // LND sends its headers with the first event, which may be hours away.
+      pool.request({ ...requestOf(ask), signal: ask.signal, headersTimeout: 0, bodyTimeout: 0 }),
+    )
+    return {
+      status: response.statusCode,
+      body: response.body,
+      text: () => boundedText(node, response.body),
+    }
+  }
+
+  function requestOf(ask: Omit<NodeAsk, 'timeoutMs'>): Dispatcher.RequestOptions {
+    const { method, path, json, form } = ask
+    const { headers } = options
+    if (json !== undefined) {
+      const body = JSON.stringify(json)
+      return { method, path, headers: { ...headers, 'content-type': 'application/json' }, body }
+    }
+    if (form === undefined) return { method, path, headers, body: null }
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    return {
+      method,
+      path,
+      headers: { ...headers, ...type },
+      body: new URLSearchParams(form).toString(),
+    }
+  }
+
+  return { exchange, open, close: () => pool.destroy() }
+}
+
+/** undici heeds the signal of a request only once that has a connection, however long that takes. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  return Promise.race([work, aborted])
+}
+
+async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    // Leaving the loop destroys the body, and its connection with it.
+    if (bytes > MAX_BODY_BYTES) throw new NodeError(node, 'malformed', 'an answer is too large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

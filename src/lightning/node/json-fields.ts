@@ -1,0 +1,58 @@
+/** A node's JSON, checked: what is missing or of another kind is the node's mistake. */
+import { isObject } from '../../lib/json.ts'
+import { NodeError } from './error.ts'
+
+export type Fields = Record<string, unknown>
+
+/** Reads answers of the node with this name. Everything throws a `malformed` NodeError. */
+export function jsonOf(node: string) {
+  const malformed = (what: string) => new NodeError(node, 'malformed', what)
+
+  function object(value: unknown): Fields {
+    if (isObject(value)) return value
+    throw malformed('an answer is not an object')
+  }
+
+  return {
+    malformed,
+    object,
+
+    /** The object of a text. */
+    parse(text: string): Fields {
+      let value: unknown
+      try {
+        value = JSON.parse(text)
+      } catch {
+        throw malformed('an answer is not JSON')
+      }
+      return object(value)
+    },
+
+    string(fields: Fields, name: string): string {
+      const value = fields[name]
+      if (typeof value !== 'string') throw malformed(`${name} is missing`)
+      return value
+    },
+
+    /** 64 lower-case hex digits. */
+    hash(fields: Fields, name: string): string {
+      const value = fields[name]
+      if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return value
+      throw malformed(`${name} is not a hash`)
+    },
+
+    boolean(fields: Fields, name: string): boolean {
+      const value = fields[name]
+      if (typeof value !== 'boolean') throw malformed(`${name} is missing`)
+      return value
+    },
+
+    /** An integer from 0, or undefined where the field is not there. */
+    count(fields: Fields, name: string): number | undefined {
+      const value = fields[name]
+      if (value === undefined || value === null) return undefined
+      if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
+      throw malformed(`${name} is not a count`)
+    },
+  }
+}

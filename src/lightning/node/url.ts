@@ -1,0 +1,73 @@
+/** What the URLs of all nodes have in common: read strictly, and never quoted in an error. */
+import { readFile } from 'node:fs/promises'
+import { utf8Text } from '../../lib/bytes.ts'
+
+/** The setting that a URL comes from unless the caller says another. */
+export const SETTING = 'MAYFLY_LIGHTNING_URL'
+
+export type UrlForm = {
+  /** The setting, for errors. */
+  setting: string
+  /** The form as an example, for errors. */
+  expected: string
+  /** With the colon. */
+  schemes: readonly string[]
+  /** What the query may name. */
+  parameters: readonly string[]
+  /** Whether the URL carries the node's password. */
+  hasPassword?: true
+}
+
+/** The URL in its parts. @throws Error that names the setting and what is wrong. */
+export function parseNodeUrl(text: string, form: UrlForm): URL {
+  const url = URL.parse(text)
+  if (!url || !form.schemes.includes(url.protocol) || url.hostname === '') {
+    throw wrongUrl(form, 'is not of this form')
+  }
+  if (url.username || (url.password && !form.hasPassword)) {
+    throw wrongUrl(form, form.hasPassword ? 'has a user' : 'has a user or a password')
+  }
+  if (!['', '/'].includes(url.pathname) || url.hash) throw wrongUrl(form, 'has a path')
+  const names = [...url.searchParams.keys()]
+  if (names.some((name) => !form.parameters.includes(name))) {
+    throw wrongUrl(form, 'has an unknown parameter')
+  }
+  if (new Set(names).size !== names.length) throw wrongUrl(form, 'has a parameter twice')
+  return url
+}
+
+/** `private=1` puts hints to private channels into invoices. */
+export function readPrivate(form: UrlForm, url: URL): boolean {
+  const value = url.searchParams.get('private') ?? '0'
+  if (value !== '0' && value !== '1') throw wrongUrl(form, 'needs private to be 0 or 1')
+  return value === '1'
+}
+
+export function wrongUrl({ setting, expected }: UrlForm, what: string): Error {
+  return new Error(`${setting} ${what}; expected ${expected}`)
+}
+
+/** The bytes of a file that the URL names. @throws Error that names the setting. */
+export async function readNamedFile(
+  { setting }: UrlForm,
+  parameter: string,
+  file: string,
+): Promise<Uint8Array> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error'
+    throw new Error(`${setting}: the ${parameter} file ${file} cannot be read (${code})`)
+  }
+}
+
+/** The PEM that `cert` names, or undefined without one. @throws Error that names the setting. */
+export async function readCertificate(form: UrlForm, url: URL): Promise<string | undefined> {
+  const file = url.searchParams.get('cert')
+  if (file === null) return undefined
+  const text = utf8Text(await readNamedFile(form, 'cert', file)) ?? ''
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new Error(`${form.setting}: the cert file holds no PEM certificate`)
+  }
+  return text
+}

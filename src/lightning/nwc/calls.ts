@@ -1,0 +1,160 @@
+/** Requests to a wallet over Nostr, bounded in time, and its word of payments. */
+import {
+  Nip47ResponseDecodingError,
+  Nip47TimeoutError,
+  Nip47UnsupportedEncryptionError,
+  Nip47WalletError,
+} from '@getalby/sdk/nwc'
+import { NodeError, quotable } from '../node/error.ts'
+import type { Fields } from '../node/json-fields.ts'
+import type { NodeTimeouts } from '../node/timeouts.ts'
+import { keepFollowing, probeUntilDead } from '../node/watch.ts'
+import { createNwcClient } from './client.ts'
+
+export type NwcCall = {
+  /** What the call does, for its errors. */
+  what: string
+  method: 'get_info' | 'make_invoice' | 'lookup_invoice'
+  params: Fields
+  timeoutMs: number
+}
+
+export type NwcCalls = {
+  /** The wallet's result. @throws NodeError */
+  call(ask: NwcCall): Promise<unknown>
+  /** Ends only when `signal` aborts. What came while no relay was there is never told. */
+  watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
+  close(): void
+}
+
+const NODE = 'NWC'
+
+export function createNwcCalls(options: {
+  url: string
+  timeouts: NodeTimeouts
+  onWarning: (message: string) => void
+}): NwcCalls {
+  const { url, timeouts, onWarning } = options
+  const { client, request } = createNwcClient(url)
+
+  async function call({ what, method, params, timeoutMs }: NwcCall): Promise<unknown> {
+    try {
+      return await within(timeoutMs, request(method, params, timeoutMs))
+    } catch (error) {
+      throw failureOf(what, error)
+    }
+  }
+
+  const watch: NwcCalls['watch'] = async (onSettled, signal) => {
+    const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
+    await keepFollowing((onAlive) => follow({ onSettled, signal, onAlive }), {
+      node: NODE,
+      retry,
+      onWarning,
+      signal,
+    })
+  }
+
+  /** The client itself connects again; here the wallet is asked now and then whether it lives. */
+  async function follow(following: {
+    onSettled: (paymentHash: string) => void
+    signal: AbortSignal
+    onAlive: () => void
+  }): Promise<never> {
+    const { onSettled, signal, onAlive } = following
+    if (signal.aborted) throw signal.reason
+    const connection = new AbortController()
+    const hangUp = () => connection.abort(signal.reason)
+    signal.addEventListener('abort', hangUp, { once: true })
+    let unsubscribe = () => {}
+    try {
+      const subscribed = client
+        .subscribeNotifications(
+          (notification) => {
+            onAlive()
+            const paymentHash = receivedHash(notification)
+            if (paymentHash !== null) onSettled(paymentHash)
+          },
+          ['payment_received'],
+        )
+        .then((end) => {
+          unsubscribe = end
+          // Given up meanwhile.
+          if (connection.signal.aborted) end()
+        })
+      await within(timeouts.infoMs, unlessAborted(connection.signal, subscribed))
+      onAlive()
+      const probe = () =>
+        call({
+          what: 'asking for the wallet',
+          method: 'get_info',
+          params: {},
+          timeoutMs: timeouts.infoMs,
+        })
+      probeUntilDead(probe, timeouts.probeEveryMs, connection, onAlive)
+      return await unlessAborted(connection.signal, new Promise<never>(() => {}))
+    } catch (error) {
+      throw failureOf('following the payments', error)
+    } finally {
+      signal.removeEventListener('abort', hangUp)
+      connection.abort()
+      unsubscribe()
+    }
+  }
+
+  return { call, watch, close: () => client.close() }
+}
+
+/** The payment hash of a `payment_received`, or null for what is none. */
+function receivedHash(notification: unknown): string | null {
+  const { notification: transaction } = notification as { notification?: unknown }
+  if (typeof transaction !== 'object' || transaction === null) return null
+  if (!('payment_hash' in transaction)) return null
+  const { payment_hash: paymentHash } = transaction
+  return typeof paymentHash === 'string' && /^[0-9a-f]{64}$/.test(paymentHash) ? paymentHash : null
+}
+
+function failureOf(what: string, error: unknown): NodeError {
+  if (error instanceof NodeError) return error
+  if (error instanceof Nip47TimeoutError || error instanceof TimedOut || isWithoutWallet(error)) {
+    return new NodeError(NODE, 'timeout', `${what} took too long`)
+  }
+  if (error instanceof Nip47WalletError) {
+    const answer = { code: quotable(error.code), message: quotable(error.message) }
+    const words = `${what} was refused: ${answer.code}, ${answer.message}`
+    return new NodeError(NODE, 'refused', words, answer)
+  }
+  const isUnreadable =
+    error instanceof Nip47ResponseDecodingError || error instanceof Nip47UnsupportedEncryptionError
+  if (isUnreadable) return new NodeError(NODE, 'malformed', `${what} got an unreadable answer`)
+  return new NodeError(NODE, 'unreachable', `${what} failed`)
+}
+
+/** The relay is there, and no wallet has ever said what it can do: the client has no class for it. */
+function isWithoutWallet(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('no info event')
+}
+
+class TimedOut extends Error {
+  override name = 'TimeoutError'
+}
+
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TimedOut()), milliseconds)
+  })
+  try {
+    return await Promise.race([work, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  return Promise.race([work, aborted])
+}

@@ -1,0 +1,38 @@
+/** `MAYFLY_LIGHTNING_URL` for a wallet over Nostr (NIP-47): `nostr+walletconnect://…`. */
+import { SETTING, type UrlForm, wrongUrl } from '../node/url.ts'
+
+export type NwcAccess = {
+  /** The URL as the wallet gave it, secret and all. */
+  url: string
+  relays: string[]
+}
+
+const FORM = {
+  expected: 'nostr+walletconnect://<public key>?relay=wss://<host>&secret=<hex>',
+  schemes: ['nostr+walletconnect:'],
+  parameters: [],
+}
+const MAX_RELAYS = 8
+
+/** Checks the URL. @throws Error that names the setting and the piece that is wrong. */
+export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
+  const form: UrlForm = { ...FORM, setting }
+  const url = URL.parse(text)
+  if (url === null || url.protocol !== FORM.schemes[0]) throw wrongUrl(form, 'is not of this form')
+  if (!/^[0-9a-f]{64}$/i.test(url.hostname || url.pathname)) {
+    throw wrongUrl(form, 'has no public key of the wallet')
+  }
+  if (!/^[0-9a-f]{64}$/i.test(url.searchParams.get('secret') ?? '')) {
+    throw wrongUrl(form, 'has no secret of 32 bytes in hex')
+  }
+  const relays = url.searchParams.getAll('relay')
+  if (relays.length === 0 || relays.length > MAX_RELAYS || !relays.every(isRelay)) {
+    throw wrongUrl(form, 'names no relay, or one that is not ws:// or wss://')
+  }
+  return { url: text, relays }
+}
+
+function isRelay(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.protocol === 'wss:' || url.protocol === 'ws:') && !url.password
+}

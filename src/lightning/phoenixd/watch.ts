@@ -1,0 +1,105 @@
+/** phoenixd's websocket: a hint for each payment, without memory of those it could not deliver. */
+import { Agent, WebSocket } from 'undici'
+import { objectIn } from '../../lib/json.ts'
+import { NodeError } from '../node/error.ts'
+import type { NodeTimeouts } from '../node/timeouts.ts'
+import { keepFollowing, probeUntilDead } from '../node/watch.ts'
+
+export type PhoenixdWatchOptions = {
+  baseUrl: string
+  /** The header. */
+  authorization: string
+  certificate: string | undefined
+  timeouts: NodeTimeouts
+  /** Throws unless the node answers in time. */
+  probe: () => Promise<unknown>
+  onWarning: (message: string) => void
+}
+
+const NODE = 'phoenixd'
+
+// An event is some 200 bytes.
+const MAX_EVENT_BYTES = 64 * 1024
+
+/** Ends only when `signal` aborts. What came while the websocket was away is never told. */
+export async function watchPhoenixd(
+  options: PhoenixdWatchOptions,
+  onSettled: (paymentHash: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { certificate, timeouts, onWarning } = options
+  const dispatcher = new Agent({
+    connect: {
+      timeout: timeouts.connectMs,
+      ...(certificate === undefined ? {} : { ca: certificate }),
+    },
+    webSocket: { maxPayloadSize: MAX_EVENT_BYTES },
+  })
+  const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
+  await keepFollowing((onAlive) => follow({ ...options, dispatcher, onSettled, signal, onAlive }), {
+    node: NODE,
+    retry,
+    onWarning,
+    signal,
+  })
+  await dispatcher.destroy()
+}
+
+/** One connection, until it fails. */
+async function follow(
+  options: PhoenixdWatchOptions & {
+    dispatcher: Agent
+    onSettled: (paymentHash: string) => void
+    signal: AbortSignal
+    onAlive: () => void
+  },
+): Promise<never> {
+  const { baseUrl, authorization, dispatcher, signal, onAlive, onSettled, onWarning } = options
+  if (signal.aborted) throw signal.reason
+  const connection = new AbortController()
+  const hangUp = () => connection.abort(signal.reason)
+  signal.addEventListener('abort', hangUp, { once: true })
+  const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/websocket`, {
+    headers: { authorization },
+    dispatcher,
+  })
+  probeUntilDead(options.probe, options.timeouts.probeEveryMs, connection, onAlive)
+  try {
+    return await new Promise<never>((_, reject) => {
+      const ended = () => new NodeError(NODE, 'unreachable', 'the websocket was closed')
+      socket.addEventListener('open', onAlive)
+      socket.addEventListener('message', ({ data }) => {
+        onAlive()
+        const paymentHash = receivedHash(data)
+        if (paymentHash !== null) onSettled(paymentHash)
+        else if (paymentHash === null && !isOtherEvent(data)) {
+          onWarning(`${NODE}: an event of the websocket is unreadable`)
+        }
+      })
+      socket.addEventListener('error', () => reject(ended()))
+      socket.addEventListener('close', () => reject(ended()))
+      connection.signal.addEventListener('abort', () => reject(connection.signal.reason))
+    })
+  } finally {
+    signal.removeEventListener('abort', hangUp)
+    connection.abort()
+    socket.close()
+  }
+}
+
+/** The payment hash of a `payment_received`, or null. */
+function receivedHash(data: unknown): string | null {
+  const event = eventOf(data)
+  if (event?.type !== 'payment_received') return null
+  const { paymentHash } = event
+  return typeof paymentHash === 'string' && /^[0-9a-f]{64}$/.test(paymentHash) ? paymentHash : null
+}
+
+function isOtherEvent(data: unknown): boolean {
+  const type = eventOf(data)?.type
+  return typeof type === 'string' && type !== 'payment_received'
+}
+
+function eventOf(data: unknown): { type?: unknown; paymentHash?: unknown } | null {
+  return typeof data === 'string' ? objectIn(data) : null
+}

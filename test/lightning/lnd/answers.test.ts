@@ -1,0 +1,242 @@
+/** What createLnd makes of answers that are wrong, broken, huge, slow or not LND's at all. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
+import { createLnd } from '../../../src/lightning/lnd/lnd.ts'
+import {
+  type Answer,
+  type InvoiceChanges,
+  invoice,
+  MACAROON,
+  newInvoice,
+  PAYMENT_HASH,
+  send,
+  startFakeLnd,
+} from '../../support/fake-lnd.ts'
+
+const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
+const MADE = 'POST /v1/invoices'
+const SEEN = `GET /v1/invoice/${PAYMENT_HASH}`
+
+test('sends the amount in msat, the expiry and the macaroon, and hints only when told', async () => {
+  for (const isPrivate of [false, true]) {
+    await using world = await aWorld(() => false, isPrivate)
+    await world.lnd.createInvoice(ASK)
+    const { body, macaroon } = world.fake.requests.find(({ line }) => line === MADE) ?? {}
+    assert.deepEqual(JSON.parse(body ?? ''), {
+      value_msat: '21000',
+      memo: 'Mayfly',
+      expiry: '900',
+      private: isPrivate,
+    })
+    assert.equal(macaroon, MACAROON)
+  }
+})
+
+const wrongInvoices: [what: string, changes: InvoiceChanges, reason: RegExp][] = [
+  ['another amount', { amountMsat: 20_999 }, /amount differs/],
+  ['no amount', { amountMsat: null }, /amount differs/],
+  ['another network', { network: 'mainnet' }, /for mainnet, not regtest/],
+  ['another payment hash', { paymentHash: 'cd'.repeat(32) }, /payment hash differs/],
+  ['another expiry', { expirySeconds: 901 }, /expiry differs/],
+  ['a time long ago', { timestamp: 1_700_000_000 }, /clocks/],
+]
+for (const [what, changes, reason] of wrongInvoices) {
+  test(`refuses an invoice with ${what}`, async () => {
+    const made = newInvoice(changes)
+    await using world = await aWorld(({ line }, to) => line === MADE && send(to, made))
+    await assert.rejects(world.lnd.createInvoice(ASK), (error: Error) => {
+      assert.equal(error.name, 'WrongInvoice')
+      assert.match(error.message, reason)
+      assert.ok(!error.message.includes(made.payment_request ?? ''))
+      return true
+    })
+  })
+}
+
+const malformed: [what: string, body: unknown][] = [
+  ['HTML', '<html>Welcome</html>'],
+  ['nothing', ''],
+  ['null', null],
+  ['a list', []],
+  ['no fields', {}],
+  ['a hash that is no base64', { ...newInvoice(), ...invoice({ r_hash: '???' }) }],
+  ['a short hash', { ...newInvoice(), ...invoice({ r_hash: 'AAAA' }) }],
+  ['numbers for texts', { r_hash: 1, payment_request: 2, state: 3, settle_index: 4 }],
+  ['more than 4 MiB', ' '.repeat(4 * 1024 * 1024) + JSON.stringify(invoice())],
+]
+for (const [what, body] of malformed) {
+  test(`refuses an answer with ${what}`, async () => {
+    await using world = await aWorld(
+      ({ line }, to) => (line === MADE || line === SEEN) && send(to, body),
+    )
+    await assert.rejects(world.lnd.createInvoice(ASK), { reason: 'malformed' })
+    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
+  })
+}
+
+test('refuses a text that is not an invoice', async () => {
+  const made = { ...newInvoice(), payment_request: 'lnbcrt1nothing' }
+  await using world = await aWorld(({ line }, to) => line === MADE && send(to, made))
+  await assert.rejects(world.lnd.createInvoice(ASK), { name: 'WrongInvoice' })
+})
+
+test('reads the states of LND, takes a held payment as open and an unknown state as none', async () => {
+  let state = ''
+  await using world = await aWorld(({ line }, to) => line === SEEN && send(to, invoice({ state })))
+  const outcomes: unknown[] = []
+  for (state of ['OPEN', 'ACCEPTED', 'SETTLED', 'CANCELED', 'EXPLODED']) {
+    outcomes.push(await world.lnd.lookupInvoice(PAYMENT_HASH).catch((error) => error.reason))
+  }
+  assert.deepEqual(outcomes, [
+    { state: 'open' },
+    { state: 'open' },
+    { state: 'settled' },
+    { state: 'dead', isFinal: true },
+    'malformed',
+  ])
+})
+
+test('a look at the access asks for no invoice that an LND would make', async () => {
+  await using world = await aWorld(({ line }, to) => {
+    const isProbe = line === MADE || line.startsWith('GET /v1/invoice/')
+    return isProbe && send(to, { code: 3, message: 'no', details: [] }, 400)
+  })
+  assert.equal(await world.lnd.checkAccess(), null)
+  const asked = world.fake.requests.filter(({ line }) => line === MADE)
+  // Every version refuses an amount that is given twice.
+  assert.deepEqual(
+    asked.map(({ body }) => Object.keys(JSON.parse(body)).sort()),
+    [['value', 'value_msat']],
+  )
+})
+
+test('refuses an answer about another invoice, even a settled one', async () => {
+  const other = invoice({ r_hash: Buffer.alloc(32).toString('base64'), state: 'SETTLED' })
+  await using world = await aWorld(({ line }, to) => line === SEEN && send(to, other))
+  await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
+})
+
+test('takes the 404 of LND alone for an unknown invoice', async () => {
+  const unknown = { code: 5, message: 'unable to locate invoice', details: [] }
+  const answers: [status: number, body: unknown, expected: string][] = [
+    [404, unknown, UnknownInvoice.name],
+    [404, { code: 5, message: 'Not Found', details: [] }, 'NodeError'],
+    [404, '<html>404</html>', 'NodeError'],
+    [404, '', 'NodeError'],
+    [500, { code: 2, message: 'permission denied', details: [] }, 'NodeError'],
+    [503, 'upstream is away', 'NodeError'],
+  ]
+  for (const [status, body, expected] of answers) {
+    await using world = await aWorld(({ line }, to) => line === SEEN && send(to, body, status))
+    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { name: expected })
+  }
+})
+
+test('does not ask about what is not a payment hash', async () => {
+  await using world = await aWorld()
+  for (const text of ['', '../../getinfo', PAYMENT_HASH.toUpperCase(), `${PAYMENT_HASH}0`]) {
+    await assert.rejects(world.lnd.lookupInvoice(text), TypeError)
+  }
+  assert.deepEqual(world.fake.requests, [])
+})
+
+test('does not follow a redirect', async () => {
+  await using world = await aWorld(({ line }, to) => {
+    if (line !== SEEN) return false
+    to.writeHead(302, { location: '/v1/getinfo' }).end()
+    return true
+  })
+  await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
+})
+
+test('gives up on an answer that does not begin, and on one that does not end', async () => {
+  const never: Answer = ({ line }) => line === SEEN
+  const drops: Answer = ({ line }, to) => {
+    if (line !== SEEN) return false
+    const timer = setInterval(() => to.write(' '), 20)
+    to.on('close', () => clearInterval(timer))
+    return true
+  }
+  for (const answer of [never, drops]) {
+    await using world = await aWorld(answer)
+    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'timeout' })
+  }
+})
+
+test('gives up in time on a call that waits behind hanging ones', async () => {
+  await using world = await aWorld(({ line }) => line === SEEN)
+  const calls = Array.from({ length: 80 }, () => world.lnd.lookupInvoice(PAYMENT_HASH))
+  for (const call of await Promise.allSettled(calls)) {
+    assert.equal(call.status === 'rejected' && call.reason.reason, 'timeout')
+  }
+  // Those that waited for a connection never got one: their time ran while they waited.
+  assert.ok(world.fake.requests.length < calls.length, `${world.fake.requests.length}`)
+})
+
+test('puts no macaroon, preimage or invoice of an answer into an error', async () => {
+  const preimage = 'f'.repeat(64)
+  const { payment_request = '' } = newInvoice()
+  const message = `bad macaroon ${MACAROON} for ${preimage} and ${payment_request}\n${preimage}`
+  await using world = await aWorld(
+    ({ line }, to) => line === SEEN && send(to, { code: 2, message, details: [] }, 500),
+  )
+  await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), {
+    message: 'LND: looking up an invoice was refused: bad macaroon … for … and … …',
+  })
+})
+
+test('refuses a node on a network that the interface does not know', async () => {
+  const chains = [{ chain: 'bitcoin', network: 'testnet' }]
+  await using world = await aWorld(
+    ({ line }, to) => line.endsWith('getinfo') && send(to, { chains, synced_to_chain: true }),
+  )
+  const sentence = 'LND: the node runs on testnet; mainnet, signet and regtest are supported'
+  await assert.rejects(world.lnd.info(), { message: sentence })
+  assert.equal((await world.lnd.checkAccess())?.sentence, sentence)
+  await assert.rejects(world.lnd.createInvoice(ASK), { message: sentence })
+})
+
+test('says in start-up terms that a server is not LND, or that its wallet is locked', async () => {
+  const answers: [status: number, body: unknown, sentence: RegExp][] = [
+    [200, '<html>', /^LND: an answer is not JSON: .* is not the REST port of LND$/],
+    [502, '<html>', /^LND: asking for the node got HTTP 502 .* is not the REST port of LND$/],
+    [500, { code: 2, message: 'wallet locked, unlock it' }, /was refused: wallet locked/],
+  ]
+  for (const [status, body, sentence] of answers) {
+    await using world = await aWorld(
+      ({ line }, to) => line.endsWith('getinfo') && send(to, body, status),
+    )
+    assert.match((await world.lnd.checkAccess())?.sentence ?? '', sentence)
+  }
+})
+
+test('says that a node which is out of sync is so', async () => {
+  const chains = [{ chain: 'bitcoin', network: 'signet' }]
+  await using world = await aWorld(
+    ({ line }, to) => line.endsWith('getinfo') && send(to, { chains, synced_to_chain: false }),
+  )
+  assert.deepEqual(await world.lnd.info(), { network: 'signet', synced: false, nodeId: null })
+})
+
+async function aWorld(answer: Answer = () => false, isPrivate = false) {
+  const fake = await startFakeLnd(answer)
+  const lnd = createLnd({
+    baseUrl: fake.baseUrl,
+    macaroon: MACAROON,
+    certificate: undefined,
+    private: isPrivate,
+    clock: systemClock,
+    timeouts: { lookupMs: 400 },
+    cursor: { read: async () => 0, write: async () => {} },
+  })
+  return {
+    fake,
+    lnd,
+    async [Symbol.asyncDispose]() {
+      await lnd.close()
+      await fake.close()
+    },
+  }
+}

@@ -1,0 +1,233 @@
+/** LND's invoice stream, broken in ways that a real node does not break it on demand. */
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLnd, type LndOptions } from '../../../src/lightning/lnd/lnd.ts'
+import {
+  invoice,
+  MACAROON,
+  send,
+  settledHash,
+  settlement,
+  startFakeLnd,
+} from '../../support/fake-lnd.ts'
+import { until } from '../../support/until.ts'
+
+test('asks for what came after the cursor, and moves the cursor on', async () => {
+  await using world = await aWorld({ from: 7 })
+  const stream = await world.connection(0)
+  stream.write(settlement(8))
+  stream.write(settlement(9))
+  await world.isTold([8, 9])
+  assert.deepEqual(world.asked(), [7])
+  assert.equal(world.settleIndex(), 9)
+})
+
+test('begins anew where the cursor was dropped while the node was away, for it is another one', async () => {
+  let isAway = true
+  await using world = await aWorld({ from: 7, refuse: () => isAway })
+  await until('an attempt', () => world.asked().length > 0)
+  world.dropCursor()
+  // An attempt that read the old cursor may still be on its way: the node stays away until it ended.
+  await until('an attempt without a cursor', () => world.asked().at(-1) === 0)
+  isAway = false
+  const stream = await world.connection(0)
+  stream.write(settlement(1))
+  await world.isTold([1])
+  assert.equal(world.settleIndex(), 1)
+})
+
+test('tells of an old settlement that is said again, and leaves the cursor where it is', async () => {
+  await using world = await aWorld()
+  const stream = await world.connection(0)
+  stream.write(settlement(9) + settlement(8))
+  await world.isTold([9, 8])
+  assert.equal(world.settleIndex(), 9)
+})
+
+test('reads an event that comes in pieces, and several that come at once', async () => {
+  await using world = await aWorld()
+  const stream = await world.connection(0)
+  const [first, second] = [settlement(1), settlement(2)]
+  stream.write(first.slice(0, 10))
+  // Its own packet: the event loop has to turn before the rest follows.
+  await until('the piece to be sent', () => stream.writableLength === 0)
+  stream.write(first.slice(10) + second + settlement(3))
+  await world.isTold([1, 2, 3])
+})
+
+test('leaves out an event that is unreadable or too long, and tells of the next', async () => {
+  await using world = await aWorld()
+  const stream = await world.connection(0)
+  for (const line of ['<html>', '{}', '{"result":{"state":"SETTLED"}}', 'x'.repeat(5_000_000)]) {
+    stream.write(`${line}\n`)
+  }
+  stream.write(settlement(1))
+  await world.isTold([1])
+  assert.deepEqual(
+    world.warnings,
+    Array.from({ length: 4 }, () => 'LND: an event of the invoice stream is unreadable'),
+  )
+  assert.deepEqual(world.asked(), [0])
+})
+
+test('does not tell of invoices that are open, held or dead', async () => {
+  await using world = await aWorld()
+  const stream = await world.connection(0)
+  for (const state of ['OPEN', 'ACCEPTED', 'CANCELED']) {
+    stream.write(`${JSON.stringify({ result: invoice({ state }) })}\n`)
+  }
+  stream.write(settlement(1))
+  await world.isTold([1])
+})
+
+test('connects again from where it was when the stream ends, breaks or says an error', async () => {
+  await using world = await aWorld()
+  const first = await world.connection(0)
+  first.end(settlement(1))
+  const second = await world.connection(1)
+  second.write(settlement(2))
+  await world.isTold([1, 2])
+  second.destroy()
+  const third = await world.connection(2)
+  third.write('{"error":{"code":2,"message":"shutting down"}}\n')
+  await world.connection(3)
+  assert.deepEqual(world.asked(), [0, 1, 2, 2])
+})
+
+test('warns once an outage, however often it tries', async () => {
+  await using world = await aWorld({ refuse: (attempt) => attempt < 4 })
+  const stream = await world.connection(0)
+  stream.write(settlement(1))
+  await world.isTold([1])
+  assert.equal(world.asked().length, 5)
+  assert.deepEqual(world.warnings, [
+    'LND: following the invoices was refused: permission denied; connecting again',
+  ])
+})
+
+test('hangs up on a node that is silent to questions too', async () => {
+  await using world = await aWorld({ timeouts: { probeEveryMs: 20, infoMs: 50 }, mute: true })
+  await world.connection(0)
+  await world.connection(1)
+  assert.match(world.warnings[0] ?? '', /asking for the node took too long/)
+})
+
+test('keeps a silent stream to a node that answers, even if it only refuses', async () => {
+  await using world = await aWorld({ timeouts: { probeEveryMs: 5 }, denied: true })
+  const stream = await world.connection(0)
+  await until('some answers', () => world.questions() >= 5)
+  stream.write(settlement(1))
+  await world.isTold([1])
+  assert.deepEqual(world.asked(), [0])
+})
+
+test('goes on when the cursor cannot be kept, or the listener throws', async () => {
+  // What was told is not asked for again, kept or not; what was not told is.
+  const asked = { cursor: [0, 1], listener: [0, 0] }
+  for (const fault of ['cursor', 'listener'] as const) {
+    await using world = await aWorld({ faultOnce: fault })
+    const first = await world.connection(0)
+    first.write(settlement(1))
+    const second = await world.connection(1)
+    second.write(settlement(2))
+    await until('the later settlement', () => world.told.includes(settledHash(2)))
+    assert.deepEqual(world.asked(), asked[fault])
+    assert.deepEqual(world.warnings, ['LND: the cursor or the listener failed; connecting again'])
+  }
+})
+
+test('ends on abort while it waits for its next attempt', async () => {
+  const world = await aWorld({ refuse: () => true, timeouts: { retryFirstMs: 60_000 } })
+  await until('a warning', () => world.warnings.length === 1)
+  await world[Symbol.asyncDispose]()
+})
+
+type Scene = {
+  from?: number
+  timeouts?: LndOptions['timeouts']
+  /** Whether the n-th attempt to connect is refused. */
+  refuse?: (attempt: number) => boolean
+  /** Leaves the probe without an answer, or with a refusal. */
+  mute?: boolean
+  denied?: boolean
+  /** What fails, the first time only. */
+  faultOnce?: 'cursor' | 'listener'
+}
+
+async function aWorld(scene: Scene = {}) {
+  const streams: ServerResponse[] = []
+  const told: string[] = []
+  const warnings: string[] = []
+  let attempts = 0
+  let settleIndex = scene.from ?? 0
+  let fault = scene.faultOnce
+  const denial = { code: 2, message: 'permission denied', details: [] }
+
+  const fake = await startFakeLnd(({ line }, response) => {
+    if (line.endsWith('getinfo'))
+      return scene.mute || (!!scene.denied && send(response, denial, 500))
+    if (!line.includes('subscribe')) return false
+    if (scene.refuse?.(attempts++)) return send(response, denial, 500)
+    streams.push(response)
+    return true
+  })
+  const lnd = createLnd({
+    baseUrl: fake.baseUrl,
+    macaroon: MACAROON,
+    certificate: undefined,
+    clock: systemClock,
+    timeouts: {
+      retryFirstMs: 5,
+      retryMostMs: scene.timeouts?.retryFirstMs ?? 20,
+      ...scene.timeouts,
+    },
+    cursor: {
+      read: async () => settleIndex,
+      write: async (value) => {
+        failOnce('cursor')
+        settleIndex = value
+      },
+    },
+    onWarning: (message) => warnings.push(message),
+  })
+  const stop = new AbortController()
+  const ended = lnd.watch((paymentHash) => {
+    failOnce('listener')
+    told.push(paymentHash)
+  }, stop.signal)
+
+  function failOnce(what: Scene['faultOnce']): void {
+    if (fault !== what) return
+    fault = undefined
+    throw new Error('broken')
+  }
+
+  return {
+    told,
+    warnings,
+    /** The n-th stream that was opened. */
+    connection: (n: number) => until(`connection ${n}`, () => streams[n]),
+    isTold: async (indexes: number[]) => {
+      await until('word of the settlements', () => told.length >= indexes.length)
+      assert.deepEqual(told, indexes.map(settledHash))
+    },
+    /** The settle_index of each attempt. */
+    asked: () =>
+      fake.requests.flatMap(
+        ({ line }) => /settle_index=(\d+)/.exec(line)?.slice(1).map(Number) ?? [],
+      ),
+    questions: () => fake.requests.filter(({ line }) => line.endsWith('getinfo')).length,
+    settleIndex: () => settleIndex,
+    dropCursor: () => {
+      settleIndex = 0
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await ended
+      await lnd.close()
+      await fake.close()
+    },
+  }
+}

@@ -1,0 +1,98 @@
+/** The forms of MAYFLY_LIGHTNING_URL besides LND's: what is read, and what is said of the rest. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { readClnUrl } from '../../../src/lightning/cln/url.ts'
+import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
+import { readPhoenixdUrl } from '../../../src/lightning/phoenixd/url.ts'
+
+const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+const RUNE = `${'aZ0_-'.repeat(12)}==`
+const KEY = 'ab'.repeat(32)
+const SECRET = 'cd'.repeat(32)
+
+describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-urls-'))
+  after(() => rmSync(folder, { recursive: true }))
+  for (const [name, text] of [
+    ['rune', `${RUNE}\n`],
+    ['created', JSON.stringify({ rune: RUNE, unique_id: '3' }, null, 3)],
+    ['cert', PEM],
+    ['words', 'not what was meant'],
+  ] as const) {
+    writeFileSync(join(folder, name), text)
+  }
+  const inFolder = (url: string) =>
+    url.replaceAll(/=(rune|created|cert|words|gone)\b/g, `=${folder}/$1`)
+
+  test('phoenixd: the password percent-encoded, and the port that phoenixd has', async () => {
+    assert.deepEqual(await readPhoenixdUrl('phoenixd+http://:a%2Fb%40c@[::1]'), {
+      baseUrl: 'http://[::1]:9740',
+      password: 'a/b@c',
+      certificate: undefined,
+    })
+    assert.deepEqual(
+      await readPhoenixdUrl(inFolder('phoenixd+https://:hunter2@node:443?cert=cert')),
+      { baseUrl: 'https://node:443', password: 'hunter2', certificate: PEM },
+    )
+  })
+
+  test('Core Lightning: the rune as it is, or as createrune prints it', async () => {
+    for (const name of ['rune', 'created']) {
+      assert.deepEqual(await readClnUrl(inFolder(`cln+https://node?rune=${name}&cert=cert`)), {
+        baseUrl: 'https://node:3010',
+        rune: RUNE,
+        certificate: PEM,
+        private: false,
+      })
+    }
+  })
+
+  test('NWC: the connection string as the wallet gave it', () => {
+    const url = `nostr+walletconnect://${KEY}?relay=wss%3A%2F%2Fa.example&relay=ws://b.example&secret=${SECRET}&lud16=me@a.example`
+    assert.deepEqual(readNwcUrl(url), { url, relays: ['wss://a.example', 'ws://b.example'] })
+  })
+
+  const refused: [read: (url: string) => unknown, url: string, message: RegExp][] = [
+    [readPhoenixdUrl, 'phoenixd+http:', /is not of this form; expected phoenixd\+http:/],
+    [readPhoenixdUrl, 'http://:hunter2@node', /is not of this form/],
+    [readPhoenixdUrl, 'phoenixd+http://node', /has no password/],
+    [readPhoenixdUrl, 'phoenixd+http://me:hunter2@node', /has a user/],
+    [readPhoenixdUrl, 'phoenixd+http://:hunter2@node/api', /has a path/],
+    [readPhoenixdUrl, 'phoenixd+http://:hunter2%@node', /has no password/],
+    [readPhoenixdUrl, 'phoenixd+http://:hunter2@node?cert=cert', /needs phoenixd\+https/],
+    [readPhoenixdUrl, 'phoenixd+https://:hunter2@node?cert=words', /holds no PEM/],
+    [readClnUrl, 'cln+http://node?rune=rune', /is not of this form; expected cln\+https:/],
+    [readClnUrl, 'cln+https://node', /names no rune/],
+    [readClnUrl, 'cln+https://:hunter2@node?rune=rune', /has a user or a password/],
+    [readClnUrl, 'cln+https://node?rune=gone', /the rune file .*gone cannot be read \(ENOENT\)/],
+    [readClnUrl, 'cln+https://node?rune=words', /the rune file holds no rune/],
+    [readClnUrl, 'cln+https://node?rune=rune&cert=words', /holds no PEM/],
+    [readClnUrl, 'cln+https://node?rune=rune&private=yes', /needs private to be 0 or 1/],
+    [readNwcUrl, `nostr+walletconnect://hunter2?secret=${SECRET}`, /has no public key/],
+    [readNwcUrl, `nostr+walletconnect://${KEY}?relay=wss://a&secret=hunter2`, /has no secret/],
+    [readNwcUrl, `nostr+walletconnect://${KEY}?secret=${SECRET}`, /names no relay/],
+    [readNwcUrl, `nostr+walletconnect://${KEY}?relay=https://a&secret=${SECRET}`, /not ws:\/\//],
+  ]
+  for (const [read, url, message] of refused) {
+    test(`refuses ${url.replaceAll(/[0-9a-f]{64}/g, '…')}`, async () => {
+      await assert.rejects(
+        async () => read(inFolder(url)),
+        (error: Error) => {
+          assert.match(error.message, /^MAYFLY_LIGHTNING_URL/)
+          assert.match(error.message, message)
+          assert.doesNotMatch(error.message, /hunter2|cdcdcd/)
+          return true
+        },
+      )
+    })
+  }
+
+  test('names the setting that the URL came from', async () => {
+    await assert.rejects(readClnUrl('cln+https://node', 'MAYFLY_WALLET_URL'), {
+      message: /^MAYFLY_WALLET_URL names no rune/,
+    })
+  })
+})
