@@ -57,6 +57,14 @@ export class StoreAway extends StoreError {
   override name = 'StoreAway'
 }
 
+/**
+ * It works, and does not take a value of this unit: too large, missing, or of another kind. The same
+ * unit fails the same way each time.
+ */
+export class ValueRefused extends StoreError {
+  override name = 'ValueRefused'
+}
+
 /** The store cannot be opened or is not ours; the message is a sentence for the operator. */
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'

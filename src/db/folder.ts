@@ -1,6 +1,7 @@
 /** The folder that a store is in. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { messageOf } from '../lib/errors.ts'
 import { StoreUnusable } from './db.ts'
 
 /**
@@ -11,7 +12,7 @@ export function makeFolderOf(file: string): void {
   try {
     make(dirname(file))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new StoreUnusable(`The folder of ${file} cannot be made: ${reason}.`)
   }
 }

@@ -1,6 +1,7 @@
 /** Work that instances take turns at: each time one of them does it, and the others know. */
 import { randomBytes } from 'node:crypto'
 import type { Db } from './db.ts'
+import { JUMP_MS } from './deletion-clock.ts'
 
 /** Work that takes longer, or whose instance died, may be taken up by another after this. */
 const WORK_MOST_MS = 120_000
@@ -24,8 +25,15 @@ export function createInTurn(db: Db, now: () => number): InTurn {
         text: `insert into lease (name, holder, held_until) values ($1, $2, $3)
           on conflict (name) do update
           set holder = excluded.holder, held_until = excluded.held_until
-          where lease.held_until <= $4 returning name`,
-        values: [name, holder, startedAt + WORK_MOST_MS, startedAt],
+          where lease.held_until <= $4 or lease.held_until > $5 returning name`,
+        // One that is held for longer than any is was taken by a clock that was wrong.
+        values: [
+          name,
+          holder,
+          startedAt + WORK_MOST_MS,
+          startedAt,
+          startedAt + WORK_MOST_MS + everyMs + JUMP_MS,
+        ],
       },
     ])
     if (claimed?.length !== 1) return

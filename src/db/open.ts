@@ -1,9 +1,9 @@
 /** Opens the store that a setting names, with the engine that it takes, and brings it up to date. */
 import { type Db, StoreError, StoreUnusable } from './db.ts'
 import { type Dialect, migrate, SQLITE } from './migrate.ts'
-import { openPostgres, type PostgresOptions } from './postgres.ts'
-import { POSTGRES } from './postgres-dialect.ts'
-import { openSqlite } from './sqlite.ts'
+import { POSTGRES } from './postgres/dialect.ts'
+import { openPostgres, type PostgresOptions } from './postgres/postgres.ts'
+import { openSqlite } from './sqlite/sqlite.ts'
 
 /** As `config.ts` reads it. */
 export type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }

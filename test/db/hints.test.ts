@@ -11,8 +11,8 @@ import {
   readInterest,
   readMessage,
   topicHash,
-} from '../../src/db/hints-message.ts'
-import { openPostgresHints } from '../../src/db/hints-postgres.ts'
+} from '../../src/db/postgres/hint-message.ts'
+import { openPostgresHints } from '../../src/db/postgres/hints.ts'
 import { hintsContract } from '../contract/hints.ts'
 import type { After } from '../support/folder.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'

@@ -1,11 +1,11 @@
 /** The store on a PostgreSQL server: reads on some connections, group commit on others. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Db, type Row, type Statement, StoreError, StoreUnusable } from './db.ts'
-import { type Connection, connect, settingsOf } from './postgres-connection.ts'
-import { isAway, unusable } from './postgres-errors.ts'
-import { createLanes } from './postgres-lane.ts'
-import { createReader } from './postgres-reader.ts'
-import { createWriter } from './postgres-writer.ts'
+import { type Db, type Row, type Statement, StoreError, StoreUnusable } from '../db.ts'
+import { type Connection, connect, settingsOf } from './connection.ts'
+import { isAway, unusable } from './errors.ts'
+import { createReader } from './reader.ts'
+import { createSlots } from './slot.ts'
+import { createWriter } from './writer.ts'
 
 /** All connections of a store, where the URL has no `pool`. */
 const POOL = 10
@@ -33,10 +33,10 @@ export async function openPostgres(
 ): Promise<Db> {
   const settings = settingsOf(url)
   await ready({ url, deadline: Date.now() + startWithinMs, onWaiting })
-  const { lane } = createLanes(() => connect(settings))
+  const { slot } = createSlots(() => connect(settings))
   const pool = Number(new URL(url).searchParams.get('pool') ?? POOL)
-  const writer = createWriter({ small: lane(), large: lane() })
-  const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, lane))
+  const writer = createWriter({ small: slot(), large: slot() })
+  const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, slot))
   let isClosed = false
 
   function refuseClosed(): void {

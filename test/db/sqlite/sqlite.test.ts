@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { migrate } from '../../src/db/migrate.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { refusedStart } from '../support/program.ts'
+import { migrate } from '../../../src/db/migrate.ts'
+import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { refusedStart } from '../../support/program.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
 const NOBODY = 65_534

@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createTrain, TYPE_OF } from '../../src/db/postgres-wire.ts'
+import { createPipelineBuffer, TYPE_OF } from '../../../src/db/postgres/wire.ts'
 
 /** By hand, after the message formats of PostgreSQL's documentation. */
 const bytes = (...parts: (string | number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)))
 
-test('a train has its messages one behind the other', () => {
-  const train = createTrain()
+test('a pipeline has its messages one behind the other', () => {
+  const pipeline = createPipelineBuffer()
   const { text, integer, bytes: binary, unspecified } = TYPE_OF
-  train.close('m1')
-  train.parse('m2', 'select $1', [text, integer])
-  train.bind('m2', ['é', 42, null, new Uint8Array([0, 255])], [text, integer, unspecified, binary])
-  train.describe()
-  train.execute()
+  pipeline.close('m1')
+  pipeline.parse('m2', 'select $1', [text, integer])
+  pipeline.bind(
+    'm2',
+    ['é', 42, null, new Uint8Array([0, 255])],
+    [text, integer, unspecified, binary],
+  )
+  pipeline.describe()
+  pipeline.execute()
   assert.deepEqual(
-    train.sync(),
+    pipeline.sync(),
     bytes(
       ...['C', [0, 0, 0, 8], 'Sm1\0'],
       ...['P', [0, 0, 0, 27], 'm2\0', 'select $1\0', [0, 2, 0, 0, 0, 25, 0, 0, 0, 20]],
@@ -29,19 +33,19 @@ test('a train has its messages one behind the other', () => {
   )
 })
 
-test('a train grows with what is in it, and the next one begins anew', () => {
-  const train = createTrain()
+test('a pipeline grows with what is in it, and the next one begins anew', () => {
+  const pipeline = createPipelineBuffer()
   const long = ['€'.repeat(100_000), '\u{1f600}'.repeat(50_000)]
-  for (const value of long) train.bind('', [value], [TYPE_OF.text])
-  const sent = train.sync()
+  for (const value of long) pipeline.bind('', [value], [TYPE_OF.text])
+  const sent = pipeline.sync()
   for (const value of long) assert.ok(sent.includes(value))
   assert.equal(sent.length, 2 * (4 + 1 + 1 + 1 + 2 + 2 + 2 + 4 + 4) + 300_000 + 200_000 + 5)
-  assert.deepEqual(train.sync(), bytes('S', [0, 0, 0, 4]))
+  assert.deepEqual(pipeline.sync(), bytes('S', [0, 0, 0, 4]))
 })
 
 test('a view of larger bytes sends its own', () => {
-  const train = createTrain()
+  const pipeline = createPipelineBuffer()
   const whole = new Uint8Array([1, 2, 3, 4, 5])
-  train.bind('', [whole.subarray(1, 3)], [TYPE_OF.bytes])
-  assert.ok(train.sync().includes(Buffer.from([0, 0, 0, 2, 2, 3, 0, 1, 0, 0])))
+  pipeline.bind('', [whole.subarray(1, 3)], [TYPE_OF.bytes])
+  assert.ok(pipeline.sync().includes(Buffer.from([0, 0, 0, 2, 2, 3, 0, 1, 0, 0])))
 })

@@ -12,17 +12,11 @@ import {
   StoreUnusable,
   UnitRefused,
   type Value,
-} from './db.ts'
-import { makeFolderOf } from './folder.ts'
-import { createPacker, type Message, putBytes } from './sqlite-message.ts'
-import type {
-  QueryResult,
-  Reply,
-  Request,
-  Table,
-  UnitResult,
-  WorkerOptions,
-} from './sqlite-worker.ts'
+  ValueRefused,
+} from '../db.ts'
+import { makeFolderOf } from '../folder.ts'
+import { createPacker, type Message, putBytes } from './message.ts'
+import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
 
 /**
  * A message costs both threads more than most of the units in it, so that those of one turn of the
@@ -118,18 +112,19 @@ function unitRows(result: UnitResult | undefined, unit: Statement[]): Row[][] | 
   if (result === undefined) return NO_ANSWER
   if (result === null) return unit.map(() => [])
   if ('tables' in result) return result.tables.map(rowsOf)
-  return 'refused' in result ? new UnitRefused(result.refused) : storeError(result.error)
+  return 'refused' in result ? new UnitRefused(result.refused) : storeError(result)
 }
 
 function queryRows(result: QueryResult | undefined): Row[] | Error {
   if (result === undefined) return NO_ANSWER
-  return 'table' in result ? rowsOf(result.table) : storeError(result.error)
+  return 'table' in result ? rowsOf(result.table) : storeError(result)
 }
 
 /** By SQLite's own sentences: what it cannot write for now is no fault of the statement. */
-function storeError(message: string): StoreError {
-  const isFull = /database or disk is full|disk I\/O error|database is locked/.test(message)
-  return isFull ? new StoreAway(message) : new StoreError(message)
+function storeError({ error, isOfValue }: { error: string; isOfValue?: boolean }): StoreError {
+  if (isOfValue) return new ValueRefused(error)
+  const isFull = /database or disk is full|disk I\/O error|database is locked/.test(error)
+  return isFull ? new StoreAway(error) : new StoreError(error)
 }
 
 function rowsOf(table: Table | null): Row[] {
@@ -246,7 +241,7 @@ const asked = (thread: Thread, request: Request): Promise<Reply> =>
 
 function startWorker(options: WorkerOptions): Promise<Thread> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const worker = new Worker(new URL(`./sqlite-worker.${extension}`, import.meta.url), {
+  const worker = new Worker(new URL(`./worker.${extension}`, import.meta.url), {
     workerData: options,
   })
   return new Promise((resolve, reject) => {

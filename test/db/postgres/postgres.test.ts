@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { attempt, type Db, StoreError, StoreUnusable } from '../../src/db/db.ts'
-import { openStore } from '../../src/db/open.ts'
-import { openPostgres } from '../../src/db/postgres.ts'
-import { connect, settingsOf } from '../../src/db/postgres-connection.ts'
-import type { After } from '../support/folder.ts'
-import { aPostgresDatabase, startPostgres } from '../support/postgres.ts'
-import { refusedStart, startProgram } from '../support/program.ts'
-import { query } from '../support/store.ts'
+import { attempt, type Db, StoreError, StoreUnusable } from '../../../src/db/db.ts'
+import { openStore } from '../../../src/db/open.ts'
+import { connect, settingsOf } from '../../../src/db/postgres/connection.ts'
+import { openPostgres } from '../../../src/db/postgres/postgres.ts'
+import type { After } from '../../support/folder.ts'
+import { aPostgresDatabase, startPostgres } from '../../support/postgres.ts'
+import { refusedStart, startProgram } from '../../support/program.ts'
+import { query } from '../../support/store.ts'
 
 const note = (name: string, value = 'x') => ({
   text: 'insert into meta (name, value) values ($1, $2)',

@@ -1,10 +1,10 @@
 /**
- * What goes to PostgreSQL: the messages of a train, written one behind the other into one buffer,
- * so that a train is one write (postgresql.org/docs/current/protocol-message-formats.html).
+ * Messages to PostgreSQL. Those of a pipeline are written into one buffer, so that a pipeline is one write
+ * (postgresql.org/docs/current/protocol-message-formats.html).
  */
-import type { Value } from './db.ts'
+import type { Value } from '../db.ts'
 
-export type Train = {
+export type PipelineBuffer = {
   parse(name: string, text: string, types: number[]): void
   /** `types` are those that the statement was parsed with. */
   bind(name: string, values: Value[], types: number[]): void
@@ -13,7 +13,7 @@ export type Train = {
   execute(): void
   /** Forgets a statement. */
   close(name: string): void
-  /** Ends the train. Its bytes hold until the next message is written. */
+  /** Ends the pipeline. Its bytes are valid until the next message is written. */
   sync(): Buffer
 }
 
@@ -21,8 +21,8 @@ export type Train = {
 export const TYPE_OF = { bytes: 17, integer: 20, text: 25, unspecified: 0 }
 
 const FIRST_BYTES = 16 * 1024
-/** A buffer that has grown beyond this is not kept for the next train. */
-const KEPT_BYTES = 256 * 1024
+/** A buffer that has grown beyond this is not reused for the next pipeline. */
+const REUSED_BYTES = 256 * 1024
 /** What a character of UTF-16 takes at most in UTF-8. */
 const BYTES_PER_CHARACTER = 3
 
@@ -33,8 +33,8 @@ const NULL_LENGTH = -1
 const BINARY = 1
 const TEXT = 0
 
-/** A buffer for one connection. Only when the server has read a train may the next one be begun. */
-export function createTrain(): Train {
+/** A buffer for one connection. The next pipeline may begin only once the server has read this one. */
+export function createPipelineBuffer(): PipelineBuffer {
   let buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
   let end = 0
 
@@ -144,7 +144,7 @@ export function createTrain(): Train {
       finish(begin(CODE.sync))
       const bytes = buffer.subarray(0, end)
       end = 0
-      if (buffer.length > KEPT_BYTES) buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
+      if (buffer.length > REUSED_BYTES) buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
       return bytes
     },
   }

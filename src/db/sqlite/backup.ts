@@ -14,9 +14,10 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { StoreUnusable } from './db.ts'
-import { makeFolderOf } from './folder.ts'
-import { openStore } from './open.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { StoreUnusable } from '../db.ts'
+import { makeFolderOf } from '../folder.ts'
+import { openStore } from '../open.ts'
 
 /** The service holds the write lock only for moments; its start holds it for a migration. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -81,7 +82,7 @@ function checked(file: string): Copied {
     }
   } catch (error) {
     if (error instanceof StoreUnusable) throw error
-    throw new StoreUnusable(`The copy cannot be read: ${reason(error)}.`)
+    throw new StoreUnusable(`The copy cannot be read: ${messageOf(error)}.`)
   }
 }
 
@@ -104,7 +105,7 @@ async function throughDraft<T>(
     // Made before it has anything in it, and for its owner alone.
     closeSync(openSync(draft, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
   } catch (error) {
-    throw new StoreUnusable(`${draft} cannot be made: ${reason(error)}.`)
+    throw new StoreUnusable(`${draft} cannot be made: ${messageOf(error)}.`)
   }
   try {
     const made = await make(draft)
@@ -114,7 +115,7 @@ async function throughDraft<T>(
     return made
   } catch (error) {
     if (error instanceof StoreUnusable) throw error
-    throw new StoreUnusable(`${target} cannot be written: ${reason(error)}.`)
+    throw new StoreUnusable(`${target} cannot be written: ${messageOf(error)}.`)
   } finally {
     for (const part of ['', ...COMPANIONS]) rmSync(draft + part, { force: true })
   }
@@ -128,5 +129,3 @@ function flush(name: string): void {
     closeSync(handle)
   }
 }
-
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error))

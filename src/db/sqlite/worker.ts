@@ -5,9 +5,10 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { concat } from '../lib/bytes.ts'
-import type { Statement, Value } from './db.ts'
-import { createUnpacker, type Message } from './sqlite-message.ts'
+import { concat } from '../../lib/bytes.ts'
+import { messageOf } from '../../lib/errors.ts'
+import type { Statement, Value } from '../db.ts'
+import { createUnpacker, type Message } from './message.ts'
 
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
@@ -25,12 +26,10 @@ export type Request =
 export type Table = { columns: string[]; cells: Value[]; byteCells: number[]; bytes: Uint8Array }
 
 /** Null is a unit that was done and returned no rows, as most do. */
-export type UnitResult =
-  | null
-  | { tables: (Table | null)[] }
-  | { refused: number }
-  | { error: string }
-export type QueryResult = { table: Table | null } | { error: string }
+export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
+export type QueryResult = { table: Table | null } | Failure
+/** `isOfValue` where nothing is wrong but a value, which would be refused each time. */
+type Failure = { error: string; isOfValue?: boolean }
 /** They go back several in a message, in the order of the requests. */
 export type Reply =
   | { kind: 'units'; results: UnitResult[] }
@@ -144,7 +143,7 @@ const truncation = setInterval(() => {
 }, options.truncateEveryMs)
 
 function mainThread(): MessagePort {
-  if (!parentPort) throw new Error('sqlite-worker runs as a worker thread only')
+  if (!parentPort) throw new Error('db/sqlite/worker.ts runs as a worker thread only')
   return parentPort
 }
 
@@ -216,6 +215,7 @@ function inTransaction<T>(work: () => T): T {
 
 function failed(units: Statement[][], error: unknown): UnitResult[] {
   const { message } = describe(error)
+  // Of the whole batch, and so of no value.
   return units.map(() => ({ error: message }))
 }
 
@@ -246,7 +246,7 @@ function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
       // A full disk or an I/O error ends the transaction of the whole batch, not of this unit.
       if (!database.isTransaction) throw error
       // SQLite undoes a statement that fails in it; a value that JavaScript cannot hold comes after.
-      return { outcome: { error: describe(error).message }, at: isOfSqlite(error) ? at : at + 1 }
+      return { outcome: failure(error), at: isOfSqlite(error) ? at : at + 1 }
     }
     if (expect !== undefined && done.count !== expect) {
       return { outcome: { refused: at }, at: done.count === 0 ? at : at + 1 }
@@ -261,7 +261,7 @@ function attempt(query: { text: string; values: Value[] } | undefined): QueryRes
   try {
     return { table: query ? run(query.text, query.values).table : null }
   } catch (error) {
-    return { error: describe(error).message }
+    return failure(error)
   }
 }
 
@@ -334,6 +334,20 @@ function truncateLog(): void {
   }
 }
 
+/**
+ * SQLite's result codes for a value that does not fit (sqlite.org/rescode.html): too big, a constraint,
+ * a type; and what Node says of one that does not fit between SQLite and JavaScript.
+ */
+const VALUE_CODES = new Set([18, 19, 20])
+const VALUE_ERRORS = new Set(['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'])
+
+function failure(error: unknown): Failure {
+  const { code, message } = describe(error)
+  const named = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const isOfValue = VALUE_CODES.has(Number(code) & 0xff) || VALUE_ERRORS.has(named)
+  return { error: message, isOfValue }
+}
+
 function isOfSqlite(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error
 }
@@ -343,6 +357,6 @@ function describe(error: unknown): { code: string; message: string } {
   const named = error instanceof Error && 'code' in error ? String(error.code) : ''
   return {
     code: named === 'CORRUPT' ? named : code,
-    message: error instanceof Error ? error.message : String(error),
+    message: messageOf(error),
   }
 }

@@ -3,8 +3,8 @@
  * piece, and each text once, when it is first used. Whoever packs and whoever unpacks agree on the
  * numbers of the texts, so each has one other side.
  */
-import { concat } from '../lib/bytes.ts'
-import type { Statement, Value } from './db.ts'
+import { concat } from '../../lib/bytes.ts'
+import type { Statement, Value } from '../db.ts'
 
 export type Message = {
   newTexts: string[]

@@ -1,24 +1,24 @@
-/** Places for connections: each holds one at a time, and takes a new one when that was lost. */
+/** Connection slots: each holds one connection, and opens another when that one is lost. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { StoreError } from './db.ts'
-import type { Connection } from './postgres-connection.ts'
-import { storeError } from './postgres-errors.ts'
+import { StoreError } from '../db.ts'
+import type { Connection } from './connection.ts'
+import { storeError } from './errors.ts'
 
-export type Lane = {
-  /** The lane's connection, or a fresh one. @throws StoreError when there is none to be had. */
+export type Slot = {
+  /** The slot's connection, or a new one. @throws StoreError when the server cannot be reached. */
   connection(): Promise<Connection>
-  /** The next use begins on a fresh connection. */
+  /** The next use opens a new connection. */
   drop(): void
   end(): Promise<void>
 }
 
-/** A restart of the server is waited for this long, by whoever is under way. */
+/** How long the units under way wait for a server that restarts. */
 const RECONNECT_WITHIN_MS = 3_000
 const RECONNECT_EVERY_MS = 100
 
-/** All lanes of one store, which know together whether the server is away. */
-export function createLanes(connect: () => Promise<Connection>): { lane(): Lane } {
-  /** Once one has waited in vain, the others fail at once until a connection is made again. */
+/** The slots of one store. They share the knowledge that the server is away. */
+export function createSlots(connect: () => Promise<Connection>): { slot(): Slot } {
+  /** After one slot has waited in vain, the others fail at once until a connection succeeds. */
   let isAway = false
 
   async function reconnect(): Promise<Connection> {
@@ -39,7 +39,7 @@ export function createLanes(connect: () => Promise<Connection>): { lane(): Lane 
   }
 
   return {
-    lane() {
+    slot() {
       let current: Connection | null = null
       return {
         async connection() {

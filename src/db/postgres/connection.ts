@@ -1,12 +1,12 @@
 /**
- * One connection to PostgreSQL. Statements go over as a train: all of them at once, prepared by
- * their text, with one Sync at the end, so that a train of any length is one round trip.
+ * One connection to PostgreSQL. Statements go over as a pipeline: all of them at once, prepared by
+ * their text, with one Sync at the end, so that a pipeline of any length is one round trip.
  */
 import type { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
-import { type Row, StoreError, type Value } from './db.ts'
-import { isLoss, type PostgresError, storeError } from './postgres-errors.ts'
-import { createTrain, TYPE_OF } from './postgres-wire.ts'
+import { type Row, StoreError, type Value } from '../db.ts'
+import { isLoss, type PostgresError, storeError } from './errors.ts'
+import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
 
@@ -24,11 +24,11 @@ export type Answer = {
 
 export type Connection = {
   isOpen(): boolean
-  /** Never rejects. One train at a time. */
-  send(train: Query[]): Promise<Answer>
-  /** Lets go of it, whatever is under way. */
+  /** Never rejects. One pipeline at a time. */
+  send(pipeline: Query[]): Promise<Answer>
+  /** Closes the socket at once, whatever is under way. */
   drop(): void
-  /** Says goodbye; nothing may be under way. */
+  /** Ends the session; nothing may be under way. */
   end(): Promise<void>
 }
 
@@ -38,16 +38,16 @@ const STATEMENT_TIMEOUT_MS = 15_000
 const LOCK_TIMEOUT_MS = 5_000
 /** A process that died in a transaction must not keep its locks. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
-/** A server that vanished without a word; above what the server itself would wait. */
+/** For a server that has vanished; longer than the server's own timeouts. */
 const ANSWER_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_AFTER_MS = 10_000
 /**
- * A plan is kept from when its table had a page, on which a scan is the cheapest, to when load has
- * left thousands of dead rows there: every statement would read past all of them. All that is asked
- * often has an index; where there is none, PostgreSQL still scans.
+ * PostgreSQL keeps the plan of a prepared statement. A plan made while its table had one page scans the
+ * table, and under load that scan reads past thousands of dead rows. Every frequent query has an index;
+ * where there is none, PostgreSQL scans all the same.
  */
 const SCAN_WHOLE_TABLES = 'off'
-/** The program has some hundred texts. More than these are parsed anew each time. */
+/** The program has some hundred texts. Any beyond these are parsed again each time. */
 const MAX_PREPARED = 500
 
 type Column = { name: string; read: (text: string) => Value }
@@ -55,8 +55,8 @@ type Column = { name: string; read: (text: string) => Value }
 type Prepared = { name: string; types: number[]; columns: Column[] }
 type Field = { name: string; dataTypeID: number }
 
-/** What `pg` has and its types do not say. */
-type Wire = { stream: Socket }
+/** A field of `pg`'s connection that its types leave out. */
+type PgConnection = { stream: Socket }
 
 /** The settings of every connection; what the URL says comes first. */
 export function settingsOf(url: string): ClientConfig {
@@ -90,16 +90,16 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
     throw error
   }
 
-  const wire = createTrain()
+  const wire = createPipelineBuffer()
   const prepared = new Map<string, Prepared[]>()
   let preparedCount = 0
-  /** Names that a failed train may or may not have prepared. */
-  let doubtful: string[] = []
+  /** Statements of a failed pipeline: the server may have prepared them, so their names are closed. */
+  let toClose: string[] = []
 
   const drop = (): void => {
     isOpen = false
     // By the socket: a server that does not answer would not answer a goodbye either.
-    ;(client.connection as unknown as Wire).stream.destroy()
+    ;(client.connection as unknown as PgConnection).stream.destroy()
   }
 
   /** Known columns, or a new statement to prepare and describe. */
@@ -120,10 +120,10 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
       if (left.length === 0) prepared.delete(text)
       else if (left.length < ofText.length) prepared.set(text, left)
     }
-    doubtful.push(...names)
+    toClose.push(...names)
   }
 
-  function send(train: Query[]): Promise<Answer> {
+  function send(pipeline: Query[]): Promise<Answer> {
     return new Promise((resolve) => {
       const statements: Prepared[] = []
       const results: Result[] = []
@@ -131,7 +131,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
       let current: Result = emptyResult()
 
       const fail = (error: unknown): void => {
-        clearTimeout(patience)
+        clearTimeout(answerTimer)
         const { code = '' } = error as PostgresError
         const isLost = isLoss(error)
         if (isLost) drop()
@@ -139,23 +139,23 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         resolve({ results, failure: { isLost, code, error: storeError(error) } })
       }
       const giveUpAt = performance.now() + ANSWER_TIMEOUT_MS
-      // The time is looked at again: a test that owns the timers may end them early.
-      const patient = (): void => {
+      // The clock is read again: a test that owns the timers may fire them early.
+      const onAnswerTimer = (): void => {
         const left = giveUpAt - performance.now()
         if (left > 0) {
-          patience = setTimeout(patient, left)
+          answerTimer = setTimeout(onAnswerTimer, left)
           return
         }
         drop()
         fail(new Error('PostgreSQL did not answer in time'))
       }
-      let patience = setTimeout(patient, ANSWER_TIMEOUT_MS)
+      let answerTimer = setTimeout(onAnswerTimer, ANSWER_TIMEOUT_MS)
 
-      // Called when the server is done with the train before, and has therefore read all of it.
-      function submit({ stream }: Wire): void {
-        for (const name of doubtful) wire.close(name)
-        doubtful = []
-        for (const query of train) {
+      // Called when the server has answered the pipeline before, and has therefore read all of it.
+      function submit({ stream }: PgConnection): void {
+        for (const name of toClose) wire.close(name)
+        toClose = []
+        for (const query of pipeline) {
           const { statement, isNew } = find(query)
           if (isNew) wire.parse(statement.name, query.text, statement.types)
           wire.bind(statement.name, query.values, statement.types)
@@ -194,7 +194,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         handleCopyData() {},
         handleError: fail,
         handleReadyForQuery() {
-          clearTimeout(patience)
+          clearTimeout(answerTimer)
           resolve({ results, failure: null })
         },
       })
@@ -203,7 +203,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
 
   return {
     isOpen: () => isOpen,
-    send: (train) => (train.length === 0 ? Promise.resolve(NOTHING) : send(train)),
+    send: (pipeline) => (pipeline.length === 0 ? Promise.resolve(NOTHING) : send(pipeline)),
     drop,
     async end() {
       isOpen = false

@@ -4,10 +4,10 @@
  * that it fails alone.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Kept, type Row, type Statement, StoreAway, StoreError, UnitRefused } from './db.ts'
-import type { Answer, Connection, Query, Result } from './postgres-connection.ts'
-import { isConflict, needsFreshConnection } from './postgres-errors.ts'
-import type { Lane } from './postgres-lane.ts'
+import { type Kept, type Row, type Statement, StoreAway, StoreError, UnitRefused } from '../db.ts'
+import type { Answer, Connection, Query, Result } from './connection.ts'
+import { isConflict, needsFreshConnection } from './errors.ts'
+import type { Slot } from './slot.ts'
 
 export type Job = {
   unit: Statement[]
@@ -38,14 +38,14 @@ type Outcome =
   | { kind: 'given up'; error: Error }
 
 /** Settles every job. Jobs keep their order. */
-export async function runBatch(lane: Lane, jobs: Job[]): Promise<void> {
+export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
   let from = 0
   /** How many go together: fewer after a failure, and twice as many after each success. */
   let most = jobs.length
   let tries = 0
   while (from < jobs.length) {
     const together = jobs.slice(from, from + most)
-    const outcome = await attempt(lane, together)
+    const outcome = await attempt(slot, together)
     switch (outcome.kind) {
       case 'committed':
         for (const [i, job] of together.entries()) settle(job, outcome.done[i])
@@ -81,17 +81,17 @@ export async function runBatch(lane: Lane, jobs: Job[]): Promise<void> {
   }
 }
 
-async function attempt(lane: Lane, jobs: Job[]): Promise<Outcome> {
+async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
   let connection: Connection
   try {
-    connection = await lane.connection()
+    connection = await slot.connection()
   } catch (error) {
     return { kind: 'given up', error: error as Error }
   }
   const answer = await connection.send([BEGIN, ...jobs.flatMap(({ unit }) => unit)])
   const outcome = read(jobs, answer)
   if (outcome.kind === 'again') {
-    if (needsFreshConnection(answer.failure?.code ?? '')) lane.drop()
+    if (needsFreshConnection(answer.failure?.code ?? '')) slot.drop()
     else if (connection.isOpen()) await connection.send([ROLLBACK])
     return outcome
   }
@@ -105,7 +105,7 @@ async function attempt(lane: Lane, jobs: Job[]): Promise<Outcome> {
   if (failure && isConflict(failure.code)) {
     return { kind: 'again', why: 'conflict', error: failure.error }
   }
-  lane.drop()
+  slot.drop()
   return {
     kind: 'given up',
     error: new StoreAway('PostgreSQL did not say whether it committed; the unit may have happened'),

@@ -5,7 +5,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
-import { createHints, type Hints } from './hints.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { createHints, type Hints } from '../hints.ts'
 import {
   type Interest,
   interestIn,
@@ -17,7 +18,7 @@ import {
   readInterest,
   readMessage,
   topicHash,
-} from './hints-message.ts'
+} from './hint-message.ts'
 
 const CHANNEL = 'mayfly_hints'
 /** What changes within this time goes out together: a reader hardly notices it. */
@@ -194,7 +195,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
       await line.query(`listen ${CHANNEL}`)
     } catch (error) {
       void line.end().catch(() => undefined)
-      lost(line, error instanceof Error ? error.message : String(error))
+      lost(line, messageOf(error))
       return
     }
     if (isClosed || current !== line) return void line.end().catch(() => undefined)

@@ -3,10 +3,10 @@
  * over one connection, so that they wait for each other here and not for each other's locks; only
  * a large one has another.
  */
-import { type Kept, type Row, type Statement, StoreAway } from './db.ts'
-import { type Job, runBatch } from './postgres-batch.ts'
-import type { Connection } from './postgres-connection.ts'
-import type { Lane } from './postgres-lane.ts'
+import { type Kept, type Row, type Statement, StoreAway } from '../db.ts'
+import { type Job, runBatch } from './batch.ts'
+import type { Connection } from './connection.ts'
+import type { Slot } from './slot.ts'
 
 export type Writer = {
   write(unit: Statement[], kept: Kept): Promise<Row[][]>
@@ -27,12 +27,12 @@ const MAX_WAITING_UNITS = 10_000
 const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
 type Waiting = Job & { key: string | null; bytes: number }
-type Queue = { lane: Lane; waiting: Waiting[]; isBusy: boolean; isScheduled: boolean }
+type Queue = { slot: Slot; waiting: Waiting[]; isBusy: boolean; isScheduled: boolean }
 
-export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
-  const queueOf = (lane: Lane): Queue => ({ lane, waiting: [], isBusy: false, isScheduled: false })
-  const small = queueOf(lanes.small)
-  const large = queueOf(lanes.large)
+export function createWriter(slots: { small: Slot; large: Slot }): Writer {
+  const queueOf = (slot: Slot): Queue => ({ slot, waiting: [], isBusy: false, isScheduled: false })
+  const small = queueOf(slots.small)
+  const large = queueOf(slots.large)
   const queues = [small, large]
   let waitingUnits = 0
   let waitingBytes = 0
@@ -64,7 +64,7 @@ export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
       const batch = queue.waiting.splice(0, batchLength(queue.waiting))
       waitingUnits -= batch.length
       for (const { bytes } of batch) waitingBytes -= bytes
-      await runBatch(queue.lane, inOrder(batch))
+      await runBatch(queue.slot, inOrder(batch))
     }
     queue.isBusy = false
     wake()
@@ -90,7 +90,7 @@ export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
       while (isExclusive || queues.some(({ isBusy }) => isBusy)) await freed()
       isExclusive = true
       try {
-        return await work(await lanes.small.connection())
+        return await work(await slots.small.connection())
       } finally {
         isExclusive = false
         wake()
@@ -103,7 +103,7 @@ export function createWriter(lanes: { small: Lane; large: Lane }): Writer {
       }
     },
     async end() {
-      await Promise.all(queues.map(({ lane }) => lane.end()))
+      await Promise.all(queues.map(({ slot }) => slot.end()))
     },
   }
 }

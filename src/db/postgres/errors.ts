@@ -2,7 +2,7 @@
  * What PostgreSQL says when something fails (postgresql.org/docs/current/errcodes-appendix.html):
  * what may be tried again, what the log may show, and sentences for the operator.
  */
-import { StoreAway, StoreError, StoreUnusable } from './db.ts'
+import { StoreAway, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
 
 export type PostgresError = Error & {
   code?: string
@@ -37,7 +37,7 @@ export function storeError(error: unknown): StoreError {
     return new StoreAway(`PostgreSQL: ${message} (${code})`)
   if (!/^(?:22|23)/.test(code)) return new StoreError(`PostgreSQL: ${message} (${code})`)
   const where = constraint ?? table
-  return new StoreError(`PostgreSQL refused a value (${code}${where ? `, ${where}` : ''})`)
+  return new ValueRefused(`PostgreSQL refused a value (${code}${where ? `, ${where}` : ''})`)
 }
 
 /** Whether a start may wait for this to pass: the server is not up, or not reachable, yet. */

@@ -1,5 +1,5 @@
 /** What PostgreSQL needs besides the SQL that all engines share. */
-import type { Dialect } from './migrate.ts'
+import type { Dialect } from '../migrate.ts'
 
 /** Chosen once and for good: every Mayfly on a database must take the same lock. */
 const MIGRATION_LOCK = 0x6d61_7966

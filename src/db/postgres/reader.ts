@@ -1,8 +1,8 @@
 /** Reads on a few connections: whatever has come while all were busy goes over together. */
-import { type Row, StoreAway, type Value } from './db.ts'
-import type { Query } from './postgres-connection.ts'
-import { needsFreshConnection } from './postgres-errors.ts'
-import type { Lane } from './postgres-lane.ts'
+import { type Row, StoreAway, type Value } from '../db.ts'
+import type { Query } from './connection.ts'
+import { needsFreshConnection } from './errors.ts'
+import type { Slot } from './slot.ts'
 
 export type Reader = {
   read(text: string, values: Value[]): Promise<Row[]>
@@ -13,14 +13,14 @@ export type Reader = {
 type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
 
 /** Few, so that a slow query keeps few others waiting. */
-const QUERIES_IN_TRAIN = 8
+const QUERIES_IN_PIPELINE = 8
 /** Beyond these a read is refused: its asker would be gone before its turn. */
 const MAX_WAITING = 10_000
 /** A read changes nothing, so it may be asked once more when its connection was lost. */
 const MAX_TRIES = 2
 
-export function createReader(lanes: Lane[]): Reader {
-  const idleLanes = [...lanes]
+export function createReader(slots: Slot[]): Reader {
+  const idleSlots = [...slots]
   let waiting: Job[] = []
   let isScheduled = false
   const wakeups: (() => void)[] = []
@@ -36,24 +36,24 @@ export function createReader(lanes: Lane[]): Reader {
   }
 
   function dispatch(): void {
-    while (waiting.length > 0 && idleLanes.length > 0) {
-      const fair = Math.ceil(waiting.length / idleLanes.length)
-      const train = waiting.slice(0, Math.min(fair, QUERIES_IN_TRAIN))
-      waiting = waiting.slice(train.length)
-      const lane = idleLanes.pop() as Lane
-      void run(lane, train).finally(() => {
-        idleLanes.push(lane)
+    while (waiting.length > 0 && idleSlots.length > 0) {
+      const fair = Math.ceil(waiting.length / idleSlots.length)
+      const pipeline = waiting.slice(0, Math.min(fair, QUERIES_IN_PIPELINE))
+      waiting = waiting.slice(pipeline.length)
+      const slot = idleSlots.pop() as Slot
+      void run(slot, pipeline).finally(() => {
+        idleSlots.push(slot)
         dispatch()
       })
     }
-    if (waiting.length > 0 || idleLanes.length < lanes.length) return
+    if (waiting.length > 0 || idleSlots.length < slots.length) return
     for (const wake of wakeups.splice(0)) wake()
   }
 
-  async function run(lane: Lane, train: Job[]): Promise<void> {
-    let jobs = train
+  async function run(slot: Slot, pipeline: Job[]): Promise<void> {
+    let jobs = pipeline
     while (jobs.length > 0) {
-      const connection = await lane.connection().catch((error: Error) => error)
+      const connection = await slot.connection().catch((error: Error) => error)
       if (connection instanceof Error) {
         for (const job of jobs) job.reject(connection)
         return
@@ -69,7 +69,7 @@ export function createReader(lanes: Lane[]): Reader {
       // Those behind the failed one were not run. It alone is answered with the error.
       if (!failed) return
       const isStale = needsFreshConnection(failure.code)
-      if (isStale) lane.drop()
+      if (isStale) slot.drop()
       if (!(failure.isLost || isStale) || ++failed.tries >= MAX_TRIES) {
         failed.reject(failure.error)
         jobs = jobs.slice(1)
@@ -87,12 +87,12 @@ export function createReader(lanes: Lane[]): Reader {
         schedule()
       }),
     async idle() {
-      while (waiting.length > 0 || idleLanes.length < lanes.length) {
+      while (waiting.length > 0 || idleSlots.length < slots.length) {
         await new Promise<void>((resume) => wakeups.push(resume))
       }
     },
     async end() {
-      await Promise.all(lanes.map((lane) => lane.end()))
+      await Promise.all(slots.map((slot) => slot.end()))
     },
   }
 }

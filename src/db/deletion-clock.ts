@@ -1,0 +1,292 @@
+/**
+ * The clock that deletes. Whatever is deleted for being over is gone for good, so the time for that
+ * comes from here: from a wall clock that agrees with the time that has really passed, with the
+ * last time that the store has seen, and with the other instances. In doubt nothing is over.
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  type Deletion,
+  type DeletionTime,
+  NOTHING_IS_OVER,
+  rfc3339,
+  type SteadyClock,
+} from '../lib/clock.ts'
+import type { Db, Row, Statement } from './db.ts'
+
+/** A wall clock further than this from where it should be has jumped. NTP's steps are smaller. */
+export const JUMP_MS = 5 * 60_000
+/** A clock that has gone on steadily for this long after its jump is believed. */
+export const STEADY_MS = 15 * 60_000
+/** How often an instance writes its clock into the store. */
+export const BEAT_EVERY_MS = 15_000
+/** Who was not heard of for this long, four beats, is no witness, this instance included. */
+const SILENT_MS = 4 * BEAT_EVERY_MS
+/** A row that nobody has moved for this long was left by an instance that was killed. */
+const LEFT_MS = 10 * 60_000
+/** More instances than anybody runs; more rows than this are not read. */
+const INSTANCES_MOST = 256
+/** NTP slews a clock by at most one part in 2000. A faster drift adds up, and becomes a jump. */
+const DRIFT_MOST = 1 / 1000
+
+export type DeletionClock = Deletion & {
+  /** Whether deletion is held back, as far as this instance knows. */
+  isHeld(): boolean
+  /** Writes this clock into the store and reads the others'. */
+  beat(): Promise<void>
+  /** Says goodbye to the other instances. */
+  close(): Promise<void>
+}
+
+/** What is logged. */
+type Facts = { event: string } & Record<string, unknown>
+export type ClockLog = Record<'info' | 'warn' | 'error', (facts: Facts) => void>
+
+/** Why a clock is doubted. */
+type Cause = 'a step' | 'a gap at the start' | 'another instance'
+/** Why it is believed again. */
+type Relief = 'it is back' | 'it was steady' | 'the operator' | 'another instance'
+
+type Moment = { wall: number; monotonic: number }
+
+type Doubt = {
+  /** Wall minus monotonic when it was last found elsewhere, and when that was, monotonic. */
+  offset: number
+  since: number
+}
+
+/**
+ * What this instance knows of another one. `offset` is its wall clock minus our monotonic one.
+ * Before its beat has moved it may be long dead.
+ */
+type Witness = { beat: number; heardAt: number; hasMoved: boolean; offset: number; trusts: boolean }
+
+/**
+ * Opens the deletion clock of this instance.
+ * @param onJump told of each jump, for the metrics.
+ */
+export async function openDeletionClock(deps: {
+  db: Db
+  clock: SteadyClock
+  log: ClockLog
+  onJump?: () => void
+}): Promise<DeletionClock> {
+  const { db, clock, log, onJump = () => undefined } = deps
+  const instance = randomBytes(9).toString('base64url')
+  const witnesses = new Map<string, Witness>()
+  let beats = 0
+  let beaten: Promise<void> | null = null
+  let beatenAt = Number.NEGATIVE_INFINITY
+  let doubt: Doubt | null = null
+
+  const { seenAt, acceptedAt: acceptedBefore } = await timesIn(db)
+  let acceptedAt = acceptedBefore
+  /** Wall minus monotonic, where it is believed. A store that has seen nothing believes the clock. */
+  let believed = (seenAt ?? clock.now()) - clock.monotonic()
+  let followedAt = clock.monotonic()
+  if (Math.abs(clock.now() - clock.monotonic() - believed) <= JUMP_MS) {
+    believed = clock.now() - clock.monotonic()
+  } else {
+    doubtIt('a gap at the start')
+  }
+  await beat()
+
+  /** Compares the clock with what is believed of it. To be called before anything is decided. */
+  function observe(): void {
+    const at = { monotonic: clock.monotonic(), wall: clock.now() }
+    if (doubt === null) {
+      const cause = causeOfDoubt(at)
+      if (cause === null) followDrift(at)
+      else doubtIt(cause)
+      return
+    }
+    if (!isBack(at) && Math.abs(at.wall - at.monotonic - doubt.offset) > JUMP_MS) doubtIt('a step')
+    const relief = reliefOf(doubt, at)
+    if (relief !== null) believe(relief)
+  }
+
+  function isBack({ wall, monotonic }: Moment): boolean {
+    return Math.abs(wall - monotonic - believed) <= JUMP_MS
+  }
+
+  function causeOfDoubt(at: Moment): Cause | null {
+    if (!isBack(at)) return 'a step'
+    return witnessesAt(at).some(({ trusts, isElsewhere }) => trusts && isElsewhere)
+      ? 'another instance'
+      : null
+  }
+
+  function reliefOf(doubted: Doubt, at: Moment): Relief | null {
+    const { wall, monotonic } = at
+    if (acceptedAt !== null && Math.abs(wall - acceptedAt) <= JUMP_MS) return 'the operator'
+    const others = witnessesAt(at)
+    if (others.some(({ isElsewhere }) => isElsewhere)) {
+      // It is this clock that is wrong, or another. While both run, that is the operator's to say.
+      doubted.since = monotonic
+      return null
+    }
+    if (isBack(at)) return 'it is back'
+    if (others.some(({ trusts }) => trusts)) return 'another instance'
+    return monotonic - doubted.since >= STEADY_MS ? 'it was steady' : null
+  }
+
+  /** Small steps must not add up to a large one: it is followed no faster than clocks drift. */
+  function followDrift({ wall, monotonic }: Moment): void {
+    const most = (monotonic - followedAt) * DRIFT_MOST
+    believed += Math.min(Math.max(wall - monotonic - believed, -most), most)
+    followedAt = monotonic
+  }
+
+  /** The other instances that run, as far as anybody can tell. */
+  function witnessesAt({ wall, monotonic }: Moment): { trusts: boolean; isElsewhere: boolean }[] {
+    return [...witnesses.values()]
+      .filter(({ hasMoved, heardAt }) => hasMoved && monotonic - heardAt <= SILENT_MS)
+      .map(({ offset, trusts }) => ({
+        trusts,
+        // Beats are written apart, so clocks that agree may seem apart by what one beat takes.
+        isElsewhere: Math.abs(offset + monotonic - wall) > JUMP_MS + SILENT_MS,
+      }))
+  }
+
+  function doubtIt(cause: Cause): void {
+    const monotonic = clock.monotonic()
+    const now = clock.now()
+    doubt = { offset: now - monotonic, since: monotonic }
+    onJump()
+    log.warn({
+      event: 'clock.jumped',
+      cause,
+      clockAt: rfc3339(now),
+      expectedAt: rfc3339(Math.round(believed + monotonic)),
+    })
+  }
+
+  function believe(because: Relief): void {
+    followedAt = clock.monotonic()
+    believed = clock.now() - followedAt
+    doubt = null
+    log.info({ event: 'clock.trusted', because, clockAt: rfc3339(clock.now()) })
+  }
+
+  function beat(): Promise<void> {
+    beaten ??= beatOnce().finally(() => {
+      beaten = null
+    })
+    return beaten
+  }
+
+  async function beatOnce(): Promise<void> {
+    observe()
+    beats += 1
+    const now = clock.now()
+    const monotonic = clock.monotonic()
+    const isTrusted = doubt === null
+    const rows = await db.write([
+      writeBeat(instance, beats, now, isTrusted),
+      READ_BEATS,
+      READ_TIMES,
+      ...(isTrusted ? [writeSeenAt(now)] : []),
+    ])
+    beatenAt = monotonic
+    acceptedAt = timesOf(rows[2] ?? []).acceptedAt
+    hear((rows[1] ?? []) as Beat[], monotonic)
+    observe()
+    const left = [...witnesses].filter(([, { heardAt }]) => monotonic - heardAt > LEFT_MS)
+    for (const [name, { beat: last }] of left) {
+      witnesses.delete(name)
+      await db.write([dropBeat(name, last)])
+    }
+  }
+
+  function hear(rows: Beat[], monotonic: number): void {
+    const there = new Map(rows.map((row) => [row.instance, row]))
+    there.delete(instance)
+    for (const name of witnesses.keys()) if (!there.has(name)) witnesses.delete(name)
+    for (const [name, { beat, clock_at, is_trusted }] of there) {
+      const known = witnesses.get(name)
+      if (known?.beat === beat) continue
+      witnesses.set(name, {
+        beat,
+        heardAt: monotonic,
+        hasMoved: known !== undefined,
+        offset: clock_at - monotonic,
+        trusts: is_trusted === 1,
+      })
+    }
+  }
+
+  function atOnce(): DeletionTime {
+    observe()
+    const monotonic = clock.monotonic()
+    if (doubt !== null || monotonic - beatenAt > SILENT_MS) return NOTHING_IS_OVER
+    // The earlier of the two: a step that is too small for a jump deletes nothing early, either.
+    return Math.floor(Math.min(clock.now(), believed + monotonic)) as DeletionTime
+  }
+
+  return {
+    async now() {
+      if (clock.monotonic() - beatenAt >= BEAT_EVERY_MS) await beat()
+      return atOnce()
+    },
+    atOnce,
+    isHeld() {
+      observe()
+      return doubt !== null
+    },
+    beat,
+    async close() {
+      // So that a start that follows soon knows the clock.
+      await beat().catch(() => undefined)
+      await db.write([dropBeat(instance, beats)]).catch(() => undefined)
+    },
+  }
+}
+
+/** The operator's word that this is the right time. An instance whose clock agrees deletes again. */
+export const acceptClock = (now: number): Statement => setTime('clock_accepted_at', now)
+
+/** The last time that the store has seen, and the one that the operator accepted. */
+export async function timesIn(
+  db: Pick<Db, 'read'>,
+): Promise<{ seenAt: number | null; acceptedAt: number | null }> {
+  return timesOf(await db.read(READ_TIMES.text))
+}
+
+function timesOf(rows: Row[]): { seenAt: number | null; acceptedAt: number | null } {
+  const timeOf = (name: string): number | null => {
+    const value = rows.find((row) => row.name === name)?.value
+    return value === undefined ? null : Number(value)
+  }
+  return { seenAt: timeOf('clock_seen_at'), acceptedAt: timeOf('clock_accepted_at') }
+}
+
+type Beat = { instance: string; beat: number; clock_at: number; is_trusted: number }
+
+const READ_BEATS: Statement = {
+  text: `select instance, beat, clock_at, is_trusted from clock_beat limit ${INSTANCES_MOST}`,
+  values: [],
+}
+
+const READ_TIMES: Statement = {
+  text: `select name, value from meta where name in ('clock_seen_at', 'clock_accepted_at')`,
+  values: [],
+}
+
+const writeBeat = (instance: string, beat: number, now: number, isTrusted: boolean): Statement => ({
+  text: `insert into clock_beat (instance, beat, clock_at, is_trusted) values ($1, $2, $3, $4)
+    on conflict (instance) do update
+    set beat = excluded.beat, clock_at = excluded.clock_at, is_trusted = excluded.is_trusted`,
+  values: [instance, beat, now, Number(isTrusted)],
+})
+
+const writeSeenAt = (now: number): Statement => setTime('clock_seen_at', now)
+
+const setTime = (name: string, unixMs: number): Statement => ({
+  text: `insert into meta (name, value) values ($1, $2)
+    on conflict (name) do update set value = excluded.value`,
+  values: [name, String(unixMs)],
+})
+
+const dropBeat = (instance: string, beat: number): Statement => ({
+  text: 'delete from clock_beat where instance = $1 and beat = $2',
+  values: [instance, beat],
+})
