@@ -23,6 +23,9 @@ export type TokenKind =
   | 'gate_key'
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
+/** Exactly as long as ours are: a longer word after the same prefix is somebody else's. */
+const ID_ANYWHERE =
+  /(?:order|catch|whisper|pulse|pulse_status|gate_project|gate_intent)_[0-9A-Za-z]{22}(?![0-9A-Za-z])/
 /** `gate_key_` and its 49 digits. */
 const SHORTEST_TOKEN = 58
 const TOKEN_ANYWHERE =
@@ -54,6 +57,11 @@ export function containsToken(text: string): boolean {
   if (text.length < SHORTEST_TOKEN) return false
   for (const [candidate] of text.matchAll(TOKEN_ANYWHERE)) if (hasChecksum(candidate)) return true
   return false
+}
+
+/** Whether something of the form of an identifier or a token of ours stands anywhere in `text`. */
+export function containsId(text: string): boolean {
+  return ID_ANYWHERE.test(text) || text.search(TOKEN_ANYWHERE) !== -1
 }
 
 function hasChecksum(token: string): boolean {

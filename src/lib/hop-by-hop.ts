@@ -1,0 +1,12 @@
+/** Headers of one connection alone, lower-case: nobody passes them on (RFC 9110 §7.6.1). */
+export const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+] as const
