@@ -1,17 +1,20 @@
 /** Delivering: one update claims the hand-over, and the answer is made of the stored seed. */
 import type { Clock } from '../lib/clock.ts'
-import type { PaymentLog } from './log.ts'
+import { type Claim, mayRepeat, reachOf } from './claims.ts'
+import { namedIn, type PaymentLog } from './log.ts'
 import { grantOf, isOver, type Outcome, quoteOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { openSeed, type Secrets } from './secrets.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
 export type Delivering = {
-  /** The order as its buyer may see it; `isBuyer` is proof by key, so that an answer may repeat. */
-  answer(order: OrderRow, isBuyer: boolean): Promise<Outcome>
+  /** The order as whoever asks may see it: what is paid is handed over where the claim reaches. */
+  answer(order: OrderRow, claim: Claim): Promise<Outcome>
   /** The answer of an order whose delivery was claimed just now; with its seed, where that is known. */
   handOver(delivered: OrderRow, seed?: Uint8Array): Outcome
 }
+
+const UNPROVEN = { kind: 'proof of payment required' } as const
 
 /** Answers for orders as they stand, and hands over what is settled. */
 export function createDelivering(deps: {
@@ -23,7 +26,7 @@ export function createDelivering(deps: {
 }): Delivering {
   const { store, secrets, clock, log, products } = deps
 
-  async function answer(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+  async function answer(order: OrderRow, claim: Claim): Promise<Outcome> {
     switch (order.state) {
       case 'opening':
         return { kind: 'checkout unavailable' }
@@ -32,31 +35,35 @@ export function createDelivering(deps: {
       case 'dead':
         return { kind: 'order expired' }
       case 'paid_unfulfilled':
-        return { kind: 'checkout unavailable' }
+        return order.contested > reachOf(claim) ? UNPROVEN : { kind: 'checkout unavailable' }
       case 'refunded':
         return { kind: 'order refunded' }
       case 'settled':
-        return order.delivered_at === null ? deliver(order, isBuyer) : replay(order, isBuyer)
+        return order.delivered_at === null ? deliver(order, claim) : replay(order, claim)
     }
   }
 
-  async function deliver(order: OrderRow, isBuyer: boolean): Promise<Outcome> {
+  async function deliver(order: OrderRow, claim: Claim): Promise<Outcome> {
     const now = clock.now()
     if (isOver(order, now)) return { kind: 'order expired' }
-    const delivered = await store.one(deliverOrder(order.order_id, now))
+    const delivered = await store.one(deliverOrder(order.order_id, now, reachOf(claim)))
     if (delivered) return handOver(delivered)
     const current = await store.find([order.order_id])
-    return current ? replay(current, isBuyer) : { kind: 'order not found' }
+    if (!current) return { kind: 'order not found' }
+    if (current.delivered_at !== null) return replay(current, claim)
+    return isOver(current, now) ? { kind: 'order expired' } : UNPROVEN
   }
 
-  function replay(order: OrderRow, isBuyer: boolean): Outcome {
-    return isBuyer && !isOver(order, clock.now())
-      ? deliveredAs(order)
-      : { kind: 'already delivered' }
+  function replay(order: OrderRow, claim: Claim): Outcome {
+    const now = clock.now()
+    if (mayRepeat(order, claim, now)) return deliveredAs(order)
+    // Proof would repeat it: whoever has the key or a contested order is told so.
+    const isRepeatable = !isOver(order, now) && (claim.by !== 'id' || order.contested !== 0)
+    return isRepeatable ? UNPROVEN : { kind: 'already delivered' }
   }
 
   function handOver(order: OrderRow, seed?: Uint8Array): Outcome {
-    log.info({ event: 'order.delivered', orderId: order.order_id, product: order.product })
+    log.info({ event: 'order.delivered', ...namedIn(order) })
     return deliveredAs(order, seed)
   }
 

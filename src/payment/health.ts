@@ -1,4 +1,5 @@
 /** Whether the node can take money now. Sales stop and resume by this alone. */
+import { messageOf } from '../lib/errors.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import type { PaymentLog } from './log.ts'
 
@@ -12,15 +13,24 @@ export type NodeHealth = {
   start(signal: AbortSignal): Promise<void>
 }
 
-/** @param network what the store belongs to; a node that comes back on another sells nothing. */
+/** Notes the node that answers; gives the one before it, where that was another. */
+export type NoteNode = (nodeId: string) => Promise<string | null>
+
+/**
+ * @param network what the store belongs to; a node that comes back on another sells nothing.
+ * @param noteNode is asked when a node answers first, and when another one does. Operators replace nodes:
+ * it is said, and stops nothing.
+ */
 export function createNodeHealth(
   lightning: Lightning,
   network: Network,
   log: PaymentLog,
+  noteNode: NoteNode = async () => null,
 ): NodeHealth {
   /** Why nothing is sold, or null while the node takes money; undefined until it was asked. */
   let closedFor: string | null | undefined
   let probing: Promise<void> | null = null
+  let notedId: string | null = null
 
   function report(reason: string | null): void {
     if (reason === closedFor) return
@@ -32,10 +42,25 @@ export function createNodeHealth(
   async function probe(): Promise<void> {
     try {
       const node = await lightning.info()
+      if (node.network === network && node.nodeId !== null) await note(node.nodeId)
       if (node.network !== network) report(`the node is on ${node.network}`)
       else report(node.synced ? null : 'the node is not in sync with the chain')
     } catch (error) {
-      report(error instanceof Error ? error.message : String(error))
+      report(messageOf(error))
+    }
+  }
+
+  /** What the store cannot take now is noted with the next probe, and closes no checkout. */
+  async function note(nodeId: string): Promise<void> {
+    if (nodeId === notedId) return
+    try {
+      const previousNodeId = await noteNode(nodeId)
+      notedId = nodeId
+      if (previousNodeId !== null) {
+        log.warn({ event: 'lightning.node_changed', previousNodeId, nodeId })
+      }
+    } catch (error) {
+      log.warn({ event: 'lightning.node_not_noted', reason: messageOf(error) })
     }
   }
 

@@ -1,6 +1,7 @@
 /**
- * The Idempotency-Key names an order. There are no accounts, so all keys share one namespace, and
- * a stranger must not reach somebody's order by guessing its name.
+ * The Idempotency-Key names an order: one key is one order on its route, from wherever it comes.
+ * There are no accounts, so a stranger may use a key that can be guessed. The order remembers who
+ * opened it, so that this is noticed and nothing is handed to a stranger.
  */
 import { base62 } from '../lib/base62.ts'
 import { equalBytes } from '../lib/bytes.ts'
@@ -9,9 +10,12 @@ import { keyedHash, type Secrets } from './secrets.ts'
 const MIN_CHARACTERS = 8
 const MAX_CHARACTERS = 128
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const LONG_HEX = /^[0-9a-f]{32,}$/i
-const LONG_BASE64URL = /^[A-Za-z0-9_-]{22,}$/
+/** What a key once had to look like to count from any address. */
+const ONCE_STRONG = [
+  /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+  /^[0-9a-f]{32,}$/i,
+  /^(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[A-Za-z0-9_-]{22,}$/,
+]
 
 /** 8 to 128 visible ASCII characters, spaces inside allowed. */
 export function isIdempotencyKey(key: string): boolean {
@@ -22,26 +26,49 @@ export function isIdempotencyKey(key: string): boolean {
   )
 }
 
-/** Whether nobody can guess the key: then it reaches its order from any address. */
-export function isStrongKey(key: string): boolean {
-  if (UUID.test(key) || LONG_HEX.test(key)) return true
-  return LONG_BASE64URL.test(key) && /[A-Z]/.test(key) && /[a-z]/.test(key) && /[0-9]/.test(key)
+/** The order id that a key stands for, under each configured secret, the current one first. */
+export function orderIds(
+  secrets: Secrets,
+  { route, key }: { route: string; key: string },
+): [string, ...string[]] {
+  return idsIn(secrets, route, '', key)
 }
 
 /**
- * The order id that a key stands for, under each configured secret, the current one first.
- * A key that could be guessed counts only from the address (IPv4) or /64 (IPv6) that used it.
+ * The ids of orders from before one key was one order. A key that seemed guessable counted from the
+ * address (IPv4) or /64 (IPv6) that used it alone, and such orders are still its own.
  */
-export function orderIds(
+export function formerOrderIds(
   secrets: Secrets,
-  ask: { route: string; key: string; clientAddress: string },
-): [string, ...string[]] {
-  const scope = isStrongKey(ask.key) ? '' : ask.clientAddress
-  const id = (key: Uint8Array): string =>
-    `order_${base62(keyedHash(key, ask.route, scope, ask.key).subarray(0, 16))}`
+  { route, key, clientAddress }: { route: string; key: string; clientAddress: string },
+): string[] {
+  const wasStrong = ONCE_STRONG.some((form) => form.test(key))
+  return wasStrong ? [] : idsIn(secrets, route, clientAddress, key)
+}
+
+function idsIn(secrets: Secrets, route: string, scope: string, key: string): [string, ...string[]] {
+  const id = (secret: Uint8Array): string =>
+    `order_${base62(keyedHash(secret, route, scope, key).subarray(0, 16))}`
   const [current, ...older] = secrets.keys('order id')
   return [id(current), ...older.map(id)]
 }
+
+/** What an order remembers of the client who opened it; '' where nobody could tell who that is. */
+export function clientMark(secrets: Secrets, client: string | null): string {
+  return client === null ? '' : markUnder(secrets.keys('client address')[0], client)
+}
+
+/** Whether this is the client who opened the order, under any configured secret. */
+export function isClientOf(secrets: Secrets, client: string | null, mark: string): boolean {
+  return (
+    client !== null &&
+    secrets.keys('client address').some((secret) => markUnder(secret, client) === mark)
+  )
+}
+
+/** 16 bytes: enough that no two clients of one order share it. */
+const markUnder = (secret: Uint8Array, client: string): string =>
+  keyedHash(secret, client).subarray(0, 16).toString('hex')
 
 /** What the order keeps of its key. */
 export function keyHash(secrets: Secrets, key: string): Buffer {

@@ -1,11 +1,23 @@
-/** The log as payment uses it: an event name and facts, never a body, token, key or preimage. */
+import type { OrderRow } from './store.ts'
+
+/**
+ * What a line of the log may say: never a body, token, key or preimage. An order id collects an order
+ * that was not delivered yet, so no line has one: it names its order by the payment hash, which opens
+ * nothing.
+ */
+type Facts = { event: string; orderId?: never; order_id?: never } & Record<string, unknown>
+
+/** The log as payment uses it. */
 export type PaymentLog = {
-  info(facts: { event: string } & Record<string, unknown>): void
-  warn(facts: { event: string } & Record<string, unknown>): void
-  error(facts: { event: string } & Record<string, unknown>): void
+  info(facts: Facts): void
+  warn(facts: Facts): void
+  error(facts: Facts): void
 }
 
-/** What an error says, for the log. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
+/** How the log names an order. */
+export const namedIn = (
+  order: Pick<OrderRow, 'payment_hash' | 'product'>,
+): { paymentHash: string | null; product: string } => ({
+  paymentHash: order.payment_hash,
+  product: order.product,
+})

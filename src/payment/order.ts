@@ -4,12 +4,22 @@ import type { Statement } from '../db/db.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { Grant, PlanId, PlanTerms, Product } from './provisioning.ts'
-import type { OrderRow } from './store.ts'
+import { CONTESTED, type OrderRow } from './store.ts'
 
 /** The answer can be repeated to its buyer for this long after the first delivery. */
 export const REPLAY_MS = 24 * 60 * 60 * 1000
-/** What names an order: the same route, key and (for a guessable key) client. */
-export type OrderName = { route: string; key: string; clientAddress: string }
+/** A key alone, if it can be guessed, repeats an answer for this long, and only with the order's id. */
+export const WEAK_REPLAY_MS = 10 * 60 * 1000
+
+/** What names an order: its route and its key. The rest says who uses it. */
+export type OrderName = {
+  route: string
+  key: string
+  /** The address block that the request came from: orders of old are found by it. */
+  clientAddress: string
+  /** The same where it is exact, or null: then nobody can say that it is who opened the order. */
+  client: string | null
+}
 
 /**
  * What must be equal for a repeat to be the same request. Terms that the plan fills in are a
@@ -50,6 +60,8 @@ export type Quote = {
   memo: string
   /** How long the capability will live. */
   durationSeconds: number
+  /** A stranger may know the key: once paid, it is handed to proof of the payment alone. */
+  proofRequired?: true
 }
 
 /** `retryAfterSeconds` is null where nobody knows when there will be room. */
@@ -57,8 +69,12 @@ export type TooMany = { kind: 'rate limited'; retryAfterSeconds: number | null }
 
 export type Outcome =
   | { kind: 'pending'; quote: Quote }
-  /** The credential is not this order's, or none at all: nothing was changed. */
+  /** The credential is not this order's, or none at all, and it can still be paid. */
   | { kind: 'credential refused'; quote: Quote }
+  /** The same where it is paid: nothing of the answer can be paid. */
+  | { kind: 'credential worthless' }
+  /** It is paid, and whoever asks has not shown to be the one who paid. */
+  | { kind: 'proof of payment required' }
   /** `body` is the JSON of SettledPayment, the same bytes each time. */
   | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
   | { kind: 'already delivered' }
@@ -73,10 +89,10 @@ export type Outcome =
   | { kind: 'checkout unavailable' }
 
 /**
- * What came with a repeat: nothing, a preimage that was checked against this order's payment hash,
- * or a credential that is not this order's.
+ * What came with a request to an order: nothing, a preimage that was checked against its payment
+ * hash, the same in a credential that was made for another request, or what proves nothing.
  */
-export type Credential = 'none' | 'paid' | 'refused'
+export type Credential = 'none' | 'paid' | 'misplaced' | 'refused'
 
 /** The quote of an order that has its invoice. */
 export function quoteOf(order: OrderRow): Quote {
@@ -95,6 +111,7 @@ export function quoteOf(order: OrderRow): Quote {
     network,
     memo: order.memo,
     durationSeconds: planOf(order).durationSeconds,
+    ...(order.contested === CONTESTED.no ? {} : { proofRequired: true as const }),
   }
 }
 
@@ -121,11 +138,48 @@ export function planOf(order: OrderRow): PlanTerms & Record<string, Json> {
   return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
 }
 
+/** The largest time that a date has in JavaScript, in unix milliseconds (ECMA-262, TimeClip). */
+const LAST_DATE_MS = 8_640_000_000_000_000
+
+/**
+ * When a capability ends whose life under this plan begins now, in unix milliseconds.
+ * @throws Error for a plan that says no time, or one that no date can tell.
+ */
+export function endOfLife(plan: PlanTerms, now: number): number {
+  const end = now + plan.durationSeconds * 1000
+  if (Number.isSafeInteger(end) && end <= LAST_DATE_MS) return end
+  throw new Error('the plan of this order does not say how long it lasts')
+}
+
 /** Whether nothing is dispensed any more: sealed, past its replay time, or past its life. */
 export function isOver(order: OrderRow, now: number): boolean {
   if (order.sealed_at !== null || order.seed === null) return true
   if (order.expires_at !== null && order.expires_at <= now) return true
   return order.delivered_at !== null && order.delivered_at + REPLAY_MS <= now
+}
+
+/** Whether nothing more will ever come of what was paid: handed out and used, too old, paid back. */
+export function isSealed(order: OrderRow, now: number): boolean {
+  return order.state === 'refunded' || (order.state === 'settled' && isOver(order, now))
+}
+
+/**
+ * Whether this is the request that the order was opened with. An order whose own plan cannot be read any
+ * more is compared with nothing: it is delivered to nobody, and whoever asks has to learn that it is owed.
+ */
+export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
+  // First: the terms of one product are nothing under the plan of another.
+  if (order.product !== request.product) return false
+  // Its body is lost, and its plan is what the operator gave; the credential that leads to it is bound.
+  if (order.restored_at !== null) return true
+  if (order.plan_id !== request.planId) return false
+  let asked: Buffer
+  try {
+    asked = requestHash(request, planOf(order))
+  } catch {
+    return true
+  }
+  return asked.equals(order.request_hash)
 }
 
 /** What an order keeps of its request, to tell another one under the same key. */

@@ -2,26 +2,33 @@
  * The life of an order: quote → settle → deliver → seal. One order has one invoice, whatever the
  * flow that shows it, and each step is one conditional update: whoever changes the row did it.
  */
-import type { Db } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import { LRUCache } from 'lru-cache'
+import type { Db, Statement } from '../db/db.ts'
+import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
+import type { Json } from '../lib/jcs.ts'
+import { objectIn } from '../lib/json.ts'
 import type { Lightning } from '../lightning/lightning.ts'
+import { createAliases } from './aliases.ts'
+import { type Claim, createClaims, PROOF } from './claims.ts'
 import { createDelivering } from './delivering.ts'
 import { createEnding } from './ending.ts'
+import type { Presented } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
-import { isKeyOf, orderIds } from './idempotency.ts'
+import { formerOrderIds, isKeyOf, orderIds } from './idempotency.ts'
 import type { PaymentLog } from './log.ts'
+import { createMatching, type Match } from './matching.ts'
 import {
   type Credential,
-  isOver,
+  isSameRequest,
+  isSealed,
   type Offer,
   type OrderName,
   type OrderRequest,
   type Outcome,
-  planOf,
   quoteOf,
   requestHash,
 } from './order.ts'
-import type { PlanId, Products } from './provisioning.ts'
+import type { Products } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { reseal } from './resealing.ts'
 import type { Secrets } from './secrets.ts'
@@ -41,16 +48,39 @@ export {
 /** An order that exists: the same request gets it as it stands for its buyer. */
 export type KnownOrder = {
   orderId: string
-  planId: PlanId
   paymentHash: string
-  repeat(request: OrderRequest, credential: Credential): Promise<Outcome>
+  /** Whether a credential came that proves its payment, for this very request. */
+  isProven: boolean
+  /**
+   * What this request gets. `isProven`: a preimage that opens the payment hash came with it. `body`
+   * is what a product reserves again where the order was dead.
+   */
+  answer(ask: { isProven: boolean; body: Uint8Array }): Promise<Outcome>
 }
 
+/** What a purchase meets. */
+export type Found =
+  | { kind: 'known'; order: KnownOrder }
+  /** A payment to us is proven, and the store does not know its order. It was logged. */
+  | { kind: 'lost' }
+  | { kind: 'none' }
+
+export type PollAsk = {
+  key: string | null
+  /** As in `OrderName`; left out, nobody can tell who asks. */
+  client?: string | null
+  isPrefetch: boolean
+  admit?: (paymentHash: string) => Promise<{ isProven: boolean }>
+}
+
+/** The id of an order, its payment hash, and the plan that it keeps; null where that is unreadable. */
+export type Glance = { orderId: string; paymentHash: string | null; plan: Json | null }
+
 export type Orders = {
-  /** The order of this name, or null where there is none yet. */
-  find(name: OrderName): Promise<KnownOrder | null>
-  /** The order of an invoice that was opened with this key, from whatever address. */
-  findPaid(paymentHash: string, key: string): Promise<KnownOrder | null>
+  /** The order that a purchase is about, by its key or by its credential. */
+  find(name: OrderName, request: OrderRequest, presented: Presented<unknown>): Promise<Found>
+  /** What is known of the order of this key, or of this invoice, before it is asked for anything. */
+  glance(name: OrderName, paymentHash: string | null): Promise<Glance | null>
   /** Whether a new order can be opened now: the node takes money. */
   isSelling(): boolean
   /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
@@ -58,23 +88,25 @@ export type Orders = {
   /**
    * The order as the poll sees it. A key, when given, must be the order's own. `admit` is asked once
    * the order is known to be there, before anything comes of it; what it throws refuses the poll.
+   * It says whether a preimage came that opens the payment hash.
    */
-  poll(
-    orderId: string,
-    ask: { key: string | null; isPrefetch: boolean; admit?: () => Promise<void> },
-  ): Promise<Outcome>
+  poll(orderId: string, ask: PollAsk): Promise<Outcome>
   /** Asks the node about an order by its payment hash and acts on the answer. */
   reconcile(paymentHash: string, by: SettledBy): Promise<void>
   /** The same for an order at hand. False when the node could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** Forgets orders that a process left before they had an invoice, with what they reserved. */
-  dropAbandoned(before: number): Promise<void>
+  dropAbandoned(before: DeletionTime): Promise<void>
   /**
    * Re-encrypts what is sealed under an older secret.
    * @returns how many live orders were made under none of the configured secrets.
    */
   reseal(): Promise<number>
 }
+
+/** What stays wrong with an order is told again after this, for as many as are remembered. */
+const TELL_AGAIN_MS = 60 * 60 * 1000
+const MOST_TOLD = 10_000
 
 /** The orders of a store, at one node. */
 export function createOrders(deps: {
@@ -83,16 +115,23 @@ export function createOrders(deps: {
   health: NodeHealth
   secrets: Secrets
   clock: Clock
+  deletion: Pick<Deletion, 'now'>
   log: PaymentLog
   products: Products
   quoteSeconds: number
 }): Orders {
-  const { db, health, secrets, clock, products } = deps
+  const { db, health, secrets, clock, log, products } = deps
   const store = createOrderStore(db)
   const end = createEnding({ db, products })
   const quoting = createQuoting({ ...deps, store, end })
-  const { settle, lookUp, lookUpBriefly, refresh } = createSettling({ ...deps, store, end })
+  const { settle, lookUp, refresh } = createSettling({ ...deps, store, end })
   const { answer, handOver } = createDelivering({ ...deps, store })
+  const claims = createClaims({ store, secrets })
+  const aliases = createAliases({ db, secrets })
+  const match = createMatching({ db, store, clock })
+
+  /** When it was last told of a proven payment whose order is lost. */
+  const told = new LRUCache<string, number>({ max: MOST_TOLD })
 
   /** A purchase looks for its order and then opens it, under the same name. */
   const ids = new WeakMap<OrderName, [string, ...string[]]>()
@@ -103,57 +142,117 @@ export function createOrders(deps: {
     return known
   }
 
-  const isSame = (order: OrderRow, request: OrderRequest): boolean =>
-    Buffer.from(order.request_hash).equals(requestHash(request, planOf(order)))
+  /** The orders of old come first: nobody else can have opened one at this address. */
+  const findNamed = (name: OrderName) =>
+    store.findNamed([...formerOrderIds(secrets, name), ...idsOf(name)])
 
   /**
-   * A preimage is proof by itself, while the quote stands; after that only the node can tell. It is
-   * asked again about an order that was dead: some nodes have no final word, and a payment that came
-   * while we were away is told of by nobody but the buyer.
+   * A preimage is the proof by itself: the node is not asked, which may be away, or have forgotten
+   * the invoice, or have given it up before the payment came.
    */
-  async function redeem(order: OrderRow): Promise<Outcome> {
-    const { state, quote_expires_at: standsUntil } = order
-    if (state === 'pending' && standsUntil !== null && clock.now() < standsUntil) {
-      const settled = await settle(order, 'preimage', 'now')
+  async function redeem(order: OrderRow, body: Uint8Array | null): Promise<Outcome> {
+    const restored = restoredIn(order, body)
+    const isOwed = order.state === 'paid_unfulfilled' && restored.length > 0
+    if (order.state === 'pending' || order.state === 'dead' || isOwed) {
+      const settled = await settle(order, 'preimage', 'now', restored)
       if (settled) return handOver(settled.order, settled.seed)
-    } else {
-      await lookUpBriefly(order)
     }
     const current = await store.find([order.order_id])
     if (!current) return { kind: 'order not found' }
     // Never a challenge here: its holder would pay a second time.
-    return current.state === 'pending' ? { kind: 'checkout unavailable' } : answer(current, true)
+    return current.state === 'pending' ? { kind: 'checkout unavailable' } : answer(current, PROOF)
   }
 
-  function known(order: OrderRow): KnownOrder {
+  /** What an order lets go of when it dies, which it may do at any moment: out of its paid repeat. */
+  function restoredIn(order: OrderRow, body: Uint8Array | null): Statement[] {
+    if (body === null) return []
+    const { order_id: orderId, client_network: clientNetwork } = order
+    return products[order.product]?.restore?.({ orderId, clientNetwork, body }) ?? []
+  }
+
+  /** What an order that is over says. */
+  function overAnswer(order: OrderRow): Outcome {
+    if (order.state === 'refunded') return { kind: 'order refunded' }
+    return { kind: order.delivered_at === null ? 'order expired' : 'already delivered' }
+  }
+
+  /** The order of checks of docs/design.md, from the request that is the same one on. */
+  async function answerTo(
+    order: OrderRow,
+    { credential, claim, body }: { credential: Credential; claim: Claim; body: Uint8Array | null },
+  ): Promise<Outcome> {
+    if (isSealed(order, clock.now())) return overAnswer(order)
+    if (credential === 'paid') return redeem(order, body)
+    if (credential === 'misplaced') {
+      // What it proves is true wherever it comes to.
+      if (order.state === 'pending' || order.state === 'dead') {
+        await settle(order, 'preimage', 'later', restoredIn(order, body))
+      }
+      return { kind: 'credential worthless' }
+    }
+    const current = await refresh(order)
+    if (credential === 'none' || current.state === 'dead') return answer(current, claim)
+    return current.state === 'pending'
+      ? { kind: 'credential refused', quote: quoteOf(current) }
+      : { kind: 'credential worthless' }
+  }
+
+  /** Programs repeat themselves, so that an order is told of now and then only. */
+  function tellLost(paymentHash: string, { product, planId }: OrderRequest): void {
+    const toldAt = told.get(paymentHash)
+    if (toldAt !== undefined && clock.now() - toldAt < TELL_AGAIN_MS) return
+    told.set(paymentHash, clock.now())
+    log.error({ event: 'order.proven_unknown', paymentHash, product, planId })
+  }
+
+  function known(
+    match: Extract<Match, { kind: 'order' }>,
+    name: OrderName,
+    request: OrderRequest,
+  ): KnownOrder {
+    const { order, by } = match
+    const { order_id: orderId } = order
     return {
-      orderId: order.order_id,
-      planId: order.plan_id,
+      orderId,
       paymentHash: order.payment_hash ?? '',
-      async repeat(request, credential) {
-        if (!isSame(order, request)) {
+      isProven: match.credential === 'paid',
+      async answer({ isProven, body }) {
+        if (!isSameRequest(order, request)) {
           return { kind: 'idempotency key reused with a different request' }
         }
-        const isDelivered = order.state === 'settled' && order.delivered_at !== null
-        if (isDelivered && isOver(order, clock.now())) return { kind: 'already delivered' }
-        if (order.state === 'refunded') return { kind: 'order refunded' }
-        if (credential === 'refused') return { kind: 'credential refused', quote: quoteOf(order) }
-        const isUnsettled = order.state === 'pending' || order.state === 'dead'
-        if (credential === 'paid' && isUnsettled) return redeem(order)
-        return answer(await refresh(order), true)
+        // A preimage alone is worth something with the key of its order, and with no other.
+        const credential = isProven && by !== 'credential' ? 'paid' : match.credential
+        if (credential === 'paid' && by === 'credential') {
+          const [aliasId] = idsOf(name)
+          await aliases.add({ aliasId, orderId, key: name.key, now: clock.now() })
+        }
+        const isUse = by === 'key' && credential !== 'paid' && credential !== 'misplaced'
+        const used = isUse ? await claims.afterUse(order, name) : order
+        return answerTo(used, { credential, claim: claims.ofKey(used, name, by === 'alias'), body })
       },
     }
   }
 
   return {
-    async find(name) {
-      const order = await store.find(idsOf(name))
-      return order && order.state !== 'opening' ? known(order) : null
+    async find(name, request, presented) {
+      const named = await findNamed(name)
+      const found = await match(
+        named && named.order.state !== 'opening' ? named : null,
+        request,
+        presented,
+      )
+      if (found.kind === 'none') return found
+      if (found.kind === 'order') return { kind: 'known', order: known(found, name, request) }
+      tellLost(found.paymentHash, request)
+      return { kind: 'lost' }
     },
 
-    async findPaid(paymentHash, key) {
-      const order = await store.findByPaymentHash(paymentHash)
-      return order && isKeyOf(secrets, key, order.key_hash) ? known(order) : null
+    async glance(name, paymentHash) {
+      const byHash = paymentHash === null ? null : await store.findByPaymentHash(paymentHash)
+      const order = byHash ?? (await findNamed(name))?.order
+      if (!order) return null
+      const { order_id: orderId, payment_hash } = order
+      return { orderId, paymentHash: payment_hash, plan: objectIn(order.plan) as Json | null }
     },
 
     isSelling: health.isHealthy,
@@ -166,19 +265,26 @@ export function createOrders(deps: {
       if (opened.kind !== 'opened') return opened
       const { order } = opened
       // One that was there already may have been opened under another plan.
-      if (!asked.equals(order.request_hash) && !isSame(order, request))
+      if (!asked.equals(order.request_hash) && !isSameRequest(order, request))
         return { kind: 'idempotency key reused with a different request' }
-      return answer(order, true)
+      // Of several at once, not all may be the client who opened it.
+      const used = await claims.afterUse(order, name)
+      return answer(used, claims.ofKey(used, name, false))
     },
 
-    async poll(orderId, { key, isPrefetch, admit }) {
+    async poll(orderId, { key, client = null, isPrefetch, admit }) {
       const found = await store.find([orderId])
       if (!found || found.state === 'opening') return { kind: 'order not found' }
-      await admit?.()
-      if (key !== null && !isKeyOf(secrets, key, found.key_hash)) return { kind: 'order not found' }
+      const { isProven } = (await admit?.(found.payment_hash ?? '')) ?? { isProven: false }
+      const isTheirs =
+        key === null || isKeyOf(secrets, key, found.key_hash) || (await aliases.has(orderId, key))
+      if (!isTheirs) return { kind: 'order not found' }
+      if (isProven && !isPrefetch) {
+        return isSealed(found, clock.now()) ? overAnswer(found) : redeem(found, null)
+      }
       const order = await refresh(found)
       if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }
-      return answer(order, key !== null)
+      return answer(order, claims.ofPoll(order, { key, client }))
     },
 
     async reconcile(paymentHash, by) {

@@ -36,6 +36,12 @@ export type Provisioning = {
    * order, whichever that is, and do nothing where nothing is reserved.
    */
   release?(orderId: string): Statement[]
+  /**
+   * Reserves again what was let go of, out of the same body and whether there is room or not, since
+   * the buyer has proven to have paid. Does nothing where it is still reserved. Joins the settling
+   * unit before `provision`.
+   */
+  restore?(order: { orderId: string; clientNetwork: string; body: Uint8Array }): Statement[]
 }
 
 /** The products that this server sells. */

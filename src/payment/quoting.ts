@@ -1,15 +1,14 @@
 /** Quoting: opens an order with what it reserves, and makes its one invoice. */
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Clock, DeletionTime } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
 import type { InvoiceAsk, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
-import { keyHash } from './idempotency.ts'
-import { type PaymentLog, reasonOf } from './log.ts'
-import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder } from './order.ts'
-import { fingerprints, type Secrets } from './secrets.ts'
+import { clientMark, keyHash } from './idempotency.ts'
+import { namedIn, type PaymentLog } from './log.ts'
 import {
   dropOpening,
   type Invoiced,
@@ -18,11 +17,12 @@ import {
   invoiceOrder,
   limitOpen,
   type NewOrder,
-  type OrderRow,
-  type OrderStore,
   reclaimOrder,
   takeTurn,
-} from './store.ts'
+} from './opening.ts'
+import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import { fingerprints, type Secrets } from './secrets.ts'
+import type { OrderRow, OrderStore } from './store.ts'
 
 /** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
 const CLAIM_MS = 30_000
@@ -49,7 +49,7 @@ export type Quoting = {
     asked: Uint8Array,
   ): Promise<Opened>
   /** Forgets orders that a process left before they had an invoice, with what they reserved. */
-  dropAbandoned(before: number): Promise<void>
+  dropAbandoned(before: DeletionTime): Promise<void>
 }
 
 /** Opens orders at this node. */
@@ -73,18 +73,18 @@ export function createQuoting(deps: {
     expirySeconds: quoteSeconds,
   })
 
-  function tellQuoted(order: NewOrder): void {
+  function tellQuoted(order: OrderRow): void {
     log.info({
       event: 'order.quoted',
-      orderId: order.order_id,
-      product: order.product,
+      ...namedIn(order),
       planId: order.plan_id,
       amountSats: order.amount_sats,
     })
   }
 
-  function tellFailed(orderId: string, error: unknown): void {
-    log.error({ event: 'lightning.invoice_failed', orderId, reason: reasonOf(error) })
+  /** There is no invoice to name the order by. */
+  function tellFailed({ product, plan_id: planId }: NewOrder, error: unknown): void {
+    log.error({ event: 'lightning.invoice_failed', product, planId, reason: messageOf(error) })
     health.doubt()
   }
 
@@ -107,10 +107,11 @@ export function createQuoting(deps: {
       const given = await attempt(db.write([invoiceOrder(orderId, claimedAt, invoiced)]))
       // Our claim ran out and was taken over: the order's invoice is another one.
       if ('refused' in given) return awaitInvoice(orderId)
-      tellQuoted(order)
-      return { ...order, ...invoiced, state: 'pending' }
+      const quoted: OrderRow = { ...order, ...invoiced, state: 'pending' }
+      tellQuoted(quoted)
+      return quoted
     } catch (error) {
-      tellFailed(orderId, error)
+      tellFailed(order, error)
       await end(dropOpening(orderId, claimedAt), order)
       return null
     }
@@ -141,6 +142,7 @@ export function createQuoting(deps: {
       memo: offer.memo,
       amount_sats: offer.plan.priceSats,
       client_network: clientNetwork,
+      opened_by: clientMark(secrets, name.client),
       created_at: now,
     }
     const reserve = offer.reserve?.(orderId) ?? []
@@ -162,8 +164,9 @@ export function createQuoting(deps: {
       return { kind: 'rate limited', retryAfterSeconds: isFull ? null : await secondsToNext(offer) }
     }
     if (!signed) return opened(await invoice(insertedOrder(order)))
-    tellQuoted(order)
-    return opened(insertedOrder(order, signed.invoice))
+    const quoted = insertedOrder(order, signed.invoice)
+    tellQuoted(quoted)
+    return opened(quoted)
   }
 
   /**
@@ -181,7 +184,7 @@ export function createQuoting(deps: {
       const invoice = { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt }
       return { invoice, statements }
     } catch (error) {
-      tellFailed(order.order_id, error)
+      tellFailed(order, error)
       return 'failed'
     }
   }

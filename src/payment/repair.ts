@@ -6,13 +6,15 @@
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Json } from '../lib/jcs.ts'
-import { type InvoiceState, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import { messageOf } from '../lib/errors.ts'
+import { isId } from '../lib/ids.ts'
+import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
-import type { PlanTerms, Product, Provisioning } from './provisioning.ts'
+import { endOfLife, grantOf, planOf } from './order.ts'
+import { type Product, type Provisioning, provisioningOf } from './provisioning.ts'
 import { fingerprints, type Secrets, seal } from './secrets.ts'
-import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
+import { createOrderStore, type OrderRow, type OrderState, written } from './store.ts'
 
 /** What may be shown of an order: no key, seed or hash of one, and nothing of the buyer's network. */
 export type OrderFacts = Pick<
@@ -33,7 +35,7 @@ export type OrderFacts = Pick<
   | 'expires_at'
   | 'delivered_at'
   | 'sealed_at'
->
+> & { delivered_by: 'operator' | null; restored_at: number | null }
 
 export type Closing =
   | { kind: 'closed'; node: 'unknown' | 'dead' }
@@ -53,8 +55,8 @@ export type Repair =
   | { kind: 'not unfulfilled'; state: OrderState }
   /** The secret at hand is not the one that the order was made under. */
   | { kind: 'other secret' }
-  /** The product refused again; nothing was changed. */
-  | { kind: 'refused' }
+  /** It failed again, for the reason that the log named; nothing was changed. */
+  | { kind: 'refused'; reason: string }
 
 export type Refund =
   | Extract<Repair, { kind: 'order not found' | 'not unfulfilled' }>
@@ -62,11 +64,23 @@ export type Refund =
 
 type Products = Partial<Record<Product, Provisioning>>
 
+/** Whether `text` can name an order: by its payment hash, as the log does, or by its id. */
+export const isOrderName = (text: string): boolean => isPaymentHash(text) || isId('order', text)
+
+/** The id of the order of this name, or null where there is none. */
+export async function orderIdOf(db: Db, name: string): Promise<string | null> {
+  const store = createOrderStore(db)
+  const order = await (isPaymentHash(name) ? store.findByPaymentHash(name) : store.find([name]))
+  return order?.order_id ?? null
+}
+
+const isPaymentHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
+
 export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | null> {
   const [facts] = await db.read<OrderFacts>(
     `select order_id, product, plan_id, amount_sats, network, payment_hash, state, created_at,
        quote_expires_at, looked_up_at, settled_at, settled_by, public_id, expires_at, delivered_at,
-       sealed_at
+       sealed_at, delivered_by, restored_at
      from purchase_order where order_id = $1`,
     orderId,
   )
@@ -90,11 +104,14 @@ export async function closeOrder(
   }
   const now = clock.now()
   if (now < standsUntil) return { kind: 'quote stands', until: standsUntil }
-  const node = await stateAtNode(lightning, paymentHash)
+  const status = await statusAtNode(lightning, paymentHash)
+  const { state: node } = status
   if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
   if (node === 'unknown' && !(await hasSigned(lightning, bolt11))) return { kind: 'other node' }
   const release = products[order.product]?.release?.(orderId) ?? []
-  const done = await attempt(db.write([endOverdue(orderId, now), ...release]))
+  const done = await attempt(
+    db.write([endOverdue(orderId, now, 'isFinal' in status && status.isFinal), ...release]),
+  )
   if ('rows' in done) return { kind: 'closed', node }
   const current = await orderFacts(db, orderId)
   return current ? { kind: 'not open', state: current.state } : { kind: 'order not found' }
@@ -105,41 +122,45 @@ export async function repairOrder(
   deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
   orderId: string,
 ): Promise<Repair> {
-  const { db, secrets, clock, products } = deps
+  const { db, secrets } = deps
   const order = await createOrderStore(db).find([orderId])
   if (!order) return { kind: 'order not found' }
   if (order.state !== 'paid_unfulfilled') return { kind: 'not unfulfilled', state: order.state }
   if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
-  const product = products[order.product]
-  if (!product) throw new Error(`no product provisions ${order.product}`)
-
-  const now = clock.now()
-  const seed = randomBytes(32)
-  const publicId = product.newPublicId()
-  const plan = JSON.parse(order.plan) as PlanTerms & Record<string, Json>
-  const expiresAt = now + plan.durationSeconds * 1000
-  const grant = {
-    orderId,
-    publicId,
-    planId: order.plan_id,
-    plan,
-    terms: JSON.parse(order.terms) as Json,
-    seed,
-    // Its life begins now: the buyer had nothing of the time since the payment.
-    settledAt: now,
-    expiresAt,
+  const unit = repairingUnit(deps, order)
+  const done = 'fault' in unit ? unit : await written(db, unit.statements)
+  if ('repaired' in unit && 'rows' in done) return unit.repaired
+  if ('fault' in done) return { kind: 'refused', reason: messageOf(done.fault) }
+  if ('refused' in done && done.refused > 0) {
+    return { kind: 'refused', reason: 'the product refused' }
   }
-  const sealed = seal(secrets.seedKeys[0], seed, orderId)
-  const done = await attempt(
-    db.write([
-      settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
-      ...product.provision(grant),
-    ]),
-  )
-  if ('rows' in done) return { kind: 'repaired', publicId, expiresAt }
-  if (done.refused > 0) return { kind: 'refused' }
   // Somebody else was faster.
   return otherwise(db, orderId)
+}
+
+/** What provisions the order in one unit; or why it still cannot be done. */
+function repairingUnit(
+  { secrets, clock, products }: { secrets: Secrets; clock: Clock; products: Products },
+  order: OrderRow,
+): { statements: Statement[]; repaired: Repair } | { fault: unknown } {
+  try {
+    const { order_id: orderId } = order
+    const product = provisioningOf(products, order.product)
+    // Its life begins now: the buyer had nothing of the time since the payment.
+    const now = clock.now()
+    const seed = randomBytes(32)
+    const publicId = product.newPublicId()
+    const expiresAt = endOfLife(planOf(order), now)
+    const settled = { ...order, public_id: publicId, settled_at: now, expires_at: expiresAt }
+    const sealed = seal(secrets.seedKeys[0], seed, orderId)
+    const statements = [
+      settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
+      ...product.provision(grantOf(settled, seed)),
+    ]
+    return { statements, repaired: { kind: 'repaired', publicId, expiresAt } }
+  } catch (fault) {
+    return { fault }
+  }
 }
 
 /** Notes that the buyer of an order that could not be provisioned was paid back: nothing is owed. */
@@ -163,14 +184,14 @@ async function otherwise(db: Db, orderId: string) {
     : ({ kind: 'order not found' } as const)
 }
 
-async function stateAtNode(
+async function statusAtNode(
   lightning: Lightning,
   paymentHash: string,
-): Promise<InvoiceState | 'unknown'> {
+): Promise<InvoiceStatus | { state: 'unknown' }> {
   try {
-    return (await lightning.lookupInvoice(paymentHash)).state
+    return await lightning.lookupInvoice(paymentHash)
   } catch (error) {
-    if (error instanceof UnknownInvoice) return 'unknown'
+    if (error instanceof UnknownInvoice) return { state: 'unknown' }
     throw error
   }
 }
@@ -184,10 +205,10 @@ async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean>
   return nodeId !== null && nodeId === payeeOf(decodeInvoice(bolt11))
 }
 
-const endOverdue = (orderId: string, now: number): Statement => ({
-  text: `update purchase_order set state = 'dead'
+const endOverdue = (orderId: string, now: number, isFinal: boolean): Statement => ({
+  text: `update purchase_order set state = 'dead', is_dead_final = $3
     where order_id = $1 and state = 'pending' and quote_expires_at <= $2`,
-  values: [orderId, now],
+  values: [orderId, now, isFinal ? 1 : 0],
   expect: 1,
 })
 

@@ -15,6 +15,7 @@ import { hkdfSha256, hmacSha256 } from '../protocol/hmac.ts'
 export type KeyUse =
   | 'order id'
   | 'idempotency key'
+  | 'client address'
   | 'delivery seed'
   | 'fingerprint'
   | 'payment challenge'

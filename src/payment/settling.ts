@@ -1,22 +1,26 @@
 /** Settling: learns from the node what became of an order, and settles or ends it in one unit. */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { attempt, type Db } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
-import { type InvoiceState, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import type { Db, Statement } from '../db/db.ts'
+import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
+import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import type { Ending } from './ending.ts'
-import { type PaymentLog, reasonOf } from './log.ts'
-import { grantOf, planOf } from './order.ts'
+import { namedIn, type PaymentLog } from './log.ts'
+import { endOfLife, grantOf, planOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { type Secrets, seal } from './secrets.ts'
 import {
   claimLookup,
+  confirmDead,
   failSettlement,
   killOrder,
+  mayHaveNews,
   type OrderRow,
   type OrderStore,
   type SettledBy,
   settleOrder,
+  written,
 } from './store.ts'
 
 /** Whoever asks, the node is asked about one order at most this often. */
@@ -24,9 +28,14 @@ const LOOKUP_EVERY_MS = 1_000
 /** A poll waits this long for the node, then answers from the store. */
 const LOOKUP_WAIT_MS = 2_000
 
+/** Polls of dead orders cost the buyer nothing, so that they may take no more of the node than this. */
+const DEAD_LOOKUPS_AT_ONCE = 8
+
 /** What stays wrong with an order is told again after this, for as many orders as are remembered. */
 const TELL_AGAIN_MS = 60 * 60 * 1000
 const MOST_TOLD = 10_000
+/** Orders that ended while deletion was held back; what is forgotten of them is asked for again. */
+const MOST_KEPT = 10_000
 
 /** A settled order with its delivery seed, which need not be opened again. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
@@ -36,7 +45,13 @@ export type Settling = {
    * Settles and provisions in one unit; with `delivery`, claims the delivery in the same one.
    * Resolves to the order as it is then, or null where it was not this call that settled it.
    */
-  settle(order: OrderRow, by: SettledBy, delivery?: 'later' | 'now'): Promise<Settled | null>
+  settle(
+    order: OrderRow,
+    by: SettledBy,
+    delivery?: 'later' | 'now',
+    /** What may have been let go of because the order died, and is there again. */
+    restored?: Statement[],
+  ): Promise<Settled | null>
   /** Asks the node about an order and acts on the answer. False when it could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** The same for whoever waits for it: no longer than it is worth. */
@@ -52,80 +67,122 @@ export function createSettling(deps: {
   lightning: Lightning
   secrets: Secrets
   clock: Clock
+  deletion: Pick<Deletion, 'now'>
   log: PaymentLog
   products: Products
   end: Ending
 }): Settling {
-  const { db, store, lightning, secrets, clock, log, products, end } = deps
+  const { db, store, lightning, secrets, clock, deletion, log, products, end } = deps
   /** When it was last told that the node does not know an order's invoice. */
   const told = new LRUCache<string, number>({ max: MOST_TOLD })
+  /** Orders that are over by a clock that is doubted: answered so, and kept with their bytes. */
+  const keptDead = new LRUCache<string, true>({ max: MOST_KEPT })
+
+  /** Look-ups of dead orders for those who ask. */
+  let deadUnderWay = 0
 
   async function settle(
     order: OrderRow,
     by: SettledBy,
     delivery: 'later' | 'now' = 'later',
+    restored: Statement[] = [],
   ): Promise<Settled | null> {
     const now = clock.now()
-    const provisioning = provisioningOf(products, order.product)
-    const seed = randomBytes(32)
-    const settled = {
-      state: 'settled',
-      settled_at: now,
-      settled_by: by,
-      public_id: provisioning.newPublicId(),
-      seed: seal(secrets.seedKeys[0], seed, order.order_id),
-      expires_at: now + planOf(order).durationSeconds * 1000,
-      delivered_at: delivery === 'now' ? now : null,
-    } as const
-    const settledOrder: OrderRow = { ...order, ...settled }
-    const done = await attempt(
-      db.write([
-        settleOrder(order.order_id, settled),
-        ...provisioning.provision(grantOf(settledOrder, seed)),
-      ]),
-    )
-    const facts = { orderId: order.order_id, product: order.product, amountSats: order.amount_sats }
-    if ('rows' in done) {
+    const facts = { ...namedIn(order), amountSats: order.amount_sats }
+    const unit = settlingUnit(order, { by, now, delivery, restored })
+    const done = 'fault' in unit ? unit : await written(db, unit.statements)
+    if ('settled' in unit && 'rows' in done) {
       log.info({ event: 'order.settled', ...facts, by })
-      return { order: settledOrder, seed }
+      return unit.settled
     }
     // Statement 0 is the order itself: somebody else settled it, and that is as good.
-    if (done.refused === 0) return null
+    if ('refused' in done && done.refused === 0) return null
+    const reason = 'fault' in done ? messageOf(done.fault) : 'the product refused'
     const failed = await store.one(failSettlement(order.order_id, now, by))
-    if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by })
+    if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by, reason })
     return null
+  }
+
+  /** What settles the order in one unit; or why nothing ever will, which is the order's own fault. */
+  function settlingUnit(
+    order: OrderRow,
+    {
+      by,
+      now,
+      delivery,
+      restored,
+    }: { by: SettledBy; now: number; delivery: 'later' | 'now'; restored: Statement[] },
+  ): { statements: Statement[]; settled: Settled } | { fault: unknown } {
+    try {
+      const provisioning = provisioningOf(products, order.product)
+      const seed = randomBytes(32)
+      const settled = {
+        state: 'settled',
+        settled_at: now,
+        settled_by: by,
+        public_id: provisioning.newPublicId(),
+        seed: seal(secrets.seedKeys[0], seed, order.order_id),
+        expires_at: endOfLife(planOf(order), now),
+        delivered_at: delivery === 'now' ? now : null,
+      } as const
+      const settledOrder: OrderRow = { ...order, ...settled }
+      const statements = [
+        // What comes back with its proof may have been all that an order that is owed has lacked.
+        settleOrder(order.order_id, settled, restored.length > 0),
+        ...restored,
+        ...provisioning.provision(grantOf(settledOrder, seed)),
+      ]
+      return { statements, settled: { order: settledOrder, seed } }
+    } catch (fault) {
+      return { fault }
+    }
   }
 
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
     if (!order.payment_hash) return true
-    const state = await stateAtNode(order.order_id, order.payment_hash)
-    if (state === 'settled') await settle(order, by)
-    if (state === 'dead' && (await end(killOrder(order.order_id), order))) {
-      log.info({ event: 'order.dead', orderId: order.order_id, product: order.product })
-    }
-    return state !== 'unreachable'
+    const status = await statusAtNode(order, order.payment_hash)
+    if (status.state === 'settled') await settle(order, by)
+    if (status.state === 'dead') await bury(order, status.isFinal)
+    else keptDead.delete(order.order_id)
+    return status.state !== 'unreachable'
   }
 
-  async function stateAtNode(
-    orderId: string,
+  /**
+   * Ends an open order. Its end lets go of what it reserved, which is gone then: not by a clock that is
+   * doubted. Of a dead one it notes that its end is no guess any more.
+   */
+  async function bury(order: OrderRow, isFinal: boolean): Promise<void> {
+    if (order.state === 'dead') {
+      if (isFinal) await store.one(confirmDead(order.order_id), 'with the next')
+    } else if ((await deletion.now()) === NOTHING_IS_OVER) {
+      keptDead.set(order.order_id, true)
+    } else if (await end(killOrder(order.order_id, isFinal), order)) {
+      log.info({ event: 'order.dead', ...namedIn(order), isFinal })
+    }
+  }
+
+  async function statusAtNode(
+    { state }: OrderRow,
     paymentHash: string,
-  ): Promise<InvoiceState | 'unknown' | 'unreachable'> {
+  ): Promise<InvoiceStatus | { state: 'unknown' | 'unreachable' }> {
     try {
-      return (await lightning.lookupInvoice(paymentHash)).state
+      return await lightning.lookupInvoice(paymentHash)
     } catch (error) {
-      const facts = { orderId, reason: reasonOf(error) }
+      const facts = { paymentHash, reason: messageOf(error) }
       if (error instanceof UnknownInvoice) {
+        // What a dead order's node has forgotten since is no news.
+        if (state === 'dead') return { state: 'unknown' }
         // A restored or a wrong node. The order stays open: the buyer may have paid.
-        const toldAt = told.get(orderId)
+        const toldAt = told.get(paymentHash)
         const now = clock.now()
         if (toldAt === undefined || now - toldAt >= TELL_AGAIN_MS) {
-          told.set(orderId, now)
+          told.set(paymentHash, now)
           log.error({ event: 'order.invoice_unknown', ...facts })
         }
-        return 'unknown'
+        return { state: 'unknown' }
       }
       log.warn({ event: 'lightning.lookup_failed', ...facts })
-      return 'unreachable'
+      return { state: 'unreachable' }
     }
   }
 
@@ -134,11 +191,23 @@ export function createSettling(deps: {
   }
 
   async function refresh(order: OrderRow): Promise<OrderRow> {
-    if (order.state !== 'pending') return order
-    const claim = claimLookup(order.order_id, clock.now(), LOOKUP_EVERY_MS)
+    if (!mayHaveNews(order)) return order
+    const isDead = order.state === 'dead'
+    if (isDead && deadUnderWay >= DEAD_LOOKUPS_AT_ONCE) return order
+    if (isDead) deadUnderWay++
+    const asked = claimAndLookUp(order).finally(() => {
+      if (isDead) deadUnderWay--
+    })
+    await withinMs(asked, LOOKUP_WAIT_MS)
+    const current = (await store.find([order.order_id])) ?? order
+    const isKeptDead = current.state === 'pending' && keptDead.has(order.order_id)
+    return isKeptDead ? { ...current, state: 'dead' } : current
+  }
+
+  async function claimAndLookUp({ order_id: orderId }: OrderRow): Promise<void> {
+    const claim = claimLookup(orderId, clock.now(), LOOKUP_EVERY_MS)
     const claimed = await store.one(claim, 'with the next')
-    if (claimed) await lookUpBriefly(claimed)
-    return (await store.find([order.order_id])) ?? order
+    if (claimed) await lookUp(claimed, 'lookup')
   }
 
   return { settle, lookUp, lookUpBriefly, refresh }

@@ -1,6 +1,6 @@
 /** Orders in the store: each change is one conditional statement whose row count is the answer. */
-import { hash } from 'node:crypto'
-import type { Db, Kept, Row, Statement } from '../db/db.ts'
+import { attempt, type Db, type Kept, type Row, type Statement, ValueRefused } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { PlanId, Product } from './provisioning.ts'
 
@@ -12,6 +12,13 @@ export type OrderState =
   | 'paid_unfulfilled'
   | 'refunded'
 export type SettledBy = 'stream' | 'lookup' | 'preimage'
+
+/**
+ * Whether a guessable key of an order was used from another address than the one that opened it,
+ * and whether its payment was seen by then. In the order of what it takes to be handed over.
+ */
+export const CONTESTED = { no: 0, afterPayment: 1, beforePayment: 2 } as const
+export type Contested = (typeof CONTESTED)[keyof typeof CONTESTED]
 
 export type OrderRow = {
   order_id: string
@@ -25,6 +32,9 @@ export type OrderRow = {
   memo: string
   amount_sats: number
   client_network: string
+  /** Who opened it: see `clientMark`. Null before that was noted. */
+  opened_by: string | null
+  contested: Contested
   state: OrderState
   created_at: number
   claimed_at: number
@@ -33,6 +43,8 @@ export type OrderRow = {
   payment_hash: string | null
   quote_expires_at: number | null
   looked_up_at: number
+  /** 1 where the node itself said that the invoice can never be settled, 0 where that is a guess. */
+  is_dead_final: number
   settled_at: number | null
   settled_by: SettledBy | null
   public_id: string | null
@@ -40,23 +52,10 @@ export type OrderRow = {
   expires_at: number | null
   delivered_at: number | null
   sealed_at: number | null
+  sealed_by: 'use' | 'age' | null
+  /** When an operator made it good that the store had lost: its key and body are not known. */
+  restored_at: number | null
 } & Row
-
-export type NewOrder = Pick<
-  OrderRow,
-  | 'order_id'
-  | 'secret_id'
-  | 'key_hash'
-  | 'request_hash'
-  | 'product'
-  | 'plan_id'
-  | 'plan'
-  | 'terms'
-  | 'memo'
-  | 'amount_sats'
-  | 'client_network'
-  | 'created_at'
->
 
 /** Once a quote has been over for `endedMs`, its order is looked up every `everyMs`. */
 export type Pauses = readonly [Pause, Pause, ...Pause[]]
@@ -68,120 +67,11 @@ type Pause = { endedMs: number; everyMs: number }
  */
 const CLOCKS_APART_MS = 60_000
 
-/** What an order has of its invoice. */
-export type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
-
 /**
- * Opens an order with its invoice, or else claims the making of one. Refused when the order exists.
+ * The time of one pass over orders: when it began, and the latest time that it has seen. Whatever it has
+ * looked at itself lies between the two.
  */
-export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => ({
-  text: `insert into purchase_order
-    (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
-     secret_id, memo, state, created_at, claimed_at, looked_up_at,
-     network, bolt11, payment_hash, quote_expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13, $10, $10, 0, $14, $15, $16, $17)
-    on conflict (order_id) do nothing`,
-  values: [
-    order.order_id,
-    order.key_hash,
-    order.request_hash,
-    order.product,
-    order.plan_id,
-    order.plan,
-    order.terms,
-    order.amount_sats,
-    order.client_network,
-    order.created_at,
-    order.secret_id,
-    order.memo,
-    stateWith(invoice),
-    invoice?.network ?? null,
-    invoice?.bolt11 ?? null,
-    invoice?.payment_hash ?? null,
-    invoice?.quote_expires_at ?? null,
-  ],
-  expect: 1,
-})
-
-const stateWith = (invoice?: Invoiced): OrderState => (invoice ? 'pending' : 'opening')
-
-/** The row as `insertOrder` makes it: the store need not send it back. */
-export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => ({
-  ...order,
-  state: stateWith(invoice),
-  claimed_at: order.created_at,
-  network: invoice?.network ?? null,
-  bolt11: invoice?.bolt11 ?? null,
-  payment_hash: invoice?.payment_hash ?? null,
-  quote_expires_at: invoice?.quote_expires_at ?? null,
-  looked_up_at: 0,
-  settled_at: null,
-  settled_by: null,
-  public_id: null,
-  seed: null,
-  expires_at: null,
-  delivered_at: null,
-  sealed_at: null,
-})
-
-/**
- * Makes the units that open orders of a client network take turns until they are committed. A unit
- * begins with it: units of a batch are sorted by the text that they begin with, so that all
- * instances take these locks in one order, and never wait for each other in a circle.
- */
-export const takeTurn = (clientNetwork: string): Statement => ({
-  text: `insert into opening_lock (bucket) values (cast($1 as integer))
-    on conflict (bucket) do update set bucket = excluded.bucket`,
-  values: [bucketOf(clientNetwork)],
-})
-
-/**
- * Refused when the client network has more than `most` unpaid orders, the one that this unit has
- * just inserted among them. Counting is exact after `takeTurn` alone: without it two units see none
- * of each other's orders. There is nothing to give back: the orders are the count.
- */
-export const limitOpen = (clientNetwork: string, now: number, most: number): Statement => ({
-  text: `update opening_lock set bucket = bucket where bucket = cast($1 as integer) and $4 >= (
-      select count(*) from purchase_order
-      where client_network = $2 and state in ('opening', 'pending')
-        and (quote_expires_at is null or quote_expires_at > $3))`,
-  values: [bucketOf(clientNetwork), clientNetwork, now, most],
-  expect: 1,
-})
-
-/** One of 256, in three digits. */
-const bucketOf = (clientNetwork: string): string =>
-  String(Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)).padStart(3, '0')
-
-/** Takes over an opening order whose claim has run out. */
-export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({
-  text: `update purchase_order set claimed_at = $3
-    where order_id = $1 and state = 'opening' and claimed_at = $2 returning *`,
-  values: [orderId, claimedAt, now],
-})
-
-/** Gives the order its invoice, if the claim is still ours: never a second one. */
-export const invoiceOrder = (orderId: string, claimedAt: number, invoice: Invoiced): Statement => ({
-  text: `update purchase_order
-    set state = 'pending', network = $3, bolt11 = $4, payment_hash = $5, quote_expires_at = $6
-    where order_id = $1 and state = 'opening' and claimed_at = $2`,
-  values: [
-    orderId,
-    claimedAt,
-    invoice.network,
-    invoice.bolt11,
-    invoice.payment_hash,
-    invoice.quote_expires_at,
-  ],
-  expect: 1,
-})
-
-/** Forgets an order that never had an invoice, so that the buyer may simply try again. */
-export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
-  text: `delete from purchase_order where order_id = $1 and state = 'opening' and claimed_at = $2`,
-  values: [orderId, claimedAt],
-  expect: 1,
-})
+export type PassTime = { startedAt: number; latest: number }
 
 /**
  * The one transition that provisions; it claims the delivery too where that has a time already. A
@@ -193,11 +83,13 @@ export const settleOrder = (
     OrderRow,
     'settled_at' | 'settled_by' | 'public_id' | 'seed' | 'expires_at' | 'delivered_at'
   >,
+  isOwedToo = false,
 ): Statement => ({
   text: `update purchase_order
     set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5,
       expires_at = $6, delivered_at = $7
-    where order_id = $1 and state in ('pending', 'dead')`,
+    where order_id = $1
+      and (state in ('pending', 'dead') or (state = 'paid_unfulfilled' and $8 = 1))`,
   values: [
     orderId,
     settled.settled_at,
@@ -206,6 +98,7 @@ export const settleOrder = (
     settled.seed,
     settled.expires_at,
     settled.delivered_at,
+    isOwedToo ? 1 : 0,
   ],
   expect: 1,
 })
@@ -216,31 +109,61 @@ export const failSettlement = (orderId: string, now: number, by: SettledBy): Sta
   values: [orderId, now, by],
 })
 
-export const killOrder = (orderId: string): Statement => ({
-  text: `update purchase_order set state = 'dead' where order_id = $1 and state = 'pending'`,
-  values: [orderId],
+export const killOrder = (orderId: string, isFinal: boolean): Statement => ({
+  text: `update purchase_order set state = 'dead', is_dead_final = $2
+    where order_id = $1 and state = 'pending'`,
+  values: [orderId, isFinal ? 1 : 0],
   expect: 1,
 })
 
-/** Claims the one delivery, before the answer is written. */
-export const deliverOrder = (orderId: string, now: number): Statement => ({
+/** The node has said of a dead order what was a guess before: it need not be asked again. */
+export const confirmDead = (orderId: string): Statement => ({
+  text: `update purchase_order set is_dead_final = 1
+    where order_id = $1 and state = 'dead' and is_dead_final = 0`,
+  values: [orderId],
+})
+
+/**
+ * Claims the one delivery, before the answer is written: for somebody who may have an order that is
+ * contested so far, and no further.
+ */
+export const deliverOrder = (orderId: string, now: number, upTo: number): Statement => ({
   text: `update purchase_order set delivered_at = $2
     where order_id = $1 and state = 'settled' and delivered_at is null and sealed_at is null
-      and expires_at > $2 returning *`,
-  values: [orderId, now],
+      and expires_at > $2 and contested <= $3 returning *`,
+  values: [orderId, now, upTo],
+})
+
+/**
+ * Notes that a guessable key was used from elsewhere, for good. An order from before this was noted
+ * knows nobody who opened it, and one that is sealed has nothing left to steal.
+ */
+export const contestOrder = (orderId: string): Statement => ({
+  text: `update purchase_order set contested = case
+      when state in ('opening', 'pending', 'dead') then ${CONTESTED.beforePayment}
+      else ${CONTESTED.afterPayment} end
+    where order_id = $1 and contested = ${CONTESTED.no} and opened_by is not null
+      and sealed_at is null returning *`,
+  values: [orderId],
 })
 
 /** Ends the replay of a delivered answer and wipes the seed. Goes into the unit of a token's use. */
 export const sealDelivery = (publicId: string, now: number): Statement => ({
-  text: `update purchase_order set seed = null, sealed_at = $2
+  text: `update purchase_order set seed = null, sealed_at = $2, sealed_by = 'use'
     where public_id = $1 and sealed_at is null`,
   values: [publicId, now],
 })
 
+/** What the node may still have news of: an order that is open, or dead by a guess alone. */
+const MAY_HAVE_NEWS = `(state = 'pending' or (state = 'dead' and is_dead_final = 0))`
+
+export const mayHaveNews = ({ state, is_dead_final }: OrderRow): boolean =>
+  state === 'pending' || (state === 'dead' && is_dead_final === 0)
+
 /** Claims the next look-up at the node: at most one in `everyMs`, whoever asks. */
 export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
-    where order_id = $1 and state = 'pending'
+    where order_id = $1 and ${MAY_HAVE_NEWS}
       and (looked_up_at <= $2 - $3 or looked_up_at > $2 + $4) returning *`,
   values: [orderId, now, everyMs, CLOCKS_APART_MS],
 })
@@ -248,29 +171,36 @@ export const claimLookup = (orderId: string, now: number, everyMs: number): Stat
 /** The same for the sweep: refused where somebody has looked, or claimed it, since it was read. */
 export const claimSweep = (orderId: string, lookedUpAt: number, now: number): Statement => ({
   text: `update purchase_order set looked_up_at = $3
-    where order_id = $1 and state = 'pending' and looked_up_at = $2 returning *`,
+    where order_id = $1 and ${MAY_HAVE_NEWS} and looked_up_at = $2 returning *`,
   values: [orderId, lookedUpAt, now],
 })
 
-export const sealOverdue = (now: number, replayMs: number): Statement => ({
-  text: `update purchase_order set seed = null, sealed_at = $1
+export const sealOverdue = (now: DeletionTime, replayMs: number): Statement => ({
+  text: `update purchase_order set seed = null, sealed_at = $1, sealed_by = 'age'
     where seed is not null and (expires_at <= $1 or delivered_at <= $1 - $2)`,
   values: [now, replayMs],
-})
-
-/** Old orders, but never one that owes somebody something, or that was paid back. */
-export const purgeOrders = (before: number): Statement => ({
-  text: `delete from purchase_order where order_id in (
-      select order_id from purchase_order
-      where (state = 'settled' and expires_at < $1) or (state = 'dead' and quote_expires_at < $1)
-      limit 500)`,
-  values: [before],
 })
 
 export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array): Statement => ({
   text: `update purchase_order set seed = $3 where order_id = $1 and seed = $2`,
   values: [orderId, old, seed],
 })
+
+/**
+ * Runs a unit that provisions. A store that is away, full or broken says nothing about the order, and
+ * throws. A value that it refuses is one of the order's, and would be refused each time.
+ */
+export async function written(
+  db: Db,
+  unit: Statement[],
+): Promise<Awaited<ReturnType<typeof attempt>> | { fault: ValueRefused }> {
+  try {
+    return await attempt(db.write(unit))
+  } catch (error) {
+    if (error instanceof ValueRefused) return { fault: error }
+    throw error
+  }
+}
 
 export function createOrderStore(db: Db) {
   const one = async (unit: Statement, kept?: Kept): Promise<OrderRow | null> => {
@@ -288,6 +218,23 @@ export function createOrderStore(db: Db) {
         ...orderIds,
       )
       return order ?? null
+    },
+
+    /**
+     * The order that a key names, which is known by the ids that it stands for. An alias comes
+     * first: whoever made it has proven what it stands for.
+     */
+    async findNamed(orderIds: string[]): Promise<{ order: OrderRow; isAlias: boolean } | null> {
+      const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
+      const rows = await db.read<OrderRow & { is_alias: number }>(
+        `select o.*, 1 as is_alias from order_alias a
+           join purchase_order o on o.order_id = a.order_id where a.alias_id in (${places})
+         union all
+         select o.*, 0 as is_alias from purchase_order o where o.order_id in (${places})`,
+        ...orderIds,
+      )
+      const order = rows.find((row) => row.is_alias === 1) ?? firstOf(orderIds, rows)
+      return order ? { order, isAlias: order.is_alias === 1 } : null
     },
 
     async findByPaymentHash(paymentHash: string): Promise<OrderRow | null> {
@@ -309,20 +256,20 @@ export function createOrderStore(db: Db) {
       return open?.first ?? null
     },
 
-    /** Pending orders that nobody looked up since `before`, the longest waiting first. */
-    pending(before: number, now: number, limit: number): Promise<OrderRow[]> {
+    /** Pending orders that nobody looked up since the pass began, the longest waiting first. */
+    pending({ startedAt, latest }: PassTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
          where state = 'pending' and (looked_up_at < $1 or looked_up_at > $2)
          order by looked_up_at limit $3`,
-        before,
-        now + CLOCKS_APART_MS,
+        startedAt,
+        latest + CLOCKS_APART_MS,
         limit,
       )
     },
 
     /** Those of them whose pause is over, which grows with the time since the quote ended. */
-    due(now: number, pauses: Pauses, limit: number): Promise<OrderRow[]> {
+    due({ startedAt, latest }: PassTime, pauses: Pauses, limit: number): Promise<OrderRow[]> {
       const [first, ...later] = pauses
       const cases = later.map(
         ({ endedMs, everyMs }) => `when quote_expires_at + ${endedMs} <= $1 then ${everyMs}`,
@@ -332,9 +279,21 @@ export function createOrderStore(db: Db) {
         `select * from purchase_order where state = 'pending'
            and (looked_up_at < $2 and looked_up_at + ${pause} < $1 or looked_up_at > $3)
          order by looked_up_at limit $4`,
-        now,
-        now - first.everyMs,
-        now + CLOCKS_APART_MS,
+        startedAt,
+        startedAt - first.everyMs,
+        latest + CLOCKS_APART_MS,
+        limit,
+      )
+    },
+
+    /** Orders that are dead by a guess, and that nobody looked at since then; the last to die first. */
+    deadByGuess({ startedAt, latest }: PassTime, limit: number): Promise<OrderRow[]> {
+      return db.read<OrderRow>(
+        `select * from purchase_order
+         where state = 'dead' and is_dead_final = 0 and (looked_up_at < $1 or looked_up_at > $2)
+         order by looked_up_at desc limit $3`,
+        startedAt,
+        latest + CLOCKS_APART_MS,
         limit,
       )
     },
@@ -353,7 +312,7 @@ export function createOrderStore(db: Db) {
     },
 
     /** Opening orders whose claim is older than `before`. */
-    abandoned(before: number, limit: number): Promise<OrderRow[]> {
+    abandoned(before: DeletionTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order where state = 'opening' and claimed_at < $1 limit $2`,
         before,
@@ -374,3 +333,8 @@ export function createOrderStore(db: Db) {
 }
 
 export type OrderStore = ReturnType<typeof createOrderStore>
+
+/** The row of the first id that has one. */
+function firstOf<T extends OrderRow>(orderIds: string[], rows: T[]): T | undefined {
+  return orderIds.map((id) => rows.find((row) => row.order_id === id)).find((row) => row)
+}

@@ -3,18 +3,20 @@
  * orders as the truth, and a full pass at start-up for what happened while we were away.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Db } from '../db/db.ts'
+import { type Db, StoreAway } from '../db/db.ts'
 import { alone, type InTurn } from '../db/leases.ts'
-import type { Clock } from '../lib/clock.ts'
+import { before, type Clock, type Deletion } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import type { PaymentLog } from './log.ts'
 import { type Orders, REPLAY_MS } from './orders.ts'
+import { purgeOrders } from './past.ts'
 import {
   claimSweep,
   createOrderStore,
   type OrderRow,
+  type PassTime,
   type Pauses,
-  purgeOrders,
   sealOverdue,
 } from './store.ts'
 
@@ -33,6 +35,11 @@ export const PAUSES: Pauses = [
 ]
 const SWEEP_ORDERS = 200
 const LOOKUPS_AT_ONCE = 8
+/**
+ * How many orders that are dead by a guess follow each sweep, until each was looked at once since the
+ * start. There may be a month of them, and they must not keep open ones waiting.
+ */
+const DEAD_ORDERS = 64
 const RECONNECT_FIRST_MS = 500
 const RECONNECT_MOST_MS = 30_000
 /** Rows stay this long past the end of quote or capability, so that a late repeat finds its order. */
@@ -54,49 +61,97 @@ export function createWatcher(deps: {
   lightning: Lightning
   orders: Orders
   clock: Clock
+  deletion: Pick<Deletion, 'now'>
   log: PaymentLog
   /** Shares the cleaning up with other instances; look-ups are claimed one by one. */
   inTurn?: InTurn
 }): Watcher {
-  const { db, lightning, orders, clock, log, inTurn = alone } = deps
+  const { db, lightning, orders, clock, deletion, log, inTurn = alone } = deps
   const store = createOrderStore(db)
   let running: Promise<unknown> = Promise.resolve()
 
-  /** Looks up what `next` finds until that is nothing; ends early when the node cannot be asked. */
-  async function pass(next: () => Promise<OrderRow[]>, signal: AbortSignal): Promise<void> {
+  /**
+   * Looks up what `next` finds until that is nothing; ends early when the node cannot be asked. What it
+   * claims lies from the start of the pass on, and never behind it: a clock that is set while it runs
+   * would else show it the same orders again and again.
+   */
+  async function pass(
+    next: (time: PassTime) => Promise<OrderRow[]>,
+    signal: AbortSignal,
+    time = fromNow(),
+  ): Promise<void> {
+    const goOn = (): void => {
+      time.latest = Math.max(time.latest, clock.now())
+    }
     while (!signal.aborted) {
-      const batch = await next()
+      goOn()
+      const batch = await next(time)
       if (batch.length === 0) return
       for (let i = 0; i < batch.length && !signal.aborted; i += LOOKUPS_AT_ONCE) {
         const some = batch.slice(i, i + LOOKUPS_AT_ONCE)
+        goOn()
+        const now = time.latest
         // Claimed before they are looked up: one that always fails must not hold up the rest.
         const claimed = await Promise.all(
           some.map((order) =>
-            store.one(claimSweep(order.order_id, order.looked_up_at, clock.now()), 'with the next'),
+            store.one(claimSweep(order.order_id, order.looked_up_at, now), 'with the next'),
           ),
         )
         const ours = claimed.filter((order) => order !== null)
-        const asked = await Promise.all(ours.map((order) => orders.lookUp(order, 'lookup')))
-        if (!asked.every(Boolean)) return
+        const asked = await Promise.all(ours.map(lookUp))
+        // One answer is enough to see that the node is there: what it says of another may be unreadable.
+        if (ours.length > 0 && !asked.some(Boolean)) return
       }
     }
   }
 
-  async function sweep(signal: AbortSignal): Promise<void> {
+  /** False when the node could not be asked. What fails for this order alone holds up no other. */
+  async function lookUp(order: OrderRow): Promise<boolean> {
+    try {
+      return await orders.lookUp(order, 'lookup')
+    } catch (error) {
+      if (error instanceof StoreAway) throw error
+      log.error({
+        event: 'order.lookup_failed',
+        paymentHash: order.payment_hash,
+        reason: messageOf(error),
+      })
+      return true
+    }
+  }
+
+  function fromNow(): PassTime {
     const startedAt = clock.now()
-    const open = () => store.pending(startedAt, clock.now(), SWEEP_ORDERS)
-    const due = () => store.due(clock.now(), PAUSES, SWEEP_ORDERS)
+    return { startedAt, latest: startedAt }
+  }
+
+  async function sweep(signal: AbortSignal): Promise<void> {
+    const begun = fromNow()
+    /** Some of the orders that were dead by a guess when we started; the rest with the next sweeps. */
+    const someDead = (): Promise<void> => {
+      let isFirst = true
+      const once = async (time: PassTime): Promise<OrderRow[]> => {
+        const isOver = !isFirst
+        isFirst = false
+        return isOver ? [] : store.deadByGuess(time, DEAD_ORDERS)
+      }
+      return guarded('order.pass_failed', () => pass(once, signal, begun))
+    }
+    const open = (time: PassTime) => store.pending(time, SWEEP_ORDERS)
+    const due = (time: PassTime) => store.due(time, PAUSES, SWEEP_ORDERS)
     await guarded('order.pass_failed', () => pass(open, signal))
+    await someDead()
     while (await pause(SWEEP_EVERY_MS, signal)) {
       await guarded('order.sweep_failed', () => pass(due, signal))
+      await someDead()
       await guarded('order.cleanup_failed', () => inTurn('order.cleanup', SWEEP_EVERY_MS, cleanUp))
     }
   }
 
   async function cleanUp(): Promise<void> {
-    const now = clock.now()
-    await db.write([sealOverdue(now, REPLAY_MS), purgeOrders(now - KEEP_MS)])
-    await orders.dropAbandoned(now - ABANDONED_MS)
+    const now = await deletion.now()
+    await db.write([sealOverdue(now, REPLAY_MS), ...purgeOrders(before(now, KEEP_MS), now)])
+    await orders.dropAbandoned(before(now, ABANDONED_MS))
   }
 
   async function watch(signal: AbortSignal): Promise<void> {

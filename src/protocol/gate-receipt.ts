@@ -38,6 +38,8 @@ export type GateReceipt = {
   net: string
   /** How the payment was verified. */
   by: 'provider' | 'preimage'
+  /** Receipts of this intent before this one, each given back. Left out where there was none. */
+  gb?: number
 }
 
 /**
@@ -57,7 +59,8 @@ export type ReceiptVerdict =
 
 /** What a receipt must be for, to let a request in. */
 export type Admission = {
-  issuer: string
+  /** Null for whoever holds the keys: those of one service sign for no other. */
+  issuer: string | null
   audience: string
   route: string
   method: string
@@ -133,7 +136,7 @@ export async function verifyAdmission(
   if (verdict.outcome !== 'ok') return verdict
   const { iss, aud, route, htm, htp, req, iat, exp } = verdict.receipt
   const seconds = admission.now / 1000
-  if (iss !== admission.issuer) return refused('another issuer')
+  if (admission.issuer !== null && iss !== admission.issuer) return refused('another issuer')
   if (aud !== admission.audience) return refused('another project')
   if (route !== admission.route) return refused('another route')
   if (htm !== admission.method || htp !== admission.path) return refused('another request')
@@ -144,17 +147,21 @@ export async function verifyAdmission(
 
 function claimsOf(json: Record<string, unknown> | null): GateReceipt | null {
   if (json === null) return null
-  const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by } = json
+  const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by, gb } = json
   const texts = { iss, aud, jti, intent, route, htm, htp, req, ph, net }
   const numbers = { iat, exp, sat }
   if (!Object.values(texts).every((value) => typeof value === 'string' && value !== '')) return null
   if (!Object.values(numbers).every(Number.isSafeInteger)) return null
   if (by !== 'provider' && by !== 'preimage') return null
-  return { ...(texts as Texts), ...(numbers as Numbers), by }
+  if (gb !== undefined && !isCount(gb)) return null
+  return { ...(texts as Texts), ...(numbers as Numbers), by, ...(gb === undefined ? {} : { gb }) }
 }
 
 type Numbers = Pick<GateReceipt, 'iat' | 'exp' | 'sat'>
-type Texts = Omit<GateReceipt, keyof Numbers | 'by'>
+type Texts = Omit<GateReceipt, keyof Numbers | 'by' | 'gb'>
+
+const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) > 0
 
 function refused(reason: string): ReceiptVerdict {
   return { outcome: 'refused', reason }

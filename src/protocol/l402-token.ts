@@ -29,7 +29,8 @@ export type L402Request = {
   /** Unix milliseconds. */
   now: number
   service: string
-  aud: string
+  /** Compared where it is given. A service that has moved takes what was paid at its old address. */
+  aud?: string
   method: string
   route: string
   bodySha256: string
@@ -55,9 +56,9 @@ export type L402Outcome =
   | { outcome: 'none' }
   | { outcome: 'malformed'; reason: string }
   | { outcome: 'forged' }
-  | { outcome: 'wrong preimage' }
+  | { outcome: 'wrong preimage'; paymentHash: string }
   | { outcome: 'invalid caveat'; condition: string; fault: CaveatFault }
-  | { outcome: 'violated'; condition: string }
+  | { outcome: 'violated'; condition: string; paymentHash: string }
   | { outcome: 'ok'; token: L402Token }
 
 /**
@@ -122,8 +123,10 @@ export function verifyL402(
     isSignedBy(macaroon, l402RootKey(masterKey, macaroon.identifier)),
   )
   if (!isOurs) return { outcome: 'forged' }
-  if (!provesPayment(preimage, identifier.paymentHash)) return { outcome: 'wrong preimage' }
+  const { paymentHash } = identifier
+  if (!provesPayment(preimage, paymentHash)) return { outcome: 'wrong preimage', paymentHash }
   const judged = judgeCaveats(macaroon.caveats, request, preimage)
+  if (judged.outcome === 'violated') return { ...judged, paymentHash }
   if (judged.outcome !== 'ok') return judged
   const { order, plan } = judged
   return { outcome: 'ok', token: { ...identifier, preimage, order, plan } }
@@ -205,7 +208,7 @@ function judgeCaveats(
   // After `services`: the token of another service has only that one's timeout.
   if (validUntil === null) return invalid(validUntilName, 'missing')
   const expected = {
-    aud: request.aud,
+    ...(request.aud === undefined ? {} : { aud: request.aud }),
     method: request.method.toUpperCase(),
     route: request.route,
     body_sha256: request.bodySha256,

@@ -17,6 +17,8 @@ const NOT_PUBLIC_IPV4: readonly Block[] = [
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
   ['169.254.0.0', 16],
+  // A cloud's own services, at an address of the public space: agent, DNS, health.
+  ['168.63.129.16', 32],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
   ['192.0.2.0', 24],
@@ -43,14 +45,14 @@ function isPublicIpv6([first = 0, second = 0]: number[]): boolean {
 }
 
 /** Four decimal numbers without leading zeros: the other spellings mean other things to others. */
-function ipv4Number(text: string): number | null {
+export function ipv4Number(text: string): number | null {
   const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1)
   if (!parts || parts.some((part) => Number(part) > 255 || /^0\d/.test(part))) return null
   return parts.reduce((value, part) => value * 256 + Number(part), 0)
 }
 
 /** The eight groups (RFC 4291 §2.2), or null. A zone, as of `fe80::1%eth0`, is none of ours. */
-function ipv6Groups(text: string): number[] | null {
+export function ipv6Groups(text: string): number[] | null {
   if (text.length > 45 || !/^[0-9a-fA-F:.]+$/.test(text)) return null
   const halves = text.split('::')
   if (halves.length > 2) return null

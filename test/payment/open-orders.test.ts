@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Db, Statement } from '../../src/db/db.ts'
-import { insertOrder, limitOpen, takeTurn } from '../../src/payment/store.ts'
+import { insertOrder, limitOpen, takeTurn } from '../../src/payment/opening.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { openDatabase, query } from '../support/store.ts'
@@ -43,7 +43,7 @@ test('the unpaid orders of a network are limited exactly, and each network for i
 })
 
 test('it is exact on PostgreSQL, too, where transactions do not see each other', async () => {
-  const pool = await aPool(['0001-orders-and-catch', '0006-opening-lock'])
+  const pool = await aPool(['0001-orders-and-catch', '0006-opening-lock', '0007-contested-orders'])
   const opened = await Promise.all(
     Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),
   )
@@ -88,6 +88,7 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     memo: '',
     amount_sats: 1,
     client_network: clientNetwork,
+    opened_by: null,
     created_at: 0,
   }),
   limitOpen(clientNetwork, 1, most),

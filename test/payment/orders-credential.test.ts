@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { delivered, events, many, nodeSays, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
-import { aRequest, aShop, KEY } from '../support/shop.ts'
+import { delivered, events, many, nodeIs, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
+import { aRequest, aShop, SECOND } from '../support/shop.ts'
 
 suite('a credential', () => {
   test('that proves the payment settles and delivers, without a call to the node', async (t) => {
@@ -51,16 +51,18 @@ suite('a credential', () => {
     assert.equal(events(shop, 'order.settled').length, 1)
   })
 
-  test('that is refused consumes nothing, whatever the state of the order', async (t) => {
+  test('that is refused takes nothing, and shows nothing to pay once the order is paid', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
+    const quote = await shop.quote()
     const refused = { kind: 'credential refused', quote }
     assert.deepEqual(await shop.repeat({ credential: 'refused' }), refused)
-    assert.equal((await shop.order(quote))?.state, 'pending')
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    assert.deepEqual(await shop.repeat({ credential: 'refused' }), refused)
+    await shop.pay(quote)
+    shop.clock.advance(SECOND)
+    const worthless = { kind: 'credential worthless' }
+    assert.deepEqual(await shop.repeat({ credential: 'refused' }), worthless, 'the node was asked')
+    assert.equal((await shop.order(quote))?.delivered_at, null)
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
-    assert.deepEqual(await shop.repeat({ credential: 'refused' }), refused)
+    assert.deepEqual(await shop.repeat({ credential: 'refused' }), worthless)
   })
 
   test('of an order whose replay is sealed gets no challenge to pay again', async (t) => {
@@ -83,37 +85,30 @@ suite('a credential', () => {
     assert.equal((await shop.order(quote))?.state, 'pending')
   })
 
-  test('after expiresAt is worth what the node says', async (t) => {
-    const shop = await aShop(t)
-    await shop.quote()
-    shop.clock.advance(QUOTE_LIFE)
-    const paid = () => shop.repeat({ credential: 'paid' })
-    nodeSays(shop, 'open')
-    assert.deepEqual(await paid(), { kind: 'checkout unavailable' })
-    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
-    assert.deepEqual(await paid(), { kind: 'checkout unavailable' })
-    nodeSays(shop, 'settled')
-    delivered(await paid())
+  test('proves the payment after expiresAt too, whatever the node says or does not', async (t) => {
+    for (const answer of ['open', 'dead', 'away', 'forgotten'] as const) {
+      const shop = await aShop(t)
+      await shop.quote()
+      shop.clock.advance(QUOTE_LIFE)
+      nodeIs(shop, answer)
+      const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+      assert.deepEqual(await shop.provisioned(), [publicId], answer)
+      assert.deepEqual(shop.node.lookups, [], 'the node was not asked')
+    }
   })
 
-  test('after expiresAt of an invoice that is dead finds the order expired', async (t) => {
-    const shop = await aShop(t)
-    await shop.quote()
-    shop.clock.advance(QUOTE_LIFE)
-    nodeSays(shop, 'dead')
-    assert.deepEqual(await shop.repeat({ credential: 'paid' }), { kind: 'order expired' })
-  })
-
-  test('of an order that was dead is worth what the node says now', async (t) => {
+  test('settles an order that was dead, which nobody else can', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     shop.clock.advance(QUOTE_LIFE)
-    nodeSays(shop, 'dead')
+    nodeIs(shop, 'dead')
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
-    assert.deepEqual(await shop.repeat({ credential: 'paid' }), { kind: 'order expired' })
-    nodeSays(shop, 'settled')
-    assert.deepEqual(await shop.repeat({ credential: 'none' }), { kind: 'order expired' })
-    delivered(await shop.repeat({ credential: 'paid' }))
+    for (const credential of ['none', 'refused'] as const) {
+      assert.deepEqual(await shop.repeat({ credential }), { kind: 'order expired' }, credential)
+    }
+    const { outcome } = delivered(await shop.repeat({ credential: 'paid' }))
+    assert.deepEqual(await shop.repeat({ credential: 'paid' }), outcome)
+    assert.equal((await shop.order(quote))?.settled_by, 'preimage')
   })
 
   test('that cannot be honoured is owed, and logged once', async (t) => {
@@ -126,15 +121,5 @@ suite('a credential', () => {
     )
     assert.equal(events(shop, 'order.paid_unfulfilled').length, 1)
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
-  })
-
-  test('finds its order from anywhere, with the key that it was opened with', async (t) => {
-    const shop = await aShop(t)
-    const weak = 'order-0001'
-    const quote = await shop.quote(weak)
-    const found = await shop.orders.findPaid(quote.paymentHash, weak)
-    assert.equal(found?.orderId, quote.orderId)
-    assert.equal(await shop.orders.findPaid(quote.paymentHash, KEY), null)
-    assert.equal(await shop.orders.findPaid('00'.repeat(32), weak), null)
   })
 })

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { reseal } from '../../src/payment/resealing.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { createOrderStore } from '../../src/payment/store.ts'
 import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import { aShop, SECRET } from '../support/shop.ts'
 
@@ -13,6 +16,33 @@ suite('changing the secret', () => {
     await shop.orders.reconcile(paymentHash, 'stream')
     assert.equal(await shop.another({ secrets: [NEW, SECRET] }).reseal(), 0)
     delivered(await shop.another({ secrets: [NEW] }).poll(orderId, plainPoll))
+  })
+
+  test('gives no seed back to an order whose delivery is sealed meanwhile', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const { public_id } = (await shop.order(quote)) ?? {}
+    const store = createOrderStore(shop.db)
+    const [current, previous] = [NEW, SECRET].map((hex) => new Uint8Array(Buffer.from(hex, 'hex')))
+    assert.ok(current && previous)
+    await reseal({
+      db: shop.db,
+      clock: shop.clock,
+      secrets: createSecrets([current, previous]),
+      store: {
+        ...store,
+        // A first use of the token between the reading of the seed and its writing.
+        async withSeed(after, limit) {
+          const orders = await store.withSeed(after, limit)
+          if (orders.length > 0) await shop.use(String(public_id))
+          return orders
+        },
+      },
+    })
+    const order = await shop.order(quote)
+    assert.notEqual(order?.sealed_at, null)
+    assert.equal(order?.seed, null)
   })
 
   test('finds an order by its key under the previous secret too', async (t) => {

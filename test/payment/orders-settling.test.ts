@@ -73,8 +73,8 @@ suite('settling an order', () => {
     shop.node.replaced.lookupInvoice = () => Promise.reject(new UnknownInvoice())
     shop.clock.advance(365 * 24 * 3600 * SECOND)
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
-    const told = () => events(shop, 'order.invoice_unknown').map(({ orderId }) => orderId)
-    assert.deepEqual(told(), [quote.orderId])
+    const told = () => events(shop, 'order.invoice_unknown').map(({ paymentHash }) => paymentHash)
+    assert.deepEqual(told(), [quote.paymentHash])
     // Somebody who polls on does not fill the log.
     for (const [seconds, times] of [
       [1, 1],
@@ -134,10 +134,11 @@ suite('settling an order', () => {
     assert.deepEqual(events(shop, 'order.paid_unfulfilled'), [
       {
         event: 'order.paid_unfulfilled',
-        orderId: quote.orderId,
+        paymentHash: quote.paymentHash,
         product: 'catch',
         amountSats: 100,
         by: 'stream',
+        reason: 'the product refused',
       },
     ])
     const order = await shop.order(quote)

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import { purgeOrders } from '../../src/payment/past.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { closeOrder, noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
-import { purgeOrders } from '../../src/payment/store.ts'
+import { overBy } from '../support/deletion.ts'
 import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
@@ -166,7 +167,10 @@ suite('repairing an order', () => {
     const { provision } = products.catch
     products.catch.provision = (grant) => [...provision(grant), never]
     const deps = { db: shop.db, secrets: secretOf(SECRET), clock: shop.clock, products }
-    assert.deepEqual(await repairOrder(deps, orderId), { kind: 'refused' })
+    assert.deepEqual(await repairOrder(deps, orderId), {
+      kind: 'refused',
+      reason: 'the product refused',
+    })
     assert.deepEqual(await orderFacts(shop.db, orderId), before)
     assert.deepEqual(await shop.provisioned(), [])
   })
@@ -238,7 +242,8 @@ suite('noting a refund', () => {
   test('is kept when old orders are forgotten', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     await refund(shop, orderId)
-    await shop.db.write([purgeOrders(shop.clock.now() + LIFE * 100)])
+    const later = overBy(shop.clock.now() + LIFE * 100)
+    await shop.db.write(purgeOrders(later, later))
     assert.equal((await orderFacts(shop.db, orderId))?.state, 'refunded')
   })
 })

@@ -1,27 +1,28 @@
 import assert from 'node:assert/strict'
-import { syncBuiltinESMExports } from 'node:module'
 import { suite, type TestContext, test } from 'node:test'
 import type { InTurn } from '../../src/db/leases.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import { insertOrder } from '../../src/payment/opening.ts'
+import { purgeOrders } from '../../src/payment/past.ts'
 import {
   claimSweep,
   createOrderStore,
-  insertOrder,
   type OrderRow,
-  purgeOrders,
   sealOverdue,
 } from '../../src/payment/store.ts'
 import { createWatcher, PAUSES } from '../../src/payment/watcher.ts'
-import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { overBy } from '../support/deletion.ts'
+import { aShop, DAY, HOUR, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { ownedTimers } from '../support/timers.ts'
 import { until } from '../support/until.ts'
 
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
 /** Watches until the test ends, or `stop` is called. */
 function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
-  const { db, node: lightning, orders, clock, log } = shop
+  const { db, node: lightning, orders, clock, deletion, log } = shop
   const turns = inTurn ? { inTurn } : {}
-  const watcher = createWatcher({ db, lightning, orders, clock, log, ...turns })
+  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log, ...turns })
   const ending = new AbortController()
   const stop = async (): Promise<void> => {
     ending.abort()
@@ -34,6 +35,9 @@ function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promis
 
 const isSettled = async (shop: Shop, quote: { orderId: string }): Promise<boolean> =>
   (await shop.order(quote))?.state === 'settled'
+
+/** A pass that begins now. */
+const at = (now: number) => ({ startedAt: now, latest: now })
 
 /** Keeps the stream silent, so that only looking finds anything. */
 function silence(shop: Shop): void {
@@ -75,6 +79,23 @@ suite('the watcher', () => {
     assert.equal((await shop.order(lost))?.state, 'pending')
   })
 
+  test('goes on past an order whose look-up fails, while the node answers for others', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    const unreadable = await shop.quote(key(0))
+    const paid = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
+    shop.node.replaced.lookupInvoice = (paymentHash) =>
+      paymentHash === unreadable.paymentHash
+        ? Promise.reject(new Error('an invoice is in an unknown state'))
+        : shop.node.simulator.lookupInvoice(paymentHash)
+    silence(shop)
+    watching(t, shop)
+    await noSweep(async () => {
+      return (await shop.provisioned()).length === paid.length
+    })
+    assert.equal((await shop.order(unreadable))?.state, 'pending')
+  })
+
   test('stops asking a node that cannot be reached', async (t) => {
     const shop = await aShop(t)
     await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
@@ -100,6 +121,35 @@ suite('the watcher', () => {
       quotes.map(({ paymentHash }) => paymentHash).toSorted(),
     )
   })
+
+  for (const [how, stepMs] of Object.entries({
+    'goes back by 50 seconds': -50 * SECOND,
+    'goes back by an hour': -HOUR,
+    'leaps ahead by an hour': HOUR,
+  })) {
+    for (const when of ['once', 'with each answer'] as const) {
+      test(`looks each order up once where the clock ${how}, ${when}`, async (t) => {
+        const shop = await aShop(t)
+        const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+        let isFirst = true
+        shop.node.replaced.lookupInvoice = async () => {
+          if (isFirst || when === 'with each answer') shop.clock.advance(stepMs)
+          isFirst = false
+          return { state: 'open' }
+        }
+        silence(shop)
+        const { stop } = watching(t, shop)
+        await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
+        // Were it to go on, it would ask many times more by then.
+        for (let i = 0; i < 50; i++) await shop.db.write([])
+        await stop()
+        assert.deepEqual(
+          shop.node.lookups.toSorted(),
+          quotes.map(({ paymentHash }) => paymentHash).toSorted(),
+        )
+      })
+    }
+  }
 
   test('settles as soon as the node tells of it', async (t) => {
     const shop = await aShop(t)
@@ -156,27 +206,6 @@ suite('the watcher', () => {
 })
 
 suite('the sweep', () => {
-  /** The watcher's pauses end when the test says so; `sweeps` ends them until something holds. */
-  function ownedTimers(t: TestContext): { sweeps(effect: () => unknown): Promise<void> } {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    syncBuiltinESMExports()
-    t.after(() => {
-      t.mock.timers.reset()
-      syncBuiltinESMExports()
-    })
-    return {
-      async sweeps(effect) {
-        const giveUpAt = performance.now() + 120_000
-        for (;;) {
-          if (await effect()) return
-          assert.ok(performance.now() < giveUpAt, 'no sweep had its effect')
-          t.mock.timers.tick(15_000)
-          await new Promise((resolve) => setImmediate(resolve))
-        }
-      },
-    }
-  }
-
   test('finds a payment that no stream told of and nobody polled', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
@@ -258,10 +287,14 @@ suite('the sweep', () => {
       const now = expiresAt + overMs
       const last = now - pauseMs
       await shop.db.write([claimSweep(orderId, await lookedUp(), last)])
-      assert.deepEqual(await store.due(now, PAUSES, 10), [], `${overMs} after ${pauseMs}`)
+      assert.deepEqual(await store.due(at(now), PAUSES, 10), [], `${overMs} after ${pauseMs}`)
       const [claimed] = await shop.db.write([claimSweep(orderId, last, last - 1)])
       assert.equal(claimed?.length, 1)
-      assert.equal((await store.due(now, PAUSES, 10)).length, 1, `${overMs} after ${pauseMs} more`)
+      assert.equal(
+        (await store.due(at(now), PAUSES, 10)).length,
+        1,
+        `${overMs} after ${pauseMs} more`,
+      )
     }
   })
 
@@ -273,7 +306,10 @@ suite('the sweep', () => {
     const found = async (lookedUpAt: number) => {
       const order = await shop.order({ orderId })
       await shop.db.write([claimSweep(orderId, Number(order?.looked_up_at), lookedUpAt)])
-      const [atStart, due] = [await store.pending(now, now, 10), await store.due(now, PAUSES, 10)]
+      const [atStart, due] = [
+        await store.pending(at(now), 10),
+        await store.due(at(now), PAUSES, 10),
+      ]
       return [atStart.length, due.length]
     }
     // Clocks of instances may differ a little.
@@ -302,6 +338,50 @@ suite('the sweep', () => {
 })
 
 suite('what the watcher tidies up', () => {
+  test('is nothing while the clock is doubted, and all of it afterwards', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const settled = await shop.paid(key(1))
+    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    const likeness = (await shop.order(settled)) as OrderRow
+    const created_at = shop.clock.now()
+    await shop.db.write([insertOrder({ ...likeness, order_id: 'order_opening', created_at })])
+    const states = async () =>
+      (
+        await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
+      ).map(({ state, wiped }) => `${state}${Number(wiped) === 1 ? ', wiped' : ''}`)
+    let tidied = 0
+    watching(t, shop, async (_name, _everyMs, work) => {
+      await work()
+      tidied++
+    })
+    shop.deletion.hold(true)
+    shop.clock.jump(1000 * DAY)
+    await sweeps(() => tidied === 2)
+    assert.deepEqual(await states(), ['opening, wiped', 'settled'])
+    shop.deletion.hold(false)
+    await sweeps(async () => (await states()).length === 0)
+  })
+
+  test('an order that ended by a clock that is doubted is answered so, and lives on', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const poll = () => shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
+    shop.deletion.hold(true)
+    shop.clock.jump(DAY)
+    assert.equal((await poll()).kind, 'order expired')
+    assert.equal((await poll()).kind, 'order expired')
+    assert.equal((await shop.repeat())?.kind, 'order expired')
+    assert.equal((await shop.order(quote))?.state, 'pending')
+    shop.clock.jump(-DAY)
+    shop.deletion.hold(false)
+    shop.clock.advance(SECOND)
+    assert.equal((await poll()).kind, 'pending')
+    await shop.pay(quote)
+    shop.clock.advance(SECOND)
+    assert.equal((await poll()).kind, 'delivered')
+  })
+
   test('seeds whose replay is over are wiped, and others are not', async (t) => {
     const shop = await aShop(t)
     const [fresh, collected, uncollected] = await Promise.all(
@@ -316,7 +396,7 @@ suite('what the watcher tidies up', () => {
     await shop.orders.reconcile(fresh.paymentHash, 'stream')
     await shop.orders.poll(fresh.orderId, { key: null, isPrefetch: false })
     const wiped = async () => {
-      await shop.db.write([sealOverdue(shop.clock.now(), DAY)])
+      await shop.db.write([sealOverdue(overBy(shop.clock.now()), DAY)])
       const orders = await Promise.all([fresh, collected, uncollected].map(shop.order))
       return orders.map((order) => order?.seed === null && order.sealed_at !== null)
     }
@@ -352,11 +432,11 @@ suite('what the watcher tidies up', () => {
     const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
     assert.deepEqual(await states(), all)
 
-    await shop.db.write([purgeOrders(dead.expiresAt)])
-    await shop.orders.dropAbandoned(shop.clock.now())
+    await shop.db.write(purgeOrders(overBy(dead.expiresAt), overBy(shop.clock.now())))
+    await shop.orders.dropAbandoned(overBy(shop.clock.now()))
     assert.deepEqual(await states(), all)
-    await shop.db.write([purgeOrders(dead.expiresAt + 1)])
-    await shop.orders.dropAbandoned(shop.clock.now() + 1)
+    await shop.db.write(purgeOrders(overBy(dead.expiresAt + 1), overBy(shop.clock.now())))
+    await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
     assert.deepEqual(await states(), [
       'settled',
       'forgotten',
@@ -364,7 +444,8 @@ suite('what the watcher tidies up', () => {
       'paid_unfulfilled',
       'forgotten',
     ])
-    await shop.db.write([purgeOrders(shop.clock.now() + 1000 * DAY)])
+    const later = overBy(shop.clock.now() + 1000 * DAY)
+    await shop.db.write(purgeOrders(later, later))
     assert.deepEqual(await states(), [
       'forgotten',
       'forgotten',

@@ -16,14 +16,29 @@ export type Binding = {
 export type PaidOrder = { paymentHash: string; orderId?: string; planId?: string }
 
 /**
- * What an `Authorization` header proves for this request. `foreign` was genuine for another one;
- * `bad` never was any good.
+ * What an `Authorization` header proves for this request. `bad` never was any good. `unproven` is
+ * ours and comes with a preimage of something else. `misplaced` proves a payment and nothing more:
+ * it was made for another request, and whoever has it may be anybody who has seen the preimage.
  */
 export type Presented<Reason> =
   | { kind: 'none' }
   | { kind: 'bad'; reason: Reason }
-  | { kind: 'foreign' }
+  | { kind: 'unproven'; reason: Reason; paymentHash: string }
+  | { kind: 'misplaced'; paymentHash: string }
   | { kind: 'right'; order: PaidOrder; challengeId: string }
+
+/** The payment hash that a credential is about, whatever it is worth; null where it names none. */
+export function paymentHashIn(presented: Presented<unknown>): string | null {
+  switch (presented.kind) {
+    case 'none':
+    case 'bad':
+      return null
+    case 'right':
+      return presented.order.paymentHash
+    default:
+      return presented.paymentHash
+  }
+}
 
 /** Sources of what is derived or public; read when needed, since the port may be picked late. */
 export type FlowOptions = {

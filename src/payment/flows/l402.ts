@@ -4,6 +4,7 @@
  */
 import { hex, utf8 } from '../../lib/bytes.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { serialiseChallenge } from '../../protocol/auth-params.ts'
 import { hmacSha256 } from '../../protocol/hmac.ts'
 import { l402ChallengeField } from '../../protocol/l402.ts'
 import { MAX_ROUTE_BYTES, mintL402, verifyL402 } from '../../protocol/l402-token.ts'
@@ -11,8 +12,11 @@ import type { Quote } from '../orders.ts'
 import type { Binding, FlowOptions, Presented } from './flow.ts'
 import { renderQuote } from './native.ts'
 
-/** A credential is good for as long as its order can still answer it, and a day more. */
-const GRACE_MS = 24 * 60 * 60 * 1000
+/**
+ * A credential is good for as long as its order's row is there to answer it, which is 30 days past the
+ * end of quote and capability, and a day more: a payment that was learned of late is honoured by it.
+ */
+const GRACE_MS = 31 * 24 * 60 * 60 * 1000
 
 export type L402Flow = {
   /** The challenge, with the phrase that says why it is shown. */
@@ -24,6 +28,8 @@ export type L402Flow = {
   read(fieldLines: readonly string[], binding: Binding): Presented<'invalid L402 credential'>
   /** Whether a request target is short enough to be bound. */
   canBind(target: string): boolean
+  /** A challenge that can be met by nothing: with the refusal of a credential for what is paid. */
+  bare(): string
 }
 
 export function createL402Flow({
@@ -33,6 +39,8 @@ export function createL402Flow({
 }: FlowOptions & { clock: Clock }): L402Flow {
   return {
     canBind: (target) => utf8(target).length <= MAX_ROUTE_BYTES,
+
+    bare: () => serialiseChallenge('L402', { realm: new URL(publicUrl()).hostname }),
 
     challenge(quote, { product, method, target, bodySha256 }, error) {
       const [key] = keys
@@ -63,7 +71,8 @@ export function createL402Flow({
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
         service: product,
-        aud: publicUrl(),
+        // Without `aud`: it would lock out whoever paid before the public address changed. That the
+        // token is ours is told by its key, and the order in it by our store.
         method,
         route: target,
         bodySha256,
@@ -72,7 +81,13 @@ export function createL402Flow({
         case 'none':
           return { kind: 'none' }
         case 'violated':
-          return { kind: 'foreign' }
+          return { kind: 'misplaced', paymentHash: verdict.paymentHash }
+        case 'wrong preimage':
+          return {
+            kind: 'unproven',
+            reason: 'invalid L402 credential',
+            paymentHash: verdict.paymentHash,
+          }
         case 'ok': {
           const { paymentHash, order, plan } = verdict.token
           return {

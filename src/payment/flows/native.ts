@@ -13,10 +13,17 @@ export function renderQuote(quote: Quote) {
     paymentHash: quote.paymentHash,
     expiresAt: rfc3339Seconds(quote.expiresAt),
     network: quote.network,
+    ...proofOf(quote),
   }
 }
 
 /** The body of a poll that finds the order not settled yet. */
 export function renderPending(quote: Quote) {
-  return { settled: false as const, expiresAt: rfc3339Seconds(quote.expiresAt) }
+  return {
+    settled: false as const,
+    expiresAt: rfc3339Seconds(quote.expiresAt),
+    ...proofOf(quote),
+  }
 }
+
+const proofOf = ({ proofRequired }: Quote) => (proofRequired ? { proofRequired } : {})

@@ -4,6 +4,7 @@
  */
 import { hexBytes, utf8 } from '../../lib/bytes.ts'
 import { rfc3339Seconds } from '../../lib/clock.ts'
+import { serialiseChallenge } from '../../protocol/auth-params.ts'
 import { hmacSha256 } from '../../protocol/hmac.ts'
 import {
   CHARGE_INTENT,
@@ -14,6 +15,7 @@ import {
   type IssuedChallenge,
   LIGHTNING_METHOD,
   PAYMENT_PROBLEMS,
+  PAYMENT_SCHEME,
   type PaymentProblem,
   paymentChallengeField,
   readPaymentCredential,
@@ -34,6 +36,8 @@ export type PaymentFlow = {
   read(fieldLines: readonly string[], binding: Binding): Presented<PaymentProblem>
   /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
   receipt(paid: { challengeId: string; paymentHash: string; settledAt: number }): string
+  /** A challenge that can be met by nothing: with the refusal of a credential for what is paid. */
+  bare(): string
 }
 
 const DETAILS: Record<PaymentProblem, string> = {
@@ -102,18 +106,20 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       if (reading.outcome === 'none') return { kind: 'none' }
       if (reading.outcome !== 'ok') return { kind: 'bad', reason: 'malformed-credential' }
       const { challenge, payload } = reading.credential
+      const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
+      if (paymentHash === undefined) return { kind: 'bad', reason: 'invalid-challenge' }
+      const isPaid = provesPayment(payload.preimage, paymentHash)
       // Some payers drop the digest: then the live body must be the one that was challenged.
       const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
       // A description is in no HMAC, and we issue none.
-      const isOurs =
-        echoed.digest === digestOf(binding) &&
-        echoed.description === undefined &&
-        isOwnChallenge(routeKeys(binding), echoed)
-      const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
-      if (!isOurs || paymentHash === undefined) return { kind: 'bad', reason: 'invalid-challenge' }
-      if (!provesPayment(payload.preimage, paymentHash)) {
-        return { kind: 'bad', reason: 'verification-failed' }
+      const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
+      // The HMAC's key has the target in it, so that ours for another one is not told from forged ones.
+      if (!isOurs || echoed.digest !== digestOf(binding)) {
+        return isPaid
+          ? { kind: 'misplaced', paymentHash }
+          : { kind: 'bad', reason: 'invalid-challenge' }
       }
+      if (!isPaid) return { kind: 'unproven', reason: 'verification-failed', paymentHash }
       return { kind: 'right', order: { paymentHash }, challengeId: challenge.id }
     },
 
@@ -125,6 +131,8 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
         status: 'success',
         timestamp: rfc3339Seconds(settledAt),
       }),
+
+    bare: () => serialiseChallenge(PAYMENT_SCHEME, { realm: realm() }),
   }
 }
 

@@ -1,0 +1,46 @@
+/**
+ * Aliases: a program that makes a key for each attempt comes with the credential of its order under
+ * a key that names none. That key then names this order, so that its repeat is never a new purchase.
+ */
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import { isKeyOf, keyHash } from './idempotency.ts'
+import type { Secrets } from './secrets.ts'
+
+/** Keys that one order may have besides its own: far more attempts than a program makes. */
+export const MOST_ALIASES = 64
+
+export type Aliases = {
+  /** Makes a key another name of an order, unless it names one already. */
+  add(alias: { aliasId: string; orderId: string; key: string; now: number }): Promise<void>
+  /** Whether this key is another name of the order. */
+  has(orderId: string, key: string): Promise<boolean>
+}
+
+export function createAliases({ db, secrets }: { db: Db; secrets: Secrets }): Aliases {
+  return {
+    async add({ aliasId, orderId, key, now }) {
+      await attempt(db.write([insertAlias(aliasId, orderId, keyHash(secrets, key), now)]))
+    },
+    async has(orderId, key) {
+      const rows = await db.read<{ key_hash: Uint8Array }>(
+        'select key_hash from order_alias where order_id = $1',
+        orderId,
+      )
+      return rows.some((row) => isKeyOf(secrets, key, row.key_hash))
+    },
+  }
+}
+
+const insertAlias = (
+  aliasId: string,
+  orderId: string,
+  hash: Uint8Array,
+  now: number,
+): Statement => ({
+  text: `insert into order_alias (alias_id, order_id, key_hash, created_at)
+    select $1, $2, $3, cast($4 as bigint)
+    where not exists (select 1 from purchase_order where order_id = $1)
+      and (select count(*) from order_alias where order_id = $2) < ${MOST_ALIASES}
+    on conflict (alias_id) do nothing`,
+  values: [aliasId, orderId, hash, now],
+})

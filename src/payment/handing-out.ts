@@ -1,0 +1,68 @@
+/**
+ * Delivery by the operator: for a buyer who has paid and cannot prove it to the service. Once, like any
+ * delivery, and sealed with it: nobody gets the same capability from the service after that.
+ */
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { grantOf } from './order.ts'
+import { type Products, provisioningOf } from './provisioning.ts'
+import { type Repair, repairOrder } from './repair.ts'
+import { openSeed, type Secrets } from './secrets.ts'
+import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
+
+export type HandingOut =
+  /** `body` is what the buyer would have been answered, and the only copy of it. */
+  | { kind: 'handed out'; body: string }
+  | { kind: 'not settled'; state: OrderState }
+  /** Somebody has it, or had the time to: it is never handed out twice. */
+  | { kind: 'already delivered'; at: number | null }
+  /** The capability has ended; nobody came for it. */
+  | { kind: 'over'; at: number }
+  | Exclude<Repair, { kind: 'repaired' | 'not unfulfilled' }>
+
+/** Hands an order over that is paid and was delivered to nobody; one that is owed is provisioned first. */
+export async function handOutOrder(
+  deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
+  orderId: string,
+): Promise<HandingOut> {
+  const { db, secrets, clock, products } = deps
+  const store = createOrderStore(db)
+  if ((await store.find([orderId]))?.state === 'paid_unfulfilled') {
+    const repair = await repairOrder(deps, orderId)
+    if (repair.kind !== 'repaired' && repair.kind !== 'not unfulfilled') return repair
+  }
+  const order = await store.find([orderId])
+  const now = clock.now()
+  const reason = whyNot(order, now)
+  if (reason || !order?.seed) return reason ?? { kind: 'already delivered', at: null }
+  const opened = openSeed(secrets, order.seed, orderId)
+  if (!opened) return { kind: 'other secret' }
+  const resource = provisioningOf(products, order.product).capability(grantOf(order, opened.plain))
+  const done = await attempt(db.write([handOut(orderId, now)]))
+  if ('rows' in done) {
+    return { kind: 'handed out', body: JSON.stringify({ settled: true, resource }) }
+  }
+  // Somebody else was faster.
+  const current = await store.find([orderId])
+  return whyNot(current, now) ?? { kind: 'already delivered', at: null }
+}
+
+function whyNot(order: OrderRow | null, now: number): HandingOut | null {
+  if (!order) return { kind: 'order not found' }
+  if (order.state !== 'settled') return { kind: 'not settled', state: order.state }
+  if (order.delivered_at !== null) return { kind: 'already delivered', at: order.delivered_at }
+  if (order.expires_at !== null && order.expires_at <= now) {
+    return { kind: 'over', at: order.expires_at }
+  }
+  return order.sealed_at === null ? null : { kind: 'already delivered', at: order.sealed_at }
+}
+
+/** Contested or not: whom it is handed to is the operator's to judge. */
+const handOut = (orderId: string, now: number): Statement => ({
+  text: `update purchase_order
+    set delivered_at = $2, delivered_by = 'operator', sealed_at = $2, seed = null
+    where order_id = $1 and state = 'settled' and delivered_at is null and sealed_at is null
+      and expires_at > $2`,
+  values: [orderId, now],
+  expect: 1,
+})

@@ -1,0 +1,289 @@
+/**
+ * Tells an Idempotency-Key that nobody can guess from one that somebody may. Who guesses a key can
+ * open its order first and collect what another pays for, so only random formats are strong. A key
+ * that is taken for weak by mistake costs a buyer who moved a proof of payment; one that is taken
+ * for strong by mistake costs the capability. In doubt a key is weak.
+ *
+ * A hash in base64 looks as random bytes do, and passes; only its hex form tells by its length.
+ */
+import { createHash } from 'node:crypto'
+import { createBase58check } from '@scure/base'
+import { containsId } from '../lib/ids.ts'
+
+/** Version and variant in their places; the dashes make the form certain without a boundary. */
+const UUID = /([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})/gi
+/** ULID: 48 bits of time, 80 random ones, in Crockford's base32. */
+const ULID = /(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])/gi
+const ULID_TIME_CHARACTERS = 10
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** A hash is a multiple of 32 bits, and so is much that is no hash; 24 bytes are no digest of any. */
+const UUID_HEX_DIGITS = 32
+const RANDOM_HEX_DIGITS = 48
+/** Shorter hex may stand in a random token of more letters by chance; longer does not. */
+const HEX_RUN = /(?<![0-9a-f])(?:[0-9a-f]{16,}|[0-9A-F]{16,})(?![0-9a-f])/gi
+/** Between separators even a few hex digits are a part of some UUID, hash or counter. */
+const HEX_PIECE = /(?<![0-9A-Za-z])(?:[0-9a-f]{4,}|[0-9A-F]{4,})(?![0-9A-Za-z])/g
+
+/** Formats that look random and mostly count: ObjectId is hex; these two are told by their form. */
+const XID = /(?<![0-9A-Za-z])[0-9a-v]{20}(?![0-9A-Za-z])/g
+const CUID_1 = /(?<![0-9A-Za-z])c[0-9a-z]{24}(?![0-9A-Za-z])/g
+
+/** When a time in a UUIDv7 or a ULID is one: from 2015 to 2100, in Unix milliseconds. */
+const FIRST_TIME = 1_420_070_400_000
+const LAST_TIME = 4_102_444_800_000
+
+/** A token is random where as many characters as this, in a row, are: about 100 bits. */
+const WINDOW = 20
+/** Of its 19 pairs of neighbours, so many at least are such as no writing has; chance makes 16. */
+const MIN_SURPRISES = 10
+/** Of its characters, so many at least differ; chance makes 15. */
+const MIN_DISTINCT = 10
+/** Three characters that came before in the same text: chance makes none, or one. */
+const MAX_REPEATED_TRIPLES = 3
+/** Steps of the same size, as in 123456 and abcdef: so many at least are looked at. */
+const MIN_STEPS = 7
+const MOST_EQUAL_STEPS = 0.7
+
+/** Of 32 or 18 hex digits; chance makes 14 and 11. */
+const MIN_DISTINCT_UUID = 9
+/**
+ * Most clients make UUIDs, and one of a million that was taken for weak would cost somebody a lost answer:
+ * so much repeats in those that people write alone.
+ */
+const MAX_REPEATED_UUID = 8
+const MIN_DISTINCT_TAIL = 6
+
+/** A text of this length and more may hide another one in base64. */
+const MIN_CODED = 16
+/** A part of a longer key that may be such a text, as the first two of a JWT are. */
+const CODED_PART = /[0-9A-Za-z+/]{16,}={0,6}/g
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** Whether nobody can guess the key. */
+export function isStrongKey(key: string): boolean {
+  return !namesSomething(key) && isRandom(key, true)
+}
+
+/** Whether something is in the text that other people know: an id of ours, an address, a URL. */
+function namesSomething(key: string): boolean {
+  return (
+    containsId(key) ||
+    EXAMPLES.some((example) => key.toLowerCase().includes(example)) ||
+    KNOWN_TO_OTHERS.some((pattern) => pattern.test(key)) ||
+    hasCoinAddress(key)
+  )
+}
+
+/** What documents show where a random key is meant, in lower case: somebody always sends it as it is. */
+const EXAMPLES = [
+  // RFC 9562, draft-ietf-httpapi-idempotency-key-header.
+  '919108f7-52d1-4320-9bac-f847db4148a8',
+  '017f22e2-79b0-7cc3-98c4-dc0c0c07398f',
+  '8e03978e-40d5-43e8-bc93-6894a57f9324',
+  // OpenAPI tools, Wikipedia and the README files of generators.
+  '3fa85f64-5717-4562-b3fc-2c963f66afa6',
+  '550e8400-e29b-41d4-a716-446655440000',
+  'f47ac10b-58cc-4372-a567-0e02b2c3d479',
+  '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d',
+  '01arz3ndektsv4rrffq69g5fav',
+  '0ujsswthigtuym2k8fjoofxty1k',
+  'v1stgxr8_z5jdhi6b-myt',
+  'tz4a98xxat96iws9zmbrgj3a',
+]
+
+const KNOWN_TO_OTHERS = [
+  /[a-z][a-z0-9+.-]*:\/\//i,
+  /\b(?:mailto|lightning|bitcoin|nostr|tel):/i,
+  /\bwww\./i,
+  // A host with a path.
+  /\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}(?::[0-9]+)?\//i,
+  // An e-mail or a Lightning address.
+  /[^\s@]@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/i,
+  // IPv4; IPv6, a MAC.
+  /(?<![0-9])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9])/,
+  /(?:[0-9a-f]{1,4}:){4}/i,
+  /[0-9a-f]{1,4}::[0-9a-f]{1,4}|(?<![^\s[(=])::[0-9a-f]{1,4}/i,
+  // Invoices and addresses of Lightning, bitcoin and nostr.
+  /(?<![0-9a-z])(?:bc|tb|bcrt|lno|lnurl|npub|nevent|note|nprofile)1[02-9ac-hj-np-z]{20}/i,
+  /(?<![0-9a-z])ln(?:bcrt|bc|tbs|tb)[0-9]*[munp]?1[02-9ac-hj-np-z]{20}/i,
+  /(?<![0-9a-z])0x[0-9a-f]{16}/i,
+  // An onion address, which is a key in base32; a CID, which is a hash.
+  /(?<![0-9a-z])[a-z2-7]{55}d(?![0-9a-z])/i,
+  /(?<![0-9A-Za-z])Qm[1-9A-HJ-NP-Za-km-z]{44}(?![0-9A-Za-z])/,
+  /(?<![0-9a-z])baf[a-z2-7]{56}(?![0-9a-z])/,
+  // A hash that says so.
+  /(?<![0-9a-z])(?:sha-?[0-9]{1,3}|md5|blake[0-9][a-z]?|crc32|etag)[-_:=/ ]/i,
+]
+
+/** An address of bitcoin's older form has a checksum: KSUIDs and other tokens do not. */
+function hasCoinAddress(key: string): boolean {
+  for (const [text] of key.matchAll(
+    /(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{26,35}(?![0-9A-Za-z])/g,
+  )) {
+    try {
+      if (base58check.decode(text).length === 21) return true
+    } catch {
+      // No checksum: no address.
+    }
+  }
+  return false
+}
+
+const base58check = createBase58check((bytes) => createHash('sha256').update(bytes).digest())
+
+function isRandom(text: string, isOuter: boolean): boolean {
+  for (const [, ...groups] of text.matchAll(UUID)) if (isRandomUuid(groups.join(''))) return true
+  for (const [ulid] of text.matchAll(ULID)) if (isRandomUlid(ulid.toUpperCase())) return true
+  for (const [digits] of text.matchAll(HEX_RUN)) {
+    if (digits.length === UUID_HEX_DIGITS && isRandomUuid(digits)) return true
+    if (digits.length === RANDOM_HEX_DIGITS && isUneven(digits, MIN_DISTINCT)) return true
+  }
+  let opaque = text
+  if (isOuter) {
+    const inner = decoded(text)
+    // What is text underneath is as strong as that text.
+    if (inner !== null) return isStrongInside(inner)
+    for (const [part] of text.matchAll(CODED_PART)) {
+      const spelled = decoded(part)
+      if (spelled === null) continue
+      if (isStrongInside(spelled)) return true
+      opaque = opaque.replace(part, ' ')
+    }
+  }
+  const rest = [UUID, XID, CUID_1, HEX_RUN, HEX_PIECE].reduce(
+    (left, known) => left.replaceAll(known, ' '),
+    opaque,
+  )
+  return rest.split(/[^0-9A-Za-z+/_-]/).some(hasRandomWindow)
+}
+
+const isStrongInside = (text: string): boolean => !namesSomething(text) && isRandom(text, false)
+
+/** Version 4, or 7 with a time in it. The others count, name a machine, or are hashes of a name. */
+function isRandomUuid(digits: string): boolean {
+  const version = digits[12]
+  // Few digits or much that repeats may be chance; both together are somebody's.
+  const isByChance =
+    isUneven(digits, MIN_DISTINCT_UUID, MAX_REPEATED_UUID) ||
+    isUneven(digits, MIN_DISTINCT_UUID - 2, MAX_REPEATED_TRIPLES - 1)
+  if (!/[89ab]/i.test(digits[16] ?? '') || !isByChance) return false
+  if (version === '4') return true
+  const time = Number.parseInt(digits.slice(0, 12), 16)
+  return version === '7' && isTime(time) && isUneven(digits.slice(13), MIN_DISTINCT_TAIL)
+}
+
+function isRandomUlid(ulid: string): boolean {
+  let time = 0
+  for (const digit of ulid.slice(0, ULID_TIME_CHARACTERS)) {
+    time = time * 32 + CROCKFORD.indexOf(digit)
+  }
+  return isTime(time) && isUneven(ulid.slice(ULID_TIME_CHARACTERS), MIN_DISTINCT_TAIL)
+}
+
+const isTime = (time: number): boolean => time >= FIRST_TIME && time < LAST_TIME
+
+function hasRandomWindow(text: string): boolean {
+  for (let start = 0; start + WINDOW <= text.length; start++) {
+    const window = text.slice(start, start + WINDOW)
+    if (surprises(window) >= MIN_SURPRISES && isUneven(window, MIN_DISTINCT)) return true
+  }
+  return false
+}
+
+/** Not of a few characters, nor of one part again and again, nor counted up. */
+function isUneven(text: string, minDistinct: number, maxRepeated = MAX_REPEATED_TRIPLES): boolean {
+  if (new Set(text).size < minDistinct) return false
+  const triples = new Set<string>()
+  let repeated = 0
+  for (let i = 0; i + 3 <= text.length; i++) {
+    const triple = text.slice(i, i + 3)
+    if (triples.has(triple)) repeated++
+    triples.add(triple)
+  }
+  if (repeated > maxRepeated) return false
+  const lower = text.toLowerCase()
+  // Alone too, as in a1b2c3, where they are half of the text: a few of them count up by chance.
+  const alone = [lower.replaceAll(/[^a-z]/g, ''), lower.replaceAll(/[^0-9]/g, '')]
+  return [lower, ...alone.filter((part) => part.length * 2 >= text.length)].every(
+    (part) => !isCounted(part),
+  )
+}
+
+/** Whether most steps from one character to the next have the same size: 0, 1 or -1. */
+function isCounted(text: string): boolean {
+  const steps = text.length - 1
+  if (steps < MIN_STEPS) return false
+  return ORDERS.some((order) => {
+    const counts = new Map<number, number>()
+    for (let i = 0; i < steps; i++) {
+      const step = order.indexOf(text[i + 1] ?? '') - order.indexOf(text[i] ?? '')
+      counts.set(step, (counts.get(step) ?? 0) + 1)
+    }
+    return [0, 1, -1].some((step) => (counts.get(step) ?? 0) > steps * MOST_EQUAL_STEPS)
+  })
+}
+
+/** The alphabet, and the rows of keyboards. */
+const ORDERS = [
+  '0123456789abcdefghijklmnopqrstuvwxyz',
+  '1234567890qwertyuiopasdfghjklzxcvbnm',
+  '1234567890qwertzuiopasdfghjklyxcvbnm',
+]
+
+/** How many pairs of neighbours are such as words, names, dates and numbers do not have. */
+function surprises(text: string): number {
+  let count = 0
+  for (let i = 1; i < text.length; i++) {
+    const before = text[i - 1] ?? ''
+    const after = text[i] ?? ''
+    if (isLetter(before) && isLetter(after)) {
+      const isCapital = isUpper(before) && !isUpper(after) && !isUpper(text[i - 2] ?? '')
+      const isSameCase = isUpper(before) === isUpper(after)
+      const isUsual = USUAL_PAIRS.has((before + after).toLowerCase())
+      if (!isUsual || !(isSameCase || isCapital)) count++
+    } else if (isLetter(before) ? isDigit(after) : isDigit(before) && isLetter(after)) {
+      count++
+    }
+  }
+  return count
+}
+
+const isLetter = (character: string): boolean => /^[A-Za-z]$/.test(character)
+const isUpper = (character: string): boolean => /^[A-Z]$/.test(character)
+const isDigit = (character: string): boolean => /^[0-9]$/.test(character)
+
+/** What stands beside each other in English and German words, with what programs abbreviate. */
+const USUAL_PAIRS = new Set(
+  `ab ac ad ag ai ak al am an ap ar as at au av ay ba be bi bl bo br bu by ca ce ch ci ck cl co cr
+  ct cu da de di do dr du ea ec ed ee ef ei el em en ep er es et eu ev ex ey fa fe ff fi fl fo fr
+  ft fu ga ge gh gi gl go gr gs gu ha he hi ho hr ht ia ib ic id ie if ig il im in io ir is it iv
+  ja jo ka ke ki ks la ld le li ll lo ls lt lu ly ma mb me mi mm mo mp ms mu my na nc nd ne ng ni
+  nk nn no ns nt nu ny oa ob oc od of oi ok ol om on oo op or os ot ou ov ow ox pa pe ph pi pl po
+  pp pr ps pt pu ra rc rd re rg ri rk rl rm rn ro rr rs rt ru rv ry sa sc se sh si sk sl sm so sp
+  ss st su sy ta te th ti tl to tr ts tt tu tw ty ub uc ud ue ug ui ul um un up ur us ut va ve vi
+  vo wa we wh wi wn wo ye yo yp ys za ze`.split(/\s+/),
+)
+
+/** The text that a key spells in base64, base32 or hex, or null where it spells none. */
+function decoded(key: string): string | null {
+  if (!/^[0-9A-Za-z+/_-]+={0,6}$/.test(key) || key.length < MIN_CODED) return null
+  const spelled = [
+    ...(/^[0-9a-f]+$/i.test(key) ? [Buffer.from(key, 'hex')] : []),
+    ...(/^[a-z2-7]+=*$/i.test(key) ? [base32Bytes(key)] : []),
+    Buffer.from(key, 'base64'),
+  ]
+  for (const bytes of spelled) {
+    const text = bytes.toString('latin1')
+    if (text.length >= MIN_CODED / 2 && /^[\t\n\r\x20-\x7e]+$/.test(text)) return text
+  }
+  return null
+}
+
+/** Whatever the case and the padding; bits that make no whole byte are dropped. */
+function base32Bytes(text: string): Buffer {
+  const bits = [...text.toUpperCase().replaceAll('=', '')]
+    .map((digit) => BASE32.indexOf(digit).toString(2).padStart(5, '0'))
+    .join('')
+  return Buffer.from((bits.match(/[01]{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+}

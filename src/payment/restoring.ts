@@ -1,0 +1,201 @@
+/**
+ * Making good an order that this store has lost: it was opened and paid after the copy that the store
+ * was restored from. Its payment hash is all that is left here. The row is made anew under it, so that
+ * the buyer's credential finds it; key and body of the purchase are vouched for by the credential alone.
+ */
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
+import { type Json, jcs } from '../lib/jcs.ts'
+import { type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import { provesPayment } from '../protocol/preimage.ts'
+import { endOfLife } from './order.ts'
+import {
+  type PlanId,
+  type PlanTerms,
+  type Product,
+  type Products,
+  provisioningOf,
+} from './provisioning.ts'
+import { fingerprints, type Secrets, seal } from './secrets.ts'
+import { CONTESTED, type OrderState } from './store.ts'
+
+/** What the operator decides, since nobody can look it up any more. */
+export type Lost = {
+  /** 64 lower-case hex digits. */
+  paymentHash: string
+  product: Product
+  planId: PlanId
+  /** As it is sold now: what the buyer gets. */
+  plan: PlanTerms & Record<string, Json>
+  memo: string
+  /** The id that the buyer has, or null: then a credential alone finds the order. */
+  orderId: string | null
+  /** Proves the payment where the node has lost the invoice too; else null. */
+  preimage: string | null
+}
+
+export type Restoring =
+  | { kind: 'restored'; publicId: string; expiresAt: number }
+  | { kind: 'noted as refunded' }
+  /** This order, or the id that was given, is in the store: nothing is lost. */
+  | { kind: 'in the store'; state: OrderState }
+  /** It was here, was delivered or ran out, and its row went as rows do. */
+  | { kind: 'of the past' }
+  | { kind: 'not paid'; node: 'open' | 'dead' | 'unknown' }
+  | { kind: 'wrong preimage' }
+  /** What it sold was bytes of the buyer's, which are lost with the order. */
+  | { kind: 'bytes are lost' }
+
+type Deps = {
+  db: Db
+  lightning: Lightning
+  secrets: Secrets
+  clock: Clock
+  products: Products
+}
+
+/** Provisions the order anew, for whoever proves the payment. */
+export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
+  const { db, secrets, clock, products } = deps
+  const reason = await whyNot(db, lost)
+  if (reason) return reason
+  const product = provisioningOf(products, lost.product)
+  // Who reserves at quote time keeps what the buyer sent, and nobody else has it.
+  if (product.release) return { kind: 'bytes are lost' }
+  const paid = await paymentOf(deps, lost)
+  if (paid.kind !== 'paid') return paid
+
+  const now = clock.now()
+  const orderId = lost.orderId ?? newId('order')
+  const seed = randomBytes(32)
+  const publicId = product.newPublicId()
+  const expiresAt = endOfLife(lost.plan, now)
+  const { planId, plan } = lost
+  const grant = { orderId, publicId, planId, plan, terms: null, seed, settledAt: now, expiresAt }
+  const rows = insertRestored(lost, {
+    ...(await placeOf(deps, orderId)),
+    ...{ state: 'settled', by: paid.by, publicId, expiresAt, sealedAt: null },
+    seed: seal(secrets.seedKeys[0], seed, orderId),
+  })
+  const done = await attempt(db.write([...rows, ...product.provision(grant)]))
+  if ('rows' in done) return { kind: 'restored', publicId, expiresAt }
+  // Somebody else was faster, or has the id.
+  return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
+}
+
+/** Notes that the buyer of a lost order was paid back: its credential then buys nothing, and alarms nobody. */
+export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring> {
+  const { db, clock } = deps
+  const reason = await whyNot(db, lost)
+  if (reason) return reason
+  const paid = await paymentOf(deps, lost)
+  if (paid.kind !== 'paid') return paid
+  const rows = insertRestored(lost, {
+    ...(await placeOf(deps, lost.orderId ?? newId('order'))),
+    ...{ state: 'refunded', by: paid.by, publicId: null, expiresAt: null, seed: null },
+    sealedAt: clock.now(),
+  })
+  const done = await attempt(db.write(rows))
+  if ('rows' in done) return { kind: 'noted as refunded' }
+  return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
+}
+
+/** Whether the order is here or was, which the insert itself asks again. */
+async function whyNot(db: Db, { paymentHash, orderId }: Lost): Promise<Restoring | null> {
+  const [here] = await db.read<{ state: OrderState }>(
+    'select state from purchase_order where payment_hash = $1 or order_id = $2',
+    paymentHash,
+    orderId ?? '',
+  )
+  if (here) return { kind: 'in the store', state: here.state }
+  const past = await db.read(
+    `select 1 as here from order_tombstone where payment_hash = $1 and ended <> 'dead'`,
+    paymentHash,
+  )
+  return past.length > 0 ? { kind: 'of the past' } : null
+}
+
+async function paymentOf(
+  { lightning }: Deps,
+  { paymentHash, preimage }: Lost,
+): Promise<
+  | { kind: 'paid'; by: 'lookup' | 'preimage' }
+  | Extract<Restoring, { kind: 'not paid' | 'wrong preimage' }>
+> {
+  if (preimage !== null) {
+    const isProof = provesPayment(preimage, paymentHash)
+    return isProof ? { kind: 'paid', by: 'preimage' } : { kind: 'wrong preimage' }
+  }
+  try {
+    const { state } = await lightning.lookupInvoice(paymentHash)
+    return state === 'settled' ? { kind: 'paid', by: 'lookup' } : { kind: 'not paid', node: state }
+  } catch (error) {
+    if (error instanceof UnknownInvoice) return { kind: 'not paid', node: 'unknown' }
+    throw error
+  }
+}
+
+type Place = { orderId: string; secretId: string; network: string; now: number }
+
+async function placeOf({ lightning, secrets, clock }: Deps, orderId: string): Promise<Place> {
+  const { network } = await lightning.info()
+  return { orderId, secretId: fingerprints(secrets)[0], network, now: clock.now() }
+}
+
+/**
+ * The row, refused where the order is here. Nobody knows its key, so that what is kept of one fits
+ * none; and it is contested from birth: a stranger may have its id.
+ */
+const insertRestored = (
+  { paymentHash, product, planId, plan, memo }: Lost,
+  row: Place & {
+    state: 'settled' | 'refunded'
+    by: 'lookup' | 'preimage'
+    publicId: string | null
+    seed: Uint8Array | null
+    expiresAt: number | null
+    sealedAt: number | null
+  },
+): Statement[] => [
+  {
+    text: `insert into purchase_order
+      (order_id, secret_id, key_hash, request_hash, product, plan_id, plan, terms, memo, amount_sats,
+       client_network, state, created_at, claimed_at, looked_up_at, network, bolt11, payment_hash,
+       quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
+       contested, restored_at)
+      values ($1, $2, $3, $4, $5, $6, $7, 'null', $8, $9, '', $10, $11, $11, 0, $12, 'unknown', $13,
+        $11, $11, $14, $15, $16, $17, $18, '', ${CONTESTED.beforePayment}, $11)
+      on conflict do nothing`,
+    values: [
+      row.orderId,
+      row.secretId,
+      randomBytes(32),
+      randomBytes(32),
+      product,
+      planId,
+      jcs(plan),
+      memo,
+      plan.priceSats,
+      row.state,
+      row.now,
+      row.network,
+      paymentHash,
+      row.by,
+      row.publicId,
+      row.seed,
+      row.expiresAt,
+      row.sealedAt,
+    ],
+    expect: 1,
+  },
+  // What stays of an order that was delivered or ran out stands for it.
+  {
+    text: `update purchase_order set restored_at = $2
+      where payment_hash = $1 and not exists (
+        select 1 from order_tombstone where payment_hash = $1 and ended <> 'dead')`,
+    values: [paymentHash, row.now],
+    expect: 1,
+  },
+]

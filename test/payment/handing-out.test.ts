@@ -1,0 +1,98 @@
+/** Delivery by the operator: to a buyer who cannot prove the payment, and never a second time. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../src/lib/ids.ts'
+import { handOutOrder } from '../../src/payment/handing-out.ts'
+import type { Provisioning } from '../../src/payment/provisioning.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
+
+const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
+
+const products: { catch: Provisioning } = {
+  catch: {
+    newPublicId: () => newId('catch'),
+    provision: () => [],
+    capability: ({ publicId, seed }) => ({ publicId, seed: Buffer.from(seed).toString('hex') }),
+  },
+}
+
+const handOut = ({ db, clock }: Shop, orderId: string, secrets = secretOf(SECRET)) =>
+  handOutOrder({ db, clock, secrets, products }, orderId)
+
+const poll = (shop: Shop, orderId: string) =>
+  shop.orders.poll(orderId, { key: null, isPrefetch: false })
+
+async function aSettled(t: Parameters<typeof aShop>[0]) {
+  const shop = await aShop(t)
+  const quote = await shop.paid()
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  return { shop, quote, orderId: quote.orderId }
+}
+
+test('a paid order that nobody has got is handed out once, and to nobody after that', async (t) => {
+  const { shop, quote, orderId } = await aSettled(t)
+  const given = await handOut(shop, orderId)
+  assert.equal(given.kind, 'handed out')
+  const { settled, resource } = JSON.parse(given.kind === 'handed out' ? given.body : '')
+  const row = await shop.order(quote)
+  assert.deepEqual([settled, resource.publicId], [true, row?.public_id])
+  assert.match(resource.seed, /^[0-9a-f]{64}$/)
+  const at = shop.clock.now()
+  assert.deepEqual(
+    [row?.delivered_at, row?.delivered_by, row?.sealed_at, row?.seed],
+    [at, 'operator', at, null],
+  )
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'already delivered', at })
+  assert.deepEqual(await poll(shop, orderId), { kind: 'already delivered' })
+  assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
+})
+
+test('of ten operators at once one has the capability', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  const given = await Promise.all(Array.from({ length: 10 }, () => handOut(shop, orderId)))
+  assert.equal(given.filter(({ kind }) => kind === 'handed out').length, 1)
+  assert.equal(given.filter(({ kind }) => kind === 'already delivered').length, 9)
+})
+
+test('of an operator and a buyer at once one has the capability', async (t) => {
+  for (let i = 0; i < 5; i++) {
+    const { shop, orderId } = await aSettled(t)
+    const [given, polled] = await Promise.all([handOut(shop, orderId), poll(shop, orderId)])
+    const kinds = [given.kind, polled.kind].toSorted()
+    const [one] = kinds.filter((kind) => kind !== 'already delivered')
+    assert.ok(one === 'handed out' || one === 'delivered', kinds.join())
+    assert.equal(kinds.filter((kind) => kind === 'already delivered').length, 1, kinds.join())
+  }
+})
+
+test('what a buyer was given is not handed out, used or not', async (t) => {
+  const { shop, orderId, quote } = await aSettled(t)
+  assert.equal((await poll(shop, orderId)).kind, 'delivered')
+  const at = shop.clock.now()
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'already delivered', at })
+  await shop.use(String((await shop.order(quote))?.public_id))
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'already delivered', at })
+})
+
+test('an order that is owed is provisioned and handed out', async (t) => {
+  const shop = await aShop(t, { isSoldOut: true })
+  const quote = await shop.paid()
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+  assert.equal((await handOut(shop, quote.orderId)).kind, 'handed out')
+  assert.equal((await shop.order(quote))?.expires_at, shop.clock.now() + LIFE)
+})
+
+test('what is not paid, is over, or was made under another secret is not handed out', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  assert.deepEqual(await handOut(shop, 'order_none'), { kind: 'order not found' })
+  assert.deepEqual(await handOut(shop, orderId, secretOf('22'.repeat(32))), {
+    kind: 'other secret',
+  })
+  const unpaid = await shop.quote('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54')
+  assert.deepEqual(await handOut(shop, unpaid.orderId), { kind: 'not settled', state: 'pending' })
+  const end = shop.clock.now() + LIFE
+  shop.clock.advance(LIFE + DAY)
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'over', at: end })
+})

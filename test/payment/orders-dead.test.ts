@@ -1,0 +1,245 @@
+/** Orders whose end was a guess: the node has no final word, and may say later that they were paid. */
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { UnknownInvoice } from '../../src/lightning/lightning.ts'
+import { createWatcher } from '../../src/payment/watcher.ts'
+import { delivered, events, many, nodeSays, plainPoll } from '../support/orders.ts'
+import { aShop, DAY, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { ownedTimers } from '../support/timers.ts'
+import { until } from '../support/until.ts'
+
+const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+const EXPIRED = { kind: 'order expired' }
+
+/** An order that died by a guess; nobody has looked at it in the second since. */
+async function aDeadOrder(
+  shop: Shop,
+  by: 'dead' | 'dead by guess' = 'dead by guess',
+  name = key(0),
+) {
+  const quote = await shop.quote(name)
+  shop.clock.advance(QUOTE_SECONDS * SECOND)
+  nodeSays(shop, by)
+  await shop.orders.reconcile(quote.paymentHash, 'lookup')
+  assert.equal((await shop.order(quote))?.state, 'dead')
+  shop.clock.advance(SECOND)
+  shop.node.lookups.length = 0
+  return quote
+}
+
+function watching(t: TestContext, shop: Shop): { stop(): Promise<void> } {
+  const { db, node: lightning, orders, clock, deletion, log } = shop
+  shop.node.replaced.watch = (_onSettled, signal) =>
+    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log })
+  const ending = new AbortController()
+  watcher.start(ending.signal)
+  const stop = async (): Promise<void> => {
+    ending.abort()
+    await watcher.stopped()
+  }
+  t.after(stop)
+  return { stop }
+}
+
+suite('an order that is dead by a guess, and that the node calls settled later,', () => {
+  test('is delivered to a poll', async (t) => {
+    const shop = await aShop(t)
+    const quote = await aDeadOrder(shop)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
+    shop.clock.advance(29 * DAY)
+    nodeSays(shop, 'settled')
+    const { publicId } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    assert.deepEqual(await shop.provisioned(), [publicId])
+  })
+
+  test('is delivered to a repeat with its key, and no second invoice is made', async (t) => {
+    const shop = await aShop(t)
+    await aDeadOrder(shop)
+    assert.deepEqual(await shop.repeat(), null)
+    const name = { key: key(0) }
+    assert.deepEqual(await shop.repeat(name), EXPIRED)
+    shop.clock.advance(SECOND)
+    nodeSays(shop, 'settled')
+    delivered(await shop.repeat(name))
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('is settled at the next start', async (t) => {
+    const shop = await aShop(t)
+    const quote = await aDeadOrder(shop)
+    nodeSays(shop, 'settled')
+    watching(t, shop)
+    await until('it is settled', async () => (await shop.order(quote))?.state === 'settled')
+    assert.equal((await shop.provisioned()).length, 1)
+  })
+
+  test('is provisioned once, however many ask at once', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await aDeadOrder(shop)
+    nodeSays(shop, 'settled')
+    const elsewhere = shop.another()
+    await Promise.all([
+      many(10, () => shop.orders.poll(orderId, plainPoll)),
+      many(10, () => elsewhere.poll(orderId, plainPoll)),
+      many(10, () => shop.repeat({ key: key(0) })),
+    ])
+    assert.equal((await shop.provisioned()).length, 1)
+    assert.equal(events(shop, 'order.settled').length, 1)
+  })
+
+  test('was dead before anybody noted why', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    // As a version before wrote it: the column has its default.
+    await shop.db.write([
+      {
+        text: `update purchase_order set state = 'dead' where order_id = $1`,
+        values: [quote.orderId],
+      },
+    ])
+    nodeSays(shop, 'settled')
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+})
+
+suite('an order that is dead', () => {
+  test('by the word of the node is asked about no more', async (t) => {
+    const shop = await aShop(t)
+    const quote = await aDeadOrder(shop, 'dead')
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
+      assert.deepEqual(await shop.repeat({ key: key(0) }), EXPIRED)
+      shop.clock.advance(DAY)
+    }
+    const open = await shop.quote(key(1))
+    const { stop } = watching(t, shop)
+    await until('the open order was looked up', () => shop.node.lookups.length > 0)
+    for (let i = 0; i < 50; i++) await shop.db.write([])
+    await stop()
+    assert.deepEqual(shop.node.lookups, [open.paymentHash])
+  })
+
+  test('by a guess is asked about no more once the node has said so', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, paymentHash } = await aDeadOrder(shop)
+    nodeSays(shop, 'dead')
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual(await shop.orders.poll(orderId, plainPoll), EXPIRED)
+      shop.clock.advance(SECOND)
+    }
+    assert.deepEqual(shop.node.lookups, [paymentHash])
+    // The node's stream is heard all the same.
+    nodeSays(shop, 'settled')
+    await shop.orders.reconcile(paymentHash, 'stream')
+    delivered(await shop.orders.poll(orderId, plainPoll))
+  })
+
+  test('by a guess is asked about at most once a second, whoever asks', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await aDeadOrder(shop)
+    const elsewhere = shop.another()
+    const counts: number[] = []
+    for (const wait of [0, 0, SECOND - 1, 1, 1, SECOND]) {
+      shop.clock.advance(wait)
+      await Promise.all([
+        ...Array.from({ length: 5 }, () => shop.orders.poll(orderId, plainPoll)),
+        ...Array.from({ length: 5 }, () => elsewhere.poll(orderId, plainPoll)),
+        ...Array.from({ length: 5 }, () => shop.repeat({ key: key(0) })),
+      ])
+      counts.push(shop.node.lookups.length)
+    }
+    assert.deepEqual(counts, [1, 1, 1, 2, 2, 3])
+  })
+
+  test('by a guess takes at most 8 look-ups of the node at once, and others answer at once', async (t) => {
+    const shop = await aShop(t)
+    const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+    nodeSays(shop, 'dead by guess')
+    for (const { paymentHash } of quotes) await shop.orders.reconcile(paymentHash, 'lookup')
+    shop.clock.advance(SECOND)
+    shop.node.lookups.length = 0
+    const answers = Promise.withResolvers<void>()
+    shop.node.replaced.lookupInvoice = async () => {
+      await answers.promise
+      return { state: 'dead', isFinal: false }
+    }
+    let answered = 0
+    const polls = quotes.map(async ({ orderId }) => {
+      const outcome = await shop.orders.poll(orderId, plainPoll)
+      answered++
+      return outcome
+    })
+    await until('12 were answered without the node', () => answered === 12)
+    assert.equal(shop.node.lookups.length, 8)
+    answers.resolve()
+    assert.deepEqual(
+      await Promise.all(polls),
+      quotes.map(() => EXPIRED),
+    )
+    // They are over, and others may be asked about.
+    shop.clock.advance(SECOND)
+    await shop.orders.poll((quotes[19] as { orderId: string }).orderId, plainPoll)
+    assert.equal(shop.node.lookups.length, 9)
+  })
+
+  test('stays so while the node is away, or has forgotten it, which is no news', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await aDeadOrder(shop)
+    for (const says of ['nothing', 'unknown', 'open', 'dead by guess'] as const) {
+      nodeSays(shop, says)
+      assert.deepEqual(await shop.orders.poll(orderId, plainPoll), EXPIRED, says)
+      shop.clock.advance(SECOND)
+    }
+    assert.deepEqual(events(shop, 'order.invoice_unknown'), [])
+    assert.equal(events(shop, 'order.dead').length, 1)
+  })
+})
+
+suite('the start with many orders that are dead by a guess', () => {
+  async function aMonthOfDead(t: TestContext, count: number) {
+    const shop = await aShop(t)
+    const dead = await Promise.all(Array.from({ length: count }, (_, i) => shop.quote(key(i))))
+    nodeSays(shop, 'dead by guess')
+    for (const { paymentHash } of dead) await shop.orders.reconcile(paymentHash, 'lookup')
+    const open = await Promise.all([1, 2, 3].map((i) => shop.quote(key(1_000 + i))))
+    shop.clock.advance(SECOND)
+    shop.node.lookups.length = 0
+    return { shop, dead, open }
+  }
+
+  test('looks at the open ones first, at some of the dead, and at each once with the sweeps', async (t) => {
+    const { sweeps, noSweep } = ownedTimers(t)
+    const { shop, dead, open } = await aMonthOfDead(t, 150)
+    nodeSays(shop, 'open')
+    watching(t, shop)
+    await noSweep(() => shop.node.lookups.length === 3 + 64)
+    assert.deepEqual(
+      new Set(shop.node.lookups.slice(0, 3)),
+      new Set(open.map(({ paymentHash }) => paymentHash)),
+    )
+    for (let i = 0; i < 50; i++) await shop.db.write([])
+    assert.equal(shop.node.lookups.length, 3 + 64)
+    await sweeps(() => shop.node.lookups.length >= 3 + dead.length)
+    let idle = 0
+    await sweeps(() => ++idle > 20)
+    assert.deepEqual(
+      shop.node.lookups.slice(3).toSorted(),
+      dead.map(({ paymentHash }) => paymentHash).toSorted(),
+    )
+  })
+
+  test('goes on with them when a node that was away is back', async (t) => {
+    const { sweeps, noSweep } = ownedTimers(t)
+    const { shop, dead } = await aMonthOfDead(t, 5)
+    nodeSays(shop, 'nothing')
+    watching(t, shop)
+    await noSweep(() => shop.node.lookups.length > 0)
+    const settledAtNode = new Set(dead.map(({ paymentHash }) => paymentHash))
+    shop.node.replaced.lookupInvoice = async (paymentHash) => {
+      if (!settledAtNode.has(paymentHash)) throw new UnknownInvoice()
+      return { state: 'settled' }
+    }
+    await sweeps(async () => (await shop.provisioned()).length > 0)
+  })
+})

@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { MOST_ALIASES } from '../../src/payment/aliases.ts'
+import type { Presented } from '../../src/payment/flows/flow.ts'
+import type { Orders, Outcome } from '../../src/payment/orders.ts'
+import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/past.ts'
+import { overBy } from '../support/deletion.ts'
+import { delivered, events, nodeSays, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  CLIENT,
+  DAY,
+  KEY,
+  LIFE,
+  PLAIN,
+  pendingQuote,
+  type Shop,
+} from '../support/shop.ts'
+import { query } from '../support/store.ts'
+
+const WEAK = 'attempt-0002'
+const ELSEWHERE = '198.51.100.9'
+
+const right = (paymentHash: string): Presented<string> => ({
+  kind: 'right',
+  order: { paymentHash },
+  challengeId: '',
+})
+
+/** A purchase under a key, with the credential of an order. */
+async function buy(
+  shop: Shop,
+  ask: {
+    key?: string
+    presented?: Presented<string>
+    request?: ReturnType<typeof aRequest>
+    client?: string
+    at?: Orders
+  } = {},
+): Promise<Outcome | 'none' | 'lost'> {
+  const {
+    key = OTHER_KEY,
+    presented = { kind: 'none' },
+    request = aRequest(),
+    at = shop.orders,
+  } = ask
+  const found = await at.find(aName(key, { client: ask.client ?? CLIENT }), request, presented)
+  return found.kind === 'known' ? found.order.answer(PLAIN) : found.kind
+}
+
+/** Deletes what is over, as the watcher does. */
+async function purge(shop: Shop): Promise<void> {
+  const now = overBy(shop.clock.now())
+  await shop.db.write(purgeOrders(now, now))
+}
+
+suite('a right credential under another key', () => {
+  test('brings the answer of its own order, whatever that one waits for', async (t) => {
+    const states: Record<string, (shop: Shop) => Promise<unknown>> = {
+      pending: async () => undefined,
+      paid: async (shop) => {
+        const [row] = await shop.db.read('select payment_hash, bolt11 from purchase_order')
+        await shop.node.simulator.pay(String(row?.bolt11))
+        await shop.orders.reconcile(String(row?.payment_hash), 'stream')
+      },
+      delivered: (shop) => shop.repeat({ credential: 'paid' }),
+      dead: async (shop) => {
+        shop.clock.advance(QUOTE_LIFE)
+        nodeSays(shop, 'dead')
+        await shop.repeat()
+      },
+    }
+    for (const [name, become] of Object.entries(states)) {
+      const shop = await aShop(t)
+      const { paymentHash } = await shop.quote()
+      await become(shop)
+      const { outcome } = delivered((await buy(shop, { presented: right(paymentHash) })) as Outcome)
+      assert.deepEqual(await shop.repeat({ credential: 'paid' }), outcome, name)
+      assert.equal(shop.node.invoices.length, 1, name)
+      assert.equal((await shop.provisioned()).length, 1, name)
+    }
+  })
+
+  test('makes that key another name of the order: its repeat is never a new purchase', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash, orderId } = await shop.quote()
+    const { outcome, publicId } = delivered(
+      (await buy(shop, { presented: right(paymentHash) })) as Outcome,
+    )
+    assert.deepEqual(await buy(shop), outcome, 'the key alone')
+    assert.deepEqual(await shop.orders.poll(orderId, { ...plainPoll, key: OTHER_KEY }), outcome)
+    assert.deepEqual(await buy(shop, { request: aRequest({ planId: 'long' }) }), {
+      kind: 'idempotency key reused with a different request',
+    })
+    await shop.use(publicId)
+    assert.deepEqual(await buy(shop), { kind: 'already delivered' })
+    assert.deepEqual(await buy(shop, { presented: right(paymentHash) }), {
+      kind: 'already delivered',
+    })
+  })
+
+  test('makes no key that can be guessed worth anything', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash, orderId } = await shop.quote()
+    const presented = right(paymentHash)
+    const { outcome } = delivered((await buy(shop, { key: WEAK, presented })) as Outcome)
+    const unproven = { kind: 'proof of payment required' }
+    for (const client of [CLIENT, ELSEWHERE]) {
+      assert.deepEqual(await buy(shop, { key: WEAK, client }), unproven)
+    }
+    // Not even where the order is there to be handed out again.
+    await query(shop, 'update purchase_order set delivered_at = null')
+    assert.deepEqual(await buy(shop, { key: WEAK }), unproven)
+    assert.equal((await shop.order({ orderId }))?.delivered_at, null)
+    assert.deepEqual(await buy(shop, { key: WEAK, presented }), outcome)
+  })
+
+  test('of an order that is sealed, or of another purchase, buys nothing', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    const presented = right(paymentHash)
+    const request = aRequest({ bodySha256: '11'.repeat(32) })
+    assert.equal(await buy(shop, { presented, request }), 'none')
+    await shop.use(publicId)
+    assert.equal(await buy(shop, { presented }), 'none')
+    assert.equal((await query(shop, 'select * from order_alias')).length, 0)
+  })
+
+  test('finds its order where the key names another one that is not decided', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
+    delivered((await buy(shop, { presented: right(paymentHash) })) as Outcome)
+    assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
+  })
+
+  test('gives one order no more names than a program can mean', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    const presented = right(paymentHash)
+    const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+    for (let i = 0; i < MOST_ALIASES + 3; i++) {
+      delivered((await buy(shop, { key: key(i), presented })) as Outcome)
+    }
+    const aliases = await query(shop, 'select alias_id from order_alias')
+    assert.equal(aliases.length, MOST_ALIASES)
+    assert.equal(await buy(shop, { key: key(MOST_ALIASES + 1) }), 'none')
+  })
+
+  test('at once with a purchase under that key is one order for it from then on', async (t) => {
+    for (let round = 0; round < 8; round++) {
+      const shop = await aShop(t)
+      const { paymentHash } = await shop.quote()
+      const elsewhere = shop.another()
+      const [mine] = await Promise.all([
+        buy(shop, { presented: right(paymentHash) }),
+        elsewhere.open(aName(OTHER_KEY), aRequest(), anOffer()),
+        buy(shop, { presented: right(paymentHash), at: elsewhere }),
+      ])
+      const { outcome } = delivered(mine as Outcome)
+      const later = await buy(shop)
+      assert.ok(typeof later !== 'string')
+      for (let i = 0; i < 3; i++) assert.deepEqual(await buy(shop), later)
+      // It is the order that was paid, or one of its own that is honoured when it is paid.
+      if (later.kind === 'pending') {
+        await shop.pay(later.quote)
+        await shop.orders.reconcile(later.quote.paymentHash, 'stream')
+        delivered((await buy(shop)) as Outcome)
+      } else {
+        assert.deepEqual(later, outcome)
+      }
+      assert.deepEqual(await buy(shop, { key: KEY, presented: right(paymentHash) }), outcome)
+    }
+  })
+})
+
+suite('a credential of ours that is not right', () => {
+  test('with a wrong preimage shows the invoice that it is for, and never a fresh one', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const { paymentHash } = quote
+    const presented = { kind: 'unproven', reason: 'no', paymentHash } as const
+    assert.deepEqual(await buy(shop, { presented }), { kind: 'credential refused', quote })
+    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    assert.deepEqual(await buy(shop, { presented }), { kind: 'credential worthless' })
+    const withPreimage = await shop.orders.find(aName(OTHER_KEY), aRequest(), presented)
+    assert.deepEqual(
+      withPreimage.kind === 'known' &&
+        (await withPreimage.order.answer({ ...PLAIN, isProven: true })),
+      { kind: 'credential worthless' },
+      'a preimage is worth something with the key of its order',
+    )
+    await shop.use(publicId)
+    assert.equal(await buy(shop, { presented }), 'none')
+    assert.equal((await query(shop, 'select * from order_alias')).length, 0)
+  })
+
+  test('that is paid and for another target settles its order and hands out nothing', async (t) => {
+    for (const key of [KEY, OTHER_KEY]) {
+      const shop = await aShop(t)
+      const { paymentHash, orderId } = await shop.quote()
+      const presented = { kind: 'misplaced', paymentHash } as const
+      assert.deepEqual(await buy(shop, { key, presented }), { kind: 'credential worthless' })
+      const order = await shop.order({ orderId })
+      assert.deepEqual([order?.state, order?.delivered_at], ['settled', null])
+      delivered(await shop.orders.poll(orderId, plainPoll))
+    }
+  })
+})
+
+suite('a right credential whose order is not there', () => {
+  const LOST = '5c'.repeat(32)
+
+  test('is an alarm with what it says, once an hour, and is shown nothing to pay', async (t) => {
+    const shop = await aShop(t)
+    for (let i = 0; i < 3; i++) assert.equal(await buy(shop, { presented: right(LOST) }), 'lost')
+    assert.deepEqual(events(shop, 'order.proven_unknown'), [
+      { event: 'order.proven_unknown', paymentHash: LOST, product: 'catch', planId: 'spark' },
+    ])
+    shop.clock.advance(3_600_000)
+    await buy(shop, { presented: right(LOST) })
+    assert.equal(events(shop, 'order.proven_unknown').length, 2)
+    assert.equal(shop.node.invoices.length, 0)
+  })
+
+  test('is one where the key has opened a new order since, unless that one is sealed', async (t) => {
+    const shop = await aShop(t)
+    await shop.quote()
+    assert.equal(await buy(shop, { key: KEY, presented: right(LOST) }), 'lost')
+    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    await shop.use(publicId)
+    assert.deepEqual(await buy(shop, { key: KEY, presented: right(LOST) }), {
+      kind: 'already delivered',
+    })
+  })
+
+  test('is one of the past where the order left its tombstone', async (t) => {
+    const shop = await aShop(t)
+    const used = await shop.quote()
+    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    await shop.use(publicId)
+    const aged = await aPaid(shop, OTHER_KEY)
+    await buy(shop, { key: WEAK, presented: right(aged) })
+    const dead = pendingQuote(
+      await shop.orders.open(aName('another-key-0003'), aRequest(), anOffer()),
+    )
+    shop.clock.advance(QUOTE_LIFE)
+    nodeSays(shop, 'dead')
+    await shop.orders.poll(dead.orderId, plainPoll)
+    shop.clock.advance(LIFE + DAY)
+    await purge(shop)
+    assert.deepEqual(await query(shop, 'select order_id from purchase_order'), [])
+    assert.deepEqual(await query(shop, 'select alias_id from order_alias'), [])
+    const ended = await query(
+      shop,
+      'select payment_hash, ended from order_tombstone order by ended',
+    )
+    assert.deepEqual(ended, [
+      { payment_hash: aged, ended: 'aged' },
+      { payment_hash: dead.paymentHash, ended: 'dead' },
+      { payment_hash: used.paymentHash, ended: 'used' },
+    ])
+    for (const hash of [aged, dead.paymentHash, used.paymentHash]) {
+      assert.equal(await buy(shop, { key: 'a-key-of-today', presented: right(hash) }), 'none')
+    }
+    assert.deepEqual(events(shop, 'order.proven_unknown'), [])
+
+    // What cost nothing to make is forgotten in the end; what was paid is not.
+    shop.clock.advance(KEEP_DEAD_MS + 1)
+    await purge(shop)
+    assert.equal(await buy(shop, { presented: right(dead.paymentHash) }), 'lost')
+    for (const hash of [aged, used.paymentHash]) {
+      assert.equal(await buy(shop, { presented: right(hash) }), 'none')
+    }
+  })
+
+  test('no row goes without its tombstone, however many go at once', async (t) => {
+    const shop = await aShop(t)
+    for (let i = 0; i < 7; i++) await aPaid(shop, `00000000-0000-4000-8000-00000000000${i}`)
+    shop.clock.advance(LIFE + 1)
+    await Promise.all([purge(shop), purge(shop), purge(shop)])
+    const [counted] = await query(
+      shop,
+      `select (select count(*) from purchase_order) as orders,
+         (select count(*) from order_tombstone) as tombstones`,
+    )
+    assert.deepEqual([Number(counted?.orders), Number(counted?.tombstones)], [0, 7])
+  })
+})
+
+/** Opens an order and settles it; its payment hash. */
+async function aPaid(shop: Shop, key: string): Promise<string> {
+  const quote = pendingQuote(await shop.orders.open(aName(key), aRequest(), anOffer()))
+  await shop.pay(quote)
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  return quote.paymentHash
+}

@@ -1,0 +1,220 @@
+/** Settlements that fail for a reason of their own: the money is here, and the order can never be applied. */
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
+import { createSecrets } from '../../src/payment/secrets.ts'
+import { createWatcher } from '../../src/payment/watcher.ts'
+import { delivered, events, keyPoll, plainPoll } from '../support/orders.ts'
+import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+
+/** A value that no column takes, on either engine. */
+const unfit = { text: 'insert into meta (name, value) values ($1, null)', values: ['unfit'] }
+
+/** What stands in the row of an order that can never be applied, as an older version let it in. */
+const BROKEN_PLANS: Record<string, string> = {
+  'is no JSON': '{"planId":"spark"',
+  'lasts longer than a number can say': JSON.stringify({
+    ...anOffer().plan,
+    durationSeconds: 1e13,
+  }),
+  'does not say how long it lasts': '{"planId":"spark","priceSats":100}',
+  'lasts no time': '{"planId":"spark","priceSats":100,"durationSeconds":"a week"}',
+}
+
+const plant = (shop: Shop, { orderId }: { orderId: string }, plan: string) =>
+  shop.db.write([
+    {
+      text: 'update purchase_order set plan = $2 where order_id = $1',
+      values: [orderId, plan],
+      expect: 1,
+    },
+  ])
+
+const mend = (shop: Shop, quote: { orderId: string }) =>
+  plant(shop, quote, JSON.stringify(anOffer().plan))
+
+const deps = (shop: Shop) => ({
+  db: shop.db,
+  clock: shop.clock,
+  secrets: createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))]),
+  products: {
+    catch: {
+      newPublicId: () => newId('catch'),
+      provision: ({ publicId = '', orderId = '' }) => [
+        { text: 'insert into meta (name, value) values ($1, $2)', values: [publicId, orderId] },
+      ],
+      capability: () => null,
+    },
+  },
+})
+
+function watching(t: TestContext, shop: Shop): void {
+  const { db, node: lightning, orders, clock, deletion, log } = shop
+  shop.node.replaced.watch = (_onSettled, signal) =>
+    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log })
+  const ending = new AbortController()
+  watcher.start(ending.signal)
+  t.after(async () => {
+    ending.abort()
+    await watcher.stopped()
+  })
+}
+
+suite('an order that was paid and whose plan', () => {
+  for (const [what, plan] of Object.entries(BROKEN_PLANS)) {
+    test(`${what} is owed: said once, and the same to whoever asks`, async (t) => {
+      const shop = await aShop(t)
+      const quote = await shop.paid()
+      await plant(shop, quote, plan)
+      const owed = { kind: 'checkout unavailable' }
+      assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), owed)
+      shop.clock.advance(SECOND)
+      assert.deepEqual(await shop.orders.poll(quote.orderId, keyPoll), owed)
+      assert.deepEqual(await shop.repeat(), owed)
+      await shop.orders.reconcile(quote.paymentHash, 'stream')
+      const order = await shop.order(quote)
+      assert.deepEqual(
+        [order?.state, order?.settled_by, order?.seed, order?.public_id],
+        ['paid_unfulfilled', 'lookup', null, null],
+      )
+      assert.deepEqual(await shop.provisioned(), [])
+      const lines = events(shop, 'order.paid_unfulfilled')
+      assert.equal(lines.length, 1)
+      assert.equal(lines[0]?.paymentHash, quote.paymentHash)
+      assert.equal(typeof lines[0]?.reason, 'string')
+      assert.equal(shop.node.invoices.length, 1)
+    })
+
+    test(`${what} is repaired once the cause is mended, and not before`, async (t) => {
+      const shop = await aShop(t)
+      const quote = await shop.paid()
+      await plant(shop, quote, plan)
+      await shop.orders.reconcile(quote.paymentHash, 'stream')
+      const before = await orderFacts(shop.db, quote.orderId)
+      assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'refused')
+      assert.deepEqual(await orderFacts(shop.db, quote.orderId), before)
+      await mend(shop, quote)
+      assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'repaired')
+      const { expiresAt } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
+      assert.equal(Date.parse(expiresAt), shop.clock.now() + LIFE)
+    })
+
+    test(`${what} can be noted as paid back`, async (t) => {
+      const shop = await aShop(t)
+      const quote = await shop.paid()
+      await plant(shop, quote, plan)
+      await shop.orders.reconcile(quote.paymentHash, 'stream')
+      assert.deepEqual(await noteRefund(deps(shop), quote.orderId), { kind: 'refunded' })
+      assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), {
+        kind: 'order refunded',
+      })
+      assert.deepEqual(await shop.repeat(), { kind: 'order refunded' })
+    })
+  }
+})
+
+suite('a settling unit', () => {
+  test('with a value that the store takes from nobody makes its order paid_unfulfilled', async (t) => {
+    const shop = await aShop(t, { provisions: () => [unfit] })
+    const quote = await shop.paid()
+    const owed = { kind: 'checkout unavailable' }
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), owed)
+    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+    assert.deepEqual(await shop.repeat(), owed)
+    assert.deepEqual(await shop.provisioned(), [])
+    assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'repaired')
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+
+  test('whose product throws makes its order paid_unfulfilled, proved by a preimage too', async (t) => {
+    const shop = await aShop(t, {
+      provisions: () => {
+        throw new TypeError('no such terms')
+      },
+    })
+    const quote = await shop.quote()
+    assert.deepEqual(await shop.repeat({ credential: 'paid' }), { kind: 'checkout unavailable' })
+    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+    assert.equal(events(shop, 'order.paid_unfulfilled')[0]?.reason, 'no such terms')
+  })
+
+  test('that the store could not take for now leaves its order open, whatever went wrong', async (t) => {
+    for (const error of [new StoreAway('database or disk is full'), new StoreError('no thread')]) {
+      const shop = await aShop(t)
+      const quote = await shop.paid()
+      const write = shop.db.write
+      shop.db.write = (unit, kept) => (unit.length > 1 ? Promise.reject(error) : write(unit, kept))
+      await assert.rejects(shop.orders.reconcile(quote.paymentHash, 'stream'), error)
+      shop.db.write = write
+      assert.equal((await shop.order(quote))?.state, 'pending')
+      assert.deepEqual(events(shop, 'order.paid_unfulfilled'), [])
+      delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    }
+  })
+
+  test('that failed is counted', async (t) => {
+    const metrics = createMetrics()
+    const shop = await aShop(t, { provisions: () => [unfit] })
+    const heard = metrics.heard(shop.log as Parameters<typeof metrics.heard>[0])
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const [line] = events(shop, 'order.paid_unfulfilled')
+    assert.ok(line)
+    heard.error(line)
+    assert.match(await metrics.text(), /mayfly_orders_paid_unfulfilled_total\{product="catch"\} 1/)
+  })
+})
+
+suite('the pass at the start', () => {
+  test('settles 33 others beside one that can never be applied', async (t) => {
+    const shop = await aShop(t)
+    const broken = await shop.paid(key(0))
+    await plant(shop, broken, '{"planId":')
+    shop.clock.advance(1)
+    const others = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
+    watching(t, shop)
+    await until('all others are provisioned', async () => {
+      return (await shop.provisioned()).length === others.length
+    })
+    assert.equal((await shop.order(broken))?.state, 'paid_unfulfilled')
+  })
+
+  test('goes on past an order whose look-up the store fails, and says which', async (t) => {
+    const shop = await aShop(t)
+    const broken = await shop.paid(key(0))
+    const others = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
+    failSettling(shop.db, broken, new StoreError('the page is damaged'))
+    watching(t, shop)
+    await until('all others are provisioned', async () => {
+      return (await shop.provisioned()).length === others.length
+    })
+    assert.equal((await shop.order(broken))?.state, 'pending')
+    assert.deepEqual(
+      events(shop, 'order.lookup_failed').map(({ paymentHash, reason }) => [paymentHash, reason]),
+      [[broken.paymentHash, 'the page is damaged']],
+    )
+  })
+
+  test('ends when the store is away, and leaves the rest to the sweep', async (t) => {
+    const shop = await aShop(t)
+    const quotes = await Promise.all(Array.from({ length: 40 }, (_, i) => shop.paid(key(i))))
+    for (const quote of quotes) failSettling(shop.db, quote, new StoreAway('the disk is full'))
+    watching(t, shop)
+    await until('the pass ended', () => events(shop, 'order.pass_failed').length === 1)
+    assert.ok(shop.node.lookups.length <= 8, `${shop.node.lookups.length} look-ups`)
+  })
+})
+
+/** Fails the settling unit of one order, and lets everything else through. */
+function failSettling(db: Db, { orderId }: { orderId: string }, error: Error): void {
+  const write = db.write
+  db.write = (unit, kept) =>
+    unit.length > 1 && unit[0]?.values[0] === orderId ? Promise.reject(error) : write(unit, kept)
+}
