@@ -1,15 +1,18 @@
 /** The HTTP server as such: limits, errors, CORS and what every answer carries. Knows no product. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { StoreAway } from '../db/db.ts'
+import { codeOf } from '../lib/errors.ts'
+import { holdBack, letCome } from './body.ts'
 import { answerCors } from './cors.ts'
 import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
+import { isBodyLong } from './ignored-body.ts'
 import { mountOpenapi } from './openapi.ts'
+import { createSending, type Sending } from './sending.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
@@ -29,6 +32,10 @@ declare module 'fastify' {
     invalid?: InvalidPhrases
     /** Asked every moment by machines: its requests are not logged. */
     isQuiet?: true
+    /** Reads its body by itself, and not before it is wanted. */
+    readsBody?: true
+    /** Its answers have no body, or an error's: none is ever large. */
+    answersEmpty?: true
   }
 }
 
@@ -42,12 +49,14 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** Answers a person who came to an address where nothing is; false for everyone else. */
   answerLost?: (request: FastifyRequest, reply: FastifyReply) => boolean
+  /** Where the sending of answers is watched from. */
+  sending?: Sending
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, answerLost = () => false } = options
+  const { log, answerLost = () => false, sending = createSending() } = options
   const timeouts = options.timeouts ?? {
     requestMs: REQUEST_TIMEOUT_MS,
     headersMs: HEADERS_TIMEOUT_MS,
@@ -82,23 +91,32 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('not found'))
     },
   })
+  // Clients that put a type on everything must not fail to destroy what they mean to.
+  app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
   app.server.maxHeadersCount = 0
-  const sockets = new Set<Socket>()
-  app.server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
+  sending.mount(app)
   // Node closes the connections that are idle at the close; one that is busy then goes after its
   // answer, and does not hold up the end for the rest of its keep-alive time.
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     app.server.keepAliveTimeoutBuffer = 0
     // One that has not sent anything is not idle to Node, and nothing would ever end it.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of sending.sockets()) if (socket.bytesRead === 0) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
   })
   app.server.prependListener('request', useOriginForm)
+  // Node would let any body come. Those that are read by routes themselves come when they are.
+  app.server.on('checkContinue', (request, response) => {
+    holdBack(request, response)
+    app.server.emit('request', request, response)
+  })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const { config, bodyLimit } = request.routeOptions
+    const announced = Number(request.headers['content-length'] ?? 0)
+    if (!config.readsBody && announced <= bodyLimit) letCome(request.raw)
+    done(null, payload)
+  })
   // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
@@ -133,6 +151,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     })
   }
   app.setErrorHandler((error, request, reply) => {
+    if (ignoresBody(request) && isBodyLong(request.raw)) reply.header('connection', 'close')
     sendProblem(reply, asProblem(error, request, reply, log))
   })
   app.setNotFoundHandler(answerNotFound)
@@ -145,6 +164,11 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
     } else if (!answerLost(request, reply)) sendProblem(reply, problem('not found'))
   }
+}
+
+/** An inbox takes a DELETE among other methods, and keeps its body. */
+function ignoresBody({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.method === 'DELETE'
 }
 
 /** Node itself keeps the first and says nothing of another. */
@@ -234,8 +258,14 @@ function useOriginForm(request: IncomingMessage): void {
   if (path !== target) request.url = path.startsWith('/') ? path : `/${path}`
 }
 
+/** A path whose first part is spelled with escapes. Nothing of ours needs any there. */
+const ENCODED_ROOT = /^\/[^/?#]*%/
+const NOWHERE = '/nowhere'
+
 /** `/c/{publicId}/anything?query` is routed as `/c/{publicId}`; the URL as sent stays readable. */
 function inboxUrl(url: string): string {
+  // The router would take `/%63/` for `/c/`, past all that goes by how a path begins.
+  if (ENCODED_ROOT.test(url)) return NOWHERE
   if (!url.startsWith('/c/')) return url
   const end = url.slice(3).search(/[/?#]/)
   return end === -1 ? url : url.slice(0, end + 3)
@@ -263,10 +293,4 @@ function collectMethods(app: App): (url: string) => string[] {
 
 function isValidationError(error: unknown): error is { validationContext?: string } {
   return codeOf(error) === 'FST_ERR_VALIDATION'
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : ''
 }

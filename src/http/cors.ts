@@ -4,6 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 const OPEN_TO_ANY_ORIGIN = ['/api/', '/c/', '/w/', '/p/', '/.well-known/']
 const EXPOSED =
   'WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy'
+/** What a request of ours may carry; a page that names its headers is granted those. */
+const ALLOWED =
+  'Authorization, Content-Type, Idempotency-Key, Accept-Payment, Accept-Authenticate, ' +
+  'Payment-Preimage, X-Payment-Protocol, X-Whisper-Read-Limit, X-Whisper-Receipt, ' +
+  'X-Whisper-Reveal-At, X-Whisper-Reveal-When, X-Gate-Project, X-Gate-Route, X-Gate-Method, X-Gate-Path'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 /** Browsers cap this themselves; a day is what the most patient one keeps. */
 const PREFLIGHT_SECONDS = 86_400
@@ -45,5 +50,5 @@ function allowedHeaders({ headers }: FastifyRequest): string {
   const asked = headers['access-control-request-headers']
   return typeof asked === 'string' && /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}$/.test(asked)
     ? asked
-    : 'Authorization, Content-Type, Idempotency-Key'
+    : ALLOWED
 }

@@ -96,6 +96,11 @@ export const ERRORS = {
     advice:
       'No such intent of this project, or it was made for another request, or the credential is for another intent. Nothing was spent; do not pay again.',
   },
+  'wrong preimage': {
+    status: 401,
+    advice:
+      "This intent is paid and authorized, and this preimage is not its own. Nothing was spent; do not pay again: prove with the preimage of the intent's invoice.",
+  },
   'payment not verified': {
     status: 402,
     advice:
@@ -124,7 +129,7 @@ export const ERRORS = {
   'order not found': {
     status: 404,
     advice:
-      'No order has this id, or the Idempotency-Key sent along is not the one it was opened with.',
+      'No order has this id, or the Idempotency-Key sent along is not the one it was opened with. If you have paid, do not pay again: the operator can make the order good from the payment hash of its invoice.',
   },
   'order expired': {
     status: 404,
@@ -136,6 +141,11 @@ export const ERRORS = {
     advice:
       'It was paid and could not be provisioned, and the operator has paid it back. Nothing is owed. Buy anew with a new key.',
   },
+  'proof of payment required': {
+    status: 404,
+    advice:
+      'The order is paid, and its Idempotency-Key is one that others could guess, so it is handed over to proof of the payment alone. Do not pay again: repeat the request with `Payment-Preimage: <64 hex digits>`, the preimage that your wallet shows for the payment, or with the Payment or L402 credential. Where the wallet shows none, the operator can deliver it. Buy under a fresh UUIDv4 to need none.',
+  },
   'already delivered': {
     status: 404,
     advice:
@@ -146,6 +156,11 @@ export const ERRORS = {
     advice: 'Unknown, expired, exhausted, destroyed, or not yours: these look the same on purpose.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists what this path takes.' },
+  'give-back refused': {
+    status: 409,
+    advice:
+      'This receipt is not the newest of its intent, or the intent was given back twice before. Nothing was changed. A payment that stays unserved is noted for the operator; its payer owes nothing.',
+  },
   'request timeout': {
     status: 408,
     advice: 'The request did not arrive in time. Nothing was stored.',
@@ -164,6 +179,11 @@ export const ERRORS = {
     status: 503,
     advice:
       'The store is away or full for the moment. Retry after Retry-After, with the same Idempotency-Key: a paid order is kept.',
+  },
+  'payment not honoured': {
+    status: 503,
+    advice:
+      'The payment of this GATE intent is proven, and cannot be honoured now. It is noted for the operator. Do not pay again; prove again later.',
   },
   'not ready': {
     status: 503,

@@ -1,23 +1,34 @@
 /**
  * Server-sent events (WHATWG HTML §9.2). The sender waits for the reader: nothing is fetched for a
- * client that has not taken what it was sent, so a slow reader costs one page and nobody's time.
+ * client that has not taken what it was sent, so a slow reader costs what is on its way to it. That
+ * is counted with all that answers hold, and a reader that takes nothing is let go as of any answer.
  */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { AnswerRoom, Hold } from './answer-room.ts'
 import type { App } from './app.ts'
+import { taken } from './sending.ts'
 
 /** Proxies and clients give up on a silent connection after about half a minute. */
 const HEARTBEAT_MS = 15_000
-/** A reader that takes nothing for this long is gone, whatever its socket says. */
-const STALLED_MS = 60_000
 /** What is left of an ended stream may take this long to go out. */
 const ENDING_MS = 2_000
+
+export type StreamEvent = { event: string; data: string; id?: string }
 
 export type EventStream = {
   /** Tells where the reader stands, so that it can resume before its first event. */
   mark(id: string): void
-  /** Sends one event; resolves when the client has room for the next. False once it is gone. */
-  send(event: { event: string; data: string; id?: string }): Promise<boolean>
+  /** Waits until there is room for so many bytes, before they are read. False once it is gone. */
+  reserve(bytes: number): Promise<boolean>
+  /** Waits for its turn to make events out of what was read. */
+  turn(): Promise<void>
+  /** Runs a read that fills what was reserved. */
+  during<T>(read: () => Promise<T>): Promise<T>
+  /** Sends one event; resolves, holding nothing, when it is on its way. False once it is gone. */
+  send(event: StreamEvent): Promise<boolean>
+  /** Sends several, and empties their list: it must not be kept while the reader takes its time. */
+  sendAll(events: StreamEvent[]): Promise<boolean>
   /** Waits for a wake-up, at most so long. */
   wait(ms: number): Promise<void>
   /** Ends the current or the next `wait`. */
@@ -27,8 +38,8 @@ export type EventStream = {
 }
 
 export type EventStreams = {
-  /** Takes over the answer of a request. */
-  open(reply: FastifyReply): EventStream
+  /** Takes over the answer of a request, which concerns this capability. */
+  open(reply: FastifyReply, capability: string): EventStream
   /** How many are open. */
   count(): number
   /** How many are open, by the pattern of their route, for the metrics. */
@@ -38,7 +49,7 @@ export type EventStreams = {
 }
 
 /** The streams of one server, ended when it stops. */
-export function createEventStreams(app: App): EventStreams {
+export function createEventStreams(app: App, room: AnswerRoom): EventStreams {
   const streams = new Set<EventStream>()
   const replies = new WeakSet<FastifyReply>()
   const routes = new Map<string, number>()
@@ -53,7 +64,7 @@ export function createEventStreams(app: App): EventStreams {
     count: () => streams.size,
     countByRoute: () => routes,
     isStream: (reply) => replies.has(reply),
-    open(reply) {
+    open(reply, capability) {
       reply.hijack()
       replies.add(reply)
       const route = reply.request.routeOptions.url ?? 'none'
@@ -65,7 +76,7 @@ export function createEventStreams(app: App): EventStreams {
         // nginx would otherwise hold events back until its buffer is full.
         'x-accel-buffering': 'no',
       })
-      const stream = createStream(response)
+      const stream = createStream(response, room.forStream(reply, capability))
       if (isStopping) stream.end()
       // A client that left while its request was looked at never closes again.
       if (!stream.isOpen()) return stream
@@ -81,7 +92,7 @@ export function createEventStreams(app: App): EventStreams {
   }
 }
 
-function createStream(response: ServerResponse): EventStream {
+function createStream(response: ServerResponse, hold: Hold): EventStream {
   let resume: (() => void) | null = null
   let isWoken = false
   const isOpen = (): boolean => !response.destroyed && !response.writableEnded
@@ -93,20 +104,30 @@ function createStream(response: ServerResponse): EventStream {
     response.flushHeaders()
   }
 
+  function write(events: StreamEvent[]): Promise<boolean> {
+    const bytes = Buffer.from(events.map(lines).join(''))
+    events.length = 0
+    hold.set(bytes.length)
+    return drained(bytes.length > 0 ? taken(response, bytes) : Promise.resolve(true))
+  }
+
+  async function drained(writing: Promise<boolean>): Promise<boolean> {
+    const isTaken = await writing
+    hold.moved()
+    hold.set(0)
+    return isTaken && isOpen()
+  }
+
   return {
     isOpen,
     mark(id) {
       if (isOpen()) response.write(`id: ${id}\n\n`)
     },
-    async send({ event, data, id }) {
-      if (!isOpen()) return false
-      const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
-      const isTaken = response.write(
-        `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\n${lines.join('')}\n`,
-      )
-      if (!isTaken && !(await drained(response))) response.destroy()
-      return isOpen()
-    },
+    reserve: hold.reserve,
+    during: hold.during,
+    turn: hold.turn,
+    send: (event) => write([event]),
+    sendAll: write,
     wait(ms) {
       return new Promise((resolve) => {
         if (isWoken || !isOpen()) {
@@ -139,19 +160,8 @@ function createStream(response: ServerResponse): EventStream {
   }
 }
 
-/** True when the socket has room again, false when it closed or stalled. */
-function drained(response: ServerResponse): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => done(false), STALLED_MS)
-    const onDrain = (): void => done(true)
-    const onClose = (): void => done(false)
-    function done(hasRoom: boolean): void {
-      clearTimeout(timer)
-      response.off('drain', onDrain)
-      response.off('close', onClose)
-      resolve(hasRoom)
-    }
-    response.on('drain', onDrain)
-    response.on('close', onClose)
-  })
+/** One event as it goes over the wire. */
+function lines({ event, data, id }: StreamEvent): string {
+  const parts = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\n${parts.join('')}\n`
 }

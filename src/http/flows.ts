@@ -4,7 +4,7 @@ import type { Binding, Presented } from '../payment/flows/flow.ts'
 import type { L402Flow } from '../payment/flows/l402.ts'
 import { renderQuote } from '../payment/flows/native.ts'
 import type { PaymentFlow } from '../payment/flows/payment-auth.ts'
-import type { Credential, KnownOrder, Outcome, Quote } from '../payment/orders.ts'
+import type { Outcome, Quote } from '../payment/orders.ts'
 import { acceptsL402, acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import type { PaymentProblem } from '../protocol/payment-auth.ts'
@@ -34,6 +34,8 @@ export function readFlow(request: FastifyRequest, binding: Binding, flows: Flows
   const asked = protocolHeader(fields['x-payment-protocol'])
   const credentials = fields.authorization ?? []
   const schemes = new Set(credentials.map(authScheme))
+  // In every flow: the next request of the same order may come in another one.
+  if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
   if (schemes.has('payment')) {
     return { protocol: 'payment', presented: flows.payment.read(credentials, binding) }
   }
@@ -41,28 +43,12 @@ export function readFlow(request: FastifyRequest, binding: Binding, flows: Flows
   const prefersPayment = () => acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')
   const prefersL402 = () => acceptsL402(fields['accept-authenticate'] ?? [])
   if (isL402 || asked === 'l402' || (asked === null && !prefersPayment() && prefersL402())) {
-    if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
     return { protocol: 'l402', presented: flows.l402.read(credentials, binding) }
   }
   if (asked === 'payment' || (asked === null && prefersPayment())) {
     return { protocol: 'payment', presented: { kind: 'none' } }
   }
   return { protocol: 'native', presented: { kind: 'none' } }
-}
-
-/** How a credential stands to an order: only the order it was made for is paid by it. */
-export function credentialFor(
-  presented: Spoken['presented'],
-  order: KnownOrder | null,
-): Credential {
-  if (presented.kind === 'none') return 'none'
-  if (presented.kind !== 'right' || order === null) return 'refused'
-  const { paymentHash, orderId, planId } = presented.order
-  const isOwn =
-    paymentHash === order.paymentHash &&
-    (orderId === undefined || orderId === order.orderId) &&
-    (planId === undefined || planId === order.planId)
-  return isOwn ? 'paid' : 'refused'
 }
 
 /** Writes the outcome in the client's own flow. @throws Problem for what has no challenge. */
@@ -77,6 +63,8 @@ export function answerIn(
     case 'pending':
     case 'credential refused':
       return ask(reply, spoken, outcome.quote, binding, flows)
+    case 'credential worthless':
+      return refuse(reply, spoken, flows)
     case 'delivered':
       if (spoken.protocol === 'payment' && spoken.presented.kind === 'right') {
         const { challengeId } = spoken.presented
@@ -102,6 +90,14 @@ export function sendDelivered(reply: FastifyReply, body: string): FastifyReply {
     .send(body)
 }
 
+/** The 401 for a credential of what is paid already: nothing of it can be paid. */
+function refuse(reply: FastifyReply, { protocol }: Spoken, flows: Flows): FastifyReply {
+  const isL402 = protocol === 'l402'
+  const error = isL402 ? 'invalid L402 credential' : 'invalid payment credential'
+  reply.header('www-authenticate', isL402 ? flows.l402.bare() : flows.payment.bare())
+  return sendJson(reply.code(401), { error }, JSON_TYPE)
+}
+
 /** A 402, or the 401 of an L402 credential that never was any good. */
 function ask(
   reply: FastifyReply,
@@ -120,7 +116,7 @@ function ask(
       return sendJson(reply.code(402), body, 'application/problem+json; charset=utf-8')
     }
     case 'l402': {
-      const isBad = presented.kind === 'bad'
+      const isBad = presented.kind === 'bad' || presented.kind === 'unproven'
       const error = isBad ? 'invalid L402 credential' : 'payment required'
       const { field, body } = flows.l402.challenge(quote, binding, error)
       reply.header('www-authenticate', field)
@@ -134,6 +130,7 @@ function paymentProblem({ presented }: Spoken & { protocol: 'payment' }): Paymen
     case 'none':
       return 'payment-required'
     case 'bad':
+    case 'unproven':
       return presented.reason
     default:
       return 'invalid-challenge'

@@ -13,7 +13,7 @@ export type Rate = { perMinute: number; burst: number }
 export const RATES = {
   /** New orders, by client network. */
   quote: { perMinute: 10, burst: 10 },
-  /** Polls and repeats, by order; a payer's proofs, by GATE intent. */
+  /** Polls and repeats, by order; polls and proofs, by GATE intent. */
   poll: { perMinute: 120, burst: 30 },
   /** By client. */
   catalog: { perMinute: 120, burst: 120 },
@@ -31,8 +31,10 @@ export const RATES = {
   ping: { perMinute: 12, burst: 5 },
   /** Public status, by client. */
   publicStatus: { perMinute: 60, burst: 60 },
-  /** GATE requests with its capability, by project. */
+  /** New GATE intents, by project, where it does not say for which visitor. */
   gate: { perMinute: 120, burst: 120 },
+  /** New GATE intents, by project and network of the visitor. */
+  gateVisitor: { perMinute: 60, burst: 60 },
 } as const satisfies Record<string, Rate>
 
 export type LimitName = keyof typeof RATES

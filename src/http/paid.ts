@@ -8,24 +8,36 @@ import type { TSchema } from 'typebox'
 import { Type } from 'typebox'
 import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
-import type { Binding } from '../payment/flows/flow.ts'
+import { type Binding, paymentHashIn } from '../payment/flows/flow.ts'
 import { isIdempotencyKey } from '../payment/idempotency.ts'
-import type { KnownOrder, Orders } from '../payment/orders.ts'
+import type { OrderName, Orders } from '../payment/orders.ts'
 import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
-import { readBody } from './body.ts'
-import { type ClientAddress, clientNetwork, clientScope } from './client-address.ts'
-import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
-import { answerIn, credentialFor, type Flows, readFlow, type Spoken } from './flows.ts'
-import type { Limits } from './limits.ts'
 import {
+  type ClientAddress,
+  clientNetwork,
+  clientScope,
+  type ExactClient,
+} from './client-address.ts'
+import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
+import { answerIn, type Flows, readFlow } from './flows.ts'
+import type { IsHidden } from './forwarding.ts'
+import type { LimitName, Limits } from './limits.ts'
+import {
+  isProvenBy,
+  paymentPreimageHeader,
+  pollBucket,
+  showsPreimageOf,
+} from './payment-preimage.ts'
+import { type Expected, type PurchaseRooms, receive, type Take } from './receiving.ts'
+import {
+  ErrorSchema,
   errors,
   L402Challenge,
   PaymentAuthChallenge,
   PaymentQuote,
   PlanIdSchema,
 } from './schemas.ts'
-import type { Uploads } from './uploads.ts'
 
 export type PaidRoute = {
   product: Product
@@ -33,7 +45,10 @@ export type PaidRoute = {
   /** One line for the OpenAPI document. */
   summary: string
   contentType: 'application/json' | 'application/octet-stream'
+  /** Of what is on sale. */
   maxBodyBytes: number
+  /** The largest body under the plan that an order keeps, where a plan bounds it. */
+  bodyBytesUnder?(plan: Json): number
   /** What a larger body is refused with. Default `request too large`. */
   tooLarge?: Phrase
   /** For the document; `parse` applies them. */
@@ -70,17 +85,42 @@ export type Paying = {
   orders: Orders
   flows: Flows
   clientAddress: ClientAddress
+  exactClient: ExactClient
+  isHidden: IsHidden
   limits: Limits
-  uploads: Uploads
+  rooms: PurchaseRooms
 }
 
-export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, limits, uploads } = deps
+/** Of a body that was not read yet: a credential shows whose it is without one. */
+const NO_BODY = '0'.repeat(64)
 
-  /** A genuine credential finds its order by itself, whatever the address. */
-  async function paidOrder({ presented }: Spoken, key: string): Promise<KnownOrder | null> {
-    return presented.kind === 'right' ? orders.findPaid(presented.order.paymentHash, key) : null
+export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
+  const { orders, flows, clientAddress, exactClient, isHidden, limits, rooms } = deps
+
+  /** What a request says of its order before its body is there, and how large that may be. */
+  async function expected(request: FastifyRequest, name: OrderName): Promise<Expected> {
+    const { maxBodyBytes, bodyBytesUnder } = route
+    const { presented } = readFlow(request, bindingOf(request, NO_BODY), flows)
+    const paidFor = paymentHashIn(presented)
+    const order = await orders.glance(name, paidFor)
+    // Its preimage opens the payment hash that it names, which has to be that of an order of ours.
+    const isPaid =
+      (presented.kind === 'right' || presented.kind === 'misplaced') &&
+      order?.paymentHash === paidFor
+    return {
+      orderId: order?.orderId ?? null,
+      isProven: isPaid || showsPreimageOf(request, order?.paymentHash ?? null),
+      // An order keeps the plan that it was sold with, whatever is on sale now.
+      maxBodyBytes: Math.max(maxBodyBytes, order?.plan ? (bodyBytesUnder?.(order.plan) ?? 0) : 0),
+    }
   }
+
+  const bindingOf = (request: FastifyRequest, bodySha256: string): Binding => ({
+    product: route.product,
+    method: request.method,
+    target: request.originalUrl,
+    bodySha256,
+  })
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -89,6 +129,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     scope.post(
       route.path,
       {
+        config: { readsBody: true },
         schema: documented(route),
         // The body is bound to the order as bytes, so it is parsed from them, below.
         validatorCompiler: () => () => true,
@@ -99,35 +140,42 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         checkEncoding(request)
         route.checkHeaders?.(request)
         const address = clientAddress(request.raw)
-        const upload = uploads.begin(clientNetwork(address))
-        // Also when the peer goes away before there is an answer.
-        reply.raw.once('close', upload.end)
-        const body = await readBody(request.raw, route.maxBodyBytes, {
-          take: upload.take,
+        const name = {
+          route: route.path,
+          key,
+          clientAddress: clientScope(address),
+          client: exactClient(request.raw),
+        }
+        const network = clientNetwork(address)
+        const isSelling = (): boolean => orders.isSelling() && !isHidden(request.raw)
+        const take = onceEach((limit, bucket) => limits.take(limit, bucket, reply))
+        const body = await receive(request.raw, reply.raw, {
+          rooms,
+          clientNetwork: network,
+          maxBodyBytes: route.maxBodyBytes,
+          hasOwnLimit: route.bodyBytesUnder !== undefined,
           ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
+          expected: () => expected(request, name),
+          isSelling,
+          take,
         })
         const { planId, terms } = route.parse(body, request)
-        const binding: Binding = {
-          product: route.product,
-          method: request.method,
-          target: request.originalUrl,
-          bodySha256: hash('sha256', body, 'hex'),
-        }
+        const binding = bindingOf(request, hash('sha256', body, 'hex'))
         const spoken = readFlow(request, binding, flows)
         const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
-        const name = { route: route.path, key, clientAddress: clientScope(address) }
-        // Before the name: where a key can be guessed, its order at this address is a neighbour's.
-        const order = (await paidOrder(spoken, key)) ?? (await orders.find(name))
-        const credential = credentialFor(spoken.presented, order)
-        if (order) {
-          await limits.take('poll', order.orderId, reply)
-          const outcome = await order.repeat(asked, credential)
+        const found = await orders.find(name, asked, spoken.presented)
+        // Whoever has proven a payment to us is shown nothing to pay.
+        if (found.kind === 'lost') throw problem('order not found')
+        if (found.kind === 'known') {
+          const { order } = found
+          const isProven = await isProvenBy(request, reply, order.paymentHash, deps)
+          await take('poll', pollBucket(order.orderId, isProven || order.isProven))
+          const outcome = await order.answer({ isProven, body })
           return answerIn(reply, spoken, outcome, binding, flows)
         }
         // The live catalogue, the node and the limits on new orders count only from here on.
         const plan = route.plan(planId)
         if (!plan) throw problem('invalid plan')
-        const network = clientNetwork(address)
         // Refused for itself before it takes anything from the limits.
         const reserve = route.reserve?.({
           planId,
@@ -136,8 +184,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           clientNetwork: network,
         })
         // Before the limits: who waits for the node as told must not run out of tries meanwhile.
-        if (!orders.isSelling()) throw checkoutUnavailable()
-        await limits.take('quote', network, reply)
+        if (!isSelling()) throw checkoutUnavailable()
+        await take('quote', network)
         const outcome = await orders.open(name, asked, {
           plan,
           memo: route.memo(planId),
@@ -149,6 +197,17 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       },
     )
   })
+}
+
+/** A limit may be asked before the body is read and again after it: one request is counted once. */
+function onceEach(take: Take): Take {
+  const taken = new Set<string>()
+  return async (limit: LimitName, bucket: string) => {
+    const name = `${limit} ${bucket}`
+    if (taken.has(name)) return
+    taken.add(name)
+    await take(limit, bucket)
+  }
 }
 
 /** The one Idempotency-Key of a request, or null where it is missing, repeated or malformed. */
@@ -178,7 +237,8 @@ function documented(route: PaidRoute): FastifySchema {
       'idempotency-key': Type.String({
         minLength: 8,
         maxLength: 128,
-        description: 'Names this purchase; a fresh UUIDv4 for each one intended',
+        description:
+          'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; an order whose key can be guessed and came from two addresses is delivered to proof of payment alone.',
       }),
       'x-payment-protocol': Type.Optional(
         Type.Enum(['payment', 'l402'], { description: 'Omitted: the native flow' }),
@@ -195,6 +255,7 @@ function documented(route: PaidRoute): FastifySchema {
             'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
         }),
       ),
+      'payment-preimage': paymentPreimageHeader,
       ...route.headerSchemas,
     }),
     body: route.bodySchema,
@@ -219,8 +280,10 @@ function documented(route: PaidRoute): FastifySchema {
         'invalid query',
         'unsupported media type',
         'request too large',
+        'order not found',
         'order expired',
         'order refunded',
+        'proof of payment required',
         'already delivered',
         'request timeout',
         'rate limited',
@@ -229,9 +292,15 @@ function documented(route: PaidRoute): FastifySchema {
         ...(route.phrases ?? []),
       ),
       401: {
-        description: 'invalid L402 credential',
-        headers: { 'WWW-Authenticate': Type.String({ description: 'The L402 challenge' }) },
-        content: { 'application/json': { schema: L402Challenge } },
+        description:
+          'invalid L402 credential · invalid payment credential, for an order that is paid already',
+        headers: {
+          'WWW-Authenticate': Type.String({
+            description:
+              'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
+          }),
+        },
+        content: { 'application/json': { schema: Type.Union([L402Challenge, ErrorSchema]) } },
       },
       402: {
         description:

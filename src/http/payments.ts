@@ -2,20 +2,21 @@
 import { type TSchema, Type } from 'typebox'
 import { isId } from '../lib/ids.ts'
 import { renderPending } from '../payment/flows/native.ts'
-import type { Orders } from '../payment/orders.ts'
 import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { sendDelivered } from './flows.ts'
-import type { Limits } from './limits.ts'
-import { idempotencyKey } from './paid.ts'
-import { DateTime, errors } from './schemas.ts'
+import { idempotencyKey, type Paying } from './paid.ts'
+import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
+import { DateTime, errors, ProofRequired } from './schemas.ts'
 
 /** A pending order is worth asking about again after this. */
 const POLL_SECONDS = 1
 
 export function mountPoll(
   app: App,
-  deps: { orders: Orders; resources: TSchema[]; limits: Limits },
+  deps: Pick<Paying, 'orders' | 'limits' | 'clientAddress' | 'exactClient'> & {
+    resources: TSchema[]
+  },
 ): void {
   app.get<{ Params: { orderId: string } }>(
     '/api/payments/:orderId',
@@ -28,6 +29,7 @@ export function mountPoll(
           'idempotency-key': Type.Optional(
             Type.String({ description: 'Proves the buyer: the answer can then be repeated' }),
           ),
+          'payment-preimage': paymentPreimageHeader,
         }),
         response: {
           200: Type.Object(
@@ -35,7 +37,7 @@ export function mountPoll(
             { description: 'Paid: the capability. Save it; a plain poll gets it once' },
           ),
           402: Type.Object(
-            { settled: Type.Literal(false), expiresAt: DateTime },
+            { settled: Type.Literal(false), expiresAt: DateTime, proofRequired: ProofRequired },
             { description: 'Not paid yet. Ask again after `Retry-After`' },
           ),
           ...errors(
@@ -43,6 +45,7 @@ export function mountPoll(
             'order not found',
             'order expired',
             'order refunded',
+            'proof of payment required',
             'already delivered',
             'rate limited',
             'internal error',
@@ -59,8 +62,13 @@ export function mountPoll(
       if (!isId('order', orderId)) throw problem('order not found')
       const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
       // Orders that are not there have no bucket: whoever made them up could fill the memory.
-      const admit = () => deps.limits.take('poll', orderId, reply)
-      const outcome = await deps.orders.poll(orderId, { key, isPrefetch, admit })
+      const admit = async (paymentHash: string) => {
+        const isProven = await isProvenBy(request, reply, paymentHash, deps)
+        await deps.limits.take('poll', pollBucket(orderId, isProven), reply)
+        return { isProven }
+      }
+      const client = deps.exactClient(request.raw)
+      const outcome = await deps.orders.poll(orderId, { key, client, isPrefetch, admit })
       switch (outcome.kind) {
         case 'pending':
           return reply
@@ -71,6 +79,7 @@ export function mountPoll(
           return sendDelivered(reply, outcome.body)
         case 'checkout unavailable':
         case 'credential refused':
+        case 'credential worthless':
           throw checkoutUnavailable()
         default:
           throw problem(outcome.kind)

@@ -1,6 +1,6 @@
 /** The JSON body of a purchase: `{"planId": …}` and nothing else. */
 import { Compile } from 'typebox/compile'
-import { utf8Text } from '../lib/bytes.ts'
+import { parseJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import { problem } from './errors.ts'
 import { PlanSelection } from './schemas.ts'
@@ -12,7 +12,7 @@ const selection = Compile(PlanSelection)
 
 /** @throws Problem `invalid plan` for an unknown one, `invalid request body` for anything else. */
 export function parsePlanSelection(body: Buffer): PlanId {
-  const value = parseJson(body)
+  const value = parseJsonBytes(body)
   if (selection.Check(value)) return value.planId
   const isOnlyThePlan =
     typeof value === 'object' &&
@@ -21,13 +21,4 @@ export function parsePlanSelection(body: Buffer): PlanId {
     'planId' in value &&
     typeof value.planId === 'string'
   throw problem(isOnlyThePlan ? 'invalid plan' : 'invalid request body')
-}
-
-function parseJson(body: Buffer): unknown {
-  const text = utf8Text(body)
-  try {
-    return text === null ? undefined : JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

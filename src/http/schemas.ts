@@ -8,6 +8,8 @@ export const DateTime = Type.String({ format: 'date-time' })
 const Count = (minimum: number) => Type.Integer({ minimum })
 export const AtLeast0 = Count(0)
 export const AtLeast1 = Count(1)
+/** An integer from 1 that an operator may set up to `maximum`. */
+export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
 export const ErrorSchema = Type.Object({ error: Type.String() })
 
@@ -32,6 +34,14 @@ export function errors(...phrases: Phrase[]) {
 
 export const PlanSelection = Type.Object({ planId: PlanIdSchema }, { additionalProperties: false })
 
+/** In a quote whose key another client has used too. */
+export const ProofRequired = Type.Optional(
+  Type.Literal(true, {
+    description:
+      'The Idempotency-Key can be guessed and came from another address too: once paid, the capability is handed over to proof of the payment alone. Better: buy under a fresh UUIDv4, before paying',
+  }),
+)
+
 const quoteFields = {
   orderId: Type.String(),
   product: Type.Enum(['catch', 'whisper', 'pulse']),
@@ -41,6 +51,7 @@ const quoteFields = {
   paymentHash: Type.String(),
   expiresAt: DateTime,
   network: NetworkSchema,
+  proofRequired: ProofRequired,
 }
 
 export const PaymentQuote = Type.Object(quoteFields)
@@ -92,6 +103,29 @@ export const planFields = {
   durationLabel: Type.String(),
   bestFor: Type.String(),
   available: Type.Boolean(),
+}
+
+/**
+ * What a plan may cost: one bitcoin, the most that our own client can be told to pay. In msat it is
+ * far below the largest integer that JSON holds safely.
+ */
+export const MAX_PRICE_SATS = 100_000_000
+/**
+ * What a plan may last: ten years. The end of a capability stays a date with four digits in its year,
+ * and its seconds have room in the 12 digits of a macaroon's `valid_until`.
+ */
+export const MAX_DURATION_SECONDS = 10 * 365 * 24 * 60 * 60
+/** How much a plan may count of anything: both engines and JSON hold sums of such counts exactly. */
+export const MAX_PLAN_COUNT = 1_000_000_000
+
+/**
+ * The fields that every plan has in the configuration. They are bounded there alone: what is sold
+ * must be something that can be delivered, and an order keeps the plan that it was quoted with.
+ */
+export const configuredPlanFields = {
+  ...planFields,
+  priceSats: UpTo(MAX_PRICE_SATS),
+  durationSeconds: UpTo(MAX_DURATION_SECONDS),
 }
 
 export const NoContent = Type.Null({ description: 'Done; no body.' })

@@ -5,6 +5,7 @@
 import { Pool, types } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import type { Db } from '../db/db.ts'
+import { messageOf } from '../lib/errors.ts'
 import { keyedHash } from '../payment/secrets.ts'
 import {
   type Bucket,
@@ -183,7 +184,7 @@ function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
         restUntil = performance.now() + REST_MS
         if (!isAway) {
           isAway = true
-          onAway(error instanceof Error ? error.message : String(error))
+          onAway(messageOf(error))
         }
         throw error
       }

@@ -156,6 +156,18 @@ const cases: Case[] = [
     peer: '::ffff:203.0.113.1',
     client: '203.0.113.1',
   },
+  ...['64:ff9b::cb00:7101', '64:FF9B:0:0:0:0:CB00:7101', '64:ff9b::203.0.113.1'].map((peer) => ({
+    note: `IPv4 behind a translator to IPv6 is IPv4: ${peer}`,
+    trusted: [],
+    peer,
+    client: '203.0.113.1',
+  })),
+  {
+    note: 'a local translator may hold other addresses in its prefix',
+    trusted: [],
+    peer: '64:ff9b:1::cb00:7101',
+    client: '64:ff9b:1::cb00:7101',
+  },
   {
     note: 'an IPv4 proxy on an IPv6 socket is trusted by its IPv4 block',
     trusted: ['10.0.0.0/8'],
@@ -294,10 +306,113 @@ test('a list of blocks knows its members in both families, and nothing that is n
   assert.equal(addressList([])('127.0.0.1'), false)
 })
 
+type ExactCase = {
+  note: string
+  trusted?: string[]
+  isBehindTls?: boolean
+  peer: string
+  headers?: Record<string, string>
+  client: string | null
+}
+
+const EXACT: ExactCase[] = [
+  { note: 'a peer that forwards for nobody', peer: '203.0.113.7', client: '203.0.113.7' },
+  { note: 'a peer in its /64', peer: '2001:db8::7', client: '2001:db8:0:0' },
+  ...[
+    { 'x-forwarded-for': '198.51.100.1' },
+    { forwarded: 'for=198.51.100.1' },
+    { 'x-real-ip': '198.51.100.1' },
+    { 'cf-connecting-ip': '198.51.100.1' },
+    { 'x-forwarded-for': '' },
+  ].map((headers) => ({
+    note: `nobody, where none is trusted and ${Object.keys(headers)} arrives`,
+    peer: '203.0.113.7',
+    headers: { ...headers },
+    client: null,
+  })),
+  {
+    note: 'nobody, where a private peer forwards',
+    trusted: ['192.0.2.1'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': '198.51.100.1' },
+    client: null,
+  },
+  {
+    note: 'nobody, where the hop before our proxy is of a carrier or a tailnet and forwards',
+    trusted: ['10.0.0.1'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': '198.51.100.1, 100.64.0.9' },
+    client: null,
+  },
+  {
+    note: 'nobody, where a network of proxies is not trusted and forwards to ours',
+    trusted: ['10.0.0.1'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' },
+    client: null,
+  },
+  {
+    note: 'the one that a trusted proxy names',
+    trusted: ['10.0.0.0/8'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': '198.51.100.1' },
+    client: '198.51.100.1',
+  },
+  {
+    note: 'the one that a row of trusted proxies names',
+    trusted: ['10.0.0.0/8'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': '198.51.100.1, 10.0.0.2' },
+    client: '198.51.100.1',
+  },
+  {
+    note: 'nobody, where a trusted proxy names none',
+    trusted: ['10.0.0.0/8'],
+    peer: '10.0.0.1',
+    client: null,
+  },
+  {
+    note: 'nobody, where a trusted proxy names what is no address',
+    trusted: ['10.0.0.0/8'],
+    peer: '10.0.0.1',
+    headers: { 'x-forwarded-for': 'unknown' },
+    client: null,
+  },
+  {
+    note: 'nobody, where something in front ends TLS and none is trusted',
+    isBehindTls: true,
+    peer: '127.0.0.1',
+    client: null,
+  },
+  {
+    note: 'the one that a trusted proxy names, where it ends TLS',
+    trusted: ['127.0.0.1'],
+    isBehindTls: true,
+    peer: '127.0.0.1',
+    headers: { 'x-forwarded-for': '2001:db8::7' },
+    client: '2001:db8:0:0',
+  },
+]
+
+for (const { note, trusted = [], isBehindTls, peer, headers = {}, client } of EXACT) {
+  test(`the client who opens an order is ${note}`, () => {
+    const { exactClient } = createClientAddress(trusted, isBehindTls)
+    const { 'x-forwarded-for': chain, ...others } = headers
+    const request = aRequest(peer, chain === undefined ? undefined : [chain], others)
+    assert.equal(exactClient(request), client)
+  })
+}
+
 /** No more of a request than is looked at. */
-function aRequest(peer: string | undefined, forwarded?: string[]): IncomingMessage {
+function aRequest(
+  peer: string | undefined,
+  forwarded?: string[],
+  others: Record<string, string> = {},
+): IncomingMessage {
+  const headers = { ...others, ...(forwarded ? { 'x-forwarded-for': forwarded.join() } : {}) }
   return {
     socket: { remoteAddress: peer },
+    headers,
     headersDistinct: forwarded ? { 'x-forwarded-for': forwarded } : {},
   } as unknown as IncomingMessage
 }

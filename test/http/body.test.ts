@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { readBody } from '../../src/http/body.ts'
+
+const KIB = 1024
+
+/** A request whose body comes in pieces of this many bytes. */
+function aRequest(body: Buffer, piece: number, headers: Record<string, string>): IncomingMessage {
+  const pieces = Array.from({ length: Math.ceil(body.length / piece) }, (_, i) =>
+    body.subarray(i * piece, (i + 1) * piece),
+  )
+  // Not as `Readable.from` does it, one piece at a time: what has come is there at once.
+  const request = new Readable({ read() {}, highWaterMark: body.length + 1 })
+  for (const part of pieces) request.push(part)
+  request.push(null)
+  return Object.assign(request, { headers }) as unknown as IncomingMessage
+}
+
+for (const piece of [1, 7, 1_000, 64 * KIB]) {
+  for (const isAnnounced of [true, false]) {
+    test(`a body in pieces of ${piece} bytes holds what it counts, ${isAnnounced ? 'announced' : 'in chunks'}`, async () => {
+      const sent = Buffer.from(Array.from({ length: 100 * KIB }, (_, i) => i % 251))
+      let counted = 0
+      const headers: Record<string, string> = isAnnounced
+        ? { 'content-length': String(sent.length) }
+        : {}
+      const body = await readBody(aRequest(sent, piece, headers), 1024 * KIB, {
+        take(bytes) {
+          counted += bytes
+          return true
+        },
+      })
+      assert.deepEqual(body, sent)
+      assert.equal(body.buffer.byteLength, counted)
+      assert.ok(counted <= (isAnnounced ? 1 : 2) * sent.length, `${counted} bytes counted`)
+    })
+  }
+}
+
+test('a body that stalls is ended by its pace, and one that comes slowly but steadily is not', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const pace = { everyMs: 10_000, bytes: 100 }
+  for (const [turns, each] of [
+    [1, 0],
+    [1, 99],
+    [3, 100],
+  ] as const) {
+    const request = new Readable({ read() {} })
+    let held = 0
+    const reading = readBody(
+      Object.assign(request, { headers: {} }) as unknown as IncomingMessage,
+      1024 * KIB,
+      {
+        pace,
+        take(bytes) {
+          held += bytes
+          return true
+        },
+      },
+    )
+    const outcome = reading.then(
+      (body) => body.length,
+      ({ phrase, headers }) => [phrase, headers],
+    )
+    for (let turn = 0; turn < turns; turn++) {
+      const before = held
+      request.push(Buffer.alloc(each))
+      while (each > 0 && held === before && turn === 0) await new Promise(setImmediate)
+      await new Promise(setImmediate)
+      t.mock.timers.tick(pace.everyMs)
+    }
+    if (each < pace.bytes) {
+      assert.deepEqual(await outcome, ['request timeout', { connection: 'close' }])
+    } else {
+      request.push(null)
+      assert.equal(await outcome, turns * each)
+    }
+    // Nothing runs on behind what has ended.
+    t.mock.timers.tick(10 * pace.everyMs)
+  }
+})
+
+test('a body that finds no room is refused at once, and nothing of it is held', async () => {
+  const request = new Readable({ read() {} })
+  const reading = readBody(
+    Object.assign(request, { headers: {} }) as unknown as IncomingMessage,
+    KIB,
+    { take: () => false },
+  )
+  request.push(Buffer.alloc(10))
+  await assert.rejects(reading, {
+    phrase: 'rate limited',
+    headers: { 'retry-after': '10' },
+  })
+})
