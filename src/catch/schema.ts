@@ -1,7 +1,21 @@
 /** CATCH in types: plans, capability, status, events. Names and bounds are the interface's. */
 import { type Static, Type } from 'typebox'
-import { AtLeast0, AtLeast1, DateTime, PlanIdSchema, planFields } from '../http/schemas.ts'
+import {
+  AtLeast0,
+  AtLeast1,
+  configuredPlanFields,
+  DateTime,
+  MAX_PLAN_COUNT,
+  PlanIdSchema,
+  planFields,
+  UpTo,
+} from '../http/schemas.ts'
 import type { PlanId } from '../payment/provisioning.ts'
+
+/** A tebibyte, in one inbox: more than the disk of a small machine. */
+const MAX_STORAGE_BYTES = 1024 ** 4
+/** A body is held whole in memory, and shown as base64 in one answer, of which our client takes 64 MiB. */
+const MAX_REQUEST_BYTES = 32 * 1024 * 1024
 
 const limits = {
   requestLimit: AtLeast1,
@@ -11,7 +25,12 @@ const limits = {
 
 /** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
 export const CatchPlan = Type.Object(
-  { ...planFields, durationSeconds: AtLeast1, ...limits },
+  {
+    ...configuredPlanFields,
+    requestLimit: UpTo(MAX_PLAN_COUNT),
+    storageLimitBytes: UpTo(MAX_STORAGE_BYTES),
+    maxBytesPerRequest: UpTo(MAX_REQUEST_BYTES),
+  },
   { additionalProperties: false },
 )
 export type CatchPlan = Static<typeof CatchPlan>
@@ -103,15 +122,19 @@ export const CatchStatus = Type.Object(
     status: CatchState,
     ...limits,
     acceptedRequestCount: AtLeast0,
-    storedBytes: AtLeast0,
+    storedBytes: Type.Integer({
+      minimum: 0,
+      description:
+        'What is kept of all requests: bodies, paths, queries, names and values of headers, in the bytes they were sent in',
+    }),
     createdAt: DateTime,
     expiresAt: DateTime,
   },
   { additionalProperties: false, description: 'The inbox with its limits and counters' },
 )
 /**
- * State, limits and counters of an inbox: requests are counted, `…Bytes` are bytes of bodies, times
- * are RFC 3339.
+ * State, limits and counters of an inbox: requests are counted, times are RFC 3339. `storedBytes` is what
+ * is kept of them: bodies, paths, queries, names and values of headers, in the bytes they were sent in.
  *
  * ```ts
  * const { acceptedRequestCount, requestLimit } = await inbox.status()

@@ -1,86 +1,71 @@
 /** Search over events: a case-insensitive substring of text body, query, path or content type. */
 import { isUtf8 } from 'node:buffer'
-import type { CatchStore, EventFilter, Newest } from './store.ts'
+import type { Slice, Turns } from '../http/turns.ts'
+import { contentTypeOf } from './kept.ts'
+import type { CatchStore, EventFilter, SearchedEvent } from './store.ts'
 
-/** A search reads this many events, and about this many body bytes, before it lets others run. */
+/** A slice of a search looks at this many events for their sizes, */
 const SEARCH_EVENTS = 256
+/** or reads about this many of their bytes. */
 const SEARCH_BYTES = 512 * 1024
 
-/** Finds the newest events that contain a text, as the store's `newest` finds all. */
+/** The sequences of events, newest first; `nextCursor` is null where nothing more is below them. */
+export type Found = { sequences: number[]; nextCursor: number | null }
+
+/** Finds the newest events that contain a text: no more than fit, but at least one. */
 export type Search = (
   publicId: string,
   filter: EventFilter,
   most: { limit: number; bytes: number },
   text: string,
-) => Promise<Newest>
+  gone: AbortSignal,
+) => Promise<Found>
 
-/** One search at a time, in the events of this store. */
-export function createSearch(store: CatchStore): Search {
-  let searches: Promise<unknown> = Promise.resolve()
-
+/** Searches in the events of this store, which take turns; each ends when its client has gone. */
+export function createSearch(store: CatchStore, turns: Turns): Search {
   /** The newest events that contain a text, read in slices that leave room for others. */
   async function search(
+    slice: Slice,
     publicId: string,
     filter: EventFilter,
     { limit, bytes: most }: { limit: number; bytes: number },
     text: string,
-  ): Promise<Newest> {
+  ): Promise<Found> {
     const sequences: number[] = []
     let bytes = 0
     let below = filter.below
     for (;;) {
-      const candidates = await store.texts(publicId, { ...filter, below }, SEARCH_EVENTS)
-      for (const slice of slices(candidates)) {
-        const bodies = await store.bodies(
-          publicId,
-          slice.map((event) => event.sequence),
-        )
-        const bodyOf = new Map(bodies.map(({ sequence, body }) => [sequence, body]))
-        for (const event of slice) {
-          const body = bodyOf.get(event.sequence)
-          if (!body || !matches(text, { ...event, body })) continue
+      const window = await slice(() => store.sizes(publicId, { ...filter, below }, SEARCH_EVENTS))
+      for (const run of runs(window.sizes)) {
+        const matching = await slice(async () => {
+          const events = await store.searched(
+            publicId,
+            run.map(({ sequence }) => sequence),
+          )
+          return events.filter((event) => matches(text, event))
+        })
+        for (const { sequence, body_bytes } of matching) {
           const isFull =
-            sequences.length === limit || (sequences.length > 0 && bytes + event.body_bytes > most)
-          if (isFull) return found(publicId, sequences, sequences.at(-1) ?? null)
-          sequences.push(event.sequence)
-          bytes += event.body_bytes
+            sequences.length === limit || (sequences.length > 0 && bytes + body_bytes > most)
+          if (isFull) return { sequences, nextCursor: sequences.at(-1) ?? null }
+          sequences.push(sequence)
+          bytes += body_bytes
         }
-        // Lets requests in between two slices, however fast the store answers.
-        await new Promise((resolve) => setImmediate(resolve))
       }
-      const last = candidates.at(-1)
-      if (!last || candidates.length < SEARCH_EVENTS) return found(publicId, sequences, null)
-      below = last.sequence
+      if (window.last === null) return { sequences, nextCursor: null }
+      below = window.last
     }
   }
 
-  async function found(
-    publicId: string,
-    sequences: number[],
-    nextCursor: number | null,
-  ): Promise<Newest> {
-    const rows = sequences.length > 0 ? await store.events(publicId, sequences) : []
-    return { rows, nextCursor }
-  }
-
-  /** One search at a time: the next waits, and other requests do not. */
-  function searchInTurn(...ask: Parameters<typeof search>): Promise<Newest> {
-    const turn = searches.then(() => search(...ask))
-    searches = turn.catch(() => undefined)
-    return turn
-  }
-
-  return searchInTurn
+  return (publicId, filter, most, text, gone) =>
+    turns.run(publicId, gone, (slice) => search(slice, publicId, filter, most, text))
 }
 
-function matches(
-  text: string,
-  event: { path: string; query: string; content_type: string | null; body: Uint8Array },
-): boolean {
+function matches(text: string, event: SearchedEvent): boolean {
   const wanted = text.toLowerCase()
   if (event.path.toLowerCase().includes(wanted)) return true
   if (event.query.toLowerCase().includes(wanted)) return true
-  if (event.content_type?.toLowerCase().includes(wanted)) return true
+  if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
   // Bytes that are no text have no characters to find.
   const { body } = event
   if (!isUtf8(body)) return false
@@ -90,20 +75,20 @@ function matches(
     .includes(wanted)
 }
 
-/** Cuts candidates into runs of a bounded number of body bytes. */
-function slices<T extends { body_bytes: number }>(events: T[]): T[][] {
-  const runs: T[][] = []
+/** Cuts events into runs of a bounded number of bytes. */
+function runs<T extends { bytes: number }>(events: T[]): T[][] {
+  const all: T[][] = []
   let run: T[] = []
   let bytes = 0
   for (const event of events) {
-    if (run.length > 0 && bytes + event.body_bytes > SEARCH_BYTES) {
-      runs.push(run)
+    if (run.length > 0 && bytes + event.bytes > SEARCH_BYTES) {
+      all.push(run)
       run = []
       bytes = 0
     }
     run.push(event)
-    bytes += event.body_bytes
+    bytes += event.bytes
   }
-  if (run.length > 0) runs.push(run)
-  return runs
+  if (run.length > 0) all.push(run)
+  return all
 }

@@ -4,15 +4,18 @@ import { hash, randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
-import { type Clock, rfc3339 } from '../lib/clock.ts'
+import type { Hold } from '../http/answer-room.ts'
+import type { Turns } from '../http/turns.ts'
+import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { Grant, PlanId, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
-import { eventJson, storedHeaders } from './event.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import { createIngest } from './ingest.ts'
+import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
+import { fitting, heldBy, isWhole, MAX_PAGE_BYTES, pageParts } from './page.ts'
 import type {
   CatchCapability,
   CatchIpLocation,
@@ -34,12 +37,12 @@ import {
   purgeEvents,
 } from './store.ts'
 
-/** A page ends early rather than hold more body bytes than this; its cursor goes on. */
-const MAX_PAGE_BYTES = 4 * 1024 * 1024
 const DEFAULT_LIMIT = 20
-/** What a stream fetches at a time: one reader never holds more than this. */
-const STREAM_EVENTS = 64
-const STREAM_BYTES = 1024 * 1024
+/** What a stream reads at a time where events are small; of larger ones a part of a page. */
+const STREAM_EVENTS = 32
+const STREAM_BYTES = 128 * 1024
+/** Path, query and headers of an event, and all but its body. */
+const MAX_HEAD_BYTES = 64 * 1024
 /** What the ingest remembers of inboxes in use. */
 const REMEMBERED_INBOXES = 20_000
 /** The owner still sees `expired` for this long; with the purge's interval within 15 minutes. */
@@ -53,6 +56,7 @@ export type InboxFacts = {
   planId: PlanId
   ingestTokenHash: Uint8Array
   maxBytesPerRequest: number
+  expiresAt: number
 }
 
 export type Ingest = {
@@ -62,7 +66,6 @@ export type Ingest = {
   query: string
   /** Names and values in turn, as sent. */
   rawHeaders: string[]
-  contentType: string | null
   body: Buffer
   sourceIp: string
   isProxied: boolean
@@ -70,8 +73,10 @@ export type Ingest = {
 
 export type CatchService = {
   provisioning: Provisioning
-  /** The inbox an ingest goes to, or null where there is none. Its limits decide later. */
+  /** The inbox an ingest goes to, or null where none takes it. Its limits decide later, exactly. */
   facts(publicId: string): Promise<InboxFacts | null>
+  /** Whether the inbox takes a request with so long a body, as the store has it now. */
+  takes(publicId: string, bodyBytes: number): Promise<boolean>
   /** Stores one request, durably. False when the inbox does not take it. */
   ingest(inbox: InboxFacts, request: Ingest): Promise<boolean>
   /** The inbox that this token owns, or null: unknown, destroyed or somebody else's. */
@@ -79,10 +84,15 @@ export type CatchService = {
   /** The owner token was used with success: what the sale dispensed is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
-  /** An `EventPage` in JSON. */
-  page(inbox: InboxRow, query: EventQuery): Promise<string>
-  /** One event, or null where there is none of this id. */
-  event(inbox: InboxRow, id: string): Promise<EventRow | null>
+  /** The parts of an `EventPage` in JSON, the last of them returned. A search ends when `gone` says so. */
+  page(
+    inbox: InboxRow,
+    query: EventQuery,
+    hold: Hold,
+    gone: AbortSignal,
+  ): AsyncGenerator<Buffer, Buffer>
+  /** One event, or null where there is none of this id, or nobody any more to read it. */
+  event(inbox: InboxRow, id: string, hold: Hold): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
   /**
    * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
@@ -91,6 +101,7 @@ export type CatchService = {
   after(
     publicId: string,
     sequence: number,
+    hold: Pick<Hold, 'reserve' | 'during'>,
   ): Promise<{ events: EventRow[]; ended: CatchState | null }>
   /**
    * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
@@ -100,7 +111,7 @@ export type CatchService = {
   /** Ends the inbox at once; its bytes are gone within a minute. False when it was gone before. */
   destroy(inbox: InboxRow): Promise<boolean>
   /** Deletes what is over. @returns how many inboxes are gone for good. */
-  purge(): Promise<number>
+  purge(now: DeletionTime): Promise<number>
 }
 
 export function createCatch(deps: {
@@ -109,10 +120,13 @@ export function createCatch(deps: {
   clock: Clock
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
+  turns: Turns
+  /** Told of the bytes that each stored request took. */
+  onKept: (bytes: number) => void
 }): CatchService {
-  const { db, hints, clock, isForwardingHeader, locate } = deps
+  const { db, hints, clock, isForwardingHeader, locate, turns, onKept } = deps
   const store = createCatchStore(db)
-  const search = createSearch(store)
+  const search = createSearch(store, turns)
   const keep = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
@@ -121,15 +135,16 @@ export function createCatch(deps: {
 
   async function facts(publicId: string): Promise<InboxFacts | null> {
     const known = remembered.get(publicId)
-    if (known) return known
+    if (known && known.expiresAt > clock.now()) return known
     if (!isId('catch', publicId)) return null
     const inbox = await store.inbox(publicId)
-    if (!inbox || inbox.expires_at <= clock.now()) return null
+    if (!inbox || stateOf(inbox, clock.now()) !== 'active') return null
     const found = {
       publicId,
       planId: inbox.plan_id,
       ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
+      expiresAt: inbox.expires_at,
     }
     remembered.set(publicId, found)
     return found
@@ -142,17 +157,36 @@ export function createCatch(deps: {
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
-  async function purgeOver(): Promise<number> {
-    const now = clock.now()
+  /** The next events above a sequence; null where there may be some, and none was read. */
+  async function oldest(
+    publicId: string,
+    above: number,
+    hold: Pick<Hold, 'reserve' | 'during'>,
+  ): Promise<EventRow[] | null> {
+    if (!(await hold.reserve(2 * STREAM_BYTES))) return null
+    const most = { limit: STREAM_EVENTS, bytes: STREAM_BYTES }
+    const rows = await hold.during(() => store.oldest(publicId, above, most))
+    const large = rows.findIndex((row) => !isWhole(row))
+    if (large !== 0) return rows.slice(0, large === -1 ? rows.length : large).filter(isWhole)
+    const some = fitting(rows, STREAM_BYTES)
+    if (!(await hold.reserve(heldBy(some)))) return null
+    const sequences = some.map((row) => row.sequence)
+    const events = await hold.during(() => store.events(publicId, sequences))
+    // Deleted in between: there may be others.
+    return events.length === 0 ? null : events.reverse()
+  }
+
+  async function purgeOver(now: DeletionTime): Promise<number> {
+    const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {
-      const inboxes = await store.over(now, now - SHOW_EXPIRED_MS, PURGE_INBOXES)
+      const inboxes = await store.over(now, shownSince, PURGE_INBOXES)
       for (const inbox of inboxes) {
         for (;;) {
           const [deleted] = await db.write([purgeEvents(inbox.public_id, PURGE_EVENTS)])
           if ((deleted?.length ?? 0) < PURGE_EVENTS) break
         }
-        if (inbox.destroyed_at === null && inbox.expires_at > now - SHOW_EXPIRED_MS) continue
+        if (inbox.destroyed_at === null && inbox.expires_at > shownSince) continue
         await db.write([dropInbox(inbox.public_id)])
         dropped++
       }
@@ -185,24 +219,37 @@ export function createCatch(deps: {
 
     facts,
 
+    async takes(publicId, bodyBytes) {
+      const inbox = await store.inbox(publicId)
+      if (!inbox || stateOf(inbox, clock.now()) !== 'active') return false
+      // A longer body is too large, whatever room there is.
+      const least = Math.min(bodyBytes, inbox.max_bytes_per_request)
+      return inbox.stored_bytes + least <= inbox.storage_limit_bytes
+    },
+
     async ingest(inbox, request) {
       const now = clock.now()
       const isAuthenticated =
         request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
       const place = locate(request.sourceIp)
       const isFirstUse = isAuthenticated && !sealed.has(inbox.publicId)
+      const { path, query, body } = request
+      const headers = keptHeaders(request, isForwardingHeader)
+      const contentType = contentTypeIn(headers)
+      const bytes = keptBytes({ path, query, headers, body })
       const isStored = await keep(inbox.publicId, isFirstUse, {
         salt: randomInt(2 ** 26),
         receivedAt: now,
         access: isAuthenticated ? 'authenticated' : 'public',
         method: request.method,
-        path: request.path,
-        query: request.query,
-        headers: JSON.stringify(storedHeaders(request, isForwardingHeader)),
-        contentType: request.contentType,
-        mediaType: mediaType(request.contentType),
-        body: request.body,
-        bodySha256: hash('sha256', request.body, 'hex'),
+        path,
+        query,
+        headerLines: packHeaders(headers),
+        contentType: columnOf(contentType),
+        mediaType: columnOf(mediaType(contentType)),
+        body,
+        keptBytes: bytes,
+        bodySha256: hash('sha256', body, 'hex'),
         sourceIp: request.sourceIp,
         ipLocation: place === null ? null : JSON.stringify(place),
       })
@@ -212,6 +259,7 @@ export function createCatch(deps: {
         return false
       }
       if (isFirstUse) sealed.set(inbox.publicId, true)
+      onKept(bytes)
       hints.tell(inbox.publicId)
       return true
     },
@@ -241,9 +289,12 @@ export function createCatch(deps: {
       expiresAt: rfc3339(inbox.expires_at),
     }),
 
-    async page(inbox, query) {
+    async *page(inbox, query, hold, gone) {
+      const publicId = inbox.public_id
       const latestSequence = inbox.last_sequence
-      if (inbox.expires_at <= clock.now()) return pageJson([], null, latestSequence)
+      if (inbox.expires_at <= clock.now()) {
+        return Buffer.from(`{"events":[],"nextCursor":null,"latestSequence":${latestSequence}}`)
+      }
       const limit = query.limit ?? DEFAULT_LIMIT
       const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER }
       if (query.access !== undefined) filter.access = query.access
@@ -251,13 +302,18 @@ export function createCatch(deps: {
       if (query.contentType !== undefined)
         filter.mediaType = storable(mediaType(query.contentType) ?? '')
       const most = { limit, bytes: MAX_PAGE_BYTES }
-      const { rows, nextCursor } = query.q
-        ? await search(inbox.public_id, filter, most, query.q)
-        : await store.newest(inbox.public_id, filter, most)
-      return pageJson(rows, nextCursor, latestSequence)
+      const found = query.q ? await search(publicId, filter, most, query.q, gone) : null
+      const isOpen = async (): Promise<boolean> =>
+        inbox.expires_at > clock.now() && (await store.inbox(publicId)) !== null
+      const ask = { publicId, filter, limit, latestSequence, found }
+      return yield* pageParts(store, ask, hold, isOpen)
     },
 
-    event: find,
+    async event(inbox, id, hold) {
+      const size = inbox.max_bytes_per_request + MAX_HEAD_BYTES
+      if (!(await hold.reserve(heldBy([{ size }])))) return null
+      return hold.during(() => find(inbox, id))
+    },
 
     async deleteEvent(inbox, id) {
       const row = await find(inbox, id)
@@ -266,18 +322,15 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    async after(publicId, sequence) {
+    async after(publicId, sequence, hold) {
       const inbox = await store.inbox(publicId)
       if (!inbox) return { events: [], ended: 'manually_destroyed' }
       const state = stateOf(inbox, clock.now())
       if (state === 'expired') return { events: [], ended: state }
-      const rows = await store.oldest(publicId, sequence, {
-        limit: STREAM_EVENTS,
-        bytes: STREAM_BYTES,
-      })
       // Read after the state: an exhausted inbox has no event that these rows could have missed.
-      const isOver = rows.length === 0 && state === 'exhausted'
-      return { events: rows, ended: isOver ? state : null }
+      const events = inbox.last_sequence > sequence ? await oldest(publicId, sequence, hold) : []
+      if (events === null) return { events: [], ended: null }
+      return { events, ended: events.length === 0 && state === 'exhausted' ? state : null }
     },
 
     listen: hints.listen,
@@ -289,8 +342,8 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    purge() {
-      purging ??= purgeOver().finally(() => {
+    purge(now) {
+      purging ??= purgeOver(now).finally(() => {
         purging = null
       })
       return purging
@@ -315,11 +368,6 @@ function capability(grant: Grant): CatchCapability {
     ingestToken: tokenFromSeed('catch_ingest', grant.seed),
     expiresAt: rfc3339(grant.expiresAt),
   }
-}
-
-function pageJson(rows: EventRow[], nextCursor: number | null, latestSequence: number): string {
-  const events = rows.map(eventJson).join(',')
-  return `{"events":[${events}],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
 }
 
 /** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */

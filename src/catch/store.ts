@@ -1,6 +1,8 @@
 /** Inboxes and events in the store. Limits are conditions of the statements that use them up. */
 import type { Db, Row, Statement, Value } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../payment/provisioning.ts'
+import { MAX_TYPE_COLUMN } from './kept.ts'
 import type { Access } from './schema.ts'
 
 export type InboxRow = {
@@ -28,7 +30,9 @@ export type EventRow = {
   method: string
   path: string
   query: string
+  /** JSON, of an event from before `header_lines`; else an empty list. */
   headers: string
+  header_lines: Uint8Array | null
   content_type: string | null
   body: Uint8Array
   body_bytes: number
@@ -37,13 +41,20 @@ export type EventRow = {
   ip_location: string | null
 } & Row
 
-/** An event without its body, to choose by. */
-type EventText = {
+/** An event with the bytes of it at most, or where it is large these alone. */
+export type WholeEvent = EventRow & { size: number }
+export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
+
+/** What a search looks at of an event. A long content type is in `header_lines` alone. */
+export type SearchedEvent = {
   sequence: number
   body_bytes: number
   path: string
   query: string
   content_type: string | null
+  headers: string
+  header_lines: Uint8Array | null
+  body: Uint8Array
 } & Row
 
 export type NewEvent = {
@@ -53,17 +64,16 @@ export type NewEvent = {
   method: string
   path: string
   query: string
-  headers: string
+  headerLines: Uint8Array
   contentType: string | null
   mediaType: string | null
   body: Uint8Array
+  /** What it takes of its inbox's storage. */
+  keptBytes: number
   bodySha256: string
   sourceIp: string
   ipLocation: string | null
 }
-
-/** Part of a page, newest first. `nextCursor` is null where nothing more is below it. */
-export type Newest = { rows: EventRow[]; nextCursor: number | null }
 
 export type EventFilter = {
   below: number
@@ -72,10 +82,10 @@ export type EventFilter = {
   mediaType?: string
 }
 
-const eventColumns = (body: string): string =>
-  `sequence, salt, received_at, access, method, path, query, headers, content_type, ${body},
-  body_bytes, body_sha256, source_ip, ip_location`
-const EVENT_COLUMNS = eventColumns('body')
+const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
+  content_type, header_lines, body, body_bytes, body_sha256, source_ip, ip_location`
+/** Of an event from before the other headers this is all there is, and the reader sees that. */
+const JSON_OF_NO_HEADERS = '[]'
 
 export const insertInbox = (inbox: {
   publicId: string
@@ -114,8 +124,9 @@ const TAKE_PLACES = `update catch_inbox
 
 const INSERT_EVENT = `insert into catch_event
   (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-   ip_location, path, query, content_type, headers, body_sha256, body)
-  select $1, last_sequence - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+   ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
+  select $1, last_sequence - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+         '${JSON_OF_NO_HEADERS}', $14, $15, $16, $17
   from catch_inbox where public_id = $1 and last_sequence > $2
   on conflict (public_id, sequence) do nothing`
 
@@ -130,7 +141,7 @@ export function insertEvents(publicId: string, events: NewEvent[]): Statement[] 
   let bytes = 0
   let receivedAt = 0
   for (const event of events) {
-    bytes += event.body.length
+    bytes += event.keptBytes
     receivedAt = Math.max(receivedAt, event.receivedAt)
   }
   return [
@@ -151,20 +162,22 @@ export function insertEvents(publicId: string, events: NewEvent[]): Statement[] 
         event.path,
         event.query,
         event.contentType,
-        event.headers,
         event.bodySha256,
         event.body,
+        event.keptBytes,
+        event.headerLines,
       ],
       expect: 1,
     })),
   ]
 }
 
-/** Frees the event's bytes, never its count; the salt stands for the rest of its id. */
+/** Gives back the bytes that the event took, never its count; the salt stands for the rest of its id. */
 export const deleteEvent = (publicId: string, sequence: number, salt: number): Statement[] => [
   {
     text: `update catch_inbox set stored_bytes = stored_bytes - (
-        select body_bytes from catch_event where public_id = $1 and sequence = $2 and salt = $3)
+        select coalesce(kept_bytes, body_bytes) from catch_event
+        where public_id = $1 and sequence = $2 and salt = $3)
       where public_id = $1 and exists (
         select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)`,
     values: [publicId, sequence, salt],
@@ -225,7 +238,7 @@ export function createCatchStore(db: Db) {
      * Inboxes with something to purge: destroyed, expired before `shownSince`, or expired and not
      * empty yet. An empty one that is still shown is none, or many of them would hide the rest.
      */
-    over(now: number, shownSince: number, limit: number): Promise<InboxRow[]> {
+    over(now: DeletionTime, shownSince: DeletionTime, limit: number): Promise<InboxRow[]> {
       return db.read<InboxRow>(
         `select * from catch_inbox where destroyed_at is not null or expires_at <= $2
            or (expires_at <= $1 and exists (
@@ -238,54 +251,31 @@ export function createCatchStore(db: Db) {
     },
 
     /**
-     * The newest events that the filter lets through: at most `limit`, and no more than `bytes` of
-     * bodies, but at least one. Where bodies are large they are chosen by their sizes first, so that
-     * no other body is read.
+     * The newest events that the filter lets through, at most `limit`. Those that are larger than
+     * their part of `bytes` are told by their sizes alone.
      */
-    async newest(
+    newest(
       publicId: string,
       filter: EventFilter,
       most: { limit: number; bytes: number },
-    ): Promise<Newest> {
+    ): Promise<EventSize[]> {
       const { where, values } = conditions(publicId, filter)
-      const next = values.length + 1
-      const small = await db.read<EventRow>(
-        `select ${smallEvent(next)} from catch_event where ${where}
-         order by sequence desc ${limitedTo(next + 1)}`,
+      return db.read<EventSize>(
+        `select ${smallEvent(values.length + 1)} from catch_event where ${where}
+         order by sequence desc ${limitedTo(values.length + 2)}`,
         ...values,
-        bytesEach(most.bytes, most.limit + 1),
-        most.limit + 1,
+        bytesEach(most.bytes, most.limit),
+        most.limit,
       )
-      if (small.every(isWhole)) {
-        const rows = small.slice(0, most.limit)
-        const hasMore = rows.length < small.length
-        return { rows, nextCursor: hasMore ? (rows.at(-1)?.sequence ?? null) : null }
-      }
-      const sizes = await db.read<{ sequence: number; body_bytes: number }>(
-        `select sequence, body_bytes from catch_event where ${where}
-         order by sequence desc ${limitedTo(values.length + 1)}`,
-        ...values,
-        most.limit + 1,
-      )
-      const chosen = fitting(sizes.slice(0, most.limit), most.bytes)
-      const last = chosen.at(-1)
-      if (!last) return { rows: [], nextCursor: null }
-      const rows = await db.read<EventRow>(
-        `select ${EVENT_COLUMNS} from catch_event where ${where} and sequence >= $${values.length + 1}
-         order by sequence desc`,
-        ...values,
-        last.sequence,
-      )
-      return { rows, nextCursor: chosen.length < sizes.length ? last.sequence : null }
     },
 
-    /** The events above a sequence, oldest first, within the same bounds. */
-    async oldest(
+    /** The events above a sequence, oldest first, in the same way. */
+    oldest(
       publicId: string,
       above: number,
       most: { limit: number; bytes: number },
-    ): Promise<EventRow[]> {
-      const small = await db.read<EventRow>(
+    ): Promise<EventSize[]> {
+      return db.read<EventSize>(
         `select ${smallEvent(3)} from catch_event where public_id = $1 and sequence > $2
          order by sequence ${limitedTo(4)}`,
         publicId,
@@ -293,42 +283,59 @@ export function createCatchStore(db: Db) {
         bytesEach(most.bytes, most.limit),
         most.limit,
       )
-      if (small.every(isWhole)) return small
-      const sizes = await db.read<{ sequence: number; body_bytes: number }>(
-        `select sequence, body_bytes from catch_event where public_id = $1 and sequence > $2
-         order by sequence ${limitedTo(3)}`,
+    },
+
+    /** These events, newest first, in the same way. */
+    async sized(publicId: string, sequences: number[], bytes: number): Promise<EventSize[]> {
+      if (sequences.length === 0) return []
+      return db.read<EventSize>(
+        `select ${smallEvent(2)} from catch_event
+         where public_id = $1 and sequence in (${places(3, sequences)}) order by sequence desc`,
         publicId,
-        above,
-        most.limit,
-      )
-      const last = fitting(sizes, most.bytes).at(-1)
-      if (!last) return []
-      return db.read<EventRow>(
-        `select ${EVENT_COLUMNS} from catch_event
-         where public_id = $1 and sequence > $2 and sequence <= $3 order by sequence`,
-        publicId,
-        above,
-        last.sequence,
+        bytesEach(bytes, sequences.length),
+        ...sequences,
       )
     },
 
-    /** The short texts of the newest events that the filter lets through, for a search. */
-    texts(publicId: string, filter: EventFilter, limit: number): Promise<EventText[]> {
-      const { where, values } = conditions(publicId, filter)
-      return db.read<EventText>(
-        `select sequence, body_bytes, path, query, content_type from catch_event where ${where}
-         order by sequence desc ${limitedTo(values.length + 1)}`,
-        ...values,
+    /**
+     * For a search, how large the events are that the filter lets through among the next `limit` below.
+     * `last` is how far that is, whatever the filter, and null where nothing is below: no filter makes
+     * this look at more events.
+     */
+    async sizes(
+      publicId: string,
+      filter: EventFilter,
+      limit: number,
+    ): Promise<{ sizes: { sequence: number; bytes: number }[]; last: number | null }> {
+      const [window] = await db.read<{ last: number | null }>(
+        `select min(sequence) as last from (
+           select sequence from catch_event where public_id = $1 and sequence < $2
+           order by sequence desc ${limitedTo(3)}) as below`,
+        publicId,
+        filter.below,
         limit,
       )
+      const last = window?.last ?? null
+      if (last === null) return { sizes: [], last }
+      const { where, values } = conditions(publicId, filter)
+      const sizes = await db.read<{ sequence: number; bytes: number }>(
+        `select sequence, body_bytes + octet_length(path) + octet_length(query) as bytes
+         from catch_event where ${where} and sequence >= $${values.length + 1}
+         order by sequence desc`,
+        ...values,
+        last,
+      )
+      return { sizes, last }
     },
 
-    bodies(
-      publicId: string,
-      sequences: number[],
-    ): Promise<({ sequence: number; body: Uint8Array } & Row)[]> {
-      return db.read(
-        `select sequence, body from catch_event where public_id = $1 and sequence in (${places(2, sequences)})`,
+    /** What a search looks at of these events, newest first. */
+    searched(publicId: string, sequences: number[]): Promise<SearchedEvent[]> {
+      return db.read<SearchedEvent>(
+        `select sequence, body_bytes, path, query, content_type, '' as headers,
+           case when content_type is null and octet_length(header_lines) > ${MAX_TYPE_COLUMN}
+             then header_lines end as header_lines, body
+         from catch_event where public_id = $1 and sequence in (${places(2, sequences)})
+         order by sequence desc`,
         publicId,
         ...sequences,
       )
@@ -348,23 +355,26 @@ export function createCatchStore(db: Db) {
 
 export type CatchStore = ReturnType<typeof createCatchStore>
 
-/** An event without its body where that is larger than the parameter: so many of them surely fit. */
-const smallEvent = (place: number): string =>
-  eventColumns(`case when body_bytes <= $${place} then body end as body`)
+/**
+ * What may be long of an event, in bytes. The header lines stand behind the body and would be read
+ * through it, so that of a large event only their limit counts.
+ */
+const BEFORE_LINES =
+  'body_bytes + octet_length(path) + octet_length(query) + octet_length(headers) + coalesce(octet_length(content_type), 0)'
+/** As many bytes as the head of a request has at most, and the lengths of its lines. */
+const HEADER_LINES_MOST = 34 * 1024
+
+/** An event, or its size alone where that is above the parameter: so many of them surely fit. */
+const smallEvent = (place: number): string => {
+  const isSmall = `${BEFORE_LINES} <= $${place} and coalesce(octet_length(header_lines), 0) <= $${place}`
+  const small = (column: string): string => `case when ${isSmall} then ${column} end as ${column}`
+  const long = ['path', 'query', 'headers', 'content_type', 'header_lines', 'body']
+  return `sequence, salt, received_at, access, method, ${long.map(small).join(', ')},
+    body_bytes, body_sha256, source_ip, ip_location,
+    ${BEFORE_LINES} + ${HEADER_LINES_MOST} as size`
+}
 
 const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
-
-const isWhole = ({ body }: { body: Uint8Array | null }): boolean => body !== null
-
-/** The first of these whose bodies fit, but at least one. */
-function fitting<T extends { body_bytes: number }>(sizes: T[], most: number): T[] {
-  let bytes = 0
-  const cut = sizes.findIndex(({ body_bytes }, place) => {
-    bytes += body_bytes
-    return bytes > most && place > 0
-  })
-  return cut === -1 ? sizes : sizes.slice(0, cut)
-}
 
 function conditions(publicId: string, filter: EventFilter): { where: string; values: Value[] } {
   const parts: [string, Value][] = [

@@ -1,0 +1,147 @@
+/** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { bearerToken } from '../http/bearer.ts'
+import { announcedBytes, type BodyOptions, dropBody, hasArrived, readBody } from '../http/body.ts'
+import type { BodyPlace, BodyRoom } from '../http/body-room.ts'
+import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { MAX_HEADER_LINES } from './kept.ts'
+import type { CatchService, InboxFacts } from './service.ts'
+
+type Sent = { Params: { publicId: string } }
+
+/** Bodies under way arrive or are timed out within three times this. */
+const RETRY_BODY_SECONDS = 10
+/**
+ * A body that is here and no longer than this needs no place in the room: it costs less than its
+ * connection does, and waits for nobody but the store.
+ */
+const SMALL_BYTES = 8 * 1024
+
+export function mountIngest(
+  app: App,
+  deps: {
+    service: CatchService
+    clientAddress: ClientAddress
+    isProxied: IsProxied
+    limits: Limits
+    room: BodyRoom
+  },
+): void {
+  const { service, clientAddress, isProxied, limits, room } = deps
+
+  /** The inbox, where it takes this request as far as its headers tell: a body is waited for only then. */
+  async function admitted(
+    { raw, params }: FastifyRequest<Sent>,
+    reply: FastifyReply,
+    isHere: boolean,
+  ): Promise<InboxFacts> {
+    try {
+      const inbox = await service.facts(params.publicId)
+      if (!inbox) throw unavailable()
+      await limits.take(`ingest.${inbox.planId}`, inbox.publicId, reply)
+      if (raw.rawHeaders.length > 2 * MAX_HEADER_LINES) throw problem('request too large')
+      if (!isHere && !(await service.takes(params.publicId, announcedBytes(raw) ?? 0))) {
+        throw unavailable()
+      }
+      return inbox
+    } catch (error) {
+      throw refusedUnread(raw, error)
+    }
+  }
+
+  /** A place in the room for a body, and how it is read there. */
+  function roomFor(
+    raw: IncomingMessage,
+    sourceIp: string,
+    target: string,
+  ): { place: BodyPlace; options: BodyOptions } {
+    let giveUp = (): void => {}
+    const place = room.begin({ network: clientNetwork(sourceIp), target }, () => giveUp())
+    if (!place) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
+    const onGiveUp = (refuse: () => void): void => {
+      giveUp = refuse
+    }
+    return { place, options: { take: place.take, onGiveUp } }
+  }
+
+  app.route<Sent>({
+    method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    url: '/c/:publicId',
+    config: { answersEmpty: true },
+    schema: {
+      tags: ['catch'],
+      summary: 'Send a request to an inbox; sub-paths are kept',
+      params: Type.Object({ publicId: Type.String() }),
+      response: {
+        204: NoContent,
+        ...errors(
+          'request too large',
+          'catch unavailable',
+          'request timeout',
+          'rate limited',
+          'internal error',
+        ),
+      },
+    },
+    // Answered before Fastify looks at the body, since it refuses a content type that is none. Here
+    // the bytes of every method are read alike, whatever they are called.
+    onRequest: async (request, reply) => {
+      const { raw } = request
+      const sourceIp = clientAddress(raw)
+      // What came in one piece with the headers is readable after the first wait.
+      await null
+      const isHere = hasArrived(raw)
+      const inbox = await admitted(request, reply, isHere)
+      const isSmall = isHere && raw.readableLength <= SMALL_BYTES
+      const reading = isSmall ? null : roomFor(raw, sourceIp, inbox.publicId)
+      try {
+        const body = await readBody(raw, inbox.maxBytesPerRequest, reading?.options)
+        reading?.place.arrived()
+        const { path, query } = splitUrl(request.originalUrl)
+        const isAccepted = await service.ingest(inbox, {
+          token: bearerToken(raw),
+          method: request.method,
+          path,
+          query,
+          rawHeaders: raw.rawHeaders,
+          body,
+          sourceIp,
+          isProxied: isProxied(raw),
+        })
+        if (!isAccepted) throw unavailable()
+        return reply.code(204).send()
+      } finally {
+        reading?.place.end()
+      }
+    },
+    handler: () => {
+      throw new Error('every request to an inbox is answered before')
+    },
+  })
+}
+
+/** An error that answers a request whose body nobody waits for. */
+function refusedUnread(request: IncomingMessage, error: unknown): unknown {
+  if (!hasArrived(request)) dropBody(request)
+  return error
+}
+
+/** Path and query as sent, without decoding: a sender may have signed them. */
+function splitUrl(url: string): { path: string; query: string } {
+  const afterPrefix = url.slice('/c/'.length)
+  const end = afterPrefix.search(/[/?#]/)
+  const rest = end === -1 ? '' : afterPrefix.slice(end)
+  const mark = rest.indexOf('?')
+  return mark === -1
+    ? { path: rest, query: '' }
+    : { path: rest.slice(0, mark), query: rest.slice(mark + 1) }
+}
+
+/** RFC 9110 §15.5.2 asks for a challenge with every 401. */
+const unavailable = (): Problem => problem('catch unavailable', { 'www-authenticate': 'Bearer' })

@@ -1,0 +1,259 @@
+/** What the owner of an inbox does with it over HTTP: read, follow, delete, destroy. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { AnswerRoom } from '../http/answer-room.ts'
+import type { App } from '../http/app.ts'
+import { bearerOf } from '../http/bearer.ts'
+import { whileConnected } from '../http/client-gone.ts'
+import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import type { EventStreams } from '../http/event-stream.ts'
+import { sendNoContent } from '../http/ignored-body.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { sendParts } from '../http/sending.ts'
+import { bodyOf, eventJson } from './event.ts'
+import { eventId } from './event-id.ts'
+import { follow, lastEventId } from './follow.ts'
+import { CatchEvent, CatchStatus, EventPage, EventQuery } from './schema.ts'
+import type { CatchService } from './service.ts'
+import type { InboxRow } from './store.ts'
+
+type Owned = { Params: { publicId: string } }
+type OwnedEvent = { Params: { publicId: string; eventId: string } }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The inbox that the bearer of this request owns; set where a route asks for an owner. */
+    inbox: InboxRow | null
+  }
+}
+
+const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
+const security = [{ bearer: [] }]
+const RETRY_STREAM_SECONDS = 10
+/** Of JSON that is made already; in bytes, which go to the socket as they are. */
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+const eventParams = Type.Object({
+  publicId: Type.String(),
+  eventId: Type.String({ format: 'uuid' }),
+})
+/** A malformed event id is simply not there. */
+const anyEventId = () => () => true
+
+const inboxParams = Type.Object({ publicId: Type.String() })
+
+export function mountOwner(
+  app: App,
+  {
+    service,
+    limits,
+    streams,
+    answers,
+  }: { service: CatchService; limits: Limits; streams: EventStreams; answers: AnswerRoom },
+): void {
+  app.decorateRequest('inbox', null)
+
+  /** Authentication comes before query and body; `unknown` is what a stranger's token gets. */
+  const owner =
+    (unknown: () => Problem) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const { publicId } = request.params as Owned['Params']
+      const token = bearerOf(request.raw, 'catch_owner')
+      if (token === null) return limits.refuse(unauthorized(), request, reply)
+      request.inbox = await service.owned(publicId, token)
+      if (!request.inbox) return limits.refuse(unknown(), request, reply)
+      await limits.take('owner', publicId, reply)
+    }
+  const notFound = (): Problem => problem('not found')
+
+  app.get<Owned>(
+    '/api/catch/:publicId',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'The state and counters of an inbox',
+        security,
+        params: inboxParams,
+        response: { 200: CatchStatus, ...errors(...ownerErrors) },
+      },
+    },
+    async (request) => {
+      const inbox = ownedInbox(request)
+      await service.used(inbox)
+      return service.status(inbox)
+    },
+  )
+
+  app.delete<Owned>(
+    '/api/catch/:publicId',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'Destroy an inbox with its events and both capabilities',
+        security,
+        params: inboxParams,
+        response: { 204: NoContent, ...errors(...ownerErrors) },
+      },
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      await service.used(inbox)
+      if (!(await service.destroy(inbox))) throw notFound()
+      return sendNoContent(request, reply)
+    },
+  )
+
+  app.get<Owned & { Querystring: EventQuery }>(
+    '/api/catch/:publicId/events',
+    {
+      onRequest: owner(unauthorized),
+      config: { invalid: { query: 'invalid query' } },
+      schema: {
+        tags: ['catch'],
+        summary: 'Events, newest first; a page may end early where bodies are large',
+        security,
+        params: inboxParams,
+        querystring: EventQuery,
+        response: {
+          200: EventPage,
+          ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const hold = await answers.forAnswer(reply, inbox.public_id)
+      const { first, rest } = await whileConnected(request.raw, async (gone) => {
+        const page = service.page(inbox, request.query, hold, gone)
+        return { first: await page.next(), rest: page }
+      })
+      await service.used(inbox)
+      reply.type(JSON_TYPE)
+      if (first.done) return reply.send(first.value)
+      return sendParts(reply, hold, first.value, rest)
+    },
+  )
+
+  app.get<Owned>(
+    '/api/catch/:publicId/stream',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+        security,
+        params: inboxParams,
+        headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+        response: {
+          200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
+          ...errors('invalid query', ...ownerErrors),
+        },
+      },
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const from = lastEventId(request) ?? inbox.last_sequence
+      let wake = (): void => {}
+      const unlisten = service.listen(inbox.public_id, () => wake())
+      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+      try {
+        await service.used(inbox)
+        const stream = streams.open(reply, inbox.public_id)
+        wake = stream.wake
+        stream.mark(String(from))
+        await follow(service, inbox.public_id, from, stream)
+      } finally {
+        unlisten()
+      }
+    },
+  )
+
+  app.get<OwnedEvent>(
+    '/api/catch/:publicId/events/:eventId',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'One event',
+        security,
+        params: eventParams,
+        response: { 200: CatchEvent, ...errors(...ownerErrors) },
+      },
+      validatorCompiler: anyEventId,
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const hold = await answers.forAnswer(reply, inbox.public_id)
+      const found = await service.event(inbox, request.params.eventId, hold)
+      if (!found) throw notFound()
+      await service.used(inbox)
+      await hold.turn()
+      const json = Buffer.from(eventJson(found))
+      hold.set(json.length)
+      return reply.type(JSON_TYPE).send(json)
+    },
+  )
+
+  app.get<OwnedEvent>(
+    '/api/catch/:publicId/events/:eventId/body',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'The raw body of one event, to download',
+        security,
+        params: eventParams,
+        response: {
+          200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
+          ...errors(...ownerErrors),
+        },
+      },
+      validatorCompiler: anyEventId,
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      const hold = await answers.forAnswer(reply, inbox.public_id)
+      const found = await service.event(inbox, request.params.eventId, hold)
+      if (!found) throw notFound()
+      await service.used(inbox)
+      hold.set(found.body_bytes)
+      // A stranger's bytes, served from our origin: never shown, sniffed or run.
+      return reply
+        .type('application/octet-stream')
+        .header('content-disposition', `attachment; filename="${eventId(found)}.bin"`)
+        .header('content-security-policy', "default-src 'none'; sandbox")
+        .header('cross-origin-resource-policy', 'cross-origin')
+        .serializer((body: string) => body)
+        .send(bodyOf(found))
+    },
+  )
+
+  app.delete<OwnedEvent>(
+    '/api/catch/:publicId/events/:eventId',
+    {
+      onRequest: owner(notFound),
+      schema: {
+        tags: ['catch'],
+        summary: 'Delete one event for good; frees its bytes, not its count',
+        security,
+        params: eventParams,
+        response: { 204: NoContent, ...errors(...ownerErrors) },
+      },
+      validatorCompiler: anyEventId,
+    },
+    async (request, reply) => {
+      const inbox = ownedInbox(request)
+      if (!(await service.deleteEvent(inbox, request.params.eventId))) throw notFound()
+      await service.used(inbox)
+      return sendNoContent(request, reply)
+    },
+  )
+}
+
+function ownedInbox(request: FastifyRequest): InboxRow {
+  if (!request.inbox) throw new Error('the route has no owner hook')
+  return request.inbox
+}
