@@ -93,6 +93,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
   app.route({
     method: 'POST',
     url: '/p/:publicId',
+    config: { answersEmpty: true },
     schema: {
       tags: ['pulse'],
       summary: 'Record one heartbeat; a body is ignored and never stored',
@@ -180,7 +181,7 @@ function mountOwner(
       if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
       try {
         await service.used(ownedMonitor(request))
-        const stream = streams.open(reply)
+        const stream = streams.open(reply, publicId)
         wake = stream.wake
         try {
           await followMonitor(service, publicId, stream, clock)
@@ -207,7 +208,7 @@ function mountOwner(
     },
     async (request, reply) => {
       if (!(await service.destroy(ownedMonitor(request)))) throw notFound()
-      return reply.code(204).send()
+      return sendNoContent(request, reply)
     },
   )
 

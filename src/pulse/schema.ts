@@ -1,6 +1,15 @@
 /** PULSE in types: plans, capability, settings, status. Names and bounds are the interface's. */
 import { type Static, Type } from 'typebox'
-import { AtLeast0, AtLeast1, DateTime, PlanIdSchema, planFields } from '../http/schemas.ts'
+import {
+  AtLeast0,
+  AtLeast1,
+  configuredPlanFields,
+  DateTime,
+  MAX_PLAN_COUNT,
+  PlanIdSchema,
+  planFields,
+  UpTo,
+} from '../http/schemas.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, whatever the plan says. */
@@ -15,7 +24,13 @@ const limits = {
 
 /** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
 export const PulsePlan = Type.Object(
-  { ...planFields, durationSeconds: AtLeast1, ...limits },
+  {
+    ...configuredPlanFields,
+    heartbeatLimit: UpTo(MAX_PLAN_COUNT),
+    // What no monitor could be set to must not be sold.
+    suggestedCadenceSeconds: UpTo(INTERVAL_SECONDS.maximum),
+    minimumGraceSeconds: UpTo(GRACE_SECONDS.maximum),
+  },
   { additionalProperties: false },
 )
 export type PulsePlan = Static<typeof PulsePlan>
@@ -82,7 +97,13 @@ export const PulseCapability = Type.Object({
 export type PulseCapability = Static<typeof PulseCapability>
 
 /**
- * Lengths count characters (code points), not UTF-16 units.
+ * One line of text that shows what it holds: no control characters, no line or paragraph separators, and
+ * nothing that overrides the direction of writing (Unicode 9, bidirectional formatting).
+ */
+const NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
+
+/**
+ * Lengths count characters (code points), not UTF-16 units. A name holds no control characters.
  *
  * ```ts
  * await monitor.update({ name: 'backup', graceSeconds: 600, publicStatusEnabled: true })
@@ -90,7 +111,7 @@ export type PulseCapability = Static<typeof PulseCapability>
  */
 export const PulseSettings = Type.Object(
   {
-    name: Type.Optional(Type.String({ maxLength: 80 })),
+    name: Type.Optional(Type.String({ maxLength: 80, pattern: NAME })),
     description: Type.Optional(Type.String({ maxLength: 240 })),
     expectedIntervalSeconds: Type.Optional(Type.Integer(INTERVAL_SECONDS)),
     graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),

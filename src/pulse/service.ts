@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { utf8 } from '../lib/bytes.ts'
-import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
@@ -71,7 +71,7 @@ export type PulseService = {
    */
   listen(publicId: string, heard: () => void): (() => void) | null
   /** Forgets what has been over for a day. @returns how many monitors are gone for good. */
-  purge(): Promise<number>
+  purge(now: DeletionTime): Promise<number>
 }
 
 export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): PulseService {
@@ -231,8 +231,8 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     listen: hints.listen,
 
-    async purge() {
-      const expiredBefore = clock.now() - SHOW_EXPIRED_MS
+    async purge(now) {
+      const expiredBefore = before(now, SHOW_EXPIRED_MS)
       let gone = 0
       for (;;) {
         const [some] = await db.write([purgeMonitors(expiredBefore, PURGE_MONITORS)])

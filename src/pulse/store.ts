@@ -1,5 +1,6 @@
 /** Monitors in the store. Limits and states are conditions of the statements that change them. */
 import type { Db, Row, Statement } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 
 /** So many of the newest ping times are kept. */
@@ -150,7 +151,7 @@ export const dropMonitor = (publicId: string): Statement => ({
 })
 
 /** A bounded number of monitors that expired before a time, so that the writer is not held up. */
-export const purgeMonitors = (expiredBefore: number, most: number): Statement => ({
+export const purgeMonitors = (expiredBefore: DeletionTime, most: number): Statement => ({
   text: `delete from pulse_monitor where public_id in (
       select public_id from pulse_monitor where expires_at <= $1 limit $2)
     returning public_id`,

@@ -1,6 +1,7 @@
 /** WHISPER over HTTP: buying with the encrypted bytes as the body, and reading them. */
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { AnswerRoom } from '../http/answer-room.ts'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { problem } from '../http/errors.ts'
@@ -25,7 +26,12 @@ type Asked = { planId: PlanId; readLimit: number | null; revealAt: number | null
 
 export function mountWhisper(
   app: App,
-  deps: Paying & { service: WhisperService; plans: Record<PlanId, WhisperPlan>; clock: Clock },
+  deps: Paying & {
+    service: WhisperService
+    plans: Record<PlanId, WhisperPlan>
+    clock: Clock
+    answers: AnswerRoom
+  },
 ): void {
   const { service, plans, clock } = deps
   const termsUnder = ({ readLimit, revealAt }: Asked, plan: WhisperPlan): WhisperTerms => ({
@@ -39,6 +45,7 @@ export function mountWhisper(
     contentType: 'application/octet-stream',
     // Of any plan, on sale or not: an order keeps its plan, and its repeat brings the same body.
     maxBodyBytes: Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
+    bodyBytesUnder: (plan) => (plan as WhisperPlan).maxCiphertextBytes,
     tooLarge: 'ciphertext too large',
     bodySchema: Type.String({ format: 'binary', minLength: MIN_CIPHERTEXT_BYTES }),
     headerSchemas: whisperHeaders,
@@ -77,7 +84,7 @@ export function mountWhisper(
 
 function mountRead(
   app: App,
-  { service, limits }: { service: WhisperService; limits: Limits },
+  { service, limits, answers }: { service: WhisperService; limits: Limits; answers: AnswerRoom },
 ): void {
   app.get<{ Params: { publicId: string } }>(
     '/w/:publicId',
@@ -107,7 +114,10 @@ function mountRead(
       if (!whisper) return limits.refuse(problem('not found'), request, reply)
       // After the token: a stranger who knows the id must not keep its readers out.
       await limits.take('read', publicId, reply)
-      const reading = await service.read(whisper)
+      const hold = await answers.forAnswer(reply, publicId)
+      // Before the read is spent: whoever has to wait for room, or has gone, loses none.
+      if (!(await hold.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')
+      const reading = await hold.during(() => service.read(whisper))
       switch (reading.kind) {
         case 'gone':
           throw problem('not found')

@@ -1,6 +1,6 @@
 /** WHISPER in types: plans, capability, and what a scheduled one answers. Bounds are the interface's. */
 import { type Static, Type } from 'typebox'
-import { AtLeast1, DateTime, planFields } from '../http/schemas.ts'
+import { AtLeast1, configuredPlanFields, DateTime, planFields } from '../http/schemas.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 
 /** The most reads that any plan can sell. */
@@ -15,8 +15,7 @@ const ReadLimit = Type.Integer({ minimum: 1, maximum: MAX_READS })
 /** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
 export const WhisperPlan = Type.Object(
   {
-    ...planFields,
-    durationSeconds: AtLeast1,
+    ...configuredPlanFields,
     readLimit: ReadLimit,
     maxCiphertextBytes: Type.Integer({
       minimum: MIN_CIPHERTEXT_BYTES,

@@ -1,7 +1,7 @@
 /** The rules of WHISPER: bytes that only their reader can open, read a bounded number of times. */
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
-import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
@@ -9,16 +9,16 @@ import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
 import type { WhisperCapability } from './schema.ts'
 import {
   createWhisperStore,
-  dropEmptyCounters,
   dropWhisper,
   insertWhisper,
   READ_BYTES,
   releaseCiphertext,
   reserveCiphertext,
+  restoreCiphertext,
   spendRead,
-  type UnpaidBytes,
   type WhisperFacts,
 } from './store.ts'
+import { recountUnpaid, type UnpaidBytes } from './unpaid.ts'
 
 /** What reads remember of those in use. */
 const REMEMBERED = 20_000
@@ -46,7 +46,7 @@ export type WhisperService = {
   /** Spends a read, durably, before its bytes are handed out. */
   read(whisper: WhisperFacts): Promise<Reading>
   /** Deletes what is over. @returns how many are gone for good. */
-  purge(): Promise<number>
+  purge(now: DeletionTime): Promise<number>
 }
 
 export function createWhisper(deps: {
@@ -70,10 +70,10 @@ export function createWhisper(deps: {
     return facts
   }
 
-  async function purgeOver(): Promise<number> {
+  async function purgeOver(now: DeletionTime): Promise<number> {
     let dropped = 0
     for (;;) {
-      const over = await store.expired(clock.now(), PURGE_AT_ONCE)
+      const over = await store.expired(now, PURGE_AT_ONCE)
       for (const publicId of over) {
         await db.write(dropWhisper(publicId))
         remembered.delete(publicId)
@@ -81,7 +81,7 @@ export function createWhisper(deps: {
       }
       if (over.length < PURGE_AT_ONCE) break
     }
-    await db.write([dropEmptyCounters()])
+    await db.write(recountUnpaid())
     return dropped
   }
 
@@ -102,6 +102,8 @@ export function createWhisper(deps: {
       },
       capability,
       release: releaseCiphertext,
+      restore: ({ orderId, clientNetwork, body }) =>
+        restoreCiphertext({ orderId, clientNetwork, ciphertext: body }),
     },
 
     reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
@@ -135,8 +137,8 @@ export function createWhisper(deps: {
       return { kind: 'revealed', ciphertext }
     },
 
-    purge() {
-      purging ??= purgeOver().finally(() => {
+    purge(now) {
+      purging ??= purgeOver(now).finally(() => {
         purging = null
       })
       return purging

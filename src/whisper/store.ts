@@ -1,8 +1,7 @@
 /** Ciphertexts in the store: what is reserved for a quote, and what a paid one has left to read. */
 import type { Db, Row, Statement } from '../db/db.ts'
-
-/** How many bytes may wait for their payment. */
-export type UnpaidBytes = { perNetwork: number; inAll: number }
+import type { DeletionTime } from '../lib/clock.ts'
+import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
 
 /** What never changes about a WHISPER while it lives. */
 export type WhisperFacts = {
@@ -10,23 +9,18 @@ export type WhisperFacts = {
   read_token_hash: Uint8Array
   reveal_at: number | null
   expires_at: number
+  /** Null where a read that was the last came in between. */
+  byte_count: number | null
 } & Row
 
-const ALL = 'all'
-
-/** Stores the bytes of an order that is not paid yet, within both limits, or is refused. */
+/** Stores the bytes of an order that is not paid yet, where there is room for them, or is refused. */
 export function reserveCiphertext(
   reserved: { orderId: string; clientNetwork: string; ciphertext: Uint8Array },
   limits: UnpaidBytes,
 ): Statement[] {
   const { orderId, clientNetwork, ciphertext } = reserved
   return [
-    addUnpaid(clientNetwork, ciphertext.length, limits.perNetwork),
-    addUnpaid(ALL, ciphertext.length, limits.inAll),
-    {
-      text: `insert into whisper_reservation (order_id, client_network, byte_count) values ($1, $2, $3)`,
-      values: [orderId, clientNetwork, ciphertext.length],
-    },
+    ...reserveUnpaid({ orderId, clientNetwork, bytes: ciphertext.length }, limits),
     {
       text: 'insert into whisper_ciphertext (order_id, ciphertext) values ($1, $2)',
       values: [orderId, ciphertext],
@@ -34,15 +28,29 @@ export function reserveCiphertext(
   ]
 }
 
-/** The casts give the comparison a type on engines that infer it from the parameters alone. */
-const addUnpaid = (scope: string, bytes: number, limit: number): Statement => ({
-  text: `insert into whisper_unpaid (scope, byte_count)
-    select $1, cast($2 as bigint) where cast($2 as bigint) <= cast($3 as bigint)
-    on conflict (scope) do update set byte_count = whisper_unpaid.byte_count + excluded.byte_count
-    where whisper_unpaid.byte_count + excluded.byte_count <= cast($3 as bigint)`,
-  values: [scope, bytes, limit],
-  expect: 1,
-})
+/**
+ * Stores them again for an order that turned out to be paid, where they are gone. They count for no
+ * limit: nothing of them waits for its payment.
+ */
+export function restoreCiphertext(restored: {
+  orderId: string
+  clientNetwork: string
+  ciphertext: Uint8Array
+}): Statement[] {
+  const { orderId, clientNetwork, ciphertext } = restored
+  return [
+    {
+      text: `insert into whisper_reservation (order_id, client_network, byte_count)
+        values ($1, $2, 0) on conflict (order_id) do nothing`,
+      values: [orderId, clientNetwork],
+    },
+    {
+      text: `insert into whisper_ciphertext (order_id, ciphertext) values ($1, $2)
+        on conflict (order_id) do nothing`,
+      values: [orderId, ciphertext],
+    },
+  ]
+}
 
 /** Forgets the bytes of an order that will not be paid. Does nothing for any other order. */
 export const releaseCiphertext = (orderId: string): Statement[] => [
@@ -51,8 +59,7 @@ export const releaseCiphertext = (orderId: string): Statement[] => [
       select order_id from whisper_reservation where order_id = $1)`,
     values: [orderId],
   },
-  ...subtractUnpaid(orderId),
-  dropReservation(orderId),
+  ...releaseUnpaid(orderId),
 ]
 
 /** Makes a readable WHISPER of reserved bytes. Refused when they are gone. */
@@ -65,8 +72,7 @@ export const insertWhisper = (whisper: {
   createdAt: number
   expiresAt: number
 }): Statement[] => [
-  ...subtractUnpaid(whisper.orderId),
-  { ...dropReservation(whisper.orderId), expect: 1 },
+  ...settleUnpaid(whisper.orderId),
   {
     text: `insert into whisper
       (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at)
@@ -82,23 +88,6 @@ export const insertWhisper = (whisper: {
     ],
   },
 ]
-
-/** The network first, then the whole, as in reserving: the same order of locks everywhere. */
-function subtractUnpaid(orderId: string): Statement[] {
-  const reserved = (column: string): string =>
-    `(select r.${column} from whisper_reservation r where r.order_id = $1)`
-  const subtract = (scope: string): Statement => ({
-    text: `update whisper_unpaid set byte_count = byte_count - ${reserved('byte_count')}
-      where scope = ${scope} and exists ${reserved('order_id')}`,
-    values: [orderId],
-  })
-  return [subtract(reserved('client_network')), subtract(`'${ALL}'`)]
-}
-
-const dropReservation = (orderId: string): Statement => ({
-  text: 'delete from whisper_reservation where order_id = $1',
-  values: [orderId],
-})
 
 /**
  * Spends one read and returns the bytes. The first statement carries every condition, the second
@@ -141,23 +130,20 @@ export const dropWhisper = (publicId: string): Statement[] => [
   { text: 'delete from whisper where public_id = $1', values: [publicId] },
 ]
 
-/** Counters of networks that have nothing reserved any more. */
-export const dropEmptyCounters = (): Statement => ({
-  text: 'delete from whisper_unpaid where byte_count = 0',
-  values: [],
-})
-
 export function createWhisperStore(db: Db) {
   return {
     async facts(publicId: string): Promise<WhisperFacts | null> {
       const [facts] = await db.read<WhisperFacts>(
-        'select public_id, read_token_hash, reveal_at, expires_at from whisper where public_id = $1',
+        `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at,
+           octet_length(c.ciphertext) as byte_count
+         from whisper w left join whisper_ciphertext c on c.order_id = w.order_id
+         where w.public_id = $1`,
         publicId,
       )
       return facts ?? null
     },
 
-    async expired(now: number, limit: number): Promise<string[]> {
+    async expired(now: DeletionTime, limit: number): Promise<string[]> {
       const rows = await db.read<{ public_id: string }>(
         'select public_id from whisper where expires_at <= $1 order by expires_at limit $2',
         now,

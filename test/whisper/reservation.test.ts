@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type TestContext, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
+import { attempt, type Db } from '../../src/db/db.ts'
+import { newId } from '../../src/lib/ids.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { createNodeHealth } from '../../src/payment/health.ts'
@@ -8,6 +10,8 @@ import { createOrders, type Orders, type Outcome } from '../../src/payment/order
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { WHISPER_PLANS, type WhisperCapability } from '../../src/whisper/schema.ts'
 import { createWhisper } from '../../src/whisper/service.ts'
+import type { UnpaidBytes } from '../../src/whisper/unpaid.ts'
+import { believing, overBy } from '../support/deletion.ts'
 import { testClock } from '../support/server.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
@@ -43,7 +47,7 @@ test('a quote that dies frees its bytes once, and leaves others alone', async (t
   const shop = await aShop(t)
   const quote = await shop.quote({ bytes: 100 })
   await shop.quote({ bytes: 40, network: '192.0.2' })
-  shop.lightning.lookupInvoice = async () => ({ state: 'dead' })
+  shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
   for (let i = 0; i < 3; i++) await shop.orders.reconcile(quote.paymentHash, 'lookup')
   assert.deepEqual(await shop.unpaid(), { [NETWORK]: 0, '192.0.2': 40, all: 40 })
   assert.equal(await shop.ciphertexts(), 1)
@@ -70,9 +74,9 @@ test('an order that a dead process left without an invoice frees its bytes', asy
   }
   const opening = shop.open({ bytes: 100 })
   await shop.until(async () => (await shop.ciphertexts()) === 1)
-  await shop.orders.dropAbandoned(shop.clock.now() - MINUTE)
+  await shop.orders.dropAbandoned(overBy(shop.clock.now() - MINUTE))
   assert.equal(await shop.ciphertexts(), 1)
-  await shop.orders.dropAbandoned(shop.clock.now() + 1)
+  await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
   assert.equal(await shop.ciphertexts(), 0)
   assert.deepEqual(await shop.unpaid(), { [NETWORK]: 0, all: 0 })
   await shop.until(() => hold !== undefined)
@@ -84,7 +88,7 @@ test('paid after its bytes were let go of, an order is kept as paid and unfulfil
   const shop = await aShop(t)
   const quote = await shop.quote({ bytes: 100 })
   const { lookupInvoice } = shop.lightning
-  shop.lightning.lookupInvoice = async () => ({ state: 'dead' })
+  shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
   await shop.orders.reconcile(quote.paymentHash, 'lookup')
   shop.lightning.lookupInvoice = lookupInvoice
   await shop.simulator.pay(quote.bolt11)
@@ -96,17 +100,16 @@ test('paid after its bytes were let go of, an order is kept as paid and unfulfil
 })
 
 test('of many at once for the last room, as many fit as there is room', async (t) => {
-  const shop = await aShop(t, { perNetwork: 1000, inAll: 1500 })
-  const outcomes = await Promise.all(
-    Array.from({ length: 60 }, (_, i) => shop.open({ bytes: 100, network: `10.0.${i % 3}` })),
-  )
+  const shop = await aShop(t, { perNetwork: 10_000, inAll: 8_000 })
+  const outcomes = await Promise.all(Array.from({ length: 60 }, () => shop.open({ bytes: 100 })))
   const kinds = outcomes.map(({ kind }) => kind)
-  assert.equal(kinds.filter((kind) => kind === 'pending').length, 15)
-  assert.equal(kinds.filter((kind) => kind === 'rate limited').length, 45)
-  assert.equal((await shop.unpaid()).all, 1500)
-  assert.equal(await shop.ciphertexts(), 15)
+  // An eighth of the common 6 000, and of the 2 000 for small bodies.
+  assert.deepEqual(await shop.parts(), { all: 900, common: 700, small: 200 })
+  assert.equal(kinds.filter((kind) => kind === 'pending').length, 9)
+  assert.equal(kinds.filter((kind) => kind === 'rate limited').length, 51)
+  assert.equal(await shop.ciphertexts(), 9)
   const [invoices] = await shop.db.read('select count(*) as n from simulator_invoice')
-  assert.equal(invoices?.n, 15)
+  assert.equal(invoices?.n, 9)
 })
 
 test('a purge deletes what is over with its bytes, and the counters of nobody', async (t) => {
@@ -117,9 +120,9 @@ test('a purge deletes what is over with its bytes, and the counters of nobody', 
     whispers.push(await shop.pay(await shop.quote({ bytes: 30 })))
   }
   const waiting = await shop.quote({ bytes: 31, network: '192.0.2' })
-  assert.equal(await shop.service.purge(), 0)
+  assert.equal(await shop.purge(), 0)
   shop.clock.advance(DAY)
-  const [purged, same] = await Promise.all([shop.service.purge(), shop.service.purge()])
+  const [purged, same] = await Promise.all([shop.purge(), shop.purge()])
   assert.deepEqual([purged, same], [101, 101])
   assert.deepEqual(await shop.db.read('select public_id from whisper'), [])
   assert.equal(await shop.ciphertexts(), 1)
@@ -138,16 +141,146 @@ test('a read and the purge of an expired one do not meet', async (t) => {
   assert.ok(found)
   assert.equal((await shop.service.read(found)).kind, 'revealed')
   shop.clock.advance(2_000)
-  const [reading] = await Promise.all([shop.service.read(found), shop.service.purge()])
+  const [reading] = await Promise.all([shop.service.read(found), shop.purge()])
   assert.equal(reading.kind, 'gone')
 })
 
+suite('the room for unpaid bytes is shared, so that', () => {
+  const KIB = 1024
+  const MIB = 1024 * KIB
+  const SMALL = 64 * KIB
+  /** 48 MiB for all bodies, 16 MiB for small ones alone. */
+  const ROOM = { perNetwork: 64 * MIB, inAll: 64 * MIB }
+  const isSold = ({ kind }: Outcome): boolean => kind === 'pending'
+
+  /** Quotes for as much as this network gets: large bodies, then smaller ones. */
+  async function takeAll(shop: Shop, network: string): Promise<number> {
+    let taken = 0
+    for (const bytes of [4 * MIB, 512 * KIB, SMALL]) {
+      while (isSold(await shop.open({ bytes, network }))) taken += bytes
+    }
+    return taken
+  }
+
+  test('a small secret of a newcomer is sold after 100 networks have taken all they can', async (t) => {
+    const shop = await aShop(t, ROOM)
+    const taken: number[] = []
+    for (let i = 0; i < 100; i++) taken.push(await takeAll(shop, `203.${i}.113`))
+    // An eighth of the common part, and 128 KiB of the other.
+    assert.equal(taken[0], 6 * MIB + 128 * KIB)
+    assert.equal(taken[99], 128 * KIB)
+    const newcomer = { network: '192.0.2' }
+    assert.equal((await shop.open({ ...newcomer, bytes: SMALL + 1 })).kind, 'rate limited')
+    const whisper = await shop.pay(await shop.quote({ ...newcomer, bytes: SMALL }))
+    assert.match(whisper.readToken, /^whisper_read_/)
+    const { all, common, small } = await shop.parts()
+    assert.equal(small, 100 * 128 * KIB)
+    assert.equal(Number(common) + Number(small), all)
+    // None of those who were quoted has lost a byte.
+    const sum = taken.reduce((total, bytes) => total + bytes, 0)
+    assert.equal(all, sum)
+  })
+
+  for (const [what, network, newcomer] of [
+    ['a /16', (i: number) => `203.0.${i}`, '203.1.113'],
+    ['a /32 of IPv6', (i: number) => `2001:db8:${i.toString(16)}`, '2001:db9:1'],
+  ] as const) {
+    test(`whoever has ${what} takes no more than an eighth of what is free, in either part`, async (t) => {
+      const shop = await aShop(t, ROOM)
+      for (let i = 0; i < 40; i++) await takeAll(shop, network(i))
+      assert.deepEqual(await shop.parts(), { all: 8 * MIB, common: 6 * MIB, small: 2 * MIB })
+      assert.ok(isSold(await shop.open({ bytes: 5 * MIB, network: newcomer })))
+    })
+  }
+
+  test('a small body takes from the common room first, and a network at most 128 KiB of the other', async (t) => {
+    const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
+    // An eighth of the common 6 MiB is 12 small bodies; then come two of the other part.
+    for (let i = 0; i < 12; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
+    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 12 * SMALL, small: 0 })
+    for (let i = 0; i < 2; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
+    assert.deepEqual(await shop.parts(), { all: 14 * SMALL, common: 12 * SMALL, small: 2 * SMALL })
+    assert.equal((await shop.open({ bytes: 30 })).kind, 'rate limited')
+    assert.ok(isSold(await shop.open({ bytes: 30, network: '203.0.114' })))
+  })
+
+  test('what is paid, or dies, makes room in the part that it was in', async (t) => {
+    const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
+    const quotes = []
+    for (let i = 0; i < 14; i++) quotes.push(await shop.quote({ bytes: SMALL }))
+    const [first, , , , , , , , , , , , small, last] = quotes
+    assert.ok(first && small && last)
+    await shop.pay(first)
+    await shop.pay(small)
+    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 11 * SMALL, small: SMALL })
+    shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
+    for (let i = 0; i < 3; i++) await shop.orders.reconcile(last.paymentHash, 'lookup')
+    assert.deepEqual(await shop.parts(), { all: 11 * SMALL, common: 11 * SMALL, small: 0 })
+    assert.ok(isSold(await shop.open({ bytes: SMALL })))
+    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 12 * SMALL, small: 0 })
+  })
+
+  test('an instance counts what another is about to commit', async (t) => {
+    const shop = await aShop(t, { perNetwork: 8_000, inAll: 8_000 })
+    const other = await shop.another()
+    // An eighth of 6 000 is less than two of them, and of 2 000 less than one.
+    const ask = { clientNetwork: NETWORK, ciphertext: randomBytes(600) }
+    const [taken, asked] = [newId('order'), newId('order')]
+    const late = await other.db.tx(async (tx) => {
+      for (const { text, values } of other.service.reserve({ ...ask, orderId: taken })) {
+        await tx.run(text, ...values)
+      }
+      const write = attempt(shop.db.write(shop.service.reserve({ ...ask, orderId: asked })))
+      // It gets as far as it can before the other commits.
+      for (let i = 0; i < 40; i++) await shop.db.read('select 1 as n')
+      return { write }
+    })
+    assert.ok('refused' in (await late.write))
+    assert.deepEqual(await shop.parts(), { all: 600, common: 600, small: 0 })
+  })
+
+  test('instances that open, settle and end at once never count a byte too many or too few', async (t) => {
+    const shop = await aShop(t, { perNetwork: 10_000, inAll: 80_000 })
+    const other = await shop.another()
+    const outcomes = await Promise.all(
+      Array.from({ length: 120 }, (_, i) =>
+        (i % 2 === 0 ? shop : other).open({ bytes: 500, network: `203.0.${i % 4}` }),
+      ),
+    )
+    const quotes = outcomes.flatMap((outcome) => (isSold(outcome) ? [quoteOf(outcome)] : []))
+    // An eighth of 60 000 and of 20 000, to the byte.
+    assert.deepEqual(await shop.parts(), { all: 10_000, common: 7_500, small: 2_500 })
+    assert.equal(quotes.length, 20)
+    await Promise.all(
+      quotes.map(async ({ bolt11, paymentHash }, i) => {
+        if (i % 3 === 0) await shop.simulator.pay(bolt11)
+        for (const { orders } of [shop, other]) await orders.reconcile(paymentHash, 'lookup')
+      }),
+    )
+    assert.equal((await shop.parts()).all, 13 * 500)
+    const before = await shop.counters()
+    await shop.purge()
+    // Counting anew from the reservations comes to the same.
+    assert.deepEqual(
+      await shop.counters(),
+      before.filter(([, bytes]) => bytes > 0),
+    )
+  })
+})
+
+type Shop = Awaited<ReturnType<typeof aShop>>
 type Ask = { bytes: number; network?: string }
+
+function quoteOf(outcome: Outcome) {
+  if (outcome.kind !== 'pending') throw new Error(`not pending: ${outcome.kind}`)
+  return outcome.quote
+}
 
 /** Orders of WHISPERs on a store of their own, with a node that a test may change. */
 async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7 }) {
   const clock = testClock()
-  const db = await openDatabase(await aDatabaseUrl(t))
+  const databaseUrl = await aDatabaseUrl(t)
+  const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
   t.after(async () => {
     ending.abort()
@@ -158,13 +291,71 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
   const { signInvoice: _, ...lightning }: Lightning = simulator
   const health = createNodeHealth(lightning, 'regtest', silent)
   await health.start(ending.signal)
-  const service = createWhisper({ db, clock, unpaidBytes })
-  const orders: Orders = createOrders({
+  const another = (store: Db) => anInstance({ db: store, clock, lightning, health, unpaidBytes })
+  const { orders, service, open } = another(db)
+
+  async function counters(): Promise<[scope: string, bytes: number][]> {
+    const rows = await db.read('select scope, byte_count from whisper_unpaid order by scope')
+    return rows.map((row) => [String(row.scope), Number(row.byte_count)])
+  }
+
+  return {
     db,
-    lightning,
-    health,
-    secrets: createSecrets([new Uint8Array(32)]),
     clock,
+    /** Another instance on the same store. */
+    async another() {
+      const store = await openDatabase(databaseUrl)
+      t.after(() => store.close())
+      return { ...another(store), db: store }
+    },
+    simulator,
+    lightning,
+    orders,
+    service,
+    purge: () => service.purge(overBy(clock.now())),
+    open,
+    async quote(ask: Ask) {
+      return quoteOf(await open(ask))
+    },
+    async pay(quote: { bolt11: string; paymentHash: string; orderId: string }) {
+      await simulator.pay(quote.bolt11)
+      await orders.reconcile(quote.paymentHash, 'stream')
+      const outcome = await orders.poll(quote.orderId, { key: null, isPrefetch: false })
+      if (outcome.kind !== 'delivered') throw new Error(`not delivered: ${outcome.kind}`)
+      return (JSON.parse(outcome.body) as { resource: WhisperCapability }).resource
+    },
+    /** What networks have, and all together. */
+    async unpaid(): Promise<Record<string, unknown>> {
+      const rows = await counters()
+      return Object.fromEntries(rows.filter(([scope]) => !/^(?:common|small)/.test(scope)))
+    },
+    /** What the parts have. */
+    async parts(): Promise<Record<string, unknown>> {
+      const scopes = { all: 0, common: 0, small: 0 }
+      return Object.fromEntries([
+        ...Object.entries(scopes),
+        ...(await counters()).filter(([scope]) => scope in scopes),
+      ])
+    },
+    counters,
+    async ciphertexts() {
+      const [row] = await db.read('select count(*) as n from whisper_ciphertext')
+      return row?.n
+    },
+    async until(condition: () => unknown) {
+      while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+type Parts = Pick<Parameters<typeof createOrders>[0], 'db' | 'clock' | 'lightning' | 'health'>
+
+function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidBytes }) {
+  const service = createWhisper({ ...parts, unpaidBytes })
+  const orders: Orders = createOrders({
+    ...parts,
+    deletion: believing(parts.clock),
+    secrets: createSecrets([new Uint8Array(32)]),
     log: silent,
     products: { whisper: service.provisioning },
     quoteSeconds: 900,
@@ -173,7 +364,12 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
   function open({ bytes, network = NETWORK }: Ask): Promise<Outcome> {
     const ciphertext = randomBytes(bytes)
     return orders.open(
-      { route: '/api/payments/whisper', key: randomUUID(), clientAddress: `${network}.7` },
+      {
+        route: '/api/payments/whisper',
+        key: randomUUID(),
+        clientAddress: `${network}.7`,
+        client: `${network}.7`,
+      },
       {
         product: 'whisper',
         planId: 'spark',
@@ -189,36 +385,5 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
     )
   }
 
-  return {
-    db,
-    clock,
-    simulator,
-    lightning,
-    orders,
-    service,
-    open,
-    async quote(ask: Ask) {
-      const outcome = await open(ask)
-      if (outcome.kind !== 'pending') throw new Error(`not pending: ${outcome.kind}`)
-      return outcome.quote
-    },
-    async pay(quote: { bolt11: string; paymentHash: string; orderId: string }) {
-      await simulator.pay(quote.bolt11)
-      await orders.reconcile(quote.paymentHash, 'stream')
-      const outcome = await orders.poll(quote.orderId, { key: null, isPrefetch: false })
-      if (outcome.kind !== 'delivered') throw new Error(`not delivered: ${outcome.kind}`)
-      return (JSON.parse(outcome.body) as { resource: WhisperCapability }).resource
-    },
-    async unpaid(): Promise<Record<string, unknown>> {
-      const rows = await db.read('select scope, byte_count from whisper_unpaid')
-      return Object.fromEntries(rows.map((row) => [row.scope, row.byte_count]))
-    },
-    async ciphertexts() {
-      const [row] = await db.read('select count(*) as n from whisper_ciphertext')
-      return row?.n
-    },
-    async until(condition: () => unknown) {
-      while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
-    },
-  }
+  return { orders, service, open }
 }
