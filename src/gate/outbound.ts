@@ -3,8 +3,9 @@
  * a bound on size and time. What comes back is judged elsewhere.
  */
 import { Agent, type Dispatcher } from 'undici'
-import { utf8Text } from '../lib/bytes.ts'
 import type { Clock } from '../lib/clock.ts'
+import { codeOf } from '../lib/errors.ts'
+import { parseJsonBytes } from '../lib/json.ts'
 import { type AllowedHosts, hostAndPort, LnurlError } from '../protocol/lnurl.ts'
 import { guardedLookup, type Resolve, systemResolve } from './guarded-lookup.ts'
 import { createHostSlots } from './host-slots.ts'
@@ -75,7 +76,7 @@ export function createOutbound({
           signal,
         }),
       )
-      return { status: response.statusCode, json: parse(await bounded(response)) }
+      return { status: response.statusCode, json: parseJsonBytes(await bounded(response)) }
     })
   }
 
@@ -105,16 +106,6 @@ async function bounded({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
   return Buffer.concat(chunks)
 }
 
-function parse(bytes: Uint8Array): unknown {
-  const text = utf8Text(bytes)
-  if (text === null) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** undici heeds the signal of a request only once that has a connection, however long that takes. */
 function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const aborted = new Promise<never>((_, reject) => {
@@ -141,10 +132,4 @@ function asLnurlError(error: unknown): LnurlError {
   return new LnurlError(`the provider cannot be reached${code === '' ? '' : ` (${code})`}`, {
     cause: error,
   })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : ''
 }

@@ -10,12 +10,15 @@ import type { Provider } from './provider.ts'
 import type { RouteSpec } from './route-spec.ts'
 import type { VerificationKind } from './schema.ts'
 import {
+  askProviderAgain,
   createGateStore,
   deleteRoute,
+  giveBackReceipt,
   grantCredits,
   insertProject,
   insertRoute,
   MAX_CREDITS,
+  noteHonoured,
   type ProjectRow,
   type RouteRow,
   replaceKey,
@@ -62,7 +65,31 @@ export type Projects = {
   removeRoute(projectId: string, routeId: string): Promise<void>
   /** The credits after the grant. */
   grant(projectId: string, credits: number): Promise<number>
+  /** Payments that are proven and were not honoured, the oldest first. */
+  unhonoured(): Promise<UnhonouredPayment[]>
+  /**
+   * Honours a payment: a paid intent gets a fresh receipt when its payer asks, and for one that is
+   * not proven the provider may be asked for a day more.
+   */
+  honour(intentId: string): Promise<Honoured>
 }
+
+export type Honoured = 'fresh receipt' | 'provider asked again'
+
+export type UnhonouredPayment = {
+  intentId: string
+  projectId: string
+  paymentHash: string
+  amountSats: number
+  reason: string
+  noticedAt: number
+}
+
+/** More than anybody reads at once. */
+const UNHONOURED_SHOWN = 1_000
+/** The operator may have a request run as often as it takes. */
+const ANY_NUMBER = Number.MAX_SAFE_INTEGER
+const ASK_AGAIN_MS = 24 * 60 * 60 * 1000
 
 export function createProjects(deps: {
   db: Db
@@ -163,6 +190,42 @@ export function createProjects(deps: {
       if ('rows' in done) return Number(done.rows[0]?.[0]?.credits)
       await existing(projectId)
       throw new ProjectError(`${projectId} would have more than ${MAX_CREDITS} credits.`)
+    },
+
+    async unhonoured() {
+      const rows = await store.unhonoured(UNHONOURED_SHOWN)
+      return rows.map((row) => ({
+        intentId: row.intent_id,
+        projectId: row.project_id,
+        paymentHash: row.payment_hash,
+        amountSats: row.amount_sats,
+        reason: row.reason,
+        noticedAt: row.noticed_at,
+      }))
+    },
+
+    async honour(intentId) {
+      const intent = await store.intent(intentId)
+      if (!intent) throw new ProjectError(`There is no intent ${intentId}.`)
+      await existing(intent.project_id)
+      const now = clock.now()
+      const receipt = await store.receiptOf(intentId)
+      if (receipt) {
+        const { receipt_id: receiptId } = receipt
+        const back = giveBackReceipt({ intentId, receiptId, now, most: ANY_NUMBER })
+        const done = await attempt(db.write([...back, noteHonoured(intentId, now)]))
+        // Given back by the project in the same moment: the next proof makes a fresh one.
+        if ('refused' in done) await db.write([noteHonoured(intentId, now)])
+        return 'fresh receipt'
+      }
+      if (intent.verify_url === null) {
+        throw new ProjectError(
+          `The provider of ${intentId} does not tell of payments. The preimage of its invoice is honoured at any time, without this command.`,
+        )
+      }
+      const again = askProviderAgain(intentId, now + ASK_AGAIN_MS)
+      await db.write([again, noteHonoured(intentId, now)])
+      return 'provider asked again'
     },
   }
 }

@@ -3,19 +3,29 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { bearerOf } from '../http/bearer.ts'
 import { checkoutUnavailable, type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { idempotencyKey } from '../http/paid.ts'
-import { errors } from '../http/schemas.ts'
+import { errors, NoContent } from '../http/schemas.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import { readPaymentCredential } from '../protocol/payment-auth.ts'
+import {
+  header,
+  invalidCapability,
+  isRequestOf,
+  mismatch,
+  type OfIntent,
+  ownIntent,
+  ownProject,
+  takeVisit,
+} from './access.ts'
 import type { GateChallenges } from './challenge.ts'
 import { renderAuthorization, renderPending, renderQuote } from './render.ts'
 import {
   GateAuthorization,
+  GateGiveBack,
   GateJwks,
   GatePaymentChallenge,
   GatePending,
@@ -28,8 +38,9 @@ import type { IntentRow, ProjectRow } from './store.ts'
 /** Of a protected request. What is larger is not an API call that one pays for by the piece. */
 const MAX_BODY_BYTES = 1024 * 1024
 const JWKS_MAX_AGE_SECONDS = 300
-
-type OfIntent = { Params: { intentId: string } }
+/** Until the operator may have looked. */
+const RETRY_UNHONOURED_SECONDS = 60
+const PROJECT = /^gate_project_[A-Za-z0-9_-]+$/
 
 type GateDeps = {
   service: GateService
@@ -64,6 +75,7 @@ export function mountGate(app: App, deps: GateDeps): void {
   mountIntents(app, deps)
   mountPoll(app, deps)
   mountProve(app, deps)
+  mountGiveBack(app, deps)
   app.get(
     '/.well-known/gate-jwks.json',
     {
@@ -91,12 +103,14 @@ function mountIntents(app: App, { service, challenges, limits }: GateDeps): void
     scope.post(
       '/api/gate/intents',
       {
+        bodyLimit: MAX_BODY_BYTES,
         onRequest: async (request, reply) => {
+          if (header(request, 'x-gate-project') === null) throw problem('invalid binding')
           const project = await ownProject(service, request)
           if (!project) return limits.refuse(invalidCapability(), request, reply)
           // Nothing new for a suspended one; what was offered before is still honoured.
           if (project.suspended_at !== null) throw invalidCapability()
-          await limits.take('gate', project.project_id, reply)
+          await takeVisit(limits, project, request, reply)
           request.gateProject = project
         },
         schema: {
@@ -111,6 +125,12 @@ function mountIntents(app: App, { service, challenges, limits }: GateDeps): void
             'x-gate-method': Type.String(),
             'x-gate-path': Type.String(),
             'x-payment-protocol': Type.Optional(Type.Enum(['payment'])),
+            'x-gate-visitor': Type.Optional(
+              Type.String({
+                description:
+                  'The network of the visitor, `203.0.113.0/24` or `2001:db8:1::/48`: new intents are then limited by it, and else by project',
+              }),
+            ),
           }),
           response: {
             402: Type.Union([GateQuote, GatePaymentChallenge], {
@@ -171,11 +191,7 @@ function mountPoll(app: App, { service, limits, clock }: GateDeps): void {
     '/api/gate/intents/:intentId',
     {
       onRequest: async (request, reply) => {
-        const project = await ownProject(service, request, 'any project')
-        if (!project) return limits.refuse(invalidCapability(), request, reply)
-        await limits.take('gate', project.project_id, reply)
-        const intent = await service.intent(project.project_id, request.params.intentId)
-        if (!intent || !isRequestOf(service, intent, request)) throw mismatch()
+        const intent = await ownIntent({ service, limits }, request, reply)
         request.gateClaim = { intent, credentialPreimage: null }
       },
       schema: {
@@ -186,7 +202,12 @@ function mountPoll(app: App, { service, limits, clock }: GateDeps): void {
         response: {
           200: GateAuthorization,
           402: GatePending,
-          ...errors('invalid project capability', 'intent mismatch', ...commonErrors),
+          ...errors(
+            'invalid project capability',
+            'intent mismatch',
+            'payment not honoured',
+            ...commonErrors,
+          ),
         },
       },
       validatorCompiler: uncheckedHeaders,
@@ -199,21 +220,17 @@ function mountProve(app: App, { service, challenges, limits, clock }: GateDeps):
   /** By the capability of its project, or by a credential of its own challenge. */
   async function claim(request: FastifyRequest<OfIntent>, reply: FastifyReply): Promise<Claim> {
     const { intentId } = request.params
+    const named = header(request, 'x-gate-project')
+    if (named === null || !PROJECT.test(named)) throw problem('malformed proof')
     const lines = request.raw.headersDistinct.authorization ?? []
     if (!lines.some((line) => authScheme(line) === 'payment')) {
-      const project = await ownProject(service, request)
-      if (!project) return limits.refuse(invalidCapability(), request, reply)
-      await limits.take('gate', project.project_id, reply)
-      const intent = await service.intent(project.project_id, intentId)
-      if (!intent || !isRequestOf(service, intent, request)) throw mismatch()
+      const named = 'named project'
+      const intent = await ownIntent({ service, limits }, request, reply, { named })
       return { intent, credentialPreimage: null }
     }
     const reading = readPaymentCredential(lines)
-    const projectId = header(request, 'x-gate-project')
     const intent =
-      reading.outcome === 'ok' && lines.length === 1 && projectId !== null
-        ? await service.intent(projectId, intentId)
-        : null
+      reading.outcome === 'ok' && lines.length === 1 ? await service.intent(named, intentId) : null
     const isOwn =
       intent !== null &&
       reading.outcome === 'ok' &&
@@ -222,59 +239,111 @@ function mountProve(app: App, { service, challenges, limits, clock }: GateDeps):
       isRequestOf(service, intent, request) &&
       challenges.isFor(intent, reading.credential)
     if (!isOwn) return limits.refuse(mismatch(), request, reply)
-    // Whoever was shown a challenge has one: it must not use up what the project itself may ask.
     await limits.take('poll', intent.intent_id, reply)
     return { intent, credentialPreimage: reading.credential.payload.preimage }
   }
 
-  app.post<OfIntent & { Body: GateProof }>(
-    '/api/gate/intents/:intentId/prove',
-    {
-      onRequest: async (request, reply) => {
-        request.gateClaim = await claim(request, reply)
-      },
-      config: { invalid: { body: 'malformed proof' } },
-      schema: {
-        tags: ['gate'],
-        summary: 'Prove the payment of an intent by its preimage',
-        security,
-        params: intentParams,
-        headers: Type.Object({
-          'x-gate-project': Type.String({ pattern: '^gate_project_[A-Za-z0-9_-]+$' }),
-          'x-gate-method': Type.Optional(
-            Type.String({ description: 'Required with Authorization: Payment' }),
-          ),
-          'x-gate-path': Type.Optional(
-            Type.String({ pattern: '^/', description: 'Required with Authorization: Payment' }),
-          ),
-        }),
-        body: GateProof,
-        response: {
-          200: GateAuthorization,
-          402: GatePending,
-          ...errors(
-            'malformed proof',
-            'unsupported media type',
-            'request too large',
-            'invalid project capability',
-            'intent mismatch',
-            'request timeout',
-            ...commonErrors,
-          ),
+  app.register(async (scope) => {
+    // What is called text is not read as JSON: its sender meant something else.
+    scope.removeContentTypeParser('text/plain')
+    scope.post<OfIntent & { Body: GateProof }>(
+      '/api/gate/intents/:intentId/prove',
+      {
+        onRequest: async (request, reply) => {
+          request.gateClaim = await claim(request, reply)
         },
+        config: { invalid: { body: 'malformed proof' } },
+        schema: {
+          tags: ['gate'],
+          summary: 'Prove the payment of an intent by its preimage',
+          security,
+          params: intentParams,
+          headers: Type.Object({
+            'x-gate-project': Type.String({ pattern: PROJECT.source }),
+            'x-gate-method': Type.Optional(
+              Type.String({ description: 'Required with Authorization: Payment' }),
+            ),
+            'x-gate-path': Type.Optional(
+              Type.String({ pattern: '^/', description: 'Required with Authorization: Payment' }),
+            ),
+          }),
+          body: GateProof,
+          response: {
+            200: GateAuthorization,
+            402: GatePending,
+            ...errors(
+              'malformed proof',
+              'unsupported media type',
+              'request too large',
+              'invalid project capability',
+              'intent mismatch',
+              'wrong preimage',
+              'payment not honoured',
+              'request timeout',
+              ...commonErrors,
+            ),
+          },
+        },
+        validatorCompiler: uncheckedHeaders,
       },
-      validatorCompiler: uncheckedHeaders,
-    },
-    async (request, reply) => {
-      const { intent, credentialPreimage } = claimOf(request)
-      const { preimage } = request.body
-      if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
-      return answer(reply, await service.prove(intent, preimage), clock)
-    },
-  )
+      async (request, reply) => {
+        const { intent, credentialPreimage } = claimOf(request)
+        const { preimage } = request.body
+        if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
+        return answer(reply, await service.prove(intent, preimage), clock)
+      },
+    )
+  })
+}
+
+/** The project's server says that it failed a request, so that the payer may have it once more. */
+function mountGiveBack(app: App, { service, limits }: GateDeps): void {
+  app.register(async (scope) => {
+    scope.removeContentTypeParser('text/plain')
+    scope.post<OfIntent & { Body: GateGiveBack }>(
+      '/api/gate/intents/:intentId/give-back',
+      {
+        onRequest: async (request, reply) => {
+          // A bucket of its own: repeats of a payer who waits do not keep the project from it.
+          const bucketOf = ({ intent_id }: IntentRow): string => `${intent_id} give-back`
+          const intent = await ownIntent({ service, limits }, request, reply, { bucketOf })
+          request.gateClaim = { intent, credentialPreimage: null }
+        },
+        schema: {
+          tags: ['gate'],
+          summary: "Give a receipt back: the project's server failed the request that it let in",
+          security,
+          params: intentParams,
+          body: GateGiveBack,
+          response: {
+            204: NoContent,
+            ...errors(
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'invalid project capability',
+              'intent mismatch',
+              'give-back refused',
+              'request timeout',
+              ...commonErrors,
+            ),
+          },
+        },
+        validatorCompiler: uncheckedHeaders,
+        config: { invalid: { body: 'invalid request body' } },
+      },
+      async (request, reply) => {
+        const given = await service.giveBack(claimOf(request).intent, request.body.receiptId)
+        if (given === 'refused') throw problem('give-back refused')
+        return reply.code(204).send()
+      },
+    )
+  })
 }
 
 function answer(reply: FastifyReply, proven: Proven, clock: Clock): FastifyReply {
+  if (proven.kind === 'wrong preimage') throw wrongPreimage()
+  if (proven.kind === 'unhonoured') throw notHonoured()
   if (proven.kind === 'pending') {
     const { intent, retryAfterSeconds } = proven
     if (retryAfterSeconds !== null) reply.header('retry-after', retryAfterSeconds)
@@ -286,29 +355,6 @@ function answer(reply: FastifyReply, proven: Proven, clock: Clock): FastifyReply
     .header('gate-receipt', authorization.receipt)
     .header('cache-control', 'private, no-store')
     .send(authorization)
-}
-
-/** The project of the bearer, which must be the one that is named, where one has to be. */
-async function ownProject(
-  service: GateService,
-  request: FastifyRequest,
-  named: 'named project' | 'any project' = 'named project',
-): Promise<ProjectRow | null> {
-  const capability = bearerOf(request.raw, 'gate_key')
-  const project = capability === null ? null : await service.projectOf(capability)
-  const isNamed = project?.project_id === header(request, 'x-gate-project')
-  return project && (isNamed || named === 'any project') ? project : null
-}
-
-/** Whether the intent is for the request that the headers tell of. They may tell of nothing. */
-function isRequestOf(service: GateService, intent: IntentRow, request: FastifyRequest): boolean {
-  const fields = request.raw.headersDistinct
-  const isTold = fields['x-gate-method'] !== undefined || fields['x-gate-path'] !== undefined
-  if (!isTold) return true
-  return service.isBound(intent, {
-    method: header(request, 'x-gate-method') ?? intent.method,
-    path: header(request, 'x-gate-path') ?? intent.path,
-  })
 }
 
 function protectedRequest(request: FastifyRequest): ProtectedRequest {
@@ -331,12 +377,6 @@ function asksForChallenge(request: FastifyRequest): boolean {
   throw problem('unknown payment protocol')
 }
 
-/** The one line of a header, or null where there is none or several. */
-function header(request: FastifyRequest, name: string): string | null {
-  const lines = request.raw.headersDistinct[name]
-  return lines?.length === 1 ? (lines[0] ?? null) : null
-}
-
 function claimOf(request: FastifyRequest): Claim {
   if (!request.gateClaim) throw new Error('the route has no claim hook')
   return request.gateClaim
@@ -353,7 +393,6 @@ function sendJson(
     .send(JSON.stringify(body))
 }
 
-/** RFC 9110 §15.5.2 asks for a challenge with every 401. */
-const invalidCapability = (): Problem =>
-  problem('invalid project capability', { 'www-authenticate': 'Bearer' })
-const mismatch = (): Problem => problem('intent mismatch', { 'www-authenticate': 'Bearer' })
+const notHonoured = (): Problem =>
+  problem('payment not honoured', { 'retry-after': String(RETRY_UNHONOURED_SECONDS) })
+const wrongPreimage = (): Problem => problem('wrong preimage', { 'www-authenticate': 'Bearer' })

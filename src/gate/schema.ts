@@ -119,6 +119,13 @@ export const GateProof = Type.Object(
 )
 export type GateProof = Static<typeof GateProof>
 
+/** A receipt's id is a UUID; what is longer is none. */
+export const GateGiveBack = Type.Object(
+  { receiptId: Type.String({ minLength: 1, maxLength: 64 }) },
+  { additionalProperties: false },
+)
+export type GateGiveBack = Static<typeof GateGiveBack>
+
 export const GateJwks = Type.Object(
   {
     keys: Type.Array(

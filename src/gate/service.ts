@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import { base62 } from '../lib/base62.ts'
-import type { Clock } from '../lib/clock.ts'
+import { before, type Clock, type DeletionTime } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { PaymentLog } from '../payment/log.ts'
@@ -22,16 +22,24 @@ import {
   authorizeIntent,
   claimVerification,
   createGateStore,
+  giveBackReceipt,
   INSERTED_INTENT,
   type IntentRow,
   insertIntent,
   NOTED_HASH,
+  noteUnhonoured,
   type ProjectRow,
   purgeUnpaid,
   type ReceiptRow,
+  renewReceipt,
+  type UnhonouredReason,
 } from './store.ts'
 
-/** An HTLC may arrive with the last second of an invoice, and be claimed some blocks later. */
+/**
+ * The provider is asked for this long after the end of an invoice: an HTLC may arrive with the last
+ * second, and be claimed some blocks later. A preimage proves the payment for as long as the intent
+ * is there.
+ */
 const HONOUR_MS = 10 * 60 * 1000
 /**
  * Open intents of one project, and so the most that its credits can be overdrawn by. Far above
@@ -40,9 +48,16 @@ const HONOUR_MS = 10 * 60 * 1000
 const OPEN_INTENTS_MOST = 10_000
 /** How long to wait after the first, second, … question to a provider (LUD-21 has no push). */
 const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]
-/** Unpaid intents stay this long, so that a late repeat finds its own. */
+/** Intents stay this long after their invoice, so that a late repeat or preimage finds its own. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
 const PURGE_INTENTS = 500
+/**
+ * A server that fails each time must not work for ever for one payment, and a payer must not have it
+ * work for ever. What comes after these is the operator's to judge.
+ */
+const GIVE_BACKS_MOST = 2
+/** Of a proof that proves nothing yet: a wallet shows its preimage within moments of the payment. */
+const PROVE_AGAIN_SECONDS = 2
 
 export type ProtectedRequest = {
   routeId: string
@@ -66,6 +81,10 @@ export type Opened =
 export type Proven =
   | { kind: 'authorized'; intent: IntentRow; receipt: ReceiptRow }
   | { kind: 'pending'; intent: IntentRow; retryAfterSeconds: number | null }
+  /** The intent is authorized, and not by this. */
+  | { kind: 'wrong preimage' }
+  /** It is paid, and we cannot do what it was paid for; noted for the operator. */
+  | { kind: 'unhonoured' }
 
 export type GateService = {
   /** The project that this capability opens, or null. */
@@ -80,11 +99,17 @@ export type GateService = {
   poll(intent: IntentRow): Promise<Proven>
   /** Authorizes by the preimage of the intent's invoice. */
   prove(intent: IntentRow, preimage: string): Promise<Proven>
+  /**
+   * The project's server failed the request that this receipt let in: the next proof or poll makes
+   * a fresh one. Recorded once however often it is told; refused for any but the newest receipt,
+   * and where it happened twice before.
+   */
+  giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'>
   jwks: Receipts['jwks']
   /** Intents that may still be paid and were made under none of the configured secrets. */
   foreign(): Promise<number>
   /** Deletes what was never paid, long after. @returns how many intents went. */
-  purge(): Promise<number>
+  purge(now: DeletionTime): Promise<number>
 }
 
 export function createGate(deps: {
@@ -170,7 +195,12 @@ export function createGate(deps: {
     }
     const done = await attempt(db.write(insertIntent(intent, { now, openMost: OPEN_INTENTS_MOST })))
     if ('refused' in done) return refusal(done.refused, intent.intent_id, project, request)
-    const facts = { intentId, projectId: project.project_id, routeId: route.route_id }
+    const facts = {
+      intentId,
+      paymentHash: invoice.paymentHash,
+      projectId: project.project_id,
+      routeId: route.route_id,
+    }
     log.info({ event: 'gate.quoted', ...facts, amountSats: route.price_sats })
     if (invoice.descriptionHash === 'mismatch') {
       log.warn({ event: 'gate.description_mismatch', ...facts })
@@ -223,19 +253,33 @@ export function createGate(deps: {
       const row = done.rows[2]?.[0] as ReceiptRow
       log.info({
         event: 'gate.authorized',
-        intentId: intent.intent_id,
-        projectId: intent.project_id,
+        ...factsOf(intent),
         receiptId: row.receipt_id,
         amountSats: intent.amount_sats,
         by,
         creditsRemaining: row.credits_remaining,
       })
+      if (now > intent.honoured_until) {
+        const lateSeconds = Math.round((now - intent.honoured_until) / 1000)
+        log.warn({ event: 'gate.authorized_late', ...factsOf(intent), lateSeconds })
+      }
       return { kind: 'authorized', intent, receipt: row }
     }
-    return settledOr(intent, null)
+    const current = await settledOr(intent, null)
+    if (current.kind === 'authorized') return current
+    // It was open when the unit was refused, so that the credit could not be taken.
+    await noteAsUnhonoured(intent, 'project missing')
+    return { kind: 'unhonoured' }
   }
 
-  async function newReceipt(intent: IntentRow, by: VerificationKind, now: number) {
+  async function noteAsUnhonoured(intent: IntentRow, reason: UnhonouredReason): Promise<void> {
+    const noted = await attempt(db.write([noteUnhonoured(intent, { reason, now: clock.now() })]))
+    if ('refused' in noted) return
+    const amountSats = intent.amount_sats
+    log.error({ event: 'gate.unhonoured', ...factsOf(intent), amountSats, reason })
+  }
+
+  async function newReceipt(intent: IntentRow, by: VerificationKind, now: number, giveBacks = 0) {
     const issuedAt = Math.floor(now / 1000)
     const expiresAt = issuedAt + ADMISSION_SECONDS
     const receiptId = randomUUID()
@@ -261,24 +305,29 @@ export function createGate(deps: {
         ph: intent.payment_hash,
         net: intent.network,
         by,
+        ...(giveBacks > 0 ? { gb: giveBacks } : {}),
       }),
     }
   }
 
-  /** The receipt, if there is one by now. */
+  /** The newest receipt, if there is one by now; made here where the one before was given back. */
   async function settledOr(intent: IntentRow, retryAfterSeconds: number | null): Promise<Proven> {
     const receipt = await store.receiptOf(intent.intent_id)
-    return receipt
-      ? { kind: 'authorized', intent, receipt }
-      : { kind: 'pending', intent, retryAfterSeconds }
+    if (!receipt) return { kind: 'pending', intent, retryAfterSeconds }
+    if (receipt.given_back_at === null) return { kind: 'authorized', intent, receipt }
+    const now = clock.now()
+    const next = await newReceipt(intent, receipt.verified_by, now, receipt.give_backs + 1)
+    const renewed = await attempt(db.write([renewReceipt(receipt, next)]))
+    const row = 'rows' in renewed ? renewed.rows[0]?.[0] : await store.receiptOf(intent.intent_id)
+    return { kind: 'authorized', intent, receipt: row as ReceiptRow }
   }
 
   async function isSettled(intent: IntentRow, verify: string): Promise<boolean> {
-    const { intent_id: intentId, bolt11, payment_hash: paymentHash } = intent
+    const { bolt11, payment_hash: paymentHash } = intent
     try {
       return await provider.isSettled({ bolt11, paymentHash, verify })
     } catch (error) {
-      log.warn({ event: 'gate.verify_failed', intentId, reason: reasonOf(error) })
+      log.warn({ event: 'gate.verify_failed', ...factsOf(intent), reason: reasonOf(error) })
       return false
     }
   }
@@ -336,22 +385,47 @@ export function createGate(deps: {
 
     async prove(intent, preimage) {
       if (!provesPayment(preimage, intent.payment_hash)) {
-        return { kind: 'pending', intent, retryAfterSeconds: null }
+        return (await store.receiptOf(intent.intent_id))
+          ? { kind: 'wrong preimage' }
+          : { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
       }
       const current = await settledOr(intent, null)
       return current.kind === 'authorized' ? current : authorize(intent, 'preimage')
+    },
+
+    async giveBack(intent, receiptId) {
+      const intentId = intent.intent_id
+      const now = clock.now()
+      const most = GIVE_BACKS_MOST
+      const done = await attempt(db.write(giveBackReceipt({ intentId, receiptId, now, most })))
+      if ('rows' in done) {
+        const giveBacks = Number(done.rows[0]?.[0]?.give_backs) + 1
+        log.info({ event: 'gate.given_back', ...factsOf(intent), receiptId, giveBacks })
+        return 'recorded'
+      }
+      if (await store.isGivenBack(intentId, receiptId)) return 'recorded'
+      const newest = await store.receiptOf(intentId)
+      if (newest?.receipt_id === receiptId) await noteAsUnhonoured(intent, 'given back twice')
+      return 'refused'
     },
 
     jwks: receipts.jwks,
 
     foreign: () => store.foreign(fingerprints(secrets), clock.now()),
 
-    async purge() {
-      const [gone] = await db.write([purgeUnpaid(clock.now() - KEEP_MS, PURGE_INTENTS)])
+    async purge(now) {
+      const [gone] = await db.write([purgeUnpaid(before(now, KEEP_MS), PURGE_INTENTS)])
       return gone?.length ?? 0
     },
   }
 }
+
+/** An intent in the log. */
+const factsOf = (intent: IntentRow) => ({
+  intentId: intent.intent_id,
+  paymentHash: intent.payment_hash,
+  projectId: intent.project_id,
+})
 
 /** Why a provider could not be used. Anything but a provider's failing is our own bug. */
 function reasonOf(error: unknown): string {

@@ -1,5 +1,6 @@
 /** Projects, routes, intents and receipts in the store. */
 import type { Db, Row, Statement } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
 import type { RouteSpec } from './route-spec.ts'
 import type { VerificationKind } from './schema.ts'
 
@@ -54,10 +55,26 @@ export type ReceiptRow = {
   expires_at: number
   credits_remaining: number
   receipt: string
+  /** Receipts of this intent before this one, each given back. */
+  give_backs: number
+  /** Set where it was given back and nobody has asked for the next one yet. */
+  given_back_at: number | null
+}
+
+/** Why a payment that is proven was not honoured. */
+export type UnhonouredReason = 'given back twice' | 'project missing'
+
+export type UnhonouredRow = {
+  intent_id: string
+  project_id: string
+  payment_hash: string
+  amount_sats: number
+  reason: UnhonouredReason
+  noticed_at: number
 }
 
 export type NewIntent = Omit<IntentRow, 'state' | 'verify_count' | 'next_verify_at'>
-export type NewReceipt = Omit<ReceiptRow, 'credits_remaining'>
+export type NewReceipt = Omit<ReceiptRow, 'credits_remaining' | 'give_backs' | 'given_back_at'>
 
 /** A thousand thousand thousand: nobody is given more, and sums stay exact. */
 export const MAX_CREDITS = 1_000_000_000
@@ -193,18 +210,19 @@ export function insertIntent(
 
 /**
  * Authorizes an intent, takes the credit and keeps the receipt, all or nothing. The first statement
- * carries the condition: of any number of proofs, one passes it.
+ * carries the condition: of any number of proofs, one passes it. However late: the project has the
+ * money.
  */
 export function authorizeIntent(receipt: NewReceipt): Statement[] {
   return [
     {
       text: `update gate_intent set state = 'authorized'
-        where intent_id = $1 and state = 'open' and honoured_until >= $2`,
-      values: [receipt.intent_id, receipt.authorized_at],
+        where intent_id = $1 and state = 'open'`,
+      values: [receipt.intent_id],
       expect: 1,
     },
     {
-      // The payer has paid: this may go below zero, by no more than the open intents.
+      // The payer has paid: this may go below zero, by no more than what was open and came late.
       text: 'update gate_project set credits = credits - 1 where project_id = $1',
       values: [receipt.project_id],
       expect: 1,
@@ -228,6 +246,86 @@ export function authorizeIntent(receipt: NewReceipt): Statement[] {
   ]
 }
 
+/**
+ * Gives the newest receipt of an intent back. Refused where it is not the newest, was given back
+ * before, or where as many as `most` were.
+ */
+export function giveBackReceipt({
+  intentId,
+  receiptId,
+  now,
+  most,
+}: {
+  intentId: string
+  receiptId: string
+  now: number
+  most: number
+}): Statement[] {
+  return [
+    {
+      text: `update gate_receipt set given_back_at = $3
+        where intent_id = $1 and receipt_id = $2 and given_back_at is null and give_backs < $4
+        returning give_backs`,
+      values: [intentId, receiptId, now, most],
+      expect: 1,
+    },
+    {
+      text: `insert into gate_give_back (receipt_id, intent_id, given_back_at)
+        values ($1, $2, $3)`,
+      values: [receiptId, intentId, now],
+      expect: 1,
+    },
+  ]
+}
+
+/** Puts the next receipt in the place of one that was given back; of several, one passes. */
+export const renewReceipt = (
+  old: ReceiptRow,
+  { receipt_id, expires_at, receipt }: Pick<ReceiptRow, 'receipt_id' | 'expires_at' | 'receipt'>,
+): Statement => ({
+  text: `update gate_receipt set receipt_id = $3, expires_at = $4, receipt = $5,
+      give_backs = give_backs + 1, given_back_at = null
+    where intent_id = $1 and receipt_id = $2 and given_back_at is not null returning *`,
+  values: [old.intent_id, old.receipt_id, receipt_id, expires_at, receipt],
+  expect: 1,
+})
+
+/** Refused where it is noted already and was not honoured since. */
+export const noteUnhonoured = (
+  intent: IntentRow,
+  { reason, now }: { reason: UnhonouredReason; now: number },
+): Statement => ({
+  text: `insert into gate_unhonoured
+      (intent_id, project_id, payment_hash, amount_sats, reason, noticed_at)
+    values ($1, $2, $3, $4, $5, $6)
+    on conflict (intent_id) do update
+      set reason = excluded.reason, noticed_at = excluded.noticed_at, honoured_at = null
+      where gate_unhonoured.honoured_at is not null`,
+  values: [
+    intent.intent_id,
+    intent.project_id,
+    intent.payment_hash,
+    intent.amount_sats,
+    reason,
+    now,
+  ],
+  expect: 1,
+})
+
+/** No row where the payment was never noted. */
+export const noteHonoured = (intentId: string, now: number): Statement => ({
+  text: 'update gate_unhonoured set honoured_at = $2 where intent_id = $1 and honoured_at is null',
+  values: [intentId, now],
+})
+
+/** Lets polls ask the provider once more, until then. */
+export const askProviderAgain = (intentId: string, until: number): Statement => ({
+  text: `update gate_intent set honoured_until = $2, next_verify_at = 0
+    where intent_id = $1 and state = 'open' and honoured_until < $2`,
+  values: [intentId, until],
+  expect: 1,
+})
+
 /** No question is put off for longer, unless by a clock that was ahead and was put right since. */
 const PUT_OFF_MOST_MS = 60_000
 
@@ -244,7 +342,7 @@ export const claimVerification = (
 })
 
 /** A bounded part of what was never paid. Its payment hashes stay known. */
-export const purgeUnpaid = (before: number, most: number): Statement => ({
+export const purgeUnpaid = (before: DeletionTime, most: number): Statement => ({
   text: `delete from gate_intent where state = 'open' and intent_id in (
       select intent_id from gate_intent where state = 'open' and honoured_until < $1 limit $2)
     returning intent_id`,
@@ -284,6 +382,19 @@ export function createGateStore(db: Db) {
 
     receiptOf: (intentId: string) =>
       one<ReceiptRow>('select * from gate_receipt where intent_id = $1', intentId),
+
+    async isGivenBack(intentId: string, receiptId: string): Promise<boolean> {
+      const text = 'select 1 as found from gate_give_back where receipt_id = $1 and intent_id = $2'
+      return (await one(text, receiptId, intentId)) !== null
+    },
+
+    /** Payments that somebody is owed something for, the oldest first. */
+    unhonoured: (most: number) =>
+      db.read<UnhonouredRow>(
+        `select * from gate_unhonoured where honoured_at is null
+         order by noticed_at, intent_id limit $1`,
+        most,
+      ),
 
     /** For the operator: what is waiting for payment, and what was authorized so far. */
     async counts(projectId: string, now: number): Promise<{ open: number; authorized: number }> {

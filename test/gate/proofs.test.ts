@@ -3,9 +3,19 @@ import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { type Db, StoreError } from '../../src/db/db.ts'
-import { aGate, authorized, pay, reasons, SECRET, URL_OF_GATE } from '../support/gate.ts'
+import { overBy } from '../support/deletion.ts'
+import {
+  aGate,
+  authorized,
+  pay,
+  reasons,
+  SECRET,
+  URL_OF_GATE,
+  type World,
+} from '../support/gate.ts'
 
 const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
 
 describe('a proof', () => {
   test('by preimage authorizes once and takes one credit', async (t) => {
@@ -59,15 +69,33 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 10)
   })
 
-  test('is honoured after the quote, until ten minutes past the invoice', async (t) => {
+  test('is honoured however late, while the provider is asked until ten minutes past the invoice', async (t) => {
     const world = await aGate(t)
     const [early, late] = [await world.quoted(), await world.quoted()]
     const [first, second] = [early, late].map(({ bolt11 }) => world.wallet.pay(bolt11))
     world.clock.advance(early.honoured_until - world.clock.now() - 1_000)
     assert.equal((await world.service.prove(early, first ?? '')).kind, 'authorized')
+    assert.equal(eventsOf(world, 'gate.authorized_late').length, 0)
     world.clock.advance(2_000)
-    assert.equal((await world.service.prove(late, second ?? '')).kind, 'pending')
+    const asked = world.lnurl.requests.length
     assert.equal((await world.service.poll(late)).kind, 'pending')
+    assert.equal(world.lnurl.requests.length, asked)
+    world.clock.advance(7 * DAY)
+    await world.service.purge(overBy(world.clock.now()))
+    const receipt = await authorized(world.service.prove(late, second ?? ''))
+    assert.equal(receipt.expires_at - world.clock.now() > 4 * MINUTE, true)
+    assert.equal((await world.project()).credits, 8)
+    const [line] = eventsOf(world, 'gate.authorized_late')
+    assert.equal(line?.paymentHash, late.payment_hash)
+  })
+
+  test('that is wrong is told apart from a payment that is not there yet', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const wrong = '00'.repeat(32)
+    assert.equal((await world.service.prove(intent, wrong)).kind, 'pending')
+    await pay(world, intent)
+    assert.equal((await world.service.prove(intent, wrong)).kind, 'wrong preimage')
     assert.equal((await world.project()).credits, 9)
   })
 
@@ -277,6 +305,10 @@ test('no capability, preimage or receipt reaches the log', async (t) => {
     assert.equal(text.includes(secret), false)
   }
 })
+
+function eventsOf(world: World, event: string): World['logged'] {
+  return world.logged.filter((line) => line.event === event)
+}
 
 /** A store that does what it is told and dies before it can say so. */
 function losing(db: Db): Db {

@@ -3,8 +3,10 @@ import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createOutbound } from '../../src/gate/outbound.ts'
+import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
-import { aGate, reasons, type World } from '../support/gate.ts'
+import { overBy } from '../support/deletion.ts'
+import { aGate, PAYEE, reasons, type World } from '../support/gate.ts'
 import { METADATA } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
 
@@ -225,12 +227,33 @@ describe('an answer that is no offer is refused before anybody sees an invoice',
       },
     },
     {
-      note: 'an invoice whose signature was damaged',
+      note: 'an invoice that was damaged on its way',
       reason: /cannot be used/,
       spoil: ({ lnurl }) => {
         lnurl.answers.invoice = async (_url, _response, usual) => {
           const body = await usual()
           return { ...body, pr: String(body.pr).replace(/.{6}$/, 'qqqqqq') }
+        }
+      },
+    },
+    {
+      note: 'an invoice that reads well and that no key has signed',
+      reason: /signature is wrong/,
+      spoil: ({ lnurl }) => {
+        lnurl.answers.invoice = async (_url, _response, usual) => {
+          const body = await usual()
+          return { ...body, pr: signedWith(0, String(body.pr)) }
+        }
+      },
+    },
+    {
+      note: 'an invoice that another key has signed than the one that it names',
+      reason: /signature is wrong/,
+      spoil: ({ lnurl, wallet }) => {
+        wallet.changes = { payee: PAYEE }
+        lnurl.answers.invoice = async (_url, _response, usual) => {
+          const body = await usual()
+          return { ...body, pr: signedWith(1, String(body.pr)) }
         }
       },
     },
@@ -266,7 +289,7 @@ test('a payment hash stays used after its unpaid intent was purged', async (t) =
   const world = await aGate(t)
   const { payment_hash: paymentHash, intent_id: intentId } = await world.quoted()
   world.clock.advance(40 * 24 * 3600 * 1000)
-  assert.equal(await world.service.purge(), 1)
+  assert.equal(await world.service.purge(overBy(world.clock.now())), 1)
   assert.equal(await world.service.intent(world.projectId, intentId), null)
   world.wallet.changes = { paymentHash }
   assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
@@ -373,6 +396,13 @@ function changing(step: 'pay' | 'invoice', changes: Record<string, unknown>) {
   return ({ lnurl }: World): void => {
     lnurl.answers[step] = async (_url, _response, usual) => ({ ...(await usual()), ...changes })
   }
+}
+
+/** The invoice with 64 bytes of this value for a signature; of zeros, no key is to be had. */
+function signedWith(byte: number, bolt11: string): string {
+  const { prefix = '', words = new Uint8Array() } = decodeBech32(bolt11) ?? {}
+  const signature = bytesToWords(Uint8Array.of(...new Uint8Array(64).fill(byte), 0))
+  return encodeBech32(prefix, Uint8Array.of(...words.slice(0, -signature.length), ...signature))
 }
 
 const steps = ({ lnurl }: World): string[] => lnurl.requests.map(({ step }) => step)

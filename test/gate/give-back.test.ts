@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { aGate, authorized, pay, type World } from '../support/gate.ts'
+
+const MINUTE = 60_000
+
+describe('a receipt that was given back', () => {
+  test('is followed by a fresh one, for five minutes from when it is asked for', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const first = await pay(world, intent)
+    assert.equal(await world.service.giveBack(intent, first.receipt_id), 'recorded')
+    world.clock.advance(60 * MINUTE)
+    const second = await authorized(world.service.poll(intent))
+    assert.notEqual(second.receipt_id, first.receipt_id)
+    const { jti, exp, gb, intent: of, ph } = decodeJwt(second.receipt)
+    assert.deepEqual(
+      [jti, gb, of, ph],
+      [second.receipt_id, 1, intent.intent_id, intent.payment_hash],
+    )
+    assert.ok(Number(exp) * 1000 > world.clock.now() + 4 * MINUTE)
+    assert.equal(decodeJwt(first.receipt).gb, undefined)
+    // That one stays, and nothing was paid for it.
+    assert.deepEqual(await pay(world, intent), second)
+    assert.equal((await world.project()).credits, 9)
+  })
+
+  test('is one when it is told again, also after the fresh one was made', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const first = await pay(world, intent)
+    assert.equal(await world.service.giveBack(intent, first.receipt_id), 'recorded')
+    assert.equal(await world.service.giveBack(intent, first.receipt_id), 'recorded')
+    const second = await pay(world, intent)
+    assert.equal(await world.service.giveBack(intent, first.receipt_id), 'recorded')
+    assert.deepEqual(await pay(world, intent), second)
+    assert.equal(decodeJwt(second.receipt).gb, 1)
+  })
+
+  test('makes one fresh receipt for 50 who ask at once', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const first = await pay(world, intent)
+    const other = await world.another()
+    await world.service.giveBack(intent, first.receipt_id)
+    const preimage = world.wallet.pay(intent.bolt11)
+    const receipts = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        authorized(i % 2 === 0 ? world.service.prove(intent, preimage) : other.poll(intent)),
+      ),
+    )
+    assert.equal(new Set(receipts.map(({ receipt }) => receipt)).size, 1)
+    assert.equal(decodeJwt(receipts[0]?.receipt ?? '').gb, 1)
+  })
+
+  test('is not renewed by a wrong preimage', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const first = await pay(world, intent)
+    await world.service.giveBack(intent, first.receipt_id)
+    assert.equal((await world.service.prove(intent, '00'.repeat(32))).kind, 'wrong preimage')
+    world.clock.advance(10 * MINUTE)
+    const { exp } = decodeJwt((await pay(world, intent)).receipt)
+    assert.ok(Number(exp) * 1000 > world.clock.now() + 4 * MINUTE)
+  })
+})
+
+describe('giving back', () => {
+  test('is refused for any receipt but the newest of this intent', async (t) => {
+    const world = await aGate(t)
+    const [mine, other, open] = [await world.quoted(), await world.quoted(), await world.quoted()]
+    const [receipt, theirs] = [await pay(world, mine), await pay(world, other)]
+    for (const receiptId of [theirs.receipt_id, 'none', '']) {
+      assert.equal(await world.service.giveBack(mine, receiptId), 'refused')
+    }
+    assert.equal(await world.service.giveBack(open, receipt.receipt_id), 'refused')
+    assert.deepEqual(await pay(world, mine), receipt)
+    assert.equal(unhonoured(world).length, 0)
+  })
+
+  test('happens twice for an intent at most; the third is noted as paid and not honoured', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    for (const expected of ['recorded', 'recorded', 'refused', 'refused']) {
+      const { receipt_id: receiptId } = await pay(world, intent)
+      assert.equal(await world.service.giveBack(intent, receiptId), expected)
+    }
+    const backs = world.logged.filter(({ event }) => event === 'gate.given_back')
+    assert.deepEqual(
+      backs.map(({ paymentHash, giveBacks }) => [paymentHash, giveBacks]),
+      [
+        [intent.payment_hash, 1],
+        [intent.payment_hash, 2],
+      ],
+    )
+    // Once, however often it is tried.
+    assert.equal(unhonoured(world).length, 1)
+    assert.deepEqual(
+      (await world.projects.unhonoured()).map(({ intentId, reason, amountSats }) => [
+        intentId,
+        reason,
+        amountSats,
+      ]),
+      [[intent.intent_id, 'given back twice', 50]],
+    )
+    assert.equal((await world.project()).credits, 9)
+  })
+
+  test('at once from two servers is recorded once', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const { receipt_id: receiptId } = await pay(world, intent)
+    const other = await world.another()
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        (i % 2 === 0 ? world.service : other).giveBack(intent, receiptId),
+      ),
+    )
+    assert.equal(world.logged.filter(({ event }) => event === 'gate.given_back').length, 1)
+    assert.equal(decodeJwt((await pay(world, intent)).receipt).gb, 1)
+  })
+})
+
+describe('what was paid and could not be honoured', () => {
+  test('is honoured by the operator: the handler may run once more', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    for (let i = 0; i < 3; i++) {
+      await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
+    }
+    assert.equal(decodeJwt((await pay(world, intent)).receipt).gb, 2)
+    world.clock.advance(60 * MINUTE)
+    assert.equal(await world.projects.honour(intent.intent_id), 'fresh receipt')
+    assert.deepEqual(await world.projects.unhonoured(), [])
+    const receipt = await pay(world, intent)
+    assert.equal(decodeJwt(receipt.receipt).gb, 3)
+    // And is noted again, if it fails again.
+    assert.equal(await world.service.giveBack(intent, receipt.receipt_id), 'refused')
+    assert.equal((await world.projects.unhonoured()).length, 1)
+  })
+
+  test('is asked about anew where the provider tells of payments, however old the invoice is', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    world.wallet.pay(intent.bolt11)
+    world.clock.advance(3 * 24 * 60 * MINUTE)
+    const row = () => world.intentRow(intent.intent_id)
+    assert.equal((await world.service.poll(await row())).kind, 'pending')
+    assert.equal(await world.projects.honour(intent.intent_id), 'provider asked again')
+    const receipt = await authorized(world.service.poll(await row()))
+    assert.equal(receipt.verified_by, 'provider')
+  })
+
+  test('is noted where the project is gone, and told apart from what is not paid', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const preimage = world.wallet.pay(intent.bolt11)
+    await world.db.write([{ text: 'delete from gate_project', values: [] }])
+    assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
+    assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
+    const [line, ...more] = unhonoured(world)
+    assert.deepEqual([line?.paymentHash, line?.reason], [intent.payment_hash, 'project missing'])
+    assert.equal(more.length, 0)
+    await assert.rejects(world.projects.honour(intent.intent_id), /There is no project/)
+    assert.equal((await world.projects.unhonoured()).length, 1)
+  })
+
+  test('cannot be honoured where nobody knows the intent', async (t) => {
+    const world = await aGate(t)
+    const intentId = `gate_intent_${'0'.repeat(22)}`
+    await assert.rejects(world.projects.honour(intentId), /There is no intent/)
+  })
+})
+
+const unhonoured = (world: World) => world.logged.filter(({ event }) => event === 'gate.unhonoured')
