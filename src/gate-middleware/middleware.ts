@@ -12,17 +12,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { concat } from '../lib/bytes.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
-import {
-  createGatekeeper,
-  type Decision,
-  type Gatekeeper,
-  type GateOptions,
-  type Visit,
-} from './gatekeeper.ts'
+import { isPublicAddress } from '../protocol/public-address.ts'
+import { visitorNetwork } from '../protocol/visitor-network.ts'
+import { refused, runHandler } from './fetch-form.ts'
+import { createGatekeeper, type GateOptions } from './gatekeeper.ts'
+import { headerOf, isGone, setHeaders, watchResponse } from './node-form.ts'
+import type { AnswerHeaders, Refused } from './refusals.ts'
 
 export type { GateReceipt } from '../protocol/gate-receipt.ts'
+export { fileStore } from './file-store.ts'
 export type { GateOptions } from './gatekeeper.ts'
-export type { ReplayGuard } from './replay.ts'
+export { memoryStore, type ReplayStore } from './replay-store.ts'
 
 /** What the service takes, and so the longest body of a paid request. */
 const MAX_BODY_BYTES = 1024 * 1024
@@ -37,8 +37,8 @@ export type ExpressRequest = IncomingMessage & { originalUrl?: string; body?: un
 export type FastifyReplyLike = {
   raw: ServerResponse
   code(status: number): unknown
-  headers(headers: Record<string, string>): unknown
-  send(body: string): unknown
+  headers(headers: AnswerHeaders): unknown
+  send(body: string | Uint8Array): unknown
 }
 
 export type Gate = {
@@ -68,7 +68,7 @@ export function createGate(options: GateOptions): Gate {
   const receipts = new WeakMap<object, GateReceipt>()
 
   return {
-    fetch: (route, handler) => (request) => answerFetch(gatekeeper, route, handler, request),
+    fetch: (route, handler) => (request) => answerFetch(route, handler, request),
 
     express: (route) => (request, response, next) => {
       unreadBody(request)
@@ -91,7 +91,8 @@ export function createGate(options: GateOptions): Gate {
       if (entered.kind === 'admitted') return asStream(entered.body)
       reply.code(entered.status)
       reply.headers(entered.headers)
-      return reply.send(entered.body)
+      const { body } = entered
+      return reply.send(typeof body === 'string' ? body : Buffer.from(body))
     },
 
     receiptOf: (request) => receipts.get(request) ?? null,
@@ -102,7 +103,7 @@ export function createGate(options: GateOptions): Gate {
     response: ServerResponse,
     route: string,
     payload: AsyncIterable<Uint8Array>,
-  ): Promise<{ kind: 'admitted'; body: Uint8Array } | (Decision & { kind: 'refused' })> {
+  ): Promise<{ kind: 'admitted'; body: Uint8Array } | Refused> {
     const body = await readBody(payload)
     if (body === null) return TOO_LARGE
     const decision = await gatekeeper.decide({
@@ -110,56 +111,53 @@ export function createGate(options: GateOptions): Gate {
       method: request.method ?? '',
       path: request.originalUrl ?? request.url ?? '',
       body,
+      network: networkOf(request, request.socket.remoteAddress),
       header: (name) => headerOf(request, name),
+      isGone: () => isGone(response),
     })
     if (decision.kind === 'refused') return decision
     receipts.set(request, decision.receipt)
     setHeaders(response, decision.headers)
-    response.once('close', () => {
-      // Not answered, or with our own failing: who paid may come again.
-      if (!response.writableFinished || response.statusCode >= 500) void decision.failed()
-    })
+    watchResponse(response, decision)
     return { kind: 'admitted', body }
   }
-}
 
-async function answerFetch(
-  gatekeeper: Gatekeeper,
-  route: string,
-  handler: FetchHandler,
-  request: Request,
-): Promise<Response> {
-  const body = await readBody(request.body ?? [])
-  if (body === null) return new Response(TOO_LARGE.body, TOO_LARGE)
-  const { pathname, search } = new URL(request.url)
-  const visit: Visit = {
-    route,
-    method: request.method,
-    path: pathname + search,
-    body,
-    header: (name) => request.headers.get(name),
+  async function answerFetch(
+    route: string,
+    handler: FetchHandler,
+    request: Request,
+  ): Promise<Response> {
+    const body = await readBody(request.body ?? [])
+    if (body === null) return refused(TOO_LARGE)
+    const { pathname, search } = new URL(request.url)
+    const decision = await gatekeeper.decide({
+      route,
+      method: request.method,
+      path: pathname + search,
+      body,
+      network: networkOf(request),
+      header: (name) => request.headers.get(name),
+      isGone: () => request.signal.aborted,
+    })
+    if (decision.kind === 'refused') return refused(decision)
+    const again = new Request(request.url, {
+      method: request.method,
+      headers: request.headers,
+      signal: request.signal,
+      ...(body.length > 0 ? { body } : {}),
+    })
+    return runHandler(() => handler(again, decision.receipt), request, decision)
   }
-  const decision = await gatekeeper.decide(visit)
-  if (decision.kind === 'refused') return new Response(decision.body, decision)
-  const again = new Request(request.url, {
-    method: request.method,
-    headers: request.headers,
-    signal: request.signal,
-    ...(body.length > 0 ? { body } : {}),
-  })
-  try {
-    const response = await handler(again, decision.receipt)
-    if (response.status >= 500) await decision.failed()
-    const answer = new Response(response.body, response)
-    for (const [name, value] of Object.entries(decision.headers)) answer.headers.set(name, value)
-    return answer
-  } catch (error) {
-    await decision.failed()
-    throw error
+
+  /** What the service limits new intents by. A peer inside is a proxy, and stands for nobody. */
+  function networkOf(request: object, peer = ''): string | null {
+    if (options.visitorAddress) return visitorNetwork(options.visitorAddress(request) ?? '')
+    const address = peer.replace(/^::ffff:(?=\d+\.)/i, '')
+    return isPublicAddress(address) ? visitorNetwork(address) : null
   }
 }
 
-const TOO_LARGE: Decision & { kind: 'refused' } = {
+const TOO_LARGE: Refused = {
   kind: 'refused',
   status: 413,
   headers: { 'content-type': 'application/json', connection: 'close' },
@@ -193,12 +191,4 @@ async function readBody(
 function asStream(body: Uint8Array): Readable & { receivedEncodedLength: number } {
   const stream = Readable.from(body.length > 0 ? [Buffer.from(body)] : [])
   return Object.assign(stream, { receivedEncodedLength: body.length })
-}
-
-function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-}
-
-function headerOf({ headersDistinct }: IncomingMessage, name: string): string | null {
-  return headersDistinct[name]?.join(', ') ?? null
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createKeyRing } from '../../src/gate-middleware/keys.ts'
-import { createReplayGuard } from '../../src/gate-middleware/replay.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
@@ -53,29 +52,6 @@ describe('the keys at hand', () => {
     await assert.rejects(ring.keys(), /away/)
     world.isAway = false
     assert.deepEqual(await ring.keys(), [OLD])
-  })
-})
-
-describe('the guard against replay', () => {
-  test('lets a receipt in once, until it is given back', () => {
-    const guard = createReplayGuard(() => 0)
-    assert.equal(guard.claim('a', 1), true)
-    assert.equal(guard.claim('a', 1), false)
-    assert.equal(guard.claim('b', 1), true)
-    guard.release('a')
-    assert.equal(guard.claim('a', 1), true)
-  })
-
-  test('refuses rather than forgets when it is full, and forgets what has expired', () => {
-    let now = 0
-    const guard = createReplayGuard(() => now, 2)
-    assert.equal(guard.claim('a', 10), true)
-    assert.equal(guard.claim('b', 20), true)
-    assert.equal(guard.claim('c', 30), false)
-    now = 10
-    assert.equal(guard.claim('c', 30), true)
-    assert.equal(guard.claim('b', 20), false)
-    assert.equal(guard.claim('d', 30), false)
   })
 })
 

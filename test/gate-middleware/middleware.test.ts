@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fetchWithMpp } from '@getalby/lightning-tools/402'
 import type { GateQuote } from '../../src/client/index.ts'
-import { createGate } from '../../src/gate-middleware/middleware.ts'
+import { createGate, fileStore } from '../../src/gate-middleware/middleware.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { aShop, aVisit, proofOf, serve } from '../support/gate-middleware.ts'
 
 describe('a fetch-style handler', () => {
@@ -106,18 +107,126 @@ describe('a fetch-style handler', () => {
   })
 })
 
+describe('the network of a visitor', () => {
+  test('is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
+    const shop = await aShop(t)
+    const told: (string | null)[] = []
+    const options: typeof shop.options = {
+      ...shop.options,
+      fetch: (input, init) => {
+        told.push(new Headers(init?.headers).get('x-gate-visitor'))
+        return shop.options.fetch(input, init)
+      },
+    }
+    const addresses = ['8.8.4.4', '2600:1:2:3::4', 'unknown', '']
+    const visitorAddress = (): string | null => addresses.shift() ?? null
+    const gate = createGate({ ...options, visitorAddress })
+    for (let i = 0; i < 5; i++) await gate.fetch('render', shop.handler)(aVisit())
+    assert.deepEqual(told, ['8.8.4.0/24', '2600:1:2::/48', null, null, null])
+    told.length = 0
+    const plain = createGate(options)
+    const api = await serve(t, (request, response) => {
+      plain.express('render')(request, response, () => response.end())
+    })
+    await fetch(`${api}/render/cat`, { method: 'POST' })
+    assert.deepEqual(told, [null])
+  })
+
+  test('that has used up its visits leaves room for others', async (t) => {
+    const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' })
+    let address = '8.8.4.4'
+    const gate = createGate({ ...shop.options, visitorAddress: () => address })
+    const visit = () => gate.fetch('render', shop.handler)(aVisit())
+    const visits = await Promise.all(Array.from({ length: 168 }, visit))
+    assert.equal(visits.filter(({ status }) => status === 402).length, 60)
+    address = '8.8.8.8'
+    assert.equal((await visit()).status, 402)
+  })
+})
+
 describe('a proof', () => {
-  test('that was made for another request is none: this request has a price of its own', async (t) => {
+  const DOG = { url: 'https://api.example.com/render/dog' }
+
+  test('of a payment for another request is never answered with an invoice, and is not lost', async (t) => {
+    const shop = await aShop(t)
+    // Only a store that is older than the receipt can say that it let nobody in.
+    const store = fileStore(await temporaryFolder(t), shop.clock.now)
+    const paid = createGate({ ...shop.options, store }).fetch('render', shop.handler)
+    shop.clock.advance(120_000)
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    await refusedWithoutInvoice(await paid(aVisit(proof, DOG)))
+    const { 'x-gate-preimage': _none, ...intentAlone } = proof
+    await refusedWithoutInvoice(await paid(aVisit(intentAlone, DOG)))
+    // Later than the receipt of that visit is good for, which let nobody in.
+    shop.clock.advance(301_000)
+    assert.equal((await paid(aVisit(proof))).status, 200)
+    assert.equal((await paid(aVisit(proof))).status, 409)
+  })
+
+  test('that names an intent which nobody paid is none: this request has a price of its own', async (t) => {
+    const shop = await aShop(t)
+    const { intentId } = await shop.quote()
+    const answer = await shop.visit({ 'x-gate-intent': intentId }, DOG)
+    assert.equal(answer.status, 402)
+    assert.equal(((await answer.json()) as GateQuote).path, '/render/dog')
+    const unknown = { 'x-gate-intent': `gate_intent_${'0'.repeat(22)}` }
+    for (const headers of [unknown, { ...unknown, 'x-gate-preimage': 'ab'.repeat(32) }]) {
+      assert.equal(((await (await shop.visit(headers)).json()) as GateQuote).amountSats, 50)
+    }
+  })
+
+  test('is honoured after MAYFLY_BASE_URL changed: nobody is asked to pay again', async (t) => {
+    const environment: Record<string, string> = {}
+    const shop = await aShop(t, environment)
+    const [quote, challenged] = [await shop.quote(), await shop.challenge()]
+    environment.MAYFLY_SIMULATOR = 'public'
+    environment.MAYFLY_BASE_URL = 'https://new.example'
+    await shop.restart()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    assert.equal((await shop.visit(proof)).status, 200)
+    const answer = await shop.visit({ authorization: await challenged.pay() })
+    assert.equal(answer.status, 200)
+    assert.ok(answer.headers.get('payment-receipt'))
+  })
+
+  test('whose challenge nobody knows any more is honoured for its preimage', async (t) => {
+    const environment: Record<string, string> = { MAYFLY_SECRET: '11'.repeat(32) }
+    const shop = await aShop(t, environment)
+    const challenged = await shop.challenge()
+    const authorization = await challenged.pay()
+    environment.MAYFLY_SECRET = `${'22'.repeat(32)},${'33'.repeat(32)}`
+    shop.clock.advance(24 * 3600_000)
+    await shop.restart()
+    const answer = await shop.visit({ authorization })
+    assert.equal(answer.status, 200)
+    // We do not sign for a challenge that we do not know.
+    assert.equal(answer.headers.get('payment-receipt'), null)
+  })
+
+  test('with a wrong preimage for an intent that is paid is told so, and shows no invoice', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    assert.equal((await shop.visit(proofOf(quote, await shop.pay(quote.bolt11)))).status, 200)
+    const answer = await shop.visit(proofOf(quote, '00'.repeat(32)))
+    assert.equal(answer.status, 403)
+    assert.deepEqual(await answer.json(), { error: 'wrong preimage' })
+  })
+
+  test('that comes a day after the invoice is honoured', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
-    const dog = { url: 'https://api.example.com/render/dog' }
-    const answer = await shop.visit(proof, dog)
-    const asked = (await answer.json()) as GateQuote
-    assert.equal(answer.status, 402)
-    assert.equal(asked.path, '/render/dog')
-    assert.notEqual(asked.intentId, quote.intentId)
-    // Nothing was spent on that: the credit is still there, and the proof is still good.
+    shop.clock.advance(24 * 3600_000)
+    assert.equal((await shop.visit(proof)).status, 200)
+  })
+
+  test('goes through after 168 visits that nobody paid', async (t) => {
+    const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' }, { routes: ROUTES })
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    const visits = await Promise.all(Array.from({ length: 168 }, () => shop.visit()))
+    assert.ok(visits.some(({ status }) => status === 503))
     assert.equal((await shop.visit(proof)).status, 200)
   })
 
@@ -184,7 +293,7 @@ describe('what is not the fault of the visitor', () => {
     const shop = await aShop(t)
     const gate = createGate({
       ...shop.options,
-      replay: { claim: () => false, release: () => {} },
+      store: { add: () => false },
     })
     const answer = await gate.fetch(
       'render',
@@ -193,3 +302,11 @@ describe('what is not the fault of the visitor', () => {
     assert.equal(answer.status, 409)
   })
 })
+
+const ROUTES = ['render=POST:/render/*:50']
+
+async function refusedWithoutInvoice(answer: Response): Promise<void> {
+  assert.equal(answer.status, 403)
+  assert.equal(answer.headers.get('www-authenticate'), null)
+  assert.deepEqual(await answer.json(), { error: 'invalid receipt' })
+}

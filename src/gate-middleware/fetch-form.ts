@@ -1,0 +1,136 @@
+/** The middleware on the platform's own Request and Response. */
+import { concat } from '../lib/bytes.ts'
+import type { Admission } from './gatekeeper.ts'
+import type { AnswerHeaders, Refused } from './refusals.ts'
+import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+
+/** A body whose reader is gone has so long to end, where it is to be kept. */
+const AFTER_CANCEL_MS = 60_000
+
+/** Runs the handler, and tells what became of it. */
+export async function runHandler(
+  run: () => Response | Promise<Response>,
+  { signal }: { signal: AbortSignal },
+  admission: Admission,
+): Promise<Response> {
+  const { wantsAnswer, spent } = admission
+  // The handler goes on, and nothing that comes of it is given back.
+  if (!wantsAnswer) signal.addEventListener('abort', () => spent(), { once: true })
+  try {
+    const response = await run()
+    const body = watchBody(response, signal, admission)
+    const answer = new Response(body, response)
+    for (const [name, value] of Object.entries(admission.headers)) answer.headers.set(name, value)
+    return answer
+  } catch (error) {
+    // Whoever hung up has not seen it fail.
+    if (signal.aborted) admission.spent()
+    else await admission.failed()
+    throw error
+  }
+}
+
+export function refused({ status, headers, body }: Refused): Response {
+  const fields = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    for (const line of [value].flat()) fields.append(name, line)
+  }
+  const isEmpty = status === 204 || status === 205
+  return new Response(isEmpty ? null : typeof body === 'string' ? body : new Uint8Array(body), {
+    status,
+    headers: fields,
+  })
+}
+
+/** The body to send in place of the response's own. */
+function watchBody(
+  response: Response,
+  signal: AbortSignal,
+  { spent, failed, wantsAnswer, headers }: Admission,
+): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+  const { status, body } = response
+  if (status >= 500) {
+    if (body)
+      return observed(body, {
+        onEnd: () => (signal.aborted ? spent() : void failed()),
+        onCut: spent,
+      })
+    if (signal.aborted) spent()
+    else void failed()
+    return null
+  }
+  if (!wantsAnswer || !isKept(status)) {
+    spent()
+    return body
+  }
+  const keep = (bytes: Uint8Array): void =>
+    spent({ status, headers: { ...headersOf(response), ...headers }, body: bytes })
+  if (!body) {
+    keep(new Uint8Array())
+    return null
+  }
+  const [sent, copy] = body.tee()
+  const reader = copy.getReader()
+  void readSmall(reader).then((bytes) => (bytes ? keep(bytes) : spent()))
+  return observed(sent, {
+    onEnd: () => {},
+    // The copy is read on, so that the payer finds it; but not for ever.
+    onCut: () =>
+      void setTimeout(() => void reader.cancel().catch(() => {}), AFTER_CANCEL_MS).unref(),
+  })
+}
+
+/** All of a small body, or null. What is left of a large one is let go. */
+async function readSmall(
+  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
+): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return concat(...chunks)
+      length += value.length
+      if (length > MAX_STORED_BYTES) {
+        reader.cancel().catch(() => {})
+        return null
+      }
+      chunks.push(value)
+    }
+  } catch {
+    return null
+  }
+}
+
+/** The same bytes; tells when they were all read, and when they were not. */
+function observed(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { onEnd, onCut }: { onEnd: () => void; onCut: () => void },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) return controller.enqueue(value)
+          controller.close()
+          onEnd()
+        } catch (error) {
+          onCut()
+          controller.error(error)
+        }
+      },
+      async cancel(reason) {
+        onCut()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function headersOf({ headers }: Response): AnswerHeaders {
+  const fields: AnswerHeaders = Object.fromEntries(headers)
+  return fields
+}

@@ -1,0 +1,98 @@
+/** The middleware on Node's own requests and responses, as Express and Fastify have them. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Admission } from './gatekeeper.ts'
+import type { AnswerHeaders } from './refusals.ts'
+import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+
+/** A handler whose client is gone has so long to finish an answer that is to be kept. */
+const AFTER_CLOSE_MS = 60_000
+
+/** Whether nobody is there to read the response. */
+export const isGone = (response: ServerResponse): boolean =>
+  response.destroyed || response.socket?.destroyed === true
+
+/**
+ * Tells what became of the handler. Its server failed where a 5xx was written whole to a client
+ * that was there; a connection that ends before is the client's doing, and proves nothing.
+ */
+export function watchResponse(response: ServerResponse, admission: Admission): void {
+  const { spent, failed, wantsAnswer } = admission
+  let isClosed = false
+  if (wantsAnswer) {
+    captureBody(response, (answer) => {
+      if (answer) spent(answer)
+      else if (isClosed) spent()
+    })
+  }
+  response.once('finish', () => {
+    // After `close` this is too late to count.
+    if (response.statusCode >= 500) void failed()
+    else spent()
+  })
+  response.once('close', () => {
+    isClosed = true
+    if (wantsAnswer && !response.writableEnded) setTimeout(spent, AFTER_CLOSE_MS).unref()
+    else spent()
+  })
+}
+
+/** Sees what the handler writes; tells the answer when the handler has ended it, or null. */
+function captureBody(
+  response: ServerResponse,
+  onEnd: (answer: Parameters<Admission['spent']>[0] | null) => void,
+): void {
+  const write = response.write.bind(response) as (...args: unknown[]) => boolean
+  const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse
+  const chunks: Buffer[] = []
+  let length = 0
+  let coding: unknown
+
+  function see(chunk: unknown, encoding: unknown): void {
+    if (length === 0) coding = response.getHeader('content-encoding')
+    const bytes = bytesOf(chunk, encoding)
+    length += bytes.length
+    if (length <= MAX_STORED_BYTES) chunks.push(bytes)
+    else chunks.length = 0
+  }
+
+  response.write = ((...args: unknown[]) => {
+    see(args[0], args[1])
+    return write(...args)
+  }) as typeof response.write
+  response.end = ((...args: unknown[]) => {
+    const isFirst = !response.writableEnded
+    if (isFirst) see(args[0], args[1])
+    const ended = end(...args)
+    const { statusCode: status } = response
+    // What encodes after us has changed bytes that we have seen before.
+    const isAsSeen = response.getHeader('content-encoding') === coding
+    const isWhole = isAsSeen && length <= MAX_STORED_BYTES && isKept(status)
+    if (isFirst) {
+      onEnd(isWhole ? { status, headers: headersOf(response), body: Buffer.concat(chunks) } : null)
+    }
+    return ended
+  }) as typeof response.end
+}
+
+function bytesOf(chunk: unknown, encoding: unknown): Buffer {
+  if (typeof chunk === 'string') {
+    return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  }
+  return chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0)
+}
+
+function headersOf(response: ServerResponse): AnswerHeaders {
+  const headers: AnswerHeaders = {}
+  for (const [name, value] of Object.entries(response.getHeaders())) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value : String(value)
+  }
+  return headers
+}
+
+export function setHeaders(response: ServerResponse, headers: AnswerHeaders): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
+export function headerOf({ headersDistinct }: IncomingMessage, name: string): string | null {
+  return headersDistinct[name]?.join(', ') ?? null
+}

@@ -1,0 +1,44 @@
+/** What a visitor is answered in place of the handler. */
+import { type Answer, retryAfterSeconds } from '../client/http.ts'
+import type { AnswerHeaders } from './stored-answers.ts'
+
+export type { AnswerHeaders } from './stored-answers.ts'
+
+export type Refused = {
+  kind: 'refused'
+  status: number
+  headers: AnswerHeaders
+  body: string | Uint8Array
+}
+
+/** Where the service does not say. */
+const RETRY_SECONDS = 5
+
+/** The service's own 402, with what belongs to it. */
+export function relay({ status, headers, body }: Answer): Refused {
+  const kept: Record<string, string> = { 'cache-control': 'no-store' }
+  for (const name of ['content-type', 'www-authenticate', 'retry-after']) {
+    const value = headers.get(name)
+    if (value !== null) kept[name] = value
+  }
+  return { kind: 'refused', status, headers: kept, body: JSON.stringify(body) }
+}
+
+/** Nothing that the visitor could mend, and no invitation to pay. */
+export function unavailable(answer: Answer | null): Refused {
+  const seconds = (answer && retryAfterSeconds(answer.headers)) ?? RETRY_SECONDS
+  return refusal(503, 'payment unavailable', seconds)
+}
+
+export function refusal(status: number, error: string, retrySeconds?: number): Refused {
+  return {
+    kind: 'refused',
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      ...(retrySeconds === undefined ? {} : { 'retry-after': String(retrySeconds) }),
+    },
+    body: JSON.stringify({ error }),
+  }
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { GateQuote } from '../../src/client/index.ts'
+import { createGate, type GateOptions } from '../../src/gate-middleware/middleware.ts'
+import { anApi, FORMS, type Form, type Handler, send } from '../support/gate-forms.ts'
+import { aShop, proofOf } from '../support/gate-middleware.ts'
+import { until } from '../support/until.ts'
+
+const MIB = 1024 * 1024
+
+for (const form of FORMS) {
+  describe(`one payment, ${form}`, () => {
+    test('runs the handler once for ten requests that hang up in the middle of it', async (t) => {
+      const work = Promise.withResolvers<void>()
+      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+        await work.promise
+        return { body: 'a cat' }
+      })
+      for (let i = 0; i < 10; i++) {
+        const { hangUp } = send(url, proof)
+        await until('the request to come', async () => seen.arrived === i + 2)
+        if (i === 0) await until('the handler to begin', async () => runs.length === 1)
+        hangUp()
+        await until('it to be over', async () => seen.over === i + 2)
+      }
+      work.resolve()
+      assert.equal((await send(url, proof).answer).status, 409)
+      assert.equal(runs.length, 1)
+    })
+
+    test('buys one answer of 24 MiB, whatever part of it was taken', async (t) => {
+      const whole = new Uint8Array(24 * MIB)
+      const { url, proof, seen, runs } = await aPaid(t, form, async () => ({ body: whole }))
+      for (let i = 0; i < 6; i++) {
+        const { begun, answer, hangUp } = send(url, proof)
+        if (i === 0) await begun
+        else assert.equal((await answer).status, 409)
+        hangUp()
+        if (i === 0) await until('the client to be gone', async () => seen.gone === 1)
+      }
+      const tail = await send(url, { ...proof, range: `bytes=${20 * MIB}-` }).answer
+      assert.equal(tail.status, 409)
+      assert.equal(tail.headers['www-authenticate'], undefined)
+      assert.equal(runs.length, 1)
+    })
+
+    for (const storedAnswers of [false, true]) {
+      const how = storedAnswers ? ', with stored answers too' : ''
+      test(`is not given back by a failure that its client did not stay for${how}`, async (t) => {
+        const work = Promise.withResolvers<void>()
+        const fails: Handler = async () => {
+          await work.promise
+          throw new Error('too late')
+        }
+        const paid = await aPaid(t, form, fails, { storedAnswers })
+        const { url, proof, seen, runs, shop } = paid
+        const { hangUp } = send(url, proof)
+        await until('the handler to begin', async () => runs.length === 1)
+        hangUp()
+        await until('the client to be gone', async () => seen.gone === 1)
+        work.resolve()
+        const { status, body } = await send(url, proof).answer
+        assert.deepEqual([status, String(body)], [409, '{"error":"receipt used"}'])
+        assert.equal(runs.length, 1)
+        const backs = shop.asked.filter((path) => path.endsWith('/give-back'))
+        assert.deepEqual(backs, [])
+      })
+    }
+
+    test('is good for another run when the handler threw, 301 seconds later too', async (t) => {
+      const answers: (() => void)[] = [
+        () => {
+          throw new Error('a bug')
+        },
+      ]
+      const { url, proof, runs, shop } = await aPaid(t, form, async () => {
+        answers.shift()?.()
+        return { body: 'a cat' }
+      })
+      assert.equal((await send(url, proof).answer).status, 500)
+      await until('the give-back', async () => shop.asked.at(-1)?.endsWith('/give-back') === true)
+      shop.clock.advance(301_000)
+      const again = await send(url, proof).answer
+      assert.deepEqual([again.status, String(again.body)], [200, 'a cat'])
+      assert.equal((await send(url, proof).answer).status, 409)
+      assert.equal(runs.length, 2)
+    })
+
+    test('is good for three runs in all, when each of them fails', async (t) => {
+      const { url, proof, runs } = await aPaid(t, form, async () => ({ status: 503, body: 'no' }))
+      const statuses: number[] = []
+      for (let i = 0; i < 6; i++) statuses.push((await send(url, proof).answer).status)
+      assert.deepEqual(statuses, [503, 503, 503, 409, 409, 409])
+      assert.equal(runs.length, 3)
+    })
+
+    test('runs nothing twice for a request that comes during the run: it waits', async (t) => {
+      const work = Promise.withResolvers<void>()
+      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+        await work.promise
+        return { body: 'a cat' }
+      })
+      const first = send(url, proof)
+      await until('the handler to begin', async () => runs.length === 1)
+      const second = send(url, proof)
+      await until('the second to come', async () => seen.arrived === 3)
+      work.resolve()
+      assert.equal((await first.answer).status, 200)
+      assert.equal((await second.answer).status, 409)
+      assert.equal(runs.length, 1)
+    })
+
+    test('runs for the one who waited, where the first run failed', async (t) => {
+      const work = Promise.withResolvers<void>()
+      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+        if (runs.length > 1) return { body: 'a cat' }
+        await work.promise
+        return { status: 500, body: 'failed' }
+      })
+      const first = send(url, proof)
+      await until('the handler to begin', async () => runs.length === 1)
+      const others = Array.from({ length: 5 }, () => send(url, proof))
+      await until('the others to come', async () => seen.arrived === 7)
+      work.resolve()
+      assert.equal((await first.answer).status, 500)
+      const statuses = await Promise.all(others.map(async ({ answer }) => (await answer).status))
+      assert.deepEqual(statuses.sort(), [200, 409, 409, 409, 409])
+      assert.equal(runs.length, 2)
+    })
+
+    test('says when to come again where the run takes longer than anybody waits', async (t) => {
+      const work = Promise.withResolvers<void>()
+      const { url, proof, runs } = await aPaid(
+        t,
+        form,
+        async () => {
+          await work.promise
+          return { body: 'a cat' }
+        },
+        { waitMs: 1 },
+      )
+      const first = send(url, proof)
+      await until('the handler to begin', async () => runs.length === 1)
+      const { status, headers, body } = await send(url, proof).answer
+      assert.deepEqual([status, String(body)], [409, '{"error":"request in progress"}'])
+      assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
+      work.resolve()
+      assert.equal((await first.answer).status, 200)
+      assert.equal(runs.length, 1)
+    })
+  })
+}
+
+/** An API of this form, and the proof of one payment for it. */
+async function aPaid(
+  t: TestContext,
+  form: Form,
+  handler: Handler,
+  options: Partial<GateOptions> = {},
+) {
+  const shop = await aShop(t)
+  const runs: unknown[] = []
+  const gate = createGate({ ...shop.options, ...options })
+  const { url, seen } = await anApi(t, form, gate, (request) => {
+    runs.push(request)
+    return handler(request)
+  })
+  const quote = JSON.parse(String((await send(url).answer).body)) as GateQuote
+  const proof = proofOf(quote, await shop.pay(quote.bolt11))
+  return { url, seen, runs, shop, quote, proof }
+}
