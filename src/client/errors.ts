@@ -7,7 +7,8 @@
  * each means for the money), or one of the SDK's, which docs/sdk.md explains:
  * `service unreachable`, `unexpected answer`, `price above the ceiling`, `invoice disagrees`,
  * `payment failed`, `payment outcome unknown`, `paid but not collected`, `second payment refused`,
- * `no event in time`, `inbox ended`, `invalid share code`, `password needed`, `invalid receipt`.
+ * `no event in time`, `inbox ended`, `invalid share code`, `password needed`, `invalid receipt`,
+ * `nothing to send`.
  * `status` is the HTTP status, 0 where the SDK itself refused. `cause` is what lies behind it: a
  * WalletError, or what `fetch` threw.
  *

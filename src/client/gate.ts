@@ -63,6 +63,12 @@ export type GateClient = {
   /** Asks where the intent stands; the provider is asked where it can tell. */
   poll(intentId: string): Promise<GateOutcome>
   /**
+   * Gives a receipt back, where this server failed the request that it let in: the next proof or
+   * poll gets a fresh one. Twice for an intent at most.
+   * @throws MayflyError `give-back refused`
+   */
+  giveBack(intentId: string, receiptId: string): Promise<void>
+  /**
    * What a receipt says, if it was signed by the service (RFC 7515, RFC 8037) and is for this
    * project. With a request, it must also let that request in, now.
    * @throws MayflyError `invalid receipt`
@@ -100,6 +106,11 @@ export function createGateClient(
           body: JSON.stringify({ preimage }),
         }),
       ),
+
+    async giveBack(intentId, receiptId) {
+      const answer = await askToGiveBack(http, { capability, intentId, receiptId })
+      if (answer.status !== 204) throw errorOf(answer)
+    },
 
     poll: (intentId) => outcome(http.ask({ path: intentPath(intentId), token: capability })),
 
@@ -172,6 +183,20 @@ export function askForIntent(
   })
 }
 
+/** 204 where it is recorded, or was before. */
+export function askToGiveBack(
+  http: Http,
+  { capability, intentId, receiptId }: { capability: string; intentId: string; receiptId: string },
+): Promise<Answer> {
+  return http.ask({
+    method: 'POST',
+    path: `${intentPath(intentId)}/give-back`,
+    token: capability,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ receiptId }),
+  })
+}
+
 /** Whether a receipt lets a request in. */
 export async function verifyFor(
   receipt: string,
@@ -181,7 +206,7 @@ export async function verifyFor(
     issuer,
     request,
     now,
-  }: { projectId: string; issuer: string; request: ProtectedRequest; now: number },
+  }: { projectId: string; issuer: string | null; request: ProtectedRequest; now: number },
 ): Promise<ReceiptVerdict> {
   const { route, method, path, body = new Uint8Array() } = request
   const requestDigest = await gateRequestDigest({ project: projectId, route, method, path, body })

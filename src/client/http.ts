@@ -3,6 +3,12 @@ import { MayflyError } from './errors.ts'
 
 /** No answer of the API is longer; a server that sends more is not ours. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+/** An answer begins within this, after the body that it answers has had its time. */
+const ANSWER_MS = 60_000
+/** The slowest upload that is waited for: 8 KiB a second, a poor mobile line. */
+const UPLOAD_BYTES_PER_MS = 8
+/** The longest that the body of one answer is read, streams aside: 64 MiB at a slow line's pace. */
+const BODY_MS = 15 * 60_000
 
 export type Ask = {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -35,28 +41,39 @@ export const platformFetch: typeof globalThis.fetch = (...request) => globalThis
 export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
   const base = baseUrl.replace(/\/+$/, '')
 
-  function send({ method = 'GET', path, token, headers, body, signal }: Ask): Promise<Response> {
+  /** The answer as soon as it begins. `limit` ends the reading of its body, if it is told to. */
+  async function send(ask: Ask): Promise<{ response: Response; limit: Limit }> {
+    const { method = 'GET', path, token, headers, body, signal } = ask
+    const limit = limitOf(signal)
+    limit.within(ANSWER_MS + (body?.length ?? 0) / UPLOAD_BYTES_PER_MS)
     const sent = fetch(base + path, {
       method,
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body }),
-      ...(signal ? { signal } : {}),
+      signal: limit.signal,
       // A capability goes to the address that it was bought at, and nowhere else.
       redirect: 'manual',
     })
-    return orUnreachable(sent, signal)
+    try {
+      return { response: await orUnreachable(sent, signal), limit }
+    } catch (error) {
+      limit.end()
+      throw error
+    }
   }
 
-  async function read(response: Response, signal?: AbortSignal): Promise<Answer> {
-    const text = new TextDecoder().decode(await bytesOf(response, signal))
+  async function read({ response, limit }: Sent, signal?: AbortSignal): Promise<Answer> {
+    const text = new TextDecoder().decode(await whole({ response, limit }, signal))
     return { status: response.status, headers: response.headers, body: parse(text) }
   }
 
   /** A 200 answer of this media type: what stands between may answer for the service, in pages. */
-  async function sendFor(type: string, request: Ask): Promise<Response> {
-    const response = await send(request)
-    if (response.status !== 200) throw errorOf(await read(response, request.signal))
-    if (response.headers.get('content-type')?.startsWith(type)) return response
+  async function sendFor(type: string, request: Ask): Promise<Sent> {
+    const sent = await send(request)
+    const { response, limit } = sent
+    if (response.status !== 200) throw errorOf(await read(sent, request.signal))
+    if (response.headers.get('content-type')?.startsWith(type)) return sent
+    limit.end()
     await response.body?.cancel()
     throw new MayflyError('unexpected answer', response.status)
   }
@@ -79,13 +96,55 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       if (answer.status !== 204) throw errorOf(answer)
     },
     async open(request) {
-      const { body, status } = await sendFor('text/event-stream', request)
+      const { response, limit } = await sendFor('text/event-stream', request)
+      const { body, status } = response
+      // A stream lasts for as long as its reader likes.
+      limit.end()
       if (body) return body
       throw new MayflyError('unexpected answer', status)
     },
     async getBytes(request) {
-      return bytesOf(await sendFor('application/octet-stream', request), request.signal)
+      return whole(await sendFor('application/octet-stream', request), request.signal)
     },
+  }
+}
+
+type Sent = { response: Response; limit: Limit }
+
+/** The body of an answer, in its time. */
+async function whole(
+  { response, limit }: Sent,
+  signal?: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  limit.within(BODY_MS)
+  try {
+    return await bytesOf(response, signal)
+  } finally {
+    limit.end()
+  }
+}
+
+/** How long a request may take. `signal` is aborted after that, or with the caller's own. */
+type Limit = {
+  signal: AbortSignal
+  /** Begins to count anew. */
+  within(ms: number): void
+  /** Counts no more. */
+  end(): void
+}
+
+function limitOf(signal?: AbortSignal): Limit {
+  const over = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return {
+    signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal,
+    within(ms) {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        over.abort(new DOMException('The service did not answer in time', 'TimeoutError'))
+      }, ms)
+    },
+    end: () => clearTimeout(timer),
   }
 }
 

@@ -47,7 +47,6 @@ export {
   openWhisper,
   type SealedWhisper,
   type SealWhisper,
-  sealWhisper,
   UnreadableWhisper,
 } from '../protocol/whisper-envelope.ts'
 export type {
@@ -94,7 +93,12 @@ export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'
 export { type NwcClient, nwcWallet } from './wallets/nwc.ts'
 export { type PhoenixdWalletOptions, phoenixdWallet } from './wallets/phoenixd.ts'
 export { type SimulatorWalletOptions, simulatorWallet } from './wallets/simulator.ts'
-export type { SharedWhisper, WhisperPurchase, WhisperTerms } from './whisper.ts'
+export {
+  type SharedWhisper,
+  sealWhisper,
+  type WhisperPurchase,
+  type WhisperTerms,
+} from './whisper.ts'
 
 /** What agent wallets take as their ceiling too; every built-in plan is below it. */
 const DEFAULT_MAX_SATS = 1000

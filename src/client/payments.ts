@@ -3,7 +3,13 @@ import { hex, hexBytes } from '../lib/bytes.ts'
 import { MayflyError } from './errors.ts'
 import { type Answer, type Ask, errorOf, type Http, retryAfterSeconds } from './http.ts'
 import { type Offer, readOffer } from './offer.ts'
-import type { PaymentFlow, PaymentQuote, Purchase, PurchaseFromWallet } from './purchase.ts'
+import type {
+  PaymentFlow,
+  PaymentQuote,
+  Purchase,
+  PurchaseFromWallet,
+  PurchaseProgress,
+} from './purchase.ts'
 import { wait } from './wait.ts'
 import { type Wallet, WalletError } from './wallet.ts'
 
@@ -23,6 +29,10 @@ export type Payments = {
 }
 
 export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
+
+/** What collects an order: its key, and the proof of its payment where a wallet gave one. */
+type Claim = { key: string; preimage?: string | undefined }
+type Tell = (stage: PurchaseProgress['stage'], preimage?: string) => void
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Payments under way, by invoice: two purchases with one key are one payment. */
@@ -53,13 +63,13 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Polls until the order is settled or dead, which only the service can tell. */
   async function poll(
     quote: PaymentQuote,
-    key: string,
+    { key, preimage }: Claim,
     { signal, until = Number.POSITIVE_INFINITY }: { signal?: AbortSignal; until?: number },
   ): Promise<unknown> {
     for (;;) {
       const answer = await collect({
         path: `/api/payments/${encodeURIComponent(quote.orderId)}`,
-        headers: { 'idempotency-key': key },
+        headers: { 'idempotency-key': key, ...proofHeader(preimage) },
         signal,
       })
       if (answer.status === 200) return resourceOf(answer)
@@ -84,8 +94,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   async function redeem(
     request: Ask,
     { quote, authorize }: Offer,
-    key: string,
-    preimage: string,
+    { key, preimage }: Claim & { preimage: string },
   ): Promise<unknown> {
     const patience = { ...signalOf(request), until: Date.now() + COLLECT_MS }
     if (authorize !== null) {
@@ -94,18 +103,20 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
       const again = answer.body as Partial<PaymentQuote> | null
-      if (again?.paymentHash !== quote.paymentHash) {
+      // Without an invoice: the order is paid, and only this proof of it was not taken.
+      const isPaid = answer.status === 401 && again?.paymentHash === undefined
+      if (!isPaid && again?.paymentHash !== quote.paymentHash) {
         throw new MayflyError('second payment refused', answer.status)
       }
     }
-    return poll(quote, key, patience)
+    return poll(quote, { key, preimage }, patience)
   }
 
   async function buyFromWallet(
     request: Ask,
     offer: Offer,
     wallet: Wallet,
-    { key, tell }: { key: string; tell: (stage: 'paying' | 'paid' | 'uncertain') => void },
+    { key, tell }: { key: string; tell: Tell },
   ): Promise<unknown> {
     const { quote } = offer
     tell('paying')
@@ -118,19 +129,19 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       }
       return orElse('payment outcome unknown', cause, () => {
         tell('uncertain')
-        return poll(quote, key, signalOf(request))
+        return poll(quote, { key }, signalOf(request))
       })
     }
     return orElse('paid but not collected', null, () => {
-      tell('paid')
-      return redeem(request, offer, key, preimage)
+      tell('paid', preimage)
+      return redeem(request, offer, { key, preimage })
     })
   }
 
   return {
     async buy({ path, headers, body }, purchase) {
       const key = purchase.idempotencyKey ?? crypto.randomUUID()
-      const { signal, onInvoice, onProgress } = purchase
+      const { signal, onInvoice, onProgress, preimage } = purchase
       const wallet = purchase.wallet ?? options.wallet
       const flow: PaymentFlow = wallet ? (purchase.flow ?? 'payment') : 'native'
       const request: Ask = {
@@ -140,6 +151,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
           ...headers,
           'idempotency-key': key,
           ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
+          ...proofHeader(preimage),
         },
         ...(body === undefined ? {} : { body }),
         signal,
@@ -150,12 +162,17 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const maxSats = purchase.maxSats ?? options.maxSats
       const offer = await readOffer(answer, { request, flow, maxSats })
       const { quote } = offer
-      const tell = (stage: 'invoice' | 'paying' | 'paid' | 'uncertain'): void =>
-        onProgress?.({ stage, quote, idempotencyKey: key })
+      const tell: Tell = (stage, proof) =>
+        onProgress?.({
+          stage,
+          quote,
+          idempotencyKey: key,
+          ...(proof === undefined ? {} : { preimage: proof }),
+        })
       tell('invoice')
       await onInvoice?.(quote)
       signal?.throwIfAborted()
-      if (!wallet) return poll(quote, key, signalOf(request))
+      if (!wallet) return poll(quote, { key, preimage }, signalOf(request))
       return buyFromWallet(request, offer, wallet, { key, tell })
     },
   }
@@ -195,6 +212,10 @@ const isLost = (status: number): boolean =>
 /** A refusal, and not one that only asks for patience. */
 const isFinal = (status: number): boolean =>
   status >= 400 && status < 500 && status !== 408 && status !== 429
+
+/** A header, and never a part of the address: those are logged on the way. */
+const proofHeader = (preimage: string | undefined): Record<string, string> =>
+  preimage === undefined ? {} : { 'payment-preimage': preimage }
 
 const signalOf = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
 

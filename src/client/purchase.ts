@@ -23,7 +23,7 @@ export type PaymentFlow = 'native' | 'payment' | 'l402'
 /**
  * Where a purchase stands: `invoice` it is there, checked and below the ceiling · `paying` the wallet
  * is asked · `paid` the wallet proved it · `uncertain` the wallet cannot tell, so the order is polled.
- * Who has `idempotencyKey` collects the purchase: keep it as secret as the capability.
+ * Who has `idempotencyKey` or `preimage` collects the purchase: keep them as secret as the capability.
  *
  * ```ts
  * const onProgress = ({ stage, quote }: PurchaseProgress) => console.log(stage, quote.amountSats)
@@ -33,6 +33,8 @@ export type PurchaseProgress = {
   stage: 'invoice' | 'paying' | 'paid' | 'uncertain'
   quote: PaymentQuote
   idempotencyKey: string
+  /** With `paid`: the wallet's proof, to be kept beside the key until the capability is saved. */
+  preimage?: string
 }
 
 /**
@@ -47,10 +49,14 @@ export type PurchaseTerms = {
   /** Refuses a higher price before anything is paid or shown. Satoshis. Default: the SDK's. */
   maxSats?: number
   /**
-   * Names the purchase: 22 random characters or more. Give the same one, with the same wallet, to
-   * take up an interrupted purchase; it is never paid twice. Default: a fresh UUIDv4.
+   * Names the purchase: one key is one order. Give the same one, with the same wallet, to take up an
+   * interrupted purchase; it is never paid twice. Take a fresh UUIDv4: an order whose key can be
+   * guessed is delivered to proof of payment alone once the key came from two addresses. Default: a
+   * fresh UUIDv4.
    */
   idempotencyKey?: string
+  /** What a wallet proved for this key before: collects an interrupted purchase from any address. */
+  preimage?: string
   /** Ends the waiting. What has been paid by then can be taken up with the same key. */
   signal?: AbortSignal
   /** Told where the purchase stands. What it throws ends the purchase. */

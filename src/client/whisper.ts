@@ -4,7 +4,8 @@ import {
   type OpenedWhisper,
   openWhisper,
   type SealedWhisper,
-  sealWhisper,
+  type SealWhisper,
+  sealWhisper as sealEnvelope,
   type WhisperContent,
 } from '../protocol/whisper-envelope.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
@@ -45,6 +46,21 @@ export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid &
  * ```
  */
 export type SharedWhisper = WhisperCapability & { code: string }
+
+/**
+ * Encrypts data into an envelope, under a fresh key. Nothing is not sealed: a reader who pays a read
+ * for it could not tell it from a loss.
+ *
+ * ```ts
+ * const sealed = await sealWhisper({ data, name: 'door.txt', mediaType: 'text/plain' })
+ * ```
+ * @throws MayflyError `nothing to send` for empty data.
+ * @throws RangeError for a name, media type, password, key, IV or salt that cannot be taken.
+ */
+export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
+  if (ask.data.length === 0) throw new MayflyError('nothing to send', 0)
+  return sealEnvelope(ask)
+}
 
 export type WhisperClient = {
   buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>

@@ -78,6 +78,39 @@ test('every purchase carries a fresh UUIDv4, or the key that it is given', async
   assert.notEqual(first, second)
 })
 
+test('what a wallet proved goes along with the key, and nowhere else', async (t) => {
+  const server = await startServer(t)
+  const asked: { url: string; proof: string | null }[] = []
+  const told: PurchaseProgress[] = []
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet: testWallet(server),
+    fetch: (url, init) => {
+      asked.push({ url: String(url), proof: new Headers(init?.headers).get('payment-preimage') })
+      return fetch(url, init)
+    },
+  })
+  const idempotencyKey = randomUUID()
+  const purchase = { planId: 'spark', flow: 'native', idempotencyKey } as const
+  const bought = await mayfly.buyCatch({ ...purchase, onProgress: (step) => told.push(step) })
+  const proofs = told.map(({ preimage }) => preimage)
+  const proof = proofs[2] ?? ''
+  assert.deepEqual(proofs, [undefined, undefined, proof])
+  assert.match(proof, /^[0-9a-f]{64}$/)
+  // The poll proves, and the purchase before it had nothing to prove.
+  assert.deepEqual(
+    asked.map((request) => request.proof),
+    [null, proof],
+  )
+  const again = await mayfly.buyCatch({ ...purchase, preimage: proof })
+  assert.deepEqual(again, bought)
+  assert.equal(asked[2]?.proof, proof)
+  assert.equal(
+    asked.some(({ url }) => url.includes(proof)),
+    false,
+  )
+})
+
 test('without a wallet somebody has to be shown the invoice, which the types say', () => {
   const by = (purchase: Purchase): Purchase => purchase
   // @ts-expect-error: neither a wallet nor onInvoice.

@@ -1,7 +1,8 @@
 /** LND as a wallet, over its REST port. */
 import { base64, hexBytes } from '../../lib/bytes.ts'
+import { parseJson } from '../../lib/json.ts'
 import type { Wallet } from '../wallet.ts'
-import { askNode, fields, linesOf, NodeRefused, openNode, parseJson, textOf } from './node-fetch.ts'
+import { askNode, fields, linesOf, NodeRefused, openNode, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** Requests to somebody's node with the platform's fetch, and answers of bounded size. */
-import { isObject } from '../../lib/json.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
 
 /** No answer to a payment is longer; a payment lists its attempts. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -77,15 +77,6 @@ async function* textParts({ body }: Response): AsyncGenerator<string> {
     }
   } finally {
     await reader.cancel().catch(() => {})
-  }
-}
-
-/** The value, or undefined for what is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

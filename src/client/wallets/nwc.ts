@@ -1,4 +1,5 @@
 /** A wallet over Nostr Wallet Connect (NIP-47), through whatever client the application has. */
+import { codeOf } from '../../lib/errors.ts'
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
@@ -90,10 +91,4 @@ function outgoing({ type, state, preimage, settled_at }: Record<string, unknown>
     return { state: 'failed', reason: 'the payment failed' }
   }
   return { state: 'pending' }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : ''
 }

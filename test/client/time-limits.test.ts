@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { createMayfly, formatWhisperCode } from '../../src/client/index.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { aToken } from '../support/tokens.ts'
+
+const MINUTE = 60_000
+
+/** A service that answers as it is told to, on timers that the test owns. */
+function aService(t: TestContext, answer: (signal: AbortSignal) => Promise<Response>) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const fetch: typeof globalThis.fetch = (_input, init) => {
+    assert.ok(init?.signal)
+    return answer(init.signal)
+  }
+  return createMayfly({ baseUrl: 'https://mayfly.example', fetch })
+}
+
+const never = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+/** A body that begins, and breaks off when its request is aborted. */
+const endless = (signal: AbortSignal): ReadableStream =>
+  new ReadableStream({
+    start(controller) {
+      controller.enqueue(new Uint8Array(1))
+      signal.addEventListener('abort', () => controller.error(signal.reason))
+    },
+  })
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
+
+suite('a service that accepts', () => {
+  test('and never answers is given up after a minute', async (t) => {
+    const mayfly = aService(t, never)
+    const ended: unknown[] = []
+    const pinged = mayfly
+      .pulse(pulse)
+      .ping()
+      .catch((error: unknown) => {
+        ended.push(error)
+      })
+    t.mock.timers.tick(MINUTE - 1)
+    await settle()
+    assert.equal(ended.length, 0)
+    t.mock.timers.tick(1)
+    await pinged
+    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+  })
+
+  test('and answers without an end is given up after a quarter of an hour', async (t) => {
+    const headers = { 'content-type': 'application/octet-stream' }
+    const mayfly = aService(t, async (signal) => new Response(endless(signal), { headers }))
+    const code = formatWhisperCode({
+      publicId: newId('whisper'),
+      readToken: aToken('whisper_read'),
+      key: new Uint8Array(32),
+      hasPassword: false,
+    })
+    const ended: unknown[] = []
+    const fetched = mayfly.fetchWhisper(code).catch((error: unknown) => {
+      ended.push(error)
+    })
+    await settle()
+    t.mock.timers.tick(15 * MINUTE - 1)
+    await settle()
+    assert.equal(ended.length, 0)
+    t.mock.timers.tick(1)
+    await fetched
+    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+  })
+
+  test('and streams is read for as long as its reader likes', async (t) => {
+    const headers = { 'content-type': 'text/event-stream' }
+    let hasAborted = false
+    const mayfly = aService(t, async (signal) => {
+      signal.addEventListener('abort', () => {
+        hasAborted = true
+      })
+      return new Response(endless(signal), { headers })
+    })
+    const reader = new AbortController()
+    const stream = mayfly
+      .pulse({ ...pulse, ownerToken: aToken('pulse_owner') })
+      .stream({ signal: reader.signal })
+    const next = stream.next().catch(() => undefined)
+    await settle()
+    t.mock.timers.tick(24 * 60 * MINUTE)
+    await settle()
+    assert.equal(hasAborted, false)
+    reader.abort()
+    await next
+    assert.equal(hasAborted, true)
+  })
+})
