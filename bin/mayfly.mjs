@@ -2,18 +2,44 @@
 // Plain JavaScript, so that an old Node can read it and say what is wrong.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { jobIn, runJob } from './job.mjs'
 
 const [major] = process.versions.node.split('.').map(Number)
-const source = new URL('../src/main.ts', import.meta.url)
+const isSource = existsSync(new URL('../src/main.ts', import.meta.url))
+const part = (name) =>
+  new URL(isSource ? `../src/${name}.ts` : `../dist/${name}.js`, import.meta.url)
 
+// The job of `pulse run` is somebody's backup: it runs first, whatever is wrong with us.
+const job = jobIn(process.argv.slice(2))
+if (job !== null) {
+  const code = await runJob(job.command)
+  if (code === 0) await tellOf(job)
+  // Nothing that is still under way may keep the job from being over.
+  process.exit(code)
+}
 if (major < 24) {
-  // Where it is installed, this very file: a name alone could bring somebody else's package.
-  const command = existsSync(source)
-    ? 'npm ci && npm run --silent mayfly -- …'
-    : `npx --yes node@24 ${fileURLToPath(import.meta.url)} …`
-  process.stderr.write(
-    `Mayfly needs Node 24 or newer and this is ${process.version}. Run: ${command}\n`,
-  )
+  process.stderr.write(tooOld())
   process.exit(1)
 }
-await import(existsSync(source) ? source : new URL('../dist/main.js', import.meta.url))
+await import(part('main'))
+
+async function tellOf({ name }) {
+  if (major < 24) {
+    process.stderr.write(`The command succeeded, and there is no ping. ${tooOld()}`)
+    return
+  }
+  try {
+    const { pingAfter } = await import(part('cli/pulse-run'))
+    await pingAfter(name)
+  } catch (error) {
+    process.stderr.write(`The command succeeded, and the ping failed: ${error}\n`)
+  }
+}
+
+function tooOld() {
+  // Where it is installed, this very file: a name alone could bring somebody else's package.
+  const command = isSource
+    ? 'npm ci && npm run --silent mayfly -- …'
+    : `npx --yes node@24 ${fileURLToPath(import.meta.url)} …`
+  return `Mayfly needs Node 24 or newer and this is ${process.version}. Run: ${command}\n`
+}

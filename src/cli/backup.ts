@@ -1,7 +1,7 @@
 /** `mayfly backup <file>` and `mayfly restore <file>`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
-import { backupSqlite, restoreSqlite } from '../db/sqlite-backup.ts'
+import { backupSqlite, restoreSqlite } from '../db/sqlite/backup.ts'
 import { secretFile } from '../secret-file.ts'
 import { operate } from './operator.ts'
 

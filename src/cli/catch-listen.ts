@@ -9,6 +9,7 @@ import {
   type EventFilter,
   matchesFilter,
 } from '../client/index.ts'
+import { messageOf } from '../lib/errors.ts'
 import { parseFilter } from './catch-filter.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
@@ -172,7 +173,7 @@ async function deliver(
     } catch (error) {
       if (cli.signal.aborted) return null
       if (tries === 0) {
-        const why = error instanceof Error ? error.message : String(error)
+        const why = messageOf(error)
         cli.note(
           `${to.href} cannot be reached (${why}). Waiting for it; nothing is lost meanwhile.`,
         )

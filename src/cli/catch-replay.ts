@@ -1,5 +1,6 @@
 /** `mayfly catch replay NAME ID --to URL`: one kept webhook, sent to a receiver again. */
 import type { Command } from 'commander'
+import { messageOf } from '../lib/errors.ts'
 import { findEvent } from './catch-events.ts'
 import { outcomeOf } from './catch-listen.ts'
 import { client } from './cli.ts'
@@ -23,7 +24,7 @@ export function addCatchReplay(parent: Command): void {
         const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
         const answer = await forward(event, { to, onSent: () => undefined }).catch(
           (error: unknown) => {
-            const why = error instanceof Error ? error.message : String(error)
+            const why = messageOf(error)
             throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
           },
         )

@@ -1,14 +1,15 @@
 /** `mayfly doctor`: looks at everything that a service and its client need, and says what to do. */
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import type { Db } from '../db/db.ts'
-import { openPostgres } from '../db/postgres.ts'
+import { openPostgres } from '../db/postgres/postgres.ts'
 import { systemClock } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import { objectIn } from '../lib/json.ts'
 import { openLightning } from '../lightning/open.ts'
-import { secretsGiven } from '../secret-file.ts'
+import { lostSecret, secretFile, secretsGiven, USED } from '../secret-file.ts'
 import { dataFolder } from './data-folder.ts'
 import { EXIT } from './exit.ts'
 import { columns } from './text.ts'
@@ -43,7 +44,9 @@ async function examine(): Promise<Finding[]> {
   return [
     ok('configuration', 'every MAYFLY_ setting can be read'),
     await checkStore(config),
+    checkSecret(config),
     await checkNode(config),
+    checkProxies(config),
     ...(await checkService(config)),
     await checkWallet(config),
     checkDataFolder(config),
@@ -94,6 +97,40 @@ function checkFile(file: string): Finding {
   }
 }
 
+/** A store without its secret is the one thing that a backup of the store alone does not mend. */
+function checkSecret({ secrets, databaseUrl }: Config): Finding {
+  if (secrets !== null || databaseUrl.kind !== 'sqlite') {
+    return ok('secret', 'MAYFLY_SECRET is set')
+  }
+  const database = resolve(databaseUrl.file)
+  const file = secretFile(database)
+  try {
+    if (/^[0-9a-f]{64}\s*$/.test(readFileSync(file, 'utf8'))) {
+      return ok('secret', `it is in ${file}: keep a copy of it elsewhere`)
+    }
+    return bad('secret', `${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET`)
+  } catch (error) {
+    if (existsSync(file)) return bad('secret', `${file} cannot be read: ${messageOf(error)}`)
+  }
+  return hasOrders(database)
+    ? bad('secret', lostSecret(database))
+    : note('secret', `${file} is not there yet; \`mayfly serve\` makes it`)
+}
+
+/** A store that cannot be read is another finding. */
+function hasOrders(file: string): boolean {
+  try {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      return database.prepare(USED).all().length > 0
+    } finally {
+      database.close()
+    }
+  } catch {
+    return false
+  }
+}
+
 async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
   if (lightningUrl.kind === 'simulator') {
     return note(
@@ -122,6 +159,22 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
   } catch (error) {
     return bad('node', messageOf(error))
   }
+}
+
+/** The service speaks plain HTTP, so behind an https address there is a proxy, trusted or not. */
+function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
+  if (trustedProxies.length > 0) {
+    return ok('proxies', `${trustedProxies.join(', ')} may say who the client is`)
+  }
+  return baseUrl?.startsWith('https:')
+    ? bad(
+        'proxies',
+        'MAYFLY_BASE_URL is https, so that a proxy stands in front, and none is trusted: all clients look like one. Set MAYFLY_TRUSTED_PROXIES to its address',
+      )
+    : note(
+        'proxies',
+        'none is trusted. MAYFLY_TRUSTED_PROXIES names those in front, if there are any',
+      )
 }
 
 async function checkService({ url }: Config): Promise<Finding[]> {
@@ -225,7 +278,3 @@ function isAllowed(path: string, what: number): boolean {
 const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says })
 const note = (check: string, says: string): Finding => ({ check, state: 'note', says })
 const bad = (check: string, says: string): Finding => ({ check, state: 'bad', says })
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -6,11 +6,12 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SealedWhisper } from '../client/index.ts'
 import { base64, base64Bytes, base64url } from '../lib/bytes.ts'
+import { parseJson } from '../lib/json.ts'
 import type { Cli } from './cli.ts'
-import { namesIn, readIfThere, writeNew } from './data-folder.ts'
+import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Lock, takeLock } from './lock.ts'
-import { findSaved, isName, type Product, parseJson } from './saved.ts'
+import { findSaved, isName, type Product } from './saved.ts'
 
 export type PlanId = 'spark' | 'standard' | 'long'
 
@@ -21,6 +22,8 @@ export type Draft = {
   planId: PlanId
   baseUrl: string
   idempotencyKey: string
+  /** Once a wallet has paid: the proof that collects the purchase from any address. */
+  preimage?: string
   whisper?: { envelope: string; key: string; hasPassword: boolean } & WhisperTerms
 }
 
@@ -43,7 +46,7 @@ export function openDraft(
     if (isFor(open.draft, cli, product, planId)) return open
     open.lock.release()
     throw new CliError(
-      `A purchase of another plan or product is under way as ${name}. Choose another --name, or give it up: mayfly forget ${name}`,
+      `A purchase of another plan or product is under way as ${name}. Choose another --name, go on with it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
     )
   }
   const [again] = names(cli).filter((other) => {
@@ -89,8 +92,14 @@ export const names = ({ folder }: Cli): string[] =>
 
 export function readDraft(cli: Cli, name: string): Draft | null {
   const text = readIfThere(draftFile(cli, name))
-  const draft = text === null ? null : (parseJson(text) as Draft | null)
+  const draft = text === null ? null : (parseJson(text) as Draft | null | undefined)
   return draft?.version === 1 ? draft : null
+}
+
+/** Keeps the proof of payment beside the key, by who has the lock. */
+export function keepProof(cli: Cli, name: string, preimage: string): void {
+  const draft = readDraft(cli, name)
+  if (draft) overwrite(draftFile(cli, name), `${JSON.stringify({ ...draft, preimage })}\n`)
 }
 
 /** Ends a purchase, by who has its lock: it was saved, or there was nothing in it. */

@@ -2,6 +2,7 @@
 import { MayflyError, UnreadableWhisper } from '../client/index.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
+import { codeOf } from '../lib/errors.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { span } from './text.ts'
 
@@ -72,6 +73,11 @@ const ANSWERS: Record<string, Ending> = {
     sentence:
       'The capability was delivered before, and is not handed out again. `mayfly list` shows what is saved here.',
   },
+  'proof of payment required': {
+    code: EXIT.failed,
+    sentence:
+      'The key of this purchase came from two addresses and could be guessed, so the service delivers it to proof of payment alone. Pay nothing again: the operator can deliver it by the payment hash.',
+  },
   'checkout unavailable': {
     code: EXIT.unreachable,
     sentence:
@@ -93,6 +99,10 @@ const ANSWERS: Record<string, Ending> = {
   'password needed': {
     code: EXIT.usage,
     sentence: 'This whisper needs a password: --password asks for it. Nothing was spent.',
+  },
+  'nothing to send': {
+    code: EXIT.usage,
+    sentence: 'There is nothing to send: the content is empty. Nothing was bought.',
   },
   'invalid share code': {
     code: EXIT.usage,
@@ -120,7 +130,7 @@ const ANSWERS: Record<string, Ending> = {
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
   if (phrase === 'service unreachable')
-    return unreachable(url, codeOf(cause) ?? codeOf(causeOf(cause)))
+    return unreachable(url, codeOf(cause) || codeOf(causeOf(cause)))
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   const known = ANSWERS[phrase]
@@ -180,11 +190,11 @@ const UNREACHABLE = new Set([
 function endingOfSystem(error: unknown, url: string): Ending | null {
   if (!(error instanceof Error)) return null
   const isFetch = error instanceof TypeError && error.message === 'fetch failed'
-  const code = codeOf(error) ?? codeOf(error.cause)
-  if (isFetch || (code !== null && UNREACHABLE.has(code))) {
+  const code = codeOf(error) || codeOf(error.cause)
+  if (isFetch || UNREACHABLE.has(code)) {
     return unreachable(url, code)
   }
-  if ('syscall' in error && code !== null) {
+  if ('syscall' in error && code !== '') {
     const file = 'path' in error ? String(error.path) : 'A file'
     const why = FILES[code] ?? `cannot be used: ${code}`
     return { code: EXIT.failed, sentence: `${file} ${why}.` }
@@ -203,8 +213,8 @@ const FILES: Record<string, string> = {
   EDQUOT: 'cannot be written: the quota of its disk is used up',
 }
 
-function unreachable(url: string, code: string | null): Ending {
-  const why = code === null ? '' : ` (${code})`
+function unreachable(url: string, code: string): Ending {
+  const why = code === '' ? '' : ` (${code})`
   return {
     code: EXIT.unreachable,
     sentence: `${url} does not answer${why}. Is it running? --url or MAYFLY_URL names another.`,
@@ -212,8 +222,3 @@ function unreachable(url: string, code: string | null): Ending {
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : null)
-
-function codeOf(error: unknown): string | null {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return null
-  return typeof error.code === 'string' ? error.code : null
-}

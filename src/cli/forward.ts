@@ -2,6 +2,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { type CatchEvent, eventBody } from '../client/index.ts'
+import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
 import { CliError, EXIT } from './exit.ts'
 
 /** How long a receiver may take to answer. */
@@ -11,26 +12,14 @@ const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
 
 /** RFC 9110 §7.6.1, and what the next hop says for itself. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const DROPPED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
 
 /**
  * A step up in a path, in the spellings that servers read as one: what a stranger sent to an inbox
- * stays below the address that the receiver was named with.
+ * stays below the address that the receiver was named with. A path ends at `?` and `#`, also where these
+ * are sent as they are.
  */
-const STEP_UP = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?=$|[/\\;]|%2f|%5c)/i
+const STEP_UP = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?=$|[/\\;?#]|%2f|%5c|%3b|%3f|%23)/i
 
 /**
  * The receiver's answer. Its status is null where none came though the request was sent: it was late,
@@ -137,7 +126,7 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
   )
   const kept = event.headers.filter(({ name }) => {
     const lower = name.toLowerCase()
-    return !HOP_BY_HOP.has(lower) && !named.includes(lower) && !lower.startsWith('x-mayfly-event-')
+    return !DROPPED.has(lower) && !named.includes(lower) && !lower.startsWith('x-mayfly-event-')
   })
   const hadLength = event.headers.some(({ name }) => name.toLowerCase() === 'content-length')
   return [

@@ -32,6 +32,7 @@ The operator's commands, on the store of the service (\`mayfly gate\` alone expl
   gate project add|list|show|suspend|resume|rotate-key
   gate route add|remove
   gate credits grant
+  gate payment list|honour
 `,
     )
   addIntent(parent)

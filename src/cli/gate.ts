@@ -13,6 +13,7 @@ import {
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../gate/route-spec.ts'
 import { MAX_CREDITS } from '../gate/store.ts'
 import { rfc3339, systemClock } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createSimulator } from '../lightning/simulator.ts'
 import { LnurlError } from '../protocol/lnurl.ts'
@@ -30,6 +31,8 @@ const USAGE = `Usage: mayfly gate <command> [--json]
   route add <projectId> <route>     a priced route
   route remove <projectId> <routeId>
   credits grant <projectId> <n>     each authorization takes one
+  payment list                      payments that are proven and were not honoured
+  payment honour <intentId>         lets its payer in once more, or has the provider asked anew
 
 A route reads <id>=<method>:<path>:<sats>, such as render=POST:/render/*:50. In the path, * is one
 segment and ** the rest.
@@ -96,6 +99,11 @@ function parse(args: string[]): { act: Act; isJson: boolean } {
       return { act: removeRoute(projectIdOf(takes(rest, 2)), rest[1] ?? ''), isJson }
     case 'credits grant':
       return { act: grantCredits(projectIdOf(takes(rest, 2)), creditsOf(rest[1], 1)), isJson }
+    case 'payment list':
+      takes(rest, 0)
+      return { act: listPayments, isJson }
+    case 'payment honour':
+      return { act: honourPayment(intentIdOf(takes(rest, 1))), isJson }
     default:
       throw new UsageError(`There is no command \`${command.trim()}\`.`)
   }
@@ -116,7 +124,7 @@ function readArgs(args: string[]): { values: Values; positionals: string[] } {
       },
     })
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)}.`)
+    throw new UsageError(`${messageOf(error)}.`)
   }
 }
 
@@ -212,6 +220,29 @@ const grantCredits =
     return { json: { projectId, credits }, text: `${projectId} has ${credits} credits.\n` }
   }
 
+const listPayments: Act = async (projects) => {
+  const all = await projects.unhonoured()
+  const lines = all.map(
+    ({ noticedAt, intentId, paymentHash, amountSats, reason }) =>
+      `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat  ${reason}\n  payment hash ${paymentHash}\n`,
+  )
+  return {
+    json: all.map((payment) => ({ ...payment, noticedAt: rfc3339(payment.noticedAt) })),
+    text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
+  }
+}
+
+const honourPayment =
+  (intentId: string): Act =>
+  async (projects) => {
+    const honoured = await projects.honour(intentId)
+    const text =
+      honoured === 'fresh receipt'
+        ? 'The payer repeats the request with the same proof, and is let in once more.\n'
+        : 'The provider may be asked for 24 hours more. The payer repeats the request with X-Gate-Intent.\n'
+    return { json: { intentId, honoured }, text }
+  }
+
 function describe(project: ProjectDetails): string {
   const { projectId, address, verification, credits, isSuspended, openIntents } = project
   const routes = project.routes.map((route) => `  ${shown(route)}\n`).join('')
@@ -239,6 +270,11 @@ function takes(rest: string[], count: number): string[] {
 function projectIdOf([projectId = '']: string[]): string {
   if (!isId('gate_project', projectId)) throw new UsageError('A project id is gate_project_….')
   return projectId
+}
+
+function intentIdOf([intentId = '']: string[]): string {
+  if (!isId('gate_intent', intentId)) throw new UsageError('An intent id is gate_intent_….')
+  return intentId
 }
 
 function routeOf(text = ''): RouteSpec {

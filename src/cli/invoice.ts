@@ -2,6 +2,7 @@
 import encodeQR from 'qr'
 import type { PaymentQuote } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
+import { messageOf } from '../lib/errors.ts'
 import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -15,7 +16,7 @@ export async function withWallet<T>(
   // Loaded only for those who pay with it: the ways to reach a wallet are large.
   const { openWallet } = await import('./wallet.ts')
   const { wallet, close } = await openWallet(walletUrl, { serviceUrl: url }).catch((error) => {
-    const sentence = error instanceof Error ? error.message : String(error)
+    const sentence = messageOf(error)
     throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
   })
   try {

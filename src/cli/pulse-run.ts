@@ -1,21 +1,20 @@
-/** `mayfly pulse run NAME -- COMMAND`: runs a job, and pings when it has succeeded. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { constants } from 'node:os'
+/**
+ * `mayfly pulse run NAME -- COMMAND`: runs a job, and pings when it has succeeded. The job itself is
+ * run by `bin/job.mjs`, before anything of this is loaded.
+ */
 import type { Command } from 'commander'
-import type { PulseClient } from '../client/index.ts'
+import { createMayfly, MayflyError } from '../client/index.ts'
 import { wait } from '../client/wait.ts'
-import { type Cli, client } from './cli.ts'
+import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
+import { EXIT, endingOf } from './exit.ts'
 import { loadPulse } from './saved.ts'
+import { harmless } from './text.ts'
 
 /** A ping that is lost or refused for the moment is sent again this often. */
 const PING_TRIES = 4
-/** What a shell answers for a command that it cannot find or run. */
-const NOT_FOUND = 127
-const NOT_RUNNABLE = 126
-const BY_SIGNAL = 128
+/** All tries together take no longer: the job is over, and somebody waits for its exit code. */
+const PING_MS = 10_000
 
 export function addPulseRun(parent: Command): void {
   parent
@@ -26,56 +25,64 @@ export function addPulseRun(parent: Command): void {
     .addHelpText(
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
-The command gets this environment as it is, the wallet too. Its exit code is that of all, and signals
-are passed on to it. A ping that cannot be sent is
-told on stderr, and changes nothing of that.
+The command runs first, whatever is wrong: an unknown name, a file that cannot be read, a service that is
+away, an old Node. It gets this environment as it is, the wallet too, and the signals that come. Its exit
+code is that of all, 128 and the signal's number where one ended it. A ping takes ${PING_MS / 1000} seconds at most; one
+that cannot be sent is told on stderr, and changes nothing of that.
 `,
     )
-    .action(
-      client(async (cli, _options, name: string, ...command: string[]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const code = await runJob(cli, command)
-        if (code === 0) await ping(cli, cli.mayfly(baseUrl).pulse(capability), baseUrl)
-        return code
-      }),
-    )
+    // Whoever comes through the entry never gets here: it has run the job.
+    .action(() => {
+      process.stderr.write('This runs jobs as `mayfly pulse run` alone (bin/mayfly.mjs).\n')
+      process.exitCode = EXIT.usage
+    })
 }
 
-async function runJob(cli: Cli, [file = '', ...args]: string[]): Promise<number> {
-  const job = spawn(file, args, { stdio: 'inherit' })
-  cli.onSignal((signal) => {
-    // On a terminal, Ctrl-C reaches the job by itself.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) job.kill(signal)
-  })
+/** Pings for a job that has succeeded, and says on stderr where that fails. Never rejects. */
+export async function pingAfter(name: string): Promise<void> {
+  const over = new AbortController()
+  const signalled = (): void => over.abort()
+  for (const signal of ENDING) process.on(signal, signalled)
+  const limit = AbortSignal.timeout(PING_MS)
+  let url = ''
   try {
-    return await endOf(job)
+    const { capability, baseUrl } = loadPulse({ folder: dataFolder() }, name)
+    url = baseUrl
+    const until = AbortSignal.any([over.signal, limit])
+    const fetch: typeof globalThis.fetch = (input, init) =>
+      globalThis.fetch(input, {
+        ...init,
+        signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
+      })
+    await ping(createMayfly({ baseUrl, fetch }).pulse(capability), until)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const isMissing = code === 'ENOENT'
-    throw new CliError(
-      `${file} cannot be run: ${isMissing ? 'there is no such command' : code}.`,
-      isMissing ? NOT_FOUND : NOT_RUNNABLE,
-    )
+    tell(limit.aborted ? `${url} did not take it in ${PING_MS / 1000} seconds.` : said(error, url))
+  } finally {
+    for (const signal of ENDING) process.off(signal, signalled)
   }
 }
 
-async function endOf(job: ChildProcess): Promise<number> {
-  const [code, signal] = (await once(job, 'exit')) as [number | null, NodeJS.Signals | null]
-  return code ?? BY_SIGNAL + (signal === null ? 0 : constants.signals[signal])
-}
+const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-async function ping(cli: Cli, monitor: PulseClient, url: string): Promise<void> {
+async function ping(monitor: { ping(): Promise<void> }, until: AbortSignal): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await monitor.ping()
     } catch (error) {
-      const ending = endingOf(error, url)
-      if (ending === null) throw error
-      if (ending.code === EXIT.gone || tries === PING_TRIES) {
-        cli.note(`The command succeeded, and the ping failed. ${ending.sentence}`)
-        return
-      }
-      await wait(2 ** (tries - 1))
+      const isOver = !(error instanceof MayflyError) || endingOf(error, '')?.code === EXIT.gone
+      if (isOver || tries === PING_TRIES || until.aborted) throw error
+      await wait(2 ** (tries - 1), until)
     }
   }
+}
+
+function said(error: unknown, url: string): string {
+  const ending = endingOf(error, url)
+  // An error of ours: its name, since its words could have anything in them.
+  return ending?.sentence ?? `It ended with ${error instanceof Error ? error.name : 'an error'}.`
+}
+
+function tell(sentence: string): void {
+  const told = harmless(`The command succeeded, and the ping failed. ${sentence}`, { lines: true })
+  process.stderr.write(`${told}\n`)
 }

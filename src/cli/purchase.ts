@@ -9,7 +9,7 @@ import {
 } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
 import type { Cli } from './cli.ts'
-import { type Draft, dropDraft, type OpenDraft, sealedIn } from './drafts.ts'
+import { type Draft, dropDraft, keepProof, type OpenDraft, sealedIn } from './drafts.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
 import { fileOf, findSaved, save } from './saved.ts'
@@ -19,8 +19,9 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
   const { name, draft, isTakenUp, lock } = open
   /** How far the payment went in this run. */
   let stage: Stage | null = null
-  const reached = (now: Stage): void => {
-    stage = now
+  const reached = (progress: PurchaseProgress): void => {
+    stage = progress.stage
+    if (progress.preimage !== undefined) keepProof(cli, name, progress.preimage)
   }
   try {
     if (isTakenUp) cli.note(`Going on with the purchase ${name}, which was interrupted.`)
@@ -51,7 +52,7 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
 }
 
 type Stage = PurchaseProgress['stage']
-type Reached = (stage: Stage) => void
+type Reached = (progress: PurchaseProgress) => void
 
 const goOn = ({ name, draft }: OpenDraft): string =>
   `To go on: mayfly buy ${draft.product} --resume ${name}`
@@ -108,10 +109,13 @@ async function buy(
 ): Promise<AnyCapability> {
   const mayfly = cli.mayfly(draft.baseUrl)
   let waiting: { stop(): void } | undefined
-  const { planId, idempotencyKey } = draft
-  const terms = { planId, idempotencyKey, signal: cli.signal }
+  const { planId, idempotencyKey, preimage } = draft
+  const terms = {
+    ...{ planId, idempotencyKey, signal: cli.signal },
+    ...(preimage === undefined ? {} : { preimage }),
+  }
   const onProgress = (progress: PurchaseProgress): void => {
-    reached(progress.stage)
+    reached(progress)
     tellProgress(cli, progress)
   }
   const payer: Payer = wallet
@@ -151,7 +155,9 @@ function whisperTerms(draft: Draft): {
 } {
   const sealed = sealedIn(draft)
   if (sealed === null) {
-    throw new CliError('The saved purchase is damaged. Forget it, and start anew.')
+    throw new CliError(
+      'The saved purchase is damaged. Restore its file; `mayfly forget` gives it up, and what was paid with it.',
+    )
   }
   const { readLimit, revealAt } = draft.whisper ?? {}
   return {
@@ -159,6 +165,25 @@ function whisperTerms(draft: Draft): {
     ...(readLimit === undefined ? {} : { readLimit }),
     ...(revealAt === undefined ? {} : { revealAt: new Date(revealAt) }),
   }
+}
+
+/**
+ * Collects what a draft has paid for, and pays nothing. A draft that nobody has asked for yet gets an
+ * invoice by it, which nobody sees and which ends by itself.
+ * @throws MayflyError `price above the ceiling` where it is not paid yet; what the service says otherwise.
+ */
+export async function collectPaid(cli: Cli, draft: Draft): Promise<AnyCapability> {
+  const mayfly = cli.mayfly(draft.baseUrl)
+  const { planId, idempotencyKey, preimage } = draft
+  const terms = {
+    ...{ planId, idempotencyKey, signal: cli.signal },
+    ...(preimage === undefined ? {} : { preimage }),
+    maxSats: 0,
+    onInvoice: () => undefined,
+  }
+  if (draft.product === 'catch') return mayfly.buyCatch(terms)
+  if (draft.product === 'pulse') return mayfly.buyPulse(terms)
+  return mayfly.buyWhisper({ ...terms, ...whisperTerms(draft) })
 }
 
 /** Where a capability went, for people. */

@@ -1,4 +1,4 @@
-/** `mayfly list|show|forget|import`: what is saved in the data folder. */
+/** `mayfly list|show|import`: what is saved in the data folder. */
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
@@ -8,22 +8,15 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../client/index.ts'
+import { parseJson } from '../lib/json.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere, withFile } from './data-folder.ts'
-import { draftFile, names as draftNames, forgetDraft, readDraft } from './drafts.ts'
+import { draftFile, names as draftNames, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
+import { addForget } from './forget.ts'
 import { savedAs } from './purchase.ts'
-import {
-  checkName,
-  fileOf,
-  forget,
-  load,
-  parseJson,
-  publicPart,
-  save,
-  savedNames,
-} from './saved.ts'
+import { fileOf, load, publicPart, save, savedNames } from './saved.ts'
 import { away, columns } from './text.ts'
 
 export function addSavedCommands(program: Command): void {
@@ -118,28 +111,6 @@ function addShow(program: Command): void {
         const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
         if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
         cli.answer({ ...shown, file: fileOf(cli, name) }, columns(rows))
-        return EXIT.ok
-      }),
-    )
-}
-
-function addForget(program: Command): void {
-  program
-    .command('forget')
-    .description('remove what is saved under a name; nothing is destroyed on the service')
-    .argument('<name>')
-    .addHelpText('after', examples('mayfly forget hooks'))
-    .action(
-      client(async (cli, _options, name: string) => {
-        const draft = forgetDraft(cli, checkName(name))
-        const saved = forget(cli, name)
-        if (!saved && !draft) {
-          throw new CliError(
-            `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,
-            EXIT.gone,
-          )
-        }
-        cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
         return EXIT.ok
       }),
     )

@@ -30,7 +30,7 @@ export function checkName(name: string): string {
 export const isName = (text: string): boolean => NAME.test(text)
 
 /** Where the capability of a name is. */
-export const fileOf = ({ folder }: Cli, name: string): string =>
+export const fileOf = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
   join(folder, 'capabilities', `${name}.json`)
 
 /** Saves a new one. @throws CliError where the name is taken: nothing is ever overwritten. */
@@ -54,7 +54,7 @@ export const savedNames = ({ folder }: Cli): string[] =>
   namesIn(join(folder, 'capabilities'), '.json').filter(isName)
 
 /** The capability of a name, or null. @throws CliError where its file cannot be understood. */
-export function findSaved(cli: Cli, name: string): SavedCapability | null {
+export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapability | null {
   const file = fileOf(cli, checkName(name))
   const text = readIfThere(file)
   if (text === null) return null
@@ -64,7 +64,7 @@ export function findSaved(cli: Cli, name: string): SavedCapability | null {
 }
 
 /** The capability of a name. @throws CliError where there is none. */
-export function load(cli: Cli, name: string): SavedCapability {
+export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
   const saved = findSaved(cli, name)
   if (saved) return saved
   throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
@@ -82,7 +82,7 @@ export function loadCatch(
 
 /** The monitor of a name, and the service that it is on. */
 export function loadPulse(
-  cli: Cli,
+  cli: Pick<Cli, 'folder'>,
   name: string,
 ): SavedCapability & { capability: PulseCapability } {
   const { capability, ...rest } = load(cli, name)
@@ -104,15 +104,6 @@ const SECRETS = new Set(['ownerToken', 'ingestToken', 'readToken', 'pingToken', 
 /** The capability without what opens it. */
 export function publicPart(capability: AnyCapability): Record<string, string> {
   return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
-}
-
-/** The JSON that a text is, or null. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 const WHAT: Record<Product, string> = {

@@ -6,7 +6,19 @@ import { type Server, serve } from '../serve.ts'
 import { onceATurn } from './log-output.ts'
 
 /** Fields that could carry a secret are cut, should one ever be logged. */
-const REDACTED = ['req', 'res', 'headers', 'body', 'authorization', '*.headers', '*.authorization']
+export const REDACTED = [
+  'req',
+  'res',
+  'headers',
+  'body',
+  'authorization',
+  'preimage',
+  '["payment-preimage"]',
+  '*.headers',
+  '*.authorization',
+  '*.preimage',
+  '*["payment-preimage"]',
+]
 
 export async function serveCommand(): Promise<number> {
   // Asked for before anything is started: a signal must never find nobody listening.

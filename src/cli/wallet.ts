@@ -7,10 +7,10 @@ import { nwcWallet } from '../client/wallets/nwc.ts'
 import { phoenixdWallet } from '../client/wallets/phoenixd.ts'
 import { simulatorWallet } from '../client/wallets/simulator.ts'
 import { BACKEND_FORMS, backendOf } from '../lightning/backend.ts'
-import { readClnUrl } from '../lightning/cln-url.ts'
-import { readLndUrl } from '../lightning/lnd-url.ts'
-import { readNwcUrl } from '../lightning/nwc-url.ts'
-import { readPhoenixdUrl } from '../lightning/phoenixd-url.ts'
+import { readClnUrl } from '../lightning/cln/url.ts'
+import { readLndUrl } from '../lightning/lnd/url.ts'
+import { readNwcUrl } from '../lightning/nwc/url.ts'
+import { readPhoenixdUrl } from '../lightning/phoenixd/url.ts'
 
 const SETTING = 'MAYFLY_WALLET_URL'
 // A payment may take a while to find its way; the wallet's books are at hand.
@@ -58,7 +58,7 @@ export async function openWallet(
     case 'nwc': {
       const access = readNwcUrl(url, SETTING)
       // Large, and only for those who pay over Nostr.
-      const { createNwcClient } = await import('../lightning/nwc-client.ts')
+      const { createNwcClient } = await import('../lightning/nwc/client.ts')
       const { client, request } = createNwcClient(access.url)
       const wallet = nwcWallet({
         payInvoice: (ask) => request('pay_invoice', ask, NWC_PAY_MS) as Promise<Paid>,

@@ -74,6 +74,10 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   }
   const password = await passwordOf(cli, options)
   const data = file === '-' ? await buffer(process.stdin) : withFile(file, () => readFileSync(file))
+  if (data.length === 0) {
+    const what = file === '-' ? 'nothing came on stdin' : `${file} is empty`
+    throw new CliError(`There is nothing to send: ${what}. Nothing was bought.`, EXIT.usage)
+  }
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
   const make = (): Draft => ({

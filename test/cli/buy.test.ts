@@ -115,12 +115,14 @@ describe('a purchase', () => {
     assert.deepEqual(await cli.json(['list']), [])
   })
 
-  test('that was paid keeps its key, whatever the service says of it then', async (t) => {
+  test('that was paid keeps its key and its proof, whatever the service says of it then', async (t) => {
     const server = await startServer(t)
     let refusal: [number, string] | null = [400, 'invalid request body']
+    const proofs: unknown[] = []
     const between = createServer(async (incoming, response) => {
       const chunks: Buffer[] = []
       for await (const chunk of incoming) chunks.push(chunk as Buffer)
+      proofs.push(incoming.headers['payment-preimage'])
       if (refusal && incoming.headers.authorization) {
         const [status, error] = refusal
         return response.writeHead(status).end(JSON.stringify({ error }))
@@ -140,15 +142,26 @@ describe('a purchase', () => {
     t.after(() => between.close())
     const cli = await commandLine(t, `http://127.0.0.1:${(between.address() as AddressInfo).port}`)
     const buy = (name: string) => cli.run(['buy', 'catch', '--name', name], WITH_WALLET)
-    assert.equal((await buy('refused')).code, 1)
+    const refused = await buy('refused')
+    assert.equal(refused.code, 1)
+    assert.deepEqual(new Set(proofs), new Set([undefined]))
     refusal = [410, 'order expired']
     const ended = await buy('ended')
     assert.notEqual(ended.code, 0)
     refusal = null
     for (const name of ['refused', 'ended']) {
+      const file = join(cli.folder, 'purchases', `${name}.json`)
+      const { preimage } = JSON.parse(readFileSync(file, 'utf8')) as { preimage?: string }
+      assert.match(String(preimage), /^[0-9a-f]{64}$/)
+      assert.equal(statSync(file).mode & 0o777, 0o600)
+      const listed = await cli.run(['list', '--json'])
+      assert.equal((refused.out + refused.err + listed.out).includes(String(preimage)), false)
+      proofs.length = 0
       const again = await buy(name)
       assert.equal(again.code, 0, again.err)
       assert.match(again.err, new RegExp(`Going on with the purchase ${name}`))
+      assert.equal(proofs[0], preimage)
+      assert.equal((again.out + again.err).includes(String(preimage)), false)
     }
   })
 
@@ -173,7 +186,7 @@ describe('a purchase', () => {
     assert.match(refused.err, new RegExp(`Process ${running.child.pid} is buying beat`))
     await pay(invoice)
     assert.equal((await running.ended).code, 0)
-    assert.equal((await cli.run(['forget', 'beat'])).code, 0)
+    assert.equal((await cli.run(['forget', 'beat', '--yes'])).code, 0)
   })
 
   test('gets the first free name, and never one that is taken', async (t) => {
@@ -193,7 +206,7 @@ test('what is forgotten can be imported again, and a stranger’s file is refuse
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   const file = join(cli.folder, 'capabilities', 'beat.json')
   const text = readFileSync(file, 'utf8')
-  await cli.json(['forget', 'beat'])
+  await cli.json(['forget', 'beat', '--yes'])
   assert.equal((await cli.run(['pulse', 'ping', 'beat'])).code, 4)
   assert.equal((await cli.run(['import', '-', '--name', 'again'], { input: text })).code, 0)
   assert.equal((await cli.run(['pulse', 'ping', 'again'])).code, 0)
@@ -217,8 +230,8 @@ test('a file that cannot be read hides no other from the list, and is forgotten 
       ({ name, state }) => `${name} ${state}`,
     )
   assert.deepEqual(await states(), ['bad unreadable', 'beat saved', 'newer unreadable'])
-  await cli.json(['forget', 'bad'])
-  await cli.json(['forget', 'newer'])
+  await cli.json(['forget', 'bad', '--yes'])
+  await cli.json(['forget', 'newer', '--yes'])
   assert.equal((await cli.run(['forget', 'newer'])).code, 4)
   assert.deepEqual(await states(), ['beat saved'])
 })

@@ -6,6 +6,7 @@ import { isId, isToken } from '../../src/lib/ids.ts'
 import { tokenHash } from '../../src/payment/tokens.ts'
 import { type Ran, runCommand } from '../support/command.ts'
 import { pocketWallet } from '../support/gate.ts'
+import { aShop } from '../support/gate-server.ts'
 import { startLnurlServer } from '../support/lnurl-server.ts'
 import { startServer, testClock } from '../support/server.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -100,6 +101,40 @@ Routes
   })
 })
 
+test('a payment that was proven and not honoured is listed, and honoured by a command', async (t) => {
+  const { gate: sdk, pay, databaseUrl } = await aShop(t)
+  assert.equal(
+    (await gate(databaseUrl, ['payment', 'list'])).out,
+    'Every proven payment was honoured.\n',
+  )
+  const { intentId, bolt11, paymentHash } = await sdk.intent({
+    route: 'ping',
+    method: 'GET',
+    path: '/ping',
+  })
+  const preimage = await pay(bolt11)
+  const receiptId = async (): Promise<string> => {
+    const outcome = await sdk.prove(intentId, preimage)
+    return outcome.settled ? outcome.receiptId : ''
+  }
+  for (let i = 0; i < 2; i++) await sdk.giveBack(intentId, await receiptId())
+  const last = await receiptId()
+  await assert.rejects(sdk.giveBack(intentId, last), /give-back refused/)
+
+  const [owed] = JSON.parse((await gate(databaseUrl, ['payment', 'list', '--json'])).out) as [
+    Record<string, unknown>,
+  ]
+  assert.deepEqual(
+    [owed.intentId, owed.paymentHash, owed.amountSats, owed.reason],
+    [intentId, paymentHash, 1, 'given back twice'],
+  )
+  assert.match((await gate(databaseUrl, ['payment', 'list'])).out, new RegExp(paymentHash))
+  const honoured = await gate(databaseUrl, ['payment', 'honour', intentId])
+  assert.match(honoured.out, /is let in once more/)
+  assert.notEqual(await receiptId(), last)
+  assert.equal((await gate(databaseUrl, ['payment', 'list', '--json'])).out, '[]\n')
+})
+
 describe('what cannot be done', () => {
   const nobody = `gate_project_${'0'.repeat(22)}`
   const cases: { args: string[]; code: number; says: RegExp }[] = [
@@ -111,6 +146,12 @@ describe('what cannot be done', () => {
     { args: ['project', 'list', '--credits', '1'], code: 2, says: /--credits belongs to/ },
     { args: ['project', 'show'], code: 2, says: /takes one argument/ },
     { args: ['project', 'show', 'x'], code: 2, says: /A project id is gate_project_/ },
+    { args: ['payment', 'honour', 'x'], code: 2, says: /An intent id is gate_intent_/ },
+    {
+      args: ['payment', 'honour', `gate_intent_${'0'.repeat(22)}`],
+      code: 1,
+      says: /There is no intent/,
+    },
     { args: ['credits', 'grant', nobody, '0'], code: 2, says: /whole number from 1/ },
     { args: ['credits', 'grant', nobody, '1.5'], code: 2, says: /whole number from 1/ },
     { args: ['route', 'add', nobody, 'x'], code: 2, says: /A route reads `<id>=<method>/ },

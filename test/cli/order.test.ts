@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
+import type { CatchCapability } from '../../src/client/index.ts'
 import { buy, poll, quoteOf } from '../support/buyer.ts'
 import { runCommand } from '../support/command.ts'
+import { settled } from '../support/http.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -75,6 +77,30 @@ test('an order that was paid and refused is repaired, and its inbox works', asyn
   assert.equal(sent.status, 204)
 })
 
+test('a paid order that nobody has got is printed once, as its buyer would have got it', async (t) => {
+  const server = await startServer(t)
+  const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, {}))
+  assert.deepEqual(await order(server.file, 'repair', paymentHash, '--deliver'), {
+    code: 1,
+    out: '',
+    err: `${paymentHash} is pending: there is nothing to deliver.\n`,
+  })
+  const settlement = settled(server)
+  await server.pay(bolt11)
+  await settlement
+  const given = await order(server.file, 'repair', '--deliver', paymentHash)
+  assert.equal(given.code, 0, given.err)
+  assert.match(given.err, /is delivered and sealed: what follows is the only copy/)
+  const { resource } = JSON.parse(given.out) as { resource: CatchCapability }
+  assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
+  assert.deepEqual((await poll(server, orderId)).text, '{"error":"already delivered"}')
+  const again = await order(server.file, 'repair', paymentHash, '--deliver')
+  assert.deepEqual([again.code, again.out], [1, ''])
+  assert.match(again.err, /was delivered at .+, and nothing is handed out twice/)
+  assert.match((await order(server.file, 'show', paymentHash)).out, /^delivered_by +operator$/m)
+  assert.equal((await order(server.file, 'show', paymentHash, '--deliver')).code, 2)
+})
+
 test('an order that was paid back is noted as such, and its buyer told', async (t) => {
   const server = await startServer(t)
   const key = 'b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'
@@ -121,6 +147,34 @@ test('a store in PostgreSQL is mended alike, and is backed up by tools of its ow
   const refused = await run('backup', 'nowhere.db')
   assert.deepEqual([refused.code, refused.out], [1, ''])
   assert.match(refused.err, /docs\/backup\.md/)
+})
+
+test('an order is named by its payment hash, as the log does, or by its id', async (t) => {
+  const server = await startServer(t)
+  const { orderId, paymentHash } = quoteOf(await buy(server, {}))
+  const [byHash, byId] = [
+    await order(server.file, 'show', paymentHash),
+    await order(server.file, 'show', orderId),
+  ]
+  assert.equal(byHash.code, 0)
+  assert.match(byHash.out, new RegExp(`^order_id +${orderId}$`, 'm'))
+  assert.equal(byHash.out, byId.out)
+  assert.match((await order(server.file, 'close', paymentHash)).err, /can prove it until/)
+  assert.deepEqual(await order(server.file, 'refunded', paymentHash), {
+    code: 1,
+    out: '',
+    err: `${paymentHash} is pending and not paid_unfulfilled.\n`,
+  })
+  await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
+  const repaired = await order(server.file, 'repair', paymentHash)
+  assert.equal(repaired.code, 0)
+  assert.ok(!repaired.out.includes(orderId))
+  const nobodys = 'ab'.repeat(32)
+  assert.deepEqual(await order(server.file, 'show', nobodys), {
+    code: 1,
+    out: '',
+    err: `No order is ${nobodys} in this store.\n`,
+  })
 })
 
 test('what is no command, or no order, is told how', async (t) => {

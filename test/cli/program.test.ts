@@ -50,7 +50,11 @@ describe('a command that cannot do its work', () => {
         code: 1,
         says: /a part of its path is no folder\.\n$/,
       },
-      { args: ['order', 'show', 'mine'], code: 2, says: /^mine is not the id of an order/ },
+      {
+        args: ['order', 'show', 'mine'],
+        code: 2,
+        says: /^mine is neither a payment hash nor the id of an order/,
+      },
       { args: ['suspend', 'mine'], code: 2, says: /^mine is not the id of an inbox/ },
       {
         args: ['catalog'],
@@ -161,8 +165,16 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
   assert.deepEqual(
     findings.map(({ check, state }) => `${check} ${state}`),
     [
-      ...['configuration ok', 'store ok', 'node note', 'service ok', 'clock ok', 'wallet note'],
-      'data folder ok',
+      ...[
+        'configuration ok',
+        'store ok',
+        'secret ok',
+        'node note',
+        'proxies note',
+        'service ok',
+        'clock ok',
+      ],
+      ...['wallet note', 'data folder ok'],
     ],
   )
   const ill = await cli.run(['doctor'], {
@@ -176,6 +188,22 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
   assert.match(ill.out, /"node","state":"bad"/)
   assert.match(ill.out, /"wallet","state":"bad"/)
   assert.equal(ill.out.includes('hunter2'), false)
+})
+
+test('doctor says that a proxy in front is not trusted', async (t) => {
+  const { url, file } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const proxies = async (environment: Record<string, string>): Promise<string> => {
+    const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+    const { out } = await cli.run(['doctor'], { environment: { ...store, ...environment } })
+    const findings = JSON.parse(out) as Record<string, string>[]
+    const found = findings.find(({ check }) => check === 'proxies')
+    return `${found?.state}: ${found?.says}`
+  }
+  const tls = { MAYFLY_BASE_URL: 'https://mayfly.example', MAYFLY_SIMULATOR: 'public' }
+  assert.match(await proxies(tls), /^bad: .+ Set MAYFLY_TRUSTED_PROXIES to its address$/)
+  assert.match(await proxies({ ...tls, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }), /^ok: 127\.0\.0\.1 /)
+  assert.match(await proxies({}), /^note: /)
 })
 
 test('doctor says of a PostgreSQL server what a start would', async (t) => {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
@@ -51,7 +54,94 @@ describe('pulse run', () => {
     assert.equal(code, 0)
     assert.match(err, /The command succeeded, and the ping failed/)
   })
+
+  test('runs the job whatever is wrong around it, and ends as the job does', async (t) => {
+    const { cli } = await aMonitor(t)
+    writeFileSync(join(cli.folder, 'capabilities', 'damaged.json'), '{')
+    const job = ['--', 'sh', '-c', 'echo done; exit "$0"']
+    const wrong: [string, string[], Record<string, string>][] = [
+      ['an unknown name', ['pulse', 'run', 'nobody'], {}],
+      ['a name that is none', ['pulse', 'run', '../x'], {}],
+      ['no name at all', ['pulse', 'run'], {}],
+      ['a file that cannot be read', ['pulse', 'run', 'damaged'], {}],
+      [
+        'settings that are wrong',
+        ['pulse', 'run', 'nobody'],
+        { MAYFLY_MAX_SATS: 'x', MAYFLY_URL: ':' },
+      ],
+      ['an option that is unknown', ['pulse', 'run', '--bogus', 'beat'], { MAYFLY_URL: 'x' }],
+      ['an older Node', ['pulse', 'run', 'beat'], { NODE_OPTIONS: OLDER }],
+    ]
+    for (const [what, args, environment] of wrong) {
+      for (const code of [0, 3]) {
+        const ran = await cli.run([...args, ...job, String(code)], { environment })
+        assert.deepEqual([ran.code, ran.out], [code, 'done\n'], what)
+        const isTold = code === 0 && what !== 'an option that is unknown'
+        assert.equal(
+          /The command succeeded, and (?:the|there is no) ping/.test(ran.err),
+          isTold,
+          what,
+        )
+      }
+    }
+  })
+
+  test('gives a service that accepts and never answers ten seconds, and no more', async (t) => {
+    const { cli } = await aMonitor(t)
+    const mute = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    t.after(() => mute.closeAllConnections())
+    t.after(() => mute.close())
+    const file = join(cli.folder, 'capabilities', 'beat.json')
+    const { port } = mute.address() as AddressInfo
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`),
+    )
+    const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
+    assert.equal(code, 0)
+    assert.match(
+      err,
+      /the ping failed\. http:\/\/127\.0\.0\.1:\d+ did not take it in 10 seconds\.\n$/,
+    )
+  })
+
+  test('takes its job with or without the dashes, and its options before the name', async (t) => {
+    const { cli, pings } = await aMonitor(t)
+    const plain = await cli.run(['--no-color', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
+    assert.deepEqual([plain.code, plain.out], [0, 'a -b\n'])
+    const dashes = await cli.run(['pulse', 'run', 'beat', '--', 'echo', '--', '--help'])
+    assert.deepEqual([dashes.code, dashes.out], [0, '-- --help\n'])
+    assert.equal(await pings(), 2)
+    assert.equal((await cli.run(['pulse', 'run', 'beat'])).code, 2)
+    assert.match((await cli.run(['pulse', 'run', '--help'])).out, /run a command, and ping/)
+  })
+
+  test('passes every signal on that ends a job, and says which one did', async (t) => {
+    const { cli } = await aMonitor(t)
+    for (const [signal, number] of [
+      ['SIGHUP', 1],
+      ['SIGINT', 2],
+      ['SIGQUIT', 3],
+      ['SIGTERM', 15],
+    ] as const) {
+      const running = cli.start(
+        ['pulse', 'run', 'beat', '--', 'sh', '-c', 'echo ready; exec cat'],
+        {
+          input: null,
+        },
+      )
+      await until('it runs', () => running.out().includes('ready'))
+      running.child.kill(signal)
+      assert.equal((await running.ended).code, 128 + number, signal)
+    }
+  })
 })
+
+/** What an older Node tells of itself, to the same file. */
+const OLDER = `--import=data:text/javascript,${encodeURIComponent(
+  `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
+)}`
 
 test('pulse watch runs a command at each change of state, with the state in its environment', async (t) => {
   const { cli } = await aMonitor(t)

@@ -1,0 +1,163 @@
+/** `mayfly forget NAME`: removes what is saved, and never what somebody has paid for unasked. */
+import type { Command } from 'commander'
+import { type AnyCapability, MayflyError, type SavedCapability } from '../client/index.ts'
+import { confirmDestroying } from './ask.ts'
+import { type Cli, client } from './cli.ts'
+import { readIfThere } from './data-folder.ts'
+import {
+  type Draft,
+  draftFile,
+  dropDraft,
+  forgetDraft,
+  type OpenDraft,
+  readDraft,
+  resumeDraft,
+} from './drafts.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT, endingOf } from './exit.ts'
+import { collectPaid } from './purchase.ts'
+import { checkName, fileOf, findSaved, forget, type Product, save } from './saved.ts'
+
+export function addForget(program: Command): void {
+  program
+    .command('forget')
+    .description('remove what is saved under a name; nothing is destroyed on the service')
+    .argument('<name>')
+    .option('--yes', 'do not ask, and do not look: what is lost is lost')
+    .addHelpText(
+      'after',
+      `${examples('mayfly forget hooks')}
+The service is asked first. A purchase that turns out to be paid is collected and kept. What is still
+good, or may be, is only forgotten with --yes: its tokens are nowhere else.
+`,
+    )
+    .action(
+      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+        const isDraft = readIfThere(draftFile(cli, checkName(name))) !== null
+        const isSaved = readIfThere(fileOf(cli, name)) !== null
+        if (!isDraft && !isSaved) {
+          throw new CliError(
+            `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,
+            EXIT.gone,
+          )
+        }
+        if (!yes && isSaved) await allowForgetting(cli, name)
+        if (isDraft && (yes || isSaved)) forgetDraft(cli, name)
+        else if (isDraft) await giveUp(cli, name)
+        forget(cli, name)
+        cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
+        return EXIT.ok
+      }),
+    )
+}
+
+/** Ends a purchase in which there is nothing. @throws CliError where there is, or may be. */
+async function giveUp(cli: Cli, name: string): Promise<void> {
+  if (readDraft(cli, name) === null) {
+    return lose(cli, name, `${draftFile(cli, name)}, which cannot be read and may have been paid`)
+  }
+  const open = resumeDraft(cli, name)
+  try {
+    await giveUpLocked(cli, open)
+  } finally {
+    open.lock.release()
+  }
+}
+
+async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void> {
+  const found = await lookUp(cli, draft)
+  if ('capability' in found) {
+    save(cli, name, { ...found, baseUrl: draft.baseUrl, planId: draft.planId })
+    dropDraft(cli, name)
+    throw new CliError(
+      `${name} is paid, so it was collected, and is saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
+    )
+  }
+  // Its bytes may have come through a pipe, which does not bring them again.
+  const bytes = draft.whisper
+    ? `the content of the whisper ${name}, which is saved here alone`
+    : null
+  const lost = found.mayLose ?? bytes
+  if (lost !== null) await lose(cli, name, lost)
+  dropDraft(cli, name)
+}
+
+/** What became of a purchase: its capability, or what would be lost with it, if anything. */
+async function lookUp(
+  cli: Cli,
+  draft: Draft,
+): Promise<{ capability: AnyCapability } | { mayLose: string | null }> {
+  const key = `the key of a purchase at ${draft.baseUrl}`
+  try {
+    return { capability: await collectPaid(cli, draft) }
+  } catch (error) {
+    if (cli.signal.aborted) throw error
+    if (error instanceof MayflyError) {
+      if (NOTHING_IN_IT.has(error.phrase)) return { mayLose: null }
+      if (error.phrase === 'price above the ceiling') {
+        return {
+          mayLose: `${key}. Its invoice is not paid yet and still stands: whoever pays it gets nothing then`,
+        }
+      }
+    }
+    const ending = endingOf(error, draft.baseUrl)
+    if (ending === null) throw error
+    return { mayLose: `${key}, which may be paid. ${withoutStop(ending.sentence)}` }
+  }
+}
+
+/** By the service's own word nothing can be collected, now or later. */
+const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already delivered'])
+
+/** @throws CliError where a capability still opens something, or may. */
+async function allowForgetting(cli: Cli, name: string): Promise<void> {
+  let saved: SavedCapability | null
+  try {
+    saved = findSaved(cli, name)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    return lose(cli, name, `${fileOf(cli, name)}, which cannot be read and may have tokens in it`)
+  }
+  if (saved === null) return
+  const { capability, baseUrl } = saved
+  const standing = await standingOf(cli, capability, baseUrl)
+  if (standing === 'over') return
+  const { product, expiresAt } = capability
+  const end = product === 'whisper' ? '' : ` \`mayfly ${product} destroy ${name}\` ends it`
+  const what = `the only copy of what opens ${name}, ${A[product]} ${
+    standing === 'live' ? 'that is good' : 'that may be good'
+  } until ${expiresAt}`
+  await lose(cli, name, standing === 'live' ? `${what}.${end}` : `${what}. ${standing.why}`)
+}
+
+const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
+
+type Standing = 'live' | 'over' | { why: string }
+
+async function standingOf(cli: Cli, capability: AnyCapability, baseUrl: string): Promise<Standing> {
+  const { product, expiresAt } = capability
+  // Asking about a whisper would spend a read.
+  if (product === 'whisper') return Date.parse(expiresAt) <= cli.now() ? 'over' : 'live'
+  const mayfly = cli.mayfly(baseUrl)
+  try {
+    const isOver =
+      product === 'catch'
+        ? (await mayfly.catch(capability).status()).status === 'expired'
+        : (await mayfly.pulse(capability).status()).state === 'expired'
+    return isOver ? 'over' : 'live'
+  } catch (error) {
+    if (cli.signal.aborted) throw error
+    if (error instanceof MayflyError && (error.status === 401 || error.status === 404)) {
+      return 'over'
+    }
+    const ending = endingOf(error, baseUrl)
+    if (ending === null) throw error
+    return { why: withoutStop(ending.sentence) }
+  }
+}
+
+/** Asks the person, where there is one. @throws CliError where nobody says that it may be lost. */
+const lose = (cli: Cli, name: string, what: string): Promise<void> =>
+  confirmDestroying(cli, name, what)
+
+const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '')

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+const names = async (cli: CommandLine): Promise<string[]> =>
+  ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
+    ({ name, state }) => `${name} ${state}`,
+  )
+
+/** A purchase that was killed when its invoice had been shown. */
+async function interrupted(cli: CommandLine, args: string[], input?: string): Promise<string> {
+  const running = cli.start(args, input === undefined ? {} : { input })
+  const invoice = await until(
+    'an invoice',
+    () => /ln[a-z0-9]{100,}/i.exec(running.out() + running.err())?.[0] ?? null,
+  )
+  running.child.kill('SIGKILL')
+  await running.ended
+  return invoice
+}
+
+suite('forgetting', () => {
+  test('a purchase that is paid collects it, and keeps it', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+    await server.pay(invoice)
+    const refused = await cli.run(['forget', 'hooks'])
+    assert.equal(refused.code, 1)
+    assert.match(
+      refused.err,
+      /hooks is paid, so it was collected, and is saved in \S+hooks\.json\./,
+    )
+    assert.deepEqual(await names(cli), ['hooks saved'])
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+  })
+
+  test('a purchase whose invoice still stands is refused, and one that ended is not', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+    const refused = await cli.run(['forget', 'hooks'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /not paid yet and still stands.*--yes/)
+    assert.deepEqual(await names(cli), ['hooks buying'])
+    server.clock.advance(DAY)
+    assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
+    assert.deepEqual(await names(cli), [])
+  })
+
+  test('a purchase is refused while the service does not answer, and goes with --yes', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    const invoice = await interrupted(cli, ['buy', 'pulse', '--name', 'beat'])
+    await server.pay(invoice)
+    await server.stop()
+    const refused = await cli.run(['forget', 'beat'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /may be paid.*does not answer.*--yes/)
+    assert.deepEqual(await names(cli), ['beat buying'])
+    assert.equal((await cli.run(['forget', 'beat', '--yes'])).code, 0)
+    assert.deepEqual(await names(cli), [])
+  })
+
+  test('a whisper whose bytes are saved here alone is refused', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await interrupted(cli, ['whisper', 'send', '--name', 'note'], 'came through a pipe')
+    server.clock.advance(DAY)
+    const refused = await cli.run(['forget', 'note'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /the content of the whisper note, which is saved here alone/)
+    assert.deepEqual(await names(cli), ['note buying'])
+  })
+
+  test('what is still good is refused, with how to end it, and what is over is not', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+    await cli.json(['whisper', 'send', '--name', 'note'], { ...WITH_WALLET, input: 'x' })
+    for (const [name, product] of [
+      ['hooks', 'catch'],
+      ['beat', 'pulse'],
+    ]) {
+      const refused = await cli.run(['forget', String(name)])
+      assert.equal(refused.code, 2)
+      assert.match(
+        refused.err,
+        new RegExp(`the only copy of what opens ${name}, .* that is good until`),
+      )
+      assert.match(refused.err, new RegExp(`mayfly ${product} destroy ${name}`))
+    }
+    const whisper = await cli.run(['forget', 'note'])
+    assert.equal(whisper.code, 2)
+    assert.match(whisper.err, /the only copy of what opens note, a whisper that is good until/)
+    assert.deepEqual(await names(cli), ['beat saved', 'hooks saved', 'note saved'])
+
+    server.clock.advance(DAY)
+    assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
+    assert.equal((await cli.run(['forget', 'beat'])).code, 0)
+    const file = join(cli.folder, 'capabilities', 'note.json')
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace(
+        /"expiresAt": ?"[^"]+"/,
+        '"expiresAt": "2020-01-01T00:00:00.000Z"',
+      ),
+    )
+    assert.equal((await cli.run(['forget', 'note'])).code, 0)
+    assert.deepEqual(await names(cli), [])
+  })
+
+  test('what was destroyed elsewhere needs no word', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    const { publicId, ownerToken } = await cli.json(['show', 'hooks', '--reveal'])
+    const destroyed = await fetch(`${server.url}/api/catch/${publicId}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${ownerToken}` },
+    })
+    assert.equal(destroyed.status, 204)
+    assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
+  })
+
+  test('what may be good is refused while the service does not answer', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    await server.stop()
+    const refused = await cli.run(['forget', 'hooks'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /that may be good until .*does not answer/)
+    assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 0)
+    assert.deepEqual(await names(cli), [])
+  })
+
+  test('a file that cannot be read is refused: what it was paid for is unknown', async (t) => {
+    const server = await startServer(t)
+    const cli = await commandLine(t, server.url)
+    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    writeFileSync(join(cli.folder, 'capabilities', 'hooks.json'), '{')
+    writeFileSync(join(cli.folder, 'purchases', 'newer.json'), '{"version":2}')
+    for (const name of ['hooks', 'newer']) {
+      const refused = await cli.run(['forget', name])
+      assert.equal(refused.code, 2)
+      assert.match(refused.err, /cannot be read and may/)
+      assert.equal((await cli.run(['forget', name, '--yes'])).code, 0)
+    }
+    assert.equal((await cli.run(['forget', 'newer', '--yes'])).code, 4)
+    assert.deepEqual(await names(cli), [])
+  })
+})
