@@ -5,7 +5,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { type CatchCapability, type CatchEvent, createMayfly } from '../../src/client/index.ts'
-import { openSqlite } from '../../src/db/sqlite.ts'
+import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 const KEY = '3e9d1f70-52c4-4b8a-8d6e-7a1c0b9f2e35'
 const SENDERS = 16
 
-type Quote = { orderId: string; bolt11: string }
+type Quote = { orderId: string; bolt11: string; paymentHash: string }
 
 /** A store of its own, on which the program can be started again and again. */
 async function aStore(t: TestContext, catalog: unknown = {}) {
@@ -165,12 +165,15 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     await works(second, await collected(second, quote))
   })
 
-  test('as soon as the payer has paid, the poll delivers after the restart', async (t) => {
-    const { start } = await aStore(t)
+  test('as soon as the payer has paid, before it knew, the poll delivers after the restart', async (t) => {
+    const { file, start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
-    await pay(first.url, quote.bolt11)
+    // Paid at the node, which has not told the service yet.
+    await atNode(file, quote)
     await first.kill()
+    assert.equal(await stateOf(file, quote), 'pending')
+    assert.ok(!first.logged.some(({ event }) => event === 'order.settled'))
     const second = await start()
     await works(second, await collected(second, quote))
   })
@@ -208,17 +211,29 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     const quote = await quoted(first)
     await first.kill()
 
-    const db = await openSqlite(file)
-    const simulator = await createSimulator({ db, clock: systemClock })
-    assert.equal((await simulator.pay(quote.bolt11)).kind, 'paid')
-    await db.close()
+    await atNode(file, quote)
 
     const second = await start()
-    const { orderId, by } = await second.saw('order.settled')
-    assert.deepEqual({ orderId, by }, { orderId: quote.orderId, by: 'lookup' })
+    const { paymentHash, by } = await second.saw('order.settled')
+    assert.deepEqual({ paymentHash, by }, { paymentHash: quote.paymentHash, by: 'lookup' })
     await works(second, await collected(second, quote))
   })
 })
+
+/** Pays at the node that is in the store, whatever runs beside it. */
+async function atNode(file: string, { bolt11 }: Quote): Promise<void> {
+  const db = await openSqlite(file)
+  const simulator = await createSimulator({ db, clock: systemClock })
+  assert.equal((await simulator.pay(bolt11)).kind, 'paid')
+  await db.close()
+}
+
+async function stateOf(file: string, { orderId }: Quote): Promise<unknown> {
+  const db = await openSqlite(file)
+  const [order] = await db.read('select state from purchase_order where order_id = $1', orderId)
+  await db.close()
+  return order?.state
+}
 
 suite('told to stop', { timeout: 600_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

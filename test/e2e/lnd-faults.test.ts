@@ -72,7 +72,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     const unpaid = await quote(server.url)
     const uncollected = await quote(server.url)
     await testbed.pay(uncollected.bolt11)
-    await untilSettled(server, uncollected.orderId)
+    await untilSettled(server, uncollected.paymentHash)
 
     const [early, late] = [randomUUID(), randomUUID()]
     testbed.alice.freeze()

@@ -96,9 +96,12 @@ export async function untilCheckout(url: string, enabled: boolean): Promise<void
 }
 
 /** Waits for the server to learn of a payment by itself, that is, without a poll. */
-export async function untilSettled(server: { logged: string[] }, orderId: string): Promise<void> {
+export async function untilSettled(
+  server: { logged: string[] },
+  paymentHash: string,
+): Promise<void> {
   await until('the settlement', () =>
-    server.logged.some((line) => line.includes('"order.settled"') && line.includes(orderId)),
+    server.logged.some((line) => line.includes('"order.settled"') && line.includes(paymentHash)),
   )
 }
 

@@ -77,9 +77,9 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
 
   test('an order is settled while nobody polls it, and is there for its buyer', async (t) => {
     const server = await startServer(t, await onAlice(t))
-    const { orderId, bolt11 } = await quote(server.url)
+    const { orderId, paymentHash, bolt11 } = await quote(server.url)
     await testbed.pay(bolt11)
-    await untilSettled(server, orderId)
+    await untilSettled(server, paymentHash)
     assert.equal((await poll(server.url, orderId)).status, 200)
     await books.balance(server)
   })
@@ -88,12 +88,12 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     const databaseUrl = await aDatabaseUrl(t)
     const environment = await onAlice(t)
     const first = await startProgram(t, databaseUrl, { environment })
-    const { orderId, bolt11 } = await quote(first.url)
+    const { orderId, paymentHash, bolt11 } = await quote(first.url)
     await first.kill()
     await testbed.pay(bolt11)
 
     const second = await startProgram(t, databaseUrl, { environment })
-    assert.equal((await second.saw('order.settled')).orderId, orderId)
+    assert.equal((await second.saw('order.settled')).paymentHash, paymentHash)
     const inbox = capabilityOf(await poll(second.url, orderId))
     assert.deepEqual((await poll(second.url, orderId)).body, { error: 'already delivered' })
     await useInbox(second.url, inbox)

@@ -60,6 +60,25 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
   })
 
+  test('the proof of a payment made in the page is kept beside the key, and shown to the service', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await invoiceOf(page)
+    await page.route('**/api/payments/**', (route) => route.abort())
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const kept = await page.waitForFunction(
+      () => JSON.parse(sessionStorage.getItem('mayfly.paying') ?? '{}').preimage,
+    )
+    const proof = String(await kept.jsonValue())
+    assert.match(proof, /^[0-9a-f]{64}$/)
+    await page.unrouteAll({ behavior: 'wait' })
+    const asked = page.waitForRequest('**/api/payments/catch')
+    await page.reload()
+    assert.equal((await asked).headers()['payment-preimage'], proof)
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+  })
+
   test('a service that cannot be reached keeps the purchase, and is asked for the same order', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
     await page.goto(`${site.server.url}/buy#catch`)

@@ -34,6 +34,7 @@ suite('a whisper', () => {
     assert.deepEqual(await seriousFaults(writer.page), [], 'the code')
     const code = await writer.page.getByRole('group', { name: 'The share code' }).innerText()
     assert.deepEqual(await stored(writer.page), [], 'neither text nor key nor code is stored')
+    await expectNoSecretInAnyUrl(writer.page, code)
 
     const reader = await site.visit(t, { viewport: NARROW })
     const asked = requestsOf(reader.page)
@@ -83,6 +84,17 @@ suite('a whisper', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
+  test('what is not seen by itself is written out in the text', async (t) => {
+    const { code } = await buyWhisper(site.server, {
+      data: Buffer.from('invoice\u202efdp.exe\u0000'),
+    })
+    const { page } = await site.visit(t)
+    await open(page, code)
+    await page.getByRole('button', { name: 'Reveal it' }).click()
+    const shown = await page.getByRole('group', { name: 'The text' }).innerText()
+    assert.equal(shown, 'invoice‹U+202E›fdp.exe␀')
+  })
+
   test('before its time nothing is spent, and the time is counted down', async (t) => {
     const { code } = await buyWhisper(site.server, {
       data: Buffer.from('good morning'),
@@ -122,6 +134,18 @@ suite('a whisper', () => {
     const code = await page.getByRole('group', { name: 'The share code' }).innerText()
     const { data: opened } = await site.server.mayfly.readWhisper(code)
     assert.ok(data.equals(opened))
+  })
+
+  test('an empty file is refused with a sentence, before anything is asked for', async (t) => {
+    const { page } = await site.visit(t)
+    const asked = requestsOf(page)
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByRole('button', { name: 'File', exact: true }).click()
+    const empty = await aFile(t, 'empty.txt', Buffer.alloc(0))
+    await page.getByLabel('File', { exact: true }).setInputFiles(empty)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('empty.txt is empty. Choose another file.').waitFor()
+    assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
   })
 
   test('what is missing is said before anything is sent, and another plan keeps the draft', async (t) => {
@@ -179,6 +203,31 @@ async function aFile(t: TestContext, name: string, data: Buffer): Promise<string
   const path = join(await temporaryFolder(t), name)
   await writeFile(path, data)
   return path
+}
+
+/** Code and address are apart: nothing that the page offers to copy or open is a URL with a secret. */
+async function expectNoSecretInAnyUrl(page: Page, code: string): Promise<void> {
+  const offered = await page.evaluate(() =>
+    [...document.querySelectorAll('[href], [src]')].map((each) => String(each.outerHTML)),
+  )
+  for (const copy of await page.getByRole('button', { name: /^Copy/ }).elementHandles()) {
+    const copied = page.evaluate(
+      () =>
+        new Promise<string>((resolve) => {
+          navigator.clipboard.writeText = async (text) => resolve(text)
+        }),
+    )
+    await copy.click()
+    offered.push(await copied)
+  }
+  assert.ok(offered.includes(code), 'the code is copied by itself')
+  assert.ok(offered.includes(`${new URL(page.url()).origin}/read`), 'and so is the address')
+  const [publicId = '', readToken = '', key = ''] = code.split(':').slice(2)
+  for (const each of offered) {
+    for (const url of each.match(/https?:\S+/g) ?? []) {
+      for (const secret of [publicId, readToken, key]) assert.ok(!url.includes(secret), url)
+    }
+  }
 }
 
 /** The paths that a page asks for, as it asks. */

@@ -1,0 +1,70 @@
+/** A capability just bought, as its buyer is shown it: once, with the ways to make it safe. */
+import type { CatchCapability, PulseCapability } from '../../client/index.ts'
+import { button, copyButton, download } from '../components.ts'
+import { type Child, el } from '../dom.ts'
+import { moment } from '../format.ts'
+import { capabilityFileName, capabilityText, keep, openHere } from './capability.ts'
+import type { Saving } from './checkout.ts'
+
+type Bought = CatchCapability | PulseCapability
+
+const WORDS = {
+  catch: { title: 'Your inbox is ready', open: 'Open the inbox', page: '/catch' },
+  pulse: { title: 'Your monitor is ready', open: 'Open the monitor', page: '/pulse' },
+} as const
+
+export function boughtView(capability: Bought, { onSaved, state }: Saving): Child[] {
+  const { title, open, page } = WORDS[capability.product]
+  let isSaved = false
+  const saved = (how: string): void => {
+    isSaved = true
+    onSaved(how)
+  }
+  return [
+    el('h2', { tabindex: '-1', id: 'step' }, title),
+    el(
+      'p',
+      {},
+      'Whoever has this capability can use it. It is shown this once, and nobody can recover it: ',
+      'save it now. It ends ',
+      el('time', { datetime: capability.expiresAt }, moment(capability.expiresAt)),
+      '.',
+    ),
+    el(
+      'pre',
+      { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The capability' },
+      el('code', {}, capabilityText(capability).trim()),
+    ),
+    el(
+      'div',
+      { class: 'row even' },
+      copyButton(() => capabilityText(capability), {
+        label: 'Copy all of it',
+        onCopied: () => saved('Copied. Paste it somewhere safe.'),
+      }),
+      button('Download', () => {
+        downloadCapability(capability)
+        saved('Downloaded.')
+      }),
+      button('Keep it in this browser', () => {
+        keep(capability)
+        saved('Kept in this browser: anyone who uses it can open this.')
+      }),
+    ),
+    state,
+    button(
+      open,
+      () => {
+        openHere({ capability, isSaved })
+        onSaved('Open in this tab.')
+        location.assign(page)
+      },
+      { kind: 'primary wide' },
+    ),
+  ]
+}
+
+/** Hands out the capability file. */
+export function downloadCapability(capability: Parameters<typeof capabilityText>[0]): void {
+  download(capabilityFileName(capability), capabilityText(capability), 'application/json')
+}

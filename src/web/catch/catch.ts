@@ -1,0 +1,14 @@
+/** CATCH: which inbox is open, and how it is kept. */
+
+import { startOpener } from '../buying/opener.ts'
+import { byId } from '../dom.ts'
+import { openInbox } from './inbox.ts'
+
+const place = byId('inbox')
+
+await startOpener({
+  place,
+  product: 'catch',
+  what: 'an inbox',
+  open: (capability, opened) => openInbox(place, capability, opened),
+})

@@ -1,0 +1,158 @@
+/** A GATE receipt in words, or why it is none. */
+import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
+import type { GateReceipt } from '../../protocol/gate-receipt.ts'
+import { notice } from '../components.ts'
+import { type Child, el } from '../dom.ts'
+import { moment, sats } from '../format.ts'
+
+/** A clock that is off by less is not worth a word. */
+const MAX_SKEW_MS = 60_000
+
+/** A receipt whose signature is good: what it is worth now, then each claim. */
+export function receiptView(receipt: GateReceipt, now: number): HTMLElement {
+  return el(
+    'section',
+    { class: 'stack', 'aria-label': 'The receipt' },
+    el('p', { class: 'state', 'data-state': 'paid' }, 'The signature is valid'),
+    worth(receipt, now),
+    receipt.iss !== location.origin &&
+      notice(
+        'warn',
+        el(
+          'p',
+          {},
+          'It names ',
+          el('code', {}, receipt.iss),
+          ' as its issuer, which is not the address of this page. A key of this service signed it, so both are most likely the same service under two names.',
+        ),
+      ),
+    el('table', { 'aria-label': 'Claims' }, el('tbody', {}, ...claims(receipt).map(claimRow))),
+  )
+}
+
+/** Why a text is not believed. Nothing that it claims is shown, but the issuer to go to. */
+export function refusalView(reason: string, receipt: string): HTMLElement {
+  const issuer = reason === 'unknown key' ? claimedIssuer(receipt) : null
+  const isOthers = issuer !== null && issuer !== location.origin
+  return notice(
+    'bad',
+    el(
+      'p',
+      {},
+      el('strong', {}, isOthers ? 'From another service. ' : (TITLES[reason] ?? 'Not valid. ')),
+      ...(isOthers
+        ? [
+            'It claims to be from ',
+            el('code', {}, issuer),
+            ', and this page has the keys of its own service alone. Check it there.',
+          ]
+        : [REASONS[reason] ?? 'It is not a receipt of GATE.']),
+    ),
+  )
+}
+
+const TITLES: Record<string, string> = {
+  malformed: 'Not a receipt. ',
+  'not a GATE receipt': 'Another kind of token. ',
+}
+
+const REASONS: Record<string, string> = {
+  malformed:
+    'A receipt is one line of three parts with two dots between them. Was all of it copied?',
+  'not a GATE receipt':
+    'This is signed text of some other kind. The header of a receipt says EdDSA and gate-receipt+jwt.',
+  'unknown key':
+    'None of the keys that this service shows has signed it. It is forged, or so old that its key was replaced twice since.',
+  'the signature is wrong':
+    'The signature does not fit the text. Something was changed after it was signed, or a character was lost in copying.',
+  'a claim is missing': 'The signature is good, but a claim that each receipt has is not there.',
+}
+
+function worth({ iat, exp, htm, htp, sat }: GateReceipt, now: number): HTMLElement {
+  const what = [el('strong', {}, `${htm} ${htp}`), ` was paid for with ${sats(sat)}. `]
+  if (iat * 1000 > now + MAX_SKEW_MS) {
+    return notice(
+      'warn',
+      el('p', {}, ...what, 'It is dated in the future: this clock, or theirs, is wrong.'),
+    )
+  }
+  const end = moment(new Date(exp * 1000).toISOString())
+  const rest =
+    exp * 1000 > now
+      ? `It lets this request in, once, until ${end}. After that it stays a record of the payment.`
+      : `It lets nothing in any more, since ${end}. As a record of the payment it stays valid.`
+  return notice('', el('p', {}, ...what, rest))
+}
+
+type Claim = { names: string; label: string; value: Child[]; note?: string }
+
+function claims(receipt: GateReceipt): Claim[] {
+  const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by } = receipt
+  const when = (seconds: number): string => moment(new Date(seconds * 1000).toISOString())
+  return [
+    { names: 'htm, htp', label: 'The request', value: [el('code', {}, `${htm} ${htp}`)] },
+    {
+      names: 'sat',
+      label: 'Its price',
+      value: [sats(sat)],
+      note: 'paid to the project’s own wallet, not to this service',
+    },
+    {
+      names: 'net',
+      label: 'Network',
+      value: [net],
+      ...(net === 'mainnet' ? {} : { note: 'a test network: no real money' }),
+    },
+    {
+      names: 'by',
+      label: 'How it was verified',
+      value: [
+        by === 'provider'
+          ? 'The wallet that was paid said so.'
+          : 'The payer showed the preimage, which only a payment reveals.',
+      ],
+    },
+    { names: 'iat', label: 'Signed', value: [when(iat)] },
+    { names: 'exp', label: 'Lets in until', value: [when(exp)] },
+    { names: 'route', label: 'Route', value: [el('code', {}, route)] },
+    { names: 'aud', label: 'For the project', value: [el('code', {}, aud)] },
+    { names: 'iss', label: 'Signed by', value: [el('code', {}, iss)] },
+    { names: 'ph', label: 'Payment hash', value: [el('code', {}, ph)] },
+    {
+      names: 'req',
+      label: 'Request digest',
+      value: [el('code', {}, req)],
+      note: 'binds project, route, method, path and the bytes of the body',
+    },
+    { names: 'intent', label: 'Payment intent', value: [el('code', {}, intent)] },
+    {
+      names: 'jti',
+      label: 'Receipt id',
+      value: [el('code', {}, jti)],
+      note: 'the same for every copy: who lets requests in accepts it once',
+    },
+  ]
+}
+
+function claimRow({ names, label, value, note }: Claim): HTMLElement {
+  return el(
+    'tr',
+    {},
+    el('th', { scope: 'row' }, label, ' ', el('code', { class: 'claim' }, names)),
+    el('td', {}, ...value, note !== undefined && el('div', { class: 'small quiet' }, note)),
+  )
+}
+
+/** Whom an unverified text names: good for a hint, and for nothing else. */
+function claimedIssuer(receipt: string): string | null {
+  const bytes = base64Bytes(receipt.split('.')[1] ?? '')
+  const text = bytes && utf8Text(bytes)
+  try {
+    const claims: unknown = JSON.parse(text ?? '')
+    const issuer =
+      typeof claims === 'object' && claims !== null && 'iss' in claims ? claims.iss : null
+    return typeof issuer === 'string' && /^https?:\/\/[^\s/]{1,255}$/.test(issuer) ? issuer : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,59 @@
+/** What a whisper held: text as text, anything else as a download. Its sender is a stranger. */
+import { utf8Text } from '../../lib/bytes.ts'
+import type { OpenedWhisper } from '../../protocol/whisper-envelope.ts'
+import { button, copyButton, download } from '../components.ts'
+import { el } from '../dom.ts'
+import { plainly } from '../foreign.ts'
+import { bytes } from '../format.ts'
+
+/** More than this is not drawn: it is all in the download. */
+const MAX_SHOWN_CHARACTERS = 200_000
+const TEXT = /^(?:text\/|application\/(?:json|xml|yaml|toml)\b)/
+
+export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLElement {
+  const isText = mediaType === null ? name === null : TEXT.test(mediaType)
+  const text = isText ? utf8Text(data) : null
+  const isCut = text !== null && text.length > MAX_SHOWN_CHARACTERS
+  return el(
+    'div',
+    { class: 'card stack' },
+    el(
+      'h2',
+      { tabindex: '-1', id: 'step', dir: 'auto' },
+      name === null ? 'The whisper' : plainly(name),
+    ),
+    el(
+      'p',
+      { class: 'small quiet' },
+      `${bytes(data.length)}${mediaType === null ? '' : `, which its sender calls ${mediaType}`}. One read is spent. It is in this tab alone.`,
+    ),
+    text === null
+      ? el(
+          'p',
+          {},
+          'It is not shown here, only saved: open it with care, as any file you are sent.',
+        )
+      : el(
+          'pre',
+          { class: 'content', dir: 'auto', tabindex: '0', role: 'group', 'aria-label': 'The text' },
+          isCut
+            ? `${plainly(text.slice(0, MAX_SHOWN_CHARACTERS))}\n… the rest is in the download`
+            : plainly(text),
+        ),
+    el(
+      'div',
+      { class: 'row even' },
+      text !== null && copyButton(() => text, { label: 'Copy the text', kind: 'primary' }),
+      button(
+        'Download',
+        () => {
+          const ending = text === null ? 'bin' : 'txt'
+          // Never as what it says it is: a browser may open that.
+          download(name ?? `whisper.${ending}`, data, 'application/octet-stream')
+        },
+        { kind: text === null ? 'primary' : '' },
+      ),
+      el('a', { class: 'button', href: '/whisper' }, 'Write one yourself'),
+    ),
+  )
+}

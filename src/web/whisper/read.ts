@@ -1,0 +1,227 @@
+/** WHISPER, to read: nothing is asked of the service before the person says so. */
+import { MayflyError } from '../../client/errors.ts'
+import { parseWhisperCode, type WhisperCode } from '../../protocol/whisper-code.ts'
+import { openWhisper, UnreadableWhisper } from '../../protocol/whisper-envelope.ts'
+import { guardTab } from '../buying/pending.ts'
+import { button, field, notice, working } from '../components.ts'
+import { byId, type Child, el, fill } from '../dom.ts'
+import { moment, remaining, sentence } from '../format.ts'
+import { service } from '../service.ts'
+import { contentView } from './opened.ts'
+
+/** A share code within whatever was pasted around it: a link, or a message. */
+const CODE = /mayfly-whisper:1:[\w:-]+/
+
+const place = byId('reader')
+/** Bytes that cost a read and are not opened yet: a closed tab would lose them. */
+let fetched: Uint8Array | null = null
+let ticking: ReturnType<typeof setInterval> | undefined
+
+guardTab(() => fetched !== null)
+const linked = takeFromAddress()
+addEventListener('hashchange', () => {
+  const text = takeFromAddress()
+  if (text !== null && fetched === null) take(text)
+})
+if (!globalThis.isSecureContext) {
+  const why = 'Browsers decrypt on HTTPS pages alone. Open this page over HTTPS.'
+  fill(place, notice('bad', el('p', {}, why)))
+} else if (linked === null) showAsking()
+else take(linked)
+
+/**
+ * A code behind the # of an address. Pages no longer make such links, and old ones still open. The code
+ * leaves the address bar and the history at once.
+ */
+function takeFromAddress(): string | null {
+  const { hash } = location
+  if (!hash.includes('mayfly-whisper')) return null
+  history.replaceState(null, '', location.pathname)
+  try {
+    return decodeURIComponent(hash)
+  } catch {
+    return hash
+  }
+}
+
+function take(text: string): void {
+  const code = parseWhisperCode(CODE.exec(text)?.[0] ?? '')
+  if (code) showWaiting(code)
+  else showAsking('This is no share code. It begins with mayfly-whisper:1: and must be whole.')
+}
+
+function showAsking(problem?: string): void {
+  const text = el('textarea', { rows: '4', spellcheck: 'false', autocomplete: 'off' })
+  text.addEventListener('input', () => {
+    const code = parseWhisperCode(CODE.exec(text.value)?.[0] ?? '')
+    if (code) showWaiting(code)
+  })
+  step(
+    problem !== undefined && notice('bad', el('p', {}, problem)),
+    field('Share code', text),
+    button('Continue', () => take(text.value), { kind: 'primary' }),
+    el(
+      'p',
+      { class: 'small quiet' },
+      'Paste the code, or the whole message that it came in. Nothing is fetched before you say so.',
+    ),
+  )
+}
+
+function showWaiting(code: WhisperCode): void {
+  const password = passwordInput()
+  form(
+    () => reveal(code, password.value),
+    heading('A whisper is waiting'),
+    el(
+      'p',
+      {},
+      'To reveal it spends ',
+      el('strong', {}, 'one read'),
+      ', and it may be the only one. So far nothing was fetched.',
+    ),
+    code.hasPassword && field('Password', password),
+    el(
+      'div',
+      { class: 'row' },
+      submit('Reveal it'),
+      button('Another code', () => showAsking()),
+    ),
+    el('p', { class: 'small quiet' }, 'It is decrypted in this page and shown as text alone.'),
+  )
+}
+
+async function reveal(code: WhisperCode, password: string): Promise<void> {
+  fill(place, working('Fetching and decrypting', 'text'))
+  try {
+    fetched = await service.getBytes({ path: `/w/${code.publicId}`, token: code.readToken })
+  } catch (error) {
+    showRefused(code, error)
+    return
+  }
+  await open(code, fetched, password)
+}
+
+async function open(code: WhisperCode, bytes: Uint8Array, password: string): Promise<void> {
+  fill(place, working('Decrypting', 'text'))
+  try {
+    const opened = await openWhisper(bytes, code.key, code.hasPassword ? password : undefined)
+    fetched = null
+    fill(place, contentView(opened))
+    byId('step').focus()
+  } catch (error) {
+    if (!(error instanceof UnreadableWhisper)) reportError(error)
+    showLocked(code, bytes)
+  }
+}
+
+function showLocked(code: WhisperCode, bytes: Uint8Array): void {
+  if (!code.hasPassword) {
+    fetched = null
+    step(
+      heading('It does not open'),
+      notice(
+        'bad',
+        el(
+          'p',
+          {},
+          'The key in this code is not the one of these bytes, or they were changed. The read is spent. Ask the sender for a new one.',
+        ),
+      ),
+      button('Another code', () => showAsking()),
+    )
+    return
+  }
+  const password = passwordInput()
+  form(
+    () => open(code, bytes, password.value),
+    heading('It does not open yet'),
+    notice(
+      'warn',
+      el(
+        'p',
+        {},
+        'Most likely the password is wrong. The bytes are here now: trying again spends no other read.',
+      ),
+    ),
+    field('Password', password),
+    submit('Try again'),
+    el('p', { class: 'small quiet' }, 'Keep this tab open: with it the bytes go, and the read.'),
+  )
+}
+
+function showRefused(code: WhisperCode, error: unknown): void {
+  if (error instanceof MayflyError && error.status === 425) {
+    showEarly(code, (error.retryAfterSeconds ?? 0) * 1000)
+    return
+  }
+  const phrase = error instanceof MayflyError ? error.phrase : ''
+  step(
+    heading('Not revealed'),
+    notice('bad', el('p', {}, REFUSALS[phrase] ?? sentence(error))),
+    el(
+      'div',
+      { class: 'row' },
+      button('Try again', () => showWaiting(code)),
+      button('Another code', () => showAsking()),
+    ),
+  )
+}
+
+const REFUSALS: Record<string, string> = {
+  'not found':
+    'There is nothing to read with this code: it was read as often as it may be, its time is over, or it never was.',
+  'service unreachable':
+    'The answer was lost on its way. If the service had sent it, the read is spent; otherwise it is not.',
+  'rate limited': 'Asked too often just now. No read was spent; try again in a minute.',
+}
+
+/** The service says how long, so that a clock that is wrong here does not matter. */
+function showEarly(code: WhisperCode, milliseconds: number): void {
+  const opensAt = Date.now() + milliseconds
+  const left = el('p', { class: 'countdown number', role: 'timer' })
+  const tick = (): void => {
+    const now = opensAt - Date.now()
+    left.textContent = now > 0 ? remaining(now) : 'It may be opened now.'
+  }
+  step(
+    heading('Not yet'),
+    el('p', {}, `Its sender set a time: it opens on ${moment(new Date(opensAt).toISOString())}.`),
+    left,
+    el('p', {}, 'No read was spent. To ask before the time costs nothing.'),
+    el(
+      'div',
+      { class: 'row' },
+      button('Ask again', () => showWaiting(code), { kind: 'primary' }),
+      button('Another code', () => showAsking()),
+    ),
+  )
+  tick()
+  ticking = setInterval(tick, 1_000)
+}
+
+function step(...children: Child[]): void {
+  form(() => {}, ...children)
+}
+
+function form(onSubmit: () => unknown, ...children: Child[]): void {
+  clearInterval(ticking)
+  const submitted = (event: Event): void => {
+    event.preventDefault()
+    onSubmit()
+  }
+  fill(place, el('form', { class: 'card stack', onsubmit: submitted }, ...children))
+  document.getElementById('step')?.focus()
+}
+
+function heading(text: string): HTMLElement {
+  return el('h2', { tabindex: '-1', id: 'step' }, text)
+}
+
+function submit(label: string): HTMLElement {
+  return el('button', { type: 'submit', class: 'button primary' }, label)
+}
+
+function passwordInput(): HTMLInputElement {
+  return el('input', { type: 'password', autocomplete: 'off', required: true })
+}
