@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
 
 /** A setting is wrong; the message is a sentence that names it. */
@@ -112,7 +113,7 @@ export const OPTIONS = {
   unpaidBytes: {
     name: 'MAYFLY_UNPAID_BYTES',
     default: '67108864,1073741824',
-    help: 'how many bytes of WHISPER may wait for their payment: per client network (/24, /48), and in all',
+    help: 'how many bytes of WHISPER may wait for their payment: per client network (/24, /48), and in all; shared as below',
     parse: unpaidBytes,
   },
   simulator: {
@@ -270,12 +271,17 @@ function portOrOff(value: string): number {
   }
 }
 
+/** A tebibyte: more than the disk of a small machine, and sums of it are exact. */
+const MAX_UNPAID_BYTES = 1024 ** 4
+
 function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
   const parts = value.split(',').map((part) => part.trim())
   const [perNetwork = 0, inAll = 0] = parts.map(Number)
   const isTwo = parts.length === 2 && parts.every((part) => /^[1-9]\d{0,14}$/.test(part))
-  if (!isTwo)
-    throw new Error('two numbers of bytes, comma-separated: per client network, and in all')
+  if (!isTwo || perNetwork > MAX_UNPAID_BYTES || inAll > MAX_UNPAID_BYTES)
+    throw new Error(
+      `two numbers of bytes from 1 to ${MAX_UNPAID_BYTES}, comma-separated: per client network, and in all`,
+    )
   return { perNetwork, inAll }
 }
 
@@ -379,8 +385,4 @@ function hostList(value: string): ReadonlySet<string> {
     }
   }
   return new Set(hosts)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

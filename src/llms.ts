@@ -27,8 +27,11 @@ Base address: {base_url}
 
 const BUYING = `## Buying
 
-Each purchase is one POST with a header Idempotency-Key: <a fresh UUIDv4>. The same key and body is the
-same order and the same invoice, however often you send it. Use a new key only for a new purchase.
+Each purchase is one POST with a header Idempotency-Key: <a fresh UUIDv4>, made before you pay. The same
+key and body is the same order and the same invoice, however often and from wherever you send it. Use a
+new key only for a new purchase. An order whose key can be guessed (a counter, a hash, a UUIDv5) and came
+from two addresses is delivered to proof of payment alone: a credential of flow 2 or 3, or the header
+Payment-Preimage: <64 hex> on the poll or the repeated POST.
 Nothing is charged before you pay the invoice. Check its amount before you pay.
 
 Choose one of three flows. They show the same order, and you may change between them.
@@ -51,6 +54,7 @@ Flows 2 and 3 need a wallet that shows the preimage. A credential is good for it
 body alone. If the answer to a paid request is lost, send the same request again: never pay again.
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
+- 404 "proof of payment required": it is paid; pay nothing again, and send Payment-Preimage.
 - 401: the L402 credential is malformed. 404 "already delivered": you have had it. 404 "order expired":
   it was not paid in time; buy anew with a new key.
 - 429 and 503: wait for Retry-After seconds, then send the same request again.

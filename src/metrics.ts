@@ -6,13 +6,16 @@ import { readFileSync } from 'node:fs'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './db/db.ts'
 import type { StoreObserver, StoreOperation } from './db/measured.ts'
+import type { AnswerRoom } from './http/answer-room.ts'
 import type { AnswerObserver, Refusal } from './http/metrics.ts'
+import type { Sending } from './http/sending.ts'
+import type { TurnOutcome } from './http/turns.ts'
 import type { Clock } from './lib/clock.ts'
 import type { NodeCall, NodeObserver } from './lightning/measured.ts'
 import type { PaymentLog } from './payment/log.ts'
 
-/** Orders are counted in the store at most this often, however many scrape. */
-const COUNT_ORDERS_EVERY_MS = 15_000
+/** What is in the store is counted at most this often, however many scrape. */
+const COUNT_EVERY_MS = 15_000
 
 /** From a store's write to a request that a human still waits for. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -26,6 +29,10 @@ export type Metrics = {
   answered: AnswerObserver
   refused(refusal: Refusal): void
   purged(product: string, rows: number): void
+  searched(outcome: TurnOutcome): void
+  kept(bytes: number): void
+  /** The clock was found where it should not be. */
+  jumped(): void
   /** The same log, heard: what payment logs is what payment did. */
   heard(log: PaymentLog): PaymentLog
   /** What is asked for when somebody scrapes. */
@@ -33,7 +40,13 @@ export type Metrics = {
     db: Pick<Db, 'read'>
     clock: Clock
     isSelling: () => boolean
+    isDeletionHeld: () => boolean
     streams: () => ReadonlyMap<string, number>
+    bodies: () => { bodies: number; bytes: number }
+    answers: Pick<AnswerRoom, 'heldBytes' | 'waiting' | 'closed'>
+    sending: Pick<Sending, 'closed'>
+    searches: () => { running: number; waiting: number }
+    purchaseBytes: () => Record<string, number>
   }): void
   contentType: string
   text(): Promise<string>
@@ -62,6 +75,9 @@ export function createMetrics(): Metrics {
     answered: observeAnswers(),
     refused: countRefusals(),
     purged: countPurged(),
+    searched: countSearches(),
+    kept: countKept(),
+    jumped: countJumps(),
     heard: hear(),
     watch,
     contentType: registry.contentType,
@@ -148,9 +164,25 @@ export function createMetrics(): Metrics {
     return (limit) => refused.inc({ limit })
   }
 
+  function countKept(): Metrics['kept'] {
+    const kept = counter('ingest_kept_bytes_total', 'What stored requests took of their inboxes.')
+    return (bytes) => kept.inc(bytes)
+  }
+
+  function countSearches(): Metrics['searched'] {
+    const ended = counter('searches_total', 'Searches of inboxes, by how they ended.', ['outcome'])
+    for (const outcome of ['done', 'gone', 'refused']) ended.inc({ outcome }, 0)
+    return (outcome) => ended.inc({ outcome })
+  }
+
   function countPurged(): Metrics['purged'] {
     const purged = counter('purged_rows_total', 'Rows that were over and are gone.', ['product'])
     return (product, rows) => purged.inc({ product }, rows)
+  }
+
+  function countJumps(): Metrics['jumped'] {
+    const jumps = counter('clock_jumps_total', 'Times that the clock was not where it should be.')
+    return () => jumps.inc()
   }
 
   function hear(): Metrics['heard'] {
@@ -172,7 +204,23 @@ export function createMetrics(): Metrics {
       'invoice_unknown_total',
       'Look-ups of invoices that the node has never seen.',
     )
+    const lost = counter(
+      'orders_proven_unknown_total',
+      'Payments proven to us whose order the store does not know: somebody is owed something.',
+    )
     const gate = counter('gate_intents_total', 'Intents of GATE, quoted and authorized.', ['step'])
+    const late = counter(
+      'gate_late_authorizations_total',
+      'Intents of GATE that were proven long after their invoice, and honoured.',
+    )
+    const givenBack = counter(
+      'gate_give_backs_total',
+      'Receipts of GATE that were given back: a project failed a paid request.',
+    )
+    const unhonoured = counter(
+      'gate_unhonoured_total',
+      'Payments of GATE that are proven and were not honoured: somebody is owed something.',
+    )
     const on: Record<string, (facts: Record<string, unknown>) => void> = {
       'order.quoted': (facts) => quoted.inc(productOf(facts)),
       'order.settled': (facts) => {
@@ -183,8 +231,12 @@ export function createMetrics(): Metrics {
       'order.dead': (facts) => expired.inc(productOf(facts)),
       'order.paid_unfulfilled': (facts) => unfulfilled.inc(productOf(facts)),
       'order.invoice_unknown': () => unknown.inc(),
+      'order.proven_unknown': () => lost.inc(),
       'gate.quoted': () => gate.inc({ step: 'quoted' }),
       'gate.authorized': () => gate.inc({ step: 'authorized' }),
+      'gate.authorized_late': () => late.inc(),
+      'gate.given_back': () => givenBack.inc(),
+      'gate.unhonoured': () => unhonoured.inc(),
     }
     return (log) => {
       const also =
@@ -201,7 +253,18 @@ export function createMetrics(): Metrics {
     }
   }
 
-  function watch({ db, clock, isSelling, streams }: Parameters<Metrics['watch']>[0]): void {
+  function watch({
+    db,
+    clock,
+    isSelling,
+    isDeletionHeld,
+    streams,
+    bodies,
+    answers,
+    sending,
+    searches,
+    purchaseBytes,
+  }: Parameters<Metrics['watch']>[0]): void {
     let countedAt = Number.NEGATIVE_INFINITY
     new Gauge({
       name: 'mayfly_orders',
@@ -210,7 +273,7 @@ export function createMetrics(): Metrics {
       registers,
       async collect() {
         const now = clock.now()
-        if (now >= countedAt && now - countedAt < COUNT_ORDERS_EVERY_MS) return
+        if (now >= countedAt && now - countedAt < COUNT_EVERY_MS) return
         countedAt = now
         // The index on the state has all that is counted. A store that is away says nothing.
         const rows = await db
@@ -224,6 +287,27 @@ export function createMetrics(): Metrics {
         for (const { state, orders } of rows) this.set({ state }, Number(orders))
       },
     })
+    let summedAt = Number.NEGATIVE_INFINITY
+    new Gauge({
+      name: 'mayfly_whisper_unpaid_bytes',
+      help: 'Bytes of WHISPER that wait for their payment, by part of the room.',
+      labelNames: ['part'],
+      registers,
+      async collect() {
+        const now = clock.now()
+        if (now >= summedAt && now - summedAt < COUNT_EVERY_MS) return
+        summedAt = now
+        const rows = await db
+          .read<{ scope: string; byte_count: number }>(
+            `select scope, byte_count from whisper_unpaid where scope in ('common', 'small')`,
+          )
+          .catch(() => null)
+        this.reset()
+        if (rows === null) return
+        for (const part of ['common', 'small']) this.set({ part }, 0)
+        for (const { scope, byte_count: bytes } of rows) this.set({ part: scope }, Number(bytes))
+      },
+    })
     new Gauge({
       name: 'mayfly_checkout_open',
       help: 'Whether new orders are taken: the node answers, is in sync and on its network.',
@@ -233,12 +317,81 @@ export function createMetrics(): Metrics {
       },
     })
     new Gauge({
+      name: 'mayfly_deletion_held',
+      help: 'Whether deletion is held back now, because the clock is doubted.',
+      registers,
+      collect() {
+        this.set(isDeletionHeld() ? 1 : 0)
+      },
+    })
+    new Gauge({
       name: 'mayfly_open_streams',
       help: 'Streams of server-sent events, by route.',
       labelNames: ['route'],
       registers,
       collect() {
         for (const [route, open] of streams()) this.set({ route }, open)
+      },
+    })
+    new Gauge({
+      name: 'mayfly_searches',
+      help: 'Searches of inboxes that run, and that wait for one of the same inbox.',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        for (const [state, count] of Object.entries(searches())) this.set({ state }, count)
+      },
+    })
+    new Gauge({
+      name: 'mayfly_ingest_bodies',
+      help: 'Requests to inboxes that are read or stored now.',
+      registers,
+      collect() {
+        this.set(bodies().bodies)
+      },
+    })
+    new Gauge({
+      name: 'mayfly_ingest_body_bytes',
+      help: 'What they hold in memory, and what is set aside for the rest of them.',
+      registers,
+      collect() {
+        this.set(bodies().bytes)
+      },
+    })
+    new Gauge({
+      name: 'mayfly_answer_bytes_held',
+      help: 'Bytes that answers and streams hold until their readers take them.',
+      registers,
+      collect() {
+        this.set(answers.heldBytes())
+      },
+    })
+    new Gauge({
+      name: 'mayfly_answers_waiting',
+      help: 'Answers and streams that wait for room.',
+      registers,
+      collect() {
+        this.set(answers.waiting())
+      },
+    })
+    new Counter({
+      name: 'mayfly_readers_closed_total',
+      help: 'Connections that were closed: stalled, or the slowest where others had no room.',
+      labelNames: ['reason'],
+      registers,
+      collect() {
+        this.reset()
+        this.inc({ reason: 'stalled' }, sending.closed())
+        this.inc({ reason: 'room' }, answers.closed())
+      },
+    })
+    new Gauge({
+      name: 'mayfly_purchase_body_bytes',
+      help: 'What the bodies of purchases hold in memory, by room.',
+      labelNames: ['room'],
+      registers,
+      collect() {
+        for (const [room, bytes] of Object.entries(purchaseBytes())) this.set({ room }, bytes)
       },
     })
   }

@@ -15,11 +15,14 @@ import {
 import { createCatch } from './catch/service.ts'
 import type { Db } from './db/db.ts'
 import type { Hints } from './db/hints.ts'
+import type { AnswerRoom } from './http/answer-room.ts'
 import type { App } from './http/app.ts'
+import type { BodyRoom } from './http/body-room.ts'
 import { FORWARDING_HEADERS, type IsProxied } from './http/client-address.ts'
 import type { EventStreams } from './http/event-stream.ts'
 import type { Paying } from './http/paid.ts'
-import type { Clock } from './lib/clock.ts'
+import { createTurns, type Turns } from './http/turns.ts'
+import type { Clock, DeletionTime } from './lib/clock.ts'
 import type { Product, Provisioning } from './payment/provisioning.ts'
 import { PULSE_GUIDE } from './pulse/guide.ts'
 import { mountPulse } from './pulse/routes.ts'
@@ -49,9 +52,13 @@ export type Sold = {
   schemas: Record<string, TSchema>
   /** Its part of /llms.txt. */
   guide: string
-  mount(app: App, paying: Paying, live: { streams: EventStreams }): void
-  /** Deletes what is over; how many are gone for good. */
-  purge(): Promise<number>
+  mount(
+    app: App,
+    paying: Paying,
+    live: { streams: EventStreams; bodies: BodyRoom; answers: AnswerRoom },
+  ): void
+  /** Deletes what was over by then; how many are gone for good. */
+  purge(now: DeletionTime): Promise<number>
 }
 
 /** What products are made of. */
@@ -63,6 +70,10 @@ export type Materials = {
   clock: Clock
   isProxied: IsProxied
   locate: (ip: string) => CatchIpLocation | null
+  /** Of the service; nobody searches elsewhere. */
+  turns?: Turns
+  /** Told of the bytes that each request to an inbox took. */
+  onKept?: (bytes: number) => void
 }
 
 const PRODUCTS: Record<Product, (materials: Materials) => Sold> = {
@@ -99,9 +110,11 @@ function sellCatch(materials: Materials): Sold {
     clock,
     isProxied,
     locate,
+    turns = createTurns(),
+    onKept = () => {},
   } = materials
   const isForwardingHeader = (name: string): boolean => FORWARDING_HEADERS.has(name)
-  const service = createCatch({ db, hints, clock, isForwardingHeader, locate })
+  const service = createCatch({ db, hints, clock, isForwardingHeader, locate, turns, onKept })
   return {
     product: 'catch',
     provisioning: service.provisioning,
@@ -116,8 +129,8 @@ function sellCatch(materials: Materials): Sold {
     capability: CatchCapability,
     schemas: { CatchCapability, CatchStatus, CatchEvent, CatchIpLocation },
     guide: CATCH_GUIDE,
-    mount: (app, paying, { streams }) =>
-      mountCatch(app, { ...paying, service, plans, isProxied, streams }),
+    mount: (app, paying, { streams, bodies, answers }) =>
+      mountCatch(app, { ...paying, service, plans, isProxied, streams, answers, room: bodies }),
     purge: service.purge,
   }
 }
@@ -139,7 +152,8 @@ function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Mate
     capability: WhisperCapability,
     schemas: { WhisperCapability },
     guide: WHISPER_GUIDE,
-    mount: (app, paying) => mountWhisper(app, { ...paying, service, plans, clock }),
+    mount: (app, paying, { answers }) =>
+      mountWhisper(app, { ...paying, service, plans, clock, answers }),
     purge: service.purge,
   }
 }

@@ -4,12 +4,15 @@ import { Compile } from 'typebox/compile'
 import { ConfigError } from './config.ts'
 import { DEFAULT_RATES, type LimitName, RATES, type Rates } from './http/limits.ts'
 
+/** Requests a minute, a burst, and open orders: beyond this a limit limits nothing. */
+const MOST = 1_000_000_000
+
 const RateSchema = Type.Union([
   Type.Null(),
   Type.Object(
     {
-      perMinute: Type.Number({ exclusiveMinimum: 0, maximum: 1e9 }),
-      burst: Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9 })),
+      perMinute: Type.Number({ exclusiveMinimum: 0, maximum: MOST }),
+      burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST })),
     },
     { additionalProperties: false },
   ),
@@ -18,7 +21,7 @@ const file = Compile(
   Type.Partial(
     Type.Object({
       ...Object.fromEntries(Object.keys(RATES).map((name) => [name, RateSchema])),
-      openOrders: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 1e9 })]),
+      openOrders: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MOST })]),
     }),
     // Here, not inside: Partial makes a new object, and a mistyped name would limit nothing.
     { additionalProperties: false },
@@ -57,7 +60,7 @@ type Change = { perMinute: number; burst?: number }
 function fault(setting: unknown): string {
   const name = file.Errors(setting)[0]?.instancePath.split('/')[1]
   if (name === undefined) return 'the file must be an object'
-  if (name === 'openOrders') return 'openOrders must be an integer from 1, or null'
+  if (name === 'openOrders') return `openOrders must be an integer from 1 to ${MOST}, or null`
   if (!Object.hasOwn(RATES, name)) return `the file has no member ${name}`
-  return `${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, or null`
+  return `${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, each at most ${MOST}, or null`
 }

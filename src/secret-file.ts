@@ -2,17 +2,23 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Config, ConfigError } from './config.ts'
+import type { Db } from './db/db.ts'
+import { messageOf } from './lib/errors.ts'
+
+export type Secrets = [Uint8Array, ...Uint8Array[]]
 
 /**
- * The secrets that are set, or else the one beside the SQLite file. A server has no file that all
- * who share it could read.
+ * The secrets that are set, or else the one beside the SQLite file, which the store that it is for
+ * has to be asked about. A server has no file that all who share it could read.
  */
 export function secretsGiven({
   secrets,
   databaseUrl,
-}: Pick<Config, 'secrets' | 'databaseUrl'>): () => [Uint8Array, ...Uint8Array[]] {
-  if (secrets !== null) return () => secrets
-  if (databaseUrl.kind === 'sqlite') return () => [secretBeside(databaseUrl.file)]
+}: Pick<Config, 'secrets' | 'databaseUrl'>): (db: Pick<Db, 'read'>) => Promise<Secrets> {
+  if (secrets !== null) return async () => secrets
+  if (databaseUrl.kind === 'sqlite') {
+    return async (db) => [secretBeside(databaseUrl.file, { isStoreUsed: await isUsed(db) })]
+  }
   throw new ConfigError(
     'MAYFLY_SECRET must be set with PostgreSQL: 32 bytes in hex, the same for every instance.',
   )
@@ -22,9 +28,33 @@ export function secretsGiven({
 export const secretFile = (databaseFile: string): string =>
   `${databaseFile.replace(/\.db$/, '')}.secret`
 
-/** @throws ConfigError when the file is not ours, or cannot be read or made. */
-export function secretBeside(databaseFile: string): Uint8Array {
+/** Where the secret comes from, for sentences about it. */
+export const secretSource = ({
+  secrets,
+  databaseUrl,
+}: Pick<Config, 'secrets' | 'databaseUrl'>): string =>
+  secrets === null && databaseUrl.kind === 'sqlite' ? secretFile(databaseUrl.file) : 'MAYFLY_SECRET'
+
+/** What a used store without its secret is answered with. */
+export const lostSecret = (databaseFile: string): string =>
+  `${secretFile(databaseFile)} is gone, and ${databaseFile} has orders that were made under it. ` +
+  'Put it back from where you keep it, or set MAYFLY_SECRET to what was in it. ' +
+  'A new one would open none of them: whoever has paid and not collected would get nothing.'
+
+/** Whether anything in the store was made under a secret. */
+export const USED =
+  'select 1 as used where exists (select 1 from purchase_order) or exists (select 1 from gate_intent)'
+
+/**
+ * @param isStoreUsed then the secret is never made: a new one beside old orders opens none of them.
+ * @throws ConfigError when the file is not ours, is lost, or cannot be read or made.
+ */
+export function secretBeside(
+  databaseFile: string,
+  { isStoreUsed }: { isStoreUsed: boolean },
+): Uint8Array {
   const file = secretFile(databaseFile)
+  if (isStoreUsed && !existsSync(file)) throw new ConfigError(lostSecret(databaseFile))
   const text = readOrMake(file).trim()
   if (!/^[0-9a-f]{64}$/.test(text)) {
     throw new ConfigError(`${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`)
@@ -32,12 +62,16 @@ export function secretBeside(databaseFile: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, 'hex'))
 }
 
+async function isUsed(db: Pick<Db, 'read'>): Promise<boolean> {
+  return (await db.read(USED)).length > 0
+}
+
 function readOrMake(file: string): string {
   try {
     if (!existsSync(file)) make(file)
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new ConfigError(`${file} cannot be read or made: ${reason}. Or set MAYFLY_SECRET.`)
   }
 }

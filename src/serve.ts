@@ -8,27 +8,34 @@ import type { Logger } from 'pino'
 import { type IpLocator, installedDatabases, openIpLocator } from './catch/ip-location.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
+import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
 import { openStore } from './db/open.ts'
 import { openGate } from './gate/open.ts'
+import { createAnswerRoom } from './http/answer-room.ts'
 import { type AppOptions, createApp } from './http/app.ts'
+import { createBodyRoom } from './http/body-room.ts'
 import { mountCatalog } from './http/catalog.ts'
-import { createClientAddress } from './http/client-address.ts'
+import { clientNetwork, createClientAddress } from './http/client-address.ts'
 import { createEventStreams } from './http/event-stream.ts'
+import { mountForwarding } from './http/forwarding.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
 import { measuredLimits, measureRequests } from './http/metrics.ts'
 import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountReady } from './http/ready.ts'
+import { bytesIn, createPurchaseRooms } from './http/receiving.ts'
+import { createSending } from './http/sending.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { mountText } from './http/text.ts'
-import { createUploads } from './http/uploads.ts'
+import { createTurns } from './http/turns.ts'
 import { joinInstances } from './instances.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { type DeletionTime, NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
+import { messageOf } from './lib/errors.ts'
 import type { Network } from './lightning/lightning.ts'
 import { measuredLightning } from './lightning/measured.ts'
-import { type Opened, openLightning } from './lightning/open.ts'
+import { CURSORS, type Opened, openLightning } from './lightning/open.ts'
 import { llmsText } from './llms.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { listenForScrapes, type MetricsListener } from './metrics-listener.ts'
@@ -40,8 +47,8 @@ import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
 import { openProducts, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'
-import { secretsGiven } from './secret-file.ts'
-import { bindStore } from './store-identity.ts'
+import { secretSource, secretsGiven } from './secret-file.ts'
+import { bindStore, noteNode } from './store-identity.ts'
 
 /** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
 const PURGE_EVERY_MS = 30_000
@@ -56,7 +63,7 @@ export type Server = {
   stop(): Promise<void>
 }
 
-export type ServeOptions = { clock?: Clock; timeouts?: AppOptions['timeouts'] }
+export type ServeOptions = { clock?: SteadyClock; timeouts?: AppOptions['timeouts'] }
 
 /**
  * Starts the service.
@@ -70,7 +77,10 @@ export async function serve(
   refusePublicSimulator(config)
   const plans = readAllPlans(config.catalog)
   const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
-  const { clientAddress, isProxied } = createClientAddress(config.trustedProxies)
+  const { clientAddress, exactClient, isProxied } = createClientAddress(
+    config.trustedProxies,
+    isBehindTls(config),
+  )
   const stopping = new AbortController()
   let isStopping = false
 
@@ -88,19 +98,27 @@ export async function serve(
   }
   try {
     // Made only now: a start that the store refuses leaves no secret behind.
-    const secrets = createSecrets(ownSecrets())
+    const secrets = createSecrets(await ownSecrets(db))
     const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
-    const node = await asConfigError(openLightning(config.lightningUrl.url, { db, clock, warn }))
+    const { jumped: onJump } = metrics ?? {}
+    const deletion = await openDeletionClock({ db, clock, log, ...(onJump ? { onJump } : {}) })
+    closing.push(deletion.close)
+    const node = await asConfigError(
+      openLightning(config.lightningUrl.url, { db, clock, deletion, warn }),
+    )
     closing.push(node.close)
     const lightning = metrics ? measuredLightning(node.lightning, metrics.node) : node.lightning
     const heard = metrics ? metrics.heard(log) : log
     const network = await networkOf(node, config, db)
-    const health = createNodeHealth(lightning, network, log)
+    const health = createNodeHealth(lightning, network, log, (nodeId) =>
+      noteNode(db, nodeId, Object.values(CURSORS)),
+    )
     const locator = await openLocator(config, log)
     closing.push(async () => locator.close())
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
+    const turns = createTurns(metrics ? { onEnded: metrics.searched } : {})
     const products = openProducts({
       plans,
       unpaidBytes: config.unpaidBytes,
@@ -109,6 +127,8 @@ export async function serve(
       clock,
       isProxied,
       locate: locator.locate,
+      turns,
+      ...(metrics ? { onKept: metrics.kept } : {}),
     })
     const orders = createOrders({
       db,
@@ -116,15 +136,19 @@ export async function serve(
       health,
       secrets,
       clock,
+      deletion,
       log: heard,
       products: Object.fromEntries(
         products.map(({ product, provisioning }) => [product, provisioning]),
       ),
       quoteSeconds: config.quoteSeconds,
     })
-    await refuseForeignOrders(orders.reseal())
+    await refuseForeignOrders(orders.reseal(), config)
     await health.start(stopping.signal)
-    const watcher = createWatcher({ db, lightning, orders, clock, log: heard, inTurn })
+    const watcher = createWatcher({
+      ...{ db, lightning, orders, clock, deletion, inTurn },
+      log: heard,
+    })
 
     /** Set when the port is known: an address without one is nobody's. */
     let url = ''
@@ -132,26 +156,45 @@ export async function serve(
     const isSimulator = node.simulator !== null
     const has = new Set(config.gate === 'on' ? ['gate'] : [])
     const pages = createPages({ isSimulator, has })
+    const answers = createAnswerRoom((request) => clientNetwork(clientAddress(request.raw)))
+    const sending = createSending(answers.of)
     const app = await createApp({
       log,
+      sending,
       publicUrl,
       answerLost: pages.answerLost,
       schemas: Object.assign({}, ...products.map(({ schemas }) => schemas)),
       ...(timeouts ? { timeouts } : {}),
     })
-    const streams = createEventStreams(app)
+    const isHidden = mountForwarding(app, {
+      hasTrusted: config.trustedProxies.length > 0,
+      isLoopback: isLoopback(config.host),
+      log,
+    })
+    const streams = createEventStreams(app, answers)
+    const bodies = createBodyRoom()
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
     const limits = metrics ? measuredLimits(app, plainLimits, metrics.refused) : plainLimits
+    const rooms = createPurchaseRooms()
     if (metrics) {
       measureRequests(app, metrics.answered, streams.isStream)
       const { isHealthy: isSelling } = health
-      metrics.watch({ db: store, clock, isSelling, streams: streams.countByRoute })
+      const { isHeld: isDeletionHeld } = deletion
+      metrics.watch({
+        ...{ db: store, clock, isSelling, isDeletionHeld },
+        streams: streams.countByRoute,
+        bodies: bodies.held,
+        answers,
+        sending,
+        searches: turns.count,
+        purchaseBytes: () => bytesIn(rooms),
+      })
     }
     const flows = {
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
-    const paying = { orders, flows, clientAddress, limits, uploads: createUploads() }
+    const paying = { orders, flows, clientAddress, exactClient, isHidden, limits, rooms }
     mountHealth(app)
     mountReady(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {
@@ -161,8 +204,8 @@ export async function serve(
       notice: node.simulator ? SIMULATED : '',
       entries: products.map(({ product, catalog }) => ({ product, ...catalog })),
     })
-    mountPoll(app, { orders, limits, resources: products.map(({ capability }) => capability) })
-    for (const { mount } of products) mount(app, paying, { streams })
+    mountPoll(app, { ...paying, resources: products.map(({ capability }) => capability) })
+    for (const { mount } of products) mount(app, paying, { streams, bodies, answers })
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
@@ -184,23 +227,23 @@ export async function serve(
         : null
     if (gate) {
       closing.push(gate.close)
-      await refuseForeignOrders(gate.service.foreign())
+      await refuseForeignOrders(gate.service.foreign(), config)
     }
 
     const scrapes = metrics && (await openScrapes(metrics, config))
     if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
-    const purging = (name: string, work: () => Promise<void>, facts: object) =>
+    const purging = (name: string, work: (now: DeletionTime) => Promise<void>, facts: object) =>
       every(
         PURGE_EVERY_MS,
-        () => inTurn(`${name}.purge`, PURGE_EVERY_MS, work),
+        () => inTurn(`${name}.purge`, PURGE_EVERY_MS, async () => work(await deletion.now())),
         (error) => log.error({ ...facts, err: error }),
       )
     const purges = products.map(({ product, purge }) =>
       purging(
         product,
-        async () => {
-          const gone = await purge()
+        async (now) => {
+          const gone = await purge(now)
           if (gone > 0) log.info({ event: 'product.purged', product, gone })
           metrics?.purged(product, gone)
         },
@@ -208,10 +251,19 @@ export async function serve(
       ),
     )
     if (gate) {
-      const purge = async (): Promise<void> => void (await gate.service.purge())
+      const purge = async (now: DeletionTime): Promise<void> => void (await gate.service.purge(now))
       purges.push(purging('gate', purge, { event: 'gate.purge_failed' }))
     }
-    purges.push(purging('limits', instances.purge, { event: 'limits.purge_failed' }))
+    // Their windows end by the machine's own time, so a clock that is doubted ends none.
+    const forgetLimits = async (now: DeletionTime): Promise<void> => {
+      if (now !== NOTHING_IS_OVER) await instances.purge()
+    }
+    purges.push(
+      purging('limits', forgetLimits, { event: 'limits.purge_failed' }),
+      every(BEAT_EVERY_MS, deletion.beat, (error) =>
+        log.error({ event: 'clock.beat_failed', reason: String(error) }),
+      ),
+    )
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
@@ -278,7 +330,7 @@ async function openLocator(config: Config, log: Logger): Promise<IpLocator> {
       log.error({ event: 'geoip.reload_failed', file, reason: String(error) })
     })
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new ConfigError(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${reason}).`)
   }
 }
@@ -310,6 +362,11 @@ function isLoopback(host: string): boolean {
   return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
 }
 
+/** This service speaks plain HTTP: where its public address does not, something stands in front. */
+function isBehindTls({ baseUrl }: Config): boolean {
+  return baseUrl?.startsWith('https:') ?? false
+}
+
 /** A server on all addresses is reached on this machine by the loopback one. */
 function hostInUrl(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
@@ -317,12 +374,14 @@ function hostInUrl(host: string): string {
 }
 
 /** Without its secret, a repeat of an order would not find it, and its buyer would pay again. */
-async function refuseForeignOrders(foreign: Promise<number>): Promise<void> {
+async function refuseForeignOrders(foreign: Promise<number>, config: Config): Promise<void> {
   const orders = await foreign
   if (orders === 0) return
   throw new ConfigError(
-    `MAYFLY_SECRET is not the one that ${orders} open or uncollected ${orders === 1 ? 'order was' : 'orders were'} made under. ` +
-      'Start with that secret, or add it after a comma.',
+    `The secret of ${secretSource(config)} is not the one that ${orders} open or uncollected ${orders === 1 ? 'order was' : 'orders were'} made under. ` +
+      (config.secrets === null
+        ? 'Put the one that belongs to this store there.'
+        : 'Start with that secret, or add it after a comma.'),
   )
 }
 

@@ -1,6 +1,6 @@
-/** A store belongs to one network and one kind of backend, for good. */
+/** A store belongs to one network and one kind of backend, for good, and knows its node until that is replaced. */
 import { ConfigError } from './config.ts'
-import type { Db } from './db/db.ts'
+import { attempt, type Db } from './db/db.ts'
 import type { Network } from './lightning/lightning.ts'
 
 /**
@@ -35,4 +35,38 @@ export async function bindStore(
     )
   }
   return knownNetwork as Network
+}
+
+/**
+ * Notes which node the service works with. A new one counts its settlements from 1, so that what the
+ * store knows of the old one's count, its `cursors`, goes with it: from there a new node would never tell
+ * of anything.
+ * @returns the node before it, where this call has noticed the change; else null.
+ */
+export async function noteNode(
+  db: Db,
+  nodeId: string,
+  cursors: readonly string[],
+): Promise<string | null> {
+  await db.write([
+    {
+      text: `insert into meta (name, value) values ('lightning_node', $1) on conflict (name) do nothing`,
+      values: [nodeId],
+    },
+  ])
+  const [known] = await db.read<{ value: string }>(
+    `select value from meta where name = 'lightning_node'`,
+  )
+  if (!known || known.value === nodeId) return null
+  const changed = await attempt(
+    db.write([
+      {
+        text: `update meta set value = $1 where name = 'lightning_node' and value = $2`,
+        values: [nodeId, known.value],
+        expect: 1,
+      },
+      ...cursors.map((name) => ({ text: 'delete from meta where name = $1', values: [name] })),
+    ]),
+  )
+  return 'rows' in changed ? known.value : null
 }
