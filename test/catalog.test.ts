@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { readPlans, refuseUnknownProducts } from '../src/catalog.ts'
 import { CATCH_PLANS, CatchPlan } from '../src/catch/schema.ts'
 import { ConfigError, readConfig } from '../src/config.ts'
+import type { Product } from '../src/payment/provisioning.ts'
+import { readAllPlans } from '../src/products.ts'
 import { messageOf } from './support/config.ts'
 import { temporaryFolder } from './support/folder.ts'
+import { startServer, type TestServer } from './support/server.ts'
 
 suite('the catalogue file', () => {
   async function read(t: { after(work: () => unknown): unknown }, content: string) {
@@ -90,3 +94,100 @@ suite('the catalogue file', () => {
     )
   })
 })
+
+suite('a number of the catalogue', () => {
+  /** Every number of every product, and the most that it may be. */
+  const MOST: Record<Product, Record<string, number>> = {
+    catch: {
+      priceSats: 100_000_000,
+      durationSeconds: 10 * 365 * 86_400,
+      requestLimit: 1_000_000_000,
+      storageLimitBytes: 1024 ** 4,
+      maxBytesPerRequest: 32 * 1024 ** 2,
+    },
+    whisper: {
+      priceSats: 100_000_000,
+      durationSeconds: 10 * 365 * 86_400,
+      readLimit: 402,
+      maxCiphertextBytes: 64 * 1024 ** 2,
+    },
+    pulse: {
+      priceSats: 100_000_000,
+      durationSeconds: 10 * 365 * 86_400,
+      heartbeatLimit: 1_000_000_000,
+      suggestedCadenceSeconds: 604_800,
+      minimumGraceSeconds: 604_800,
+    },
+  }
+  const products = Object.keys(MOST) as Product[]
+
+  test('has a maximum, whichever it is', () => {
+    for (const [product, plans] of Object.entries(readAllPlans(null))) {
+      for (const plan of Object.values(plans)) {
+        const numbers = Object.entries(plan).filter(([, value]) => typeof value === 'number')
+        assert.deepEqual(
+          numbers.map(([field]) => field).sort(),
+          Object.keys(MOST[product as Product]).sort(),
+        )
+      }
+    }
+  })
+
+  for (const product of products) {
+    for (const [field, most] of Object.entries(MOST[product])) {
+      test(`stops the start where ${product} has more than ${most} as ${field}, and is named`, () => {
+        for (const tooMuch of [most + 1, 1e13, 1e19]) {
+          assert.throws(
+            () => readAllPlans({ [product]: { spark: { [field]: tooMuch } } }),
+            (error) => {
+              assert.ok(error instanceof ConfigError)
+              assert.equal(
+                error.message,
+                `MAYFLY_CATALOG: ${product}.spark.${field} must be <= ${most}.`,
+              )
+              return true
+            },
+          )
+        }
+      })
+    }
+  }
+
+  for (const product of products) {
+    test(`of ${product} at its maximum is sold, paid, delivered and proved by our own token`, async (t) => {
+      const file = join(await temporaryFolder(t), 'catalog.json')
+      await writeFile(file, JSON.stringify({ [product]: { spark: MOST[product] } }))
+      const server = await startServer(t, { MAYFLY_CATALOG: file })
+      await buyAtMaximum(server, product)
+    })
+  }
+})
+
+/** Buys a spark the way an L402 client does, whose token has to be good for the whole of its life. */
+async function buyAtMaximum(server: TestServer, product: Product): Promise<void> {
+  const isWhisper = product === 'whisper'
+  const body = isWhisper ? randomBytes(64) : JSON.stringify({ planId: 'spark' })
+  const key = randomUUID()
+  const purchase = (headers: Record<string, string>): Promise<Response> =>
+    fetch(`${server.url}/api/payments/${product}`, {
+      method: 'POST',
+      headers: {
+        'content-type': isWhisper ? 'application/octet-stream' : 'application/json',
+        ...(isWhisper ? { 'x-whisper-plan': 'spark' } : {}),
+        'idempotency-key': key,
+        ...headers,
+      },
+      body,
+    })
+  const quoted = await purchase({ 'x-payment-protocol': 'l402' })
+  assert.equal(quoted.status, 402)
+  const { macaroon, bolt11 } = (await quoted.json()) as { macaroon: string; bolt11: string }
+  const preimage = await server.pay(bolt11)
+  const delivered = await purchase({ authorization: `L402 ${macaroon}:${preimage}` })
+  const text = await delivered.text()
+  assert.equal(delivered.status, 200, text)
+  const { resource } = JSON.parse(text) as { resource: { expiresAt: string } }
+  const tenYears = 10 * 365 * 86_400 * 1000
+  const life = Date.parse(resource.expiresAt) - server.clock.now()
+  assert.ok(Math.abs(life - tenYears) < 120_000, resource.expiresAt)
+}

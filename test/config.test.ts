@@ -84,6 +84,11 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['rateLimits', 'off', 'off'],
   ['geoipDatabase', 'v4.mmdb, /geo/v6.mmdb', ['v4.mmdb', '/geo/v6.mmdb']],
   ['unpaidBytes', '30, 1000000', { perNetwork: 30, inAll: 1_000_000 }],
+  [
+    'unpaidBytes',
+    '1099511627776,1099511627776',
+    { perNetwork: 1_099_511_627_776, inAll: 1_099_511_627_776 },
+  ],
   ['gate', 'on', 'on'],
   [
     'gateAllowedHosts',
@@ -165,8 +170,8 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   [
     'unpaidBytes',
-    ['', '1', '0,5', '1,2,3', '1e3,1e4', '-1,5'],
-    'two numbers of bytes, comma-separated: per client network, and in all',
+    ['', '1', '0,5', '1,2,3', '1e3,1e4', '-1,5', '1099511627777,1', '1,1099511627777'],
+    'two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and in all',
   ],
   ['drainSeconds', ['', '-1', '301', '1s'], 'an integer from 0 to 300'],
   ['metricsHost', ['', 'a b'], 'an address or host name'],

@@ -15,9 +15,10 @@ const noMember = (name: string) =>
   new RegExp(`^MAYFLY_RATE_LIMITS: the file has no member ${name}\\.$`)
 const noRate = (name: string) =>
   new RegExp(
-    `^MAYFLY_RATE_LIMITS: ${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, or null\\.$`,
+    `^MAYFLY_RATE_LIMITS: ${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, each at most 1000000000, or null\\.$`,
   )
-const noCount = /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1, or null\.$/
+const noCount =
+  /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1 to 1000000000, or null\.$/
 
 suite('the rate limits', () => {
   const { quote: _quote, openOrders: _openOrders, ...onSimulator } = DEFAULT_RATES
@@ -72,6 +73,9 @@ suite('a file of limits', () => {
     ['a burst of nothing', '{"owner": {"perMinute": 1, "burst": 0}}', noRate('owner')],
     ['half a burst', '{"ingest.long": {"perMinute": 1, "burst": 1.5}}', noRate('ingest.long')],
     ['a member that is unknown', '{"read": {"perMinute": 1, "per": 2}}', noRate('read')],
+    ['a speed beyond counting', '{"poll": {"perMinute": 1000000001}}', noRate('poll')],
+    ['a burst beyond counting', '{"read": {"perMinute": 1, "burst": 1e19}}', noRate('read')],
+    ['more open orders than can be', '{"openOrders": 1e19}', noCount],
     ['no open orders at all', '{"openOrders": 0}', noCount],
     ['half an open order', '{"openOrders": 1.5}', noCount],
     ['open orders as a rate', '{"openOrders": {"perMinute": 1}}', noCount],

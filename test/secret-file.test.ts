@@ -1,22 +1,26 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { type CatchCapability, createMayfly } from '../src/client/index.ts'
 import { ConfigError } from '../src/config.ts'
 import { secretBeside } from '../src/secret-file.ts'
+import { runCommand } from './support/command.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { type Program, refusedStart, startProgram } from './support/program.ts'
 
 const SECRET = '5e'.repeat(32)
+const NEW = { isStoreUsed: false }
 const OLDER = 'a1'.repeat(32)
 
 suite('the secret beside the database', () => {
   test('is made once, for its owner alone', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
-    const secret = secretBeside(file)
+    const secret = secretBeside(file, NEW)
     assert.equal(secret.length, 32)
-    assert.deepEqual(secretBeside(file), secret)
+    assert.deepEqual(secretBeside(file, NEW), secret)
+    assert.deepEqual(secretBeside(file, { isStoreUsed: true }), secret)
     const kept = file.replace(/\.db$/, '.secret')
     assert.equal((await stat(kept)).mode & 0o777, 0o600)
     assert.equal(await readFile(kept, 'utf8'), `${Buffer.from(secret).toString('hex')}\n`)
@@ -24,7 +28,7 @@ suite('the secret beside the database', () => {
 
   test('is another one for another database', async (t) => {
     const folder = await temporaryFolder(t)
-    const [one, other] = ['one.db', 'other.db'].map((name) => secretBeside(join(folder, name)))
+    const [one, other] = ['one.db', 'other.db'].map((name) => secretBeside(join(folder, name), NEW))
     assert.notDeepEqual(one, other)
   })
 
@@ -34,11 +38,73 @@ suite('the secret beside the database', () => {
     for (const content of ['', 'hunter2', SECRET.slice(2)]) {
       await writeFile(kept, content)
       assert.throws(
-        () => secretBeside(file),
+        () => secretBeside(file, NEW),
         new ConfigError(`${kept} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`),
       )
       assert.equal(await readFile(kept, 'utf8'), content)
     }
+  })
+
+  test('that is lost is never made anew beside a store with orders, and doctor says so', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const kept = file.replace(/\.db$/, '.secret')
+    const first = await startProgram(t, file)
+    const { orderId: id, bolt11 } = await quote(first.url)
+    await pay(first.url, bolt11)
+    await first.saw('order.settled')
+    await first.kill()
+    await rename(kept, `${kept}.away`)
+
+    const lost = new RegExp(
+      `^Mayfly did not start\\. ${kept} is gone, and ${file} has orders that were made under it\\. Put it back`,
+    )
+    for (let starts = 0; starts < 2; starts++) {
+      const refused = await refusedStart(t, file)
+      assert.match(refused.told, lost)
+      assert.equal(refused.code, 1)
+      assert.equal(existsSync(kept), false)
+    }
+    const doctor = async () =>
+      runCommand(['doctor', '--json'], { MAYFLY_DATABASE_URL: `sqlite:${file}` })
+    const told = await doctor()
+    assert.equal(told.code, 1)
+    assert.deepEqual(
+      (JSON.parse(told.out) as { check: string; state: string }[])
+        .filter(({ state }) => state === 'bad')
+        .map(({ check }) => check),
+      ['secret'],
+    )
+
+    await rename(`${kept}.away`, kept)
+    assert.match((await doctor()).out, /"check":"secret","state":"ok"/)
+    const again = await startProgram(t, file)
+    assert.equal((await fetch(`${again.url}/api/payments/${id}`)).status, 200)
+  })
+
+  test('of another store is named by its file, and by no setting that was never set', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const kept = file.replace(/\.db$/, '.secret')
+    const first = await startProgram(t, file)
+    await quote(first.url)
+    await first.kill()
+    await writeFile(kept, SECRET)
+    const { told } = await refusedStart(t, file)
+    assert.match(
+      told,
+      new RegExp(`The secret of ${kept} is not the one that 1 open or uncollected`),
+    )
+    assert.doesNotMatch(told, /MAYFLY_SECRET/)
+  })
+
+  test('is made where the store has no orders, however often it is lost', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const kept = file.replace(/\.db$/, '.secret')
+    const first = await startProgram(t, file)
+    await first.kill()
+    await rm(kept)
+    const again = await startProgram(t, file)
+    assert.match(await readFile(kept, 'utf8'), /^[0-9a-f]{64}\n$/)
+    await again.kill()
   })
 
   test('that cannot be read stops the start with a sentence about it', async (t) => {
@@ -80,7 +146,7 @@ suite('a new secret', () => {
     assert.deepEqual(refused, {
       code: 1,
       told:
-        'Mayfly did not start. MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
+        'Mayfly did not start. The secret of MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
         'Start with that secret, or add it after a comma.\n',
     })
 

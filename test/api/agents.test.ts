@@ -37,6 +37,7 @@ test('a paid operation says what it costs, and in which ways it can be paid', as
       ['accept-payment', 'header', false],
       ['accept-authenticate', 'header', false],
       ['authorization', 'header', false],
+      ['payment-preimage', 'header', false],
     ],
   )
   const answers = Object.entries(post.responses).map(([status, { headers = {}, content }]) => [

@@ -6,9 +6,11 @@ import {
   anInbox,
   aSmallServer,
   asOperator,
+  BARE_BYTES,
   eventsOf,
   get,
   send,
+  sendBare,
   UNAVAILABLE,
 } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -39,31 +41,32 @@ test('200 requests at once into room for 100 store exactly 100', async (t) => {
   assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
 })
 
-test('storage is exact to the byte, and an empty body still fits a full inbox', async (t) => {
+test('storage is exact to the byte, and a full inbox takes no empty body either', async (t) => {
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   const post = async (bytes: number): Promise<number> =>
-    (await send(server, inbox, { method: 'POST', body: 'x'.repeat(bytes) })).status
+    (await sendBare(server, inbox, { body: 'x'.repeat(bytes) })).status
   assert.equal(await post(60), 204)
   assert.equal(await post(41), 401)
   assert.equal(await post(40), 204)
   assert.equal(await post(1), 401)
-  assert.equal(await post(0), 204)
+  assert.equal(await post(0), 401)
   const status = await server.mayfly.catch(inbox).status()
   assert.deepEqual(
     [status.status, status.storedBytes, status.acceptedRequestCount],
-    ['active', 100, 3],
+    ['active', status.storageLimitBytes, 2],
   )
 })
 
-test('20 bodies at once into room for 5 store exactly 5', async (t) => {
+test('20 bodies at once into room for 3 store exactly 3', async (t) => {
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => send(server, inbox, { method: 'POST', body: 'x'.repeat(20) })),
+    Array.from({ length: 20 }, () => sendBare(server, inbox, { body: 'x'.repeat(20) })),
   )
-  assert.equal(answers.filter(({ status }) => status === 204).length, 5)
-  assert.equal((await server.mayfly.catch(inbox).status()).storedBytes, 100)
+  assert.equal(answers.filter(({ status }) => status === 204).length, 3)
+  const { storedBytes } = await server.mayfly.catch(inbox).status()
+  assert.equal(storedBytes, 3 * (BARE_BYTES + '20'.length + 20))
 })
 
 test('a body may have its limit in bytes and not one more, by length and in chunks', async (t) => {

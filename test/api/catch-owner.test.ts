@@ -8,9 +8,11 @@ import {
   anInbox,
   ask,
   asOperator,
+  BARE_BYTES,
   eventsOf,
   INVALID_QUERY,
   send,
+  sendBare,
   UNAVAILABLE,
 } from '../support/catch.ts'
 import { startServer } from '../support/server.ts'
@@ -43,10 +45,9 @@ test('the owner sees the whole state of an inbox, in each of its states', async 
   assert.equal(Date.parse(seen.createdAt) + DAY, Date.parse(seen.expiresAt))
   assert.match(seen.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-  await Promise.all(
-    Array.from({ length: 100 }, () => send(server, inbox, { method: 'POST', body: '12345' })),
-  )
-  const full = { ...seen, acceptedRequestCount: 100, storedBytes: 500 }
+  await Promise.all(Array.from({ length: 100 }, () => sendBare(server, inbox, { body: '12345' })))
+  const storedBytes = 100 * (BARE_BYTES + '5'.length + 5)
+  const full = { ...seen, acceptedRequestCount: 100, storedBytes }
   assert.deepEqual(await owner.status(), { ...full, status: 'exhausted' })
 
   await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))

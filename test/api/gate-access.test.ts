@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import type { GateQuote } from '../../src/client/index.ts'
+import type { GateAuthorization, GateQuote } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { aShop, challengeOf } from '../support/gate-server.ts'
 import { startServer } from '../support/server.ts'
@@ -110,13 +113,63 @@ test('a start under another secret is refused while intents may still be paid', 
   await shop.restart()
 })
 
-test('requests of a project are limited together', async (t) => {
-  const { create, poll } = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: 'on' } })
-  const { intentId } = (await create({})).body as GateQuote
-  const answers = await Promise.all(Array.from({ length: 121 }, () => poll(intentId)))
-  const refused = answers.filter(({ status }) => status === 429)
-  assert.ok(refused.length >= 1)
-  assert.match(refused[0]?.headers.get('retry-after') ?? '', /^\d+$/)
+describe('visits that nobody pays', () => {
+  const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
+
+  test('use up the creating of intents, and never stand in the way of a proof, a poll or a give-back', async (t) => {
+    const { create, prove, poll, giveBack, pay } = await aShop(t, { environment: LIMITED })
+    const quote = (await create({})).body as GateQuote
+    const visits = await Promise.all(Array.from({ length: 168 }, () => create({})))
+    const refused = visits.filter(({ status }) => status === 429)
+    assert.ok(refused.length >= 168 - 120)
+    assert.match(refused[0]?.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal((await poll(quote.intentId)).status, 402)
+    const proven = await prove(quote, { preimage: await pay(quote.bolt11) })
+    assert.equal(proven.status, 200)
+    const { receiptId } = proven.body as GateAuthorization
+    assert.equal((await giveBack(quote.intentId, receiptId)).status, 204)
+  })
+
+  test('of one network leave room for the visitors of another', async (t) => {
+    const { create } = await aShop(t, { environment: LIMITED })
+    const flood = { 'x-gate-visitor': '203.0.113.0/24' }
+    const visits = await Promise.all(Array.from({ length: 168 }, () => create(flood)))
+    assert.equal(visits.filter(({ status }) => status === 402).length, 60)
+    assert.equal((await create({ 'x-gate-visitor': '198.51.100.0/24' })).status, 402)
+    assert.equal((await create({ 'x-gate-visitor': '2001:db8:1::/48' })).status, 402)
+    assert.equal((await create({})).status, 402)
+  })
+
+  test('are counted by the project where the network of the visitor is not one', async (t) => {
+    const rates = join(await temporaryFolder(t), 'rates.json')
+    await writeFile(rates, JSON.stringify({ gate: { perMinute: 1, burst: 2 } }))
+    const { create } = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: rates } })
+    const made = ['203.0.113.7', '203.0.113.7/24', '203.0.113.0/25', 'x', 'a:b::/48', '']
+    const statuses: number[] = []
+    for (const network of made) {
+      statuses.push((await create({ 'x-gate-visitor': network })).status)
+    }
+    assert.deepEqual(statuses, [402, 402, 429, 429, 429, 429])
+  })
+
+  test('of made-up intents use up the creating too, so that guessing is limited', async (t) => {
+    const rates = join(await temporaryFolder(t), 'rates.json')
+    await writeFile(rates, JSON.stringify({ gate: { perMinute: 1, burst: 2 } }))
+    const shop = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: rates } })
+    const guess = () => shop.poll(`gate_intent_${'0'.repeat(22)}`)
+    const statuses = [await guess(), await guess(), await guess()].map(({ status }) => status)
+    assert.deepEqual(statuses, [401, 401, 429])
+  })
+})
+
+test('polls and proofs of an intent are limited together, and for this intent alone', async (t) => {
+  const { create, poll, prove } = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: 'on' } })
+  const [one, other] = [await create({}), await create({})].map(({ body }) => body as GateQuote)
+  assert.ok(one && other)
+  const answers = await Promise.all(Array.from({ length: 31 }, () => poll(one.intentId)))
+  assert.equal(answers.filter(({ status }) => status === 429).length, 1)
+  assert.equal((await prove(one, { preimage: '00'.repeat(32) })).status, 429)
+  assert.equal((await poll(other.intentId)).status, 402)
 })
 
 test('none of it is there unless it is switched on', async (t) => {

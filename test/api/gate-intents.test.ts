@@ -172,6 +172,7 @@ describe('what an intent is asked with', () => {
     { note: 'no key', ask: { key: null }, error: 'invalid idempotency key' },
     { note: 'a short key', ask: { key: 'seven77' }, error: 'invalid idempotency key' },
     { note: 'a long key', ask: { key: 'k'.repeat(129) }, error: 'invalid idempotency key' },
+    { note: 'no project', ask: { 'x-gate-project': null }, error: 'invalid binding' },
     { note: 'no route', ask: { 'x-gate-route': null }, error: 'invalid binding' },
     { note: 'an unknown route', ask: { 'x-gate-route': 'x' }, error: 'invalid binding' },
     { note: 'no method', ask: { 'x-gate-method': null }, error: 'invalid binding' },

@@ -49,7 +49,48 @@ describe('a proof', () => {
       error: 'payment not verified',
     })
     assert.equal(answer.headers.get('www-authenticate'), null)
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
     assert.equal((await projects((some) => some.show(projectId))).credits, 10)
+  })
+
+  test('with another preimage than that of its paid intent is told so, and not to wait', async (t) => {
+    const { create, prove, pay } = await aShop(t)
+    const quote = (await create({})).body as GateQuote
+    await prove(quote, { preimage: await pay(quote.bolt11) })
+    const answer = await prove(quote, { preimage: '00'.repeat(32) })
+    assert.equal(answer.status, 401)
+    assert.deepEqual(answer.body, { error: 'wrong preimage' })
+    assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+  })
+
+  test('that comes ten minutes after its invoice and more is honoured: the project has the money', async (t) => {
+    const { create, prove, pay, clock, logged } = await aShop(t)
+    const quote = (await create({})).body as GateQuote
+    const preimage = await pay(quote.bolt11)
+    clock.advance(2 * 24 * 3600 * 1000)
+    assert.equal((await prove(quote, { preimage })).status, 200)
+    assert.ok(logged.some((line) => line.includes('gate.authorized_late')))
+  })
+
+  test('without the name of its project is malformed', async (t) => {
+    const { create, prove, pay } = await aShop(t)
+    const quote = (await create({})).body as GateQuote
+    const preimage = await pay(quote.bolt11)
+    for (const project of [null, 'x']) {
+      const answer = await prove(quote, { preimage, 'x-gate-project': project })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(answer.body, { error: 'malformed proof' })
+    }
+  })
+
+  test('of another media type is refused as the document says', async (t) => {
+    const { create, proveRaw } = await aShop(t)
+    const { intentId } = (await create({})).body as GateQuote
+    for (const type of ['text/plain', 'application/xml']) {
+      const answer = await proveRaw(intentId, '{}', { 'content-type': type })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(answer.body, { error: 'unsupported media type' }, type)
+    }
   })
 
   test('sent 50 times at once costs one credit and gets 50 equal answers', async (t) => {
@@ -107,6 +148,18 @@ describe('a Payment credential', () => {
     assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
   })
 
+  test('is honoured after MAYFLY_BASE_URL was changed', async (t) => {
+    const environment: Record<string, string> = {
+      MAYFLY_SIMULATOR: 'public',
+      MAYFLY_BASE_URL: 'https://old.example',
+    }
+    const { credentialOf, prove, restart } = await aShop(t, { environment })
+    const { quote, preimage, authorization } = await credentialOf()
+    environment.MAYFLY_BASE_URL = 'https://new.example'
+    await restart()
+    assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
+  })
+
   test('shown again and again uses up its own limit, and not that of the project', async (t) => {
     const limits = join(await temporaryFolder(t), 'rates.json')
     const rate = { perMinute: 1, burst: 3 }
@@ -140,10 +193,10 @@ describe('a Payment credential', () => {
       { ...right, 'x-gate-method': null },
       { ...right, 'x-gate-path': null },
       { ...right, 'x-gate-project': stranger.projectId },
-      { ...right, 'x-gate-project': null },
       { ...right, authorization: other.authorization },
       { ...right, authorization: withChallenge({ id: other.challenge.id }) },
       { ...right, authorization: withChallenge({ realm: 'elsewhere' }) },
+      { ...right, authorization: withChallenge({ realm: '127.0.0.1|lightning' }) },
       { ...right, authorization: withChallenge({ expires: '2040-01-01T00:00:00Z' }) },
       {
         ...right,

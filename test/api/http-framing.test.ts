@@ -106,3 +106,28 @@ test('a connection outlives a refusal, and an unread body is never the next requ
     assert.deepEqual(answers, [status, 200], line)
   }
 })
+
+test('a path whose first part is spelled with escapes leads nowhere, and stores nothing', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  for (const path of [
+    `/%63/${inbox.publicId}`,
+    `/%63/${inbox.publicId}/hook`,
+    `/c%2f${inbox.publicId}`,
+    `/%61pi/catch/${inbox.publicId}`,
+    '/%61pi/catalog',
+    '/%68ealth',
+    '/%zz',
+  ]) {
+    for (const method of ['GET', 'POST']) {
+      const answer = await ask(server.url, `${method} ${path}`, 'Content-Length: 0\r\n')
+      assert.deepEqual([answer.status, answer.body], [404, '{"error":"not found"}'], path)
+    }
+  }
+  assert.deepEqual(await Array.fromAsync(server.mayfly.catch(inbox).events()), [])
+  // Past the first part the path is the sender's.
+  const kept = await ask(server.url, `POST /c/${inbox.publicId}/%63`, 'Content-Length: 0\r\n')
+  assert.equal(kept.status, 204)
+  const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
+  assert.equal(event?.path, '/%63')
+})

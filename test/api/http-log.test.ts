@@ -109,13 +109,16 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
     ownerToken,
     ingestToken,
     publicId,
+    quote.orderId,
     event?.id ?? '',
     'secret-',
   ]) {
     assert.ok(!log.includes(secret), secret)
   }
   // An order is named in the lines about it, so that the operator can follow its money.
-  for (const line of server.logged.filter((line) => line.includes(quote.orderId))) {
-    assert.match(line, /"event":"order\.(?:quoted|settled|delivered)"/)
-  }
+  const named = server.logged.filter((line) => line.includes(quote.paymentHash))
+  assert.deepEqual(
+    named.map((line) => JSON.parse(line).event),
+    ['order.quoted', 'order.settled', 'order.delivered'],
+  )
 })

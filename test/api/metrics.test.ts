@@ -3,15 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { suite, test } from 'node:test'
 import { buy, l402Credential, poll, quoteOf } from '../support/buyer.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { listener, scrape } from '../support/scrape.ts'
+import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
+import { purchase } from '../support/whisper.ts'
 
 const ON = { MAYFLY_METRICS_PORT: '0' }
 const PAGE = new URL('../../docs/metrics.md', import.meta.url)
-
-/** The value of each series, by its name and labels. */
-type Series = Map<string, number>
 
 test('every documented metric appears after a sale, and every one that appears is documented', async (t) => {
   const server = await startServer(t, { ...ON, MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: 'on' })
@@ -31,6 +30,9 @@ test('every documented metric appears after a sale, and every one that appears i
   const authorization = l402Credential(challenged, preimage)
   const paid = await buy(server, { protocol: 'l402', key: 'a key of eight', authorization })
   assert.equal(paid.status, 200)
+
+  const unpaid = await purchase(server, { body: Buffer.alloc(100) })
+  assert.equal(unpaid.status, 402)
 
   const watching = new AbortController()
   const stream = await fetch(`${server.url}/api/catch/${resource.publicId}/stream`, {
@@ -62,6 +64,9 @@ test('every documented metric appears after a sale, and every one that appears i
     settledBy.reduce((sum, orders) => sum + orders),
     2,
   )
+  const { storedBytes } = await server.mayfly.catch(resource).status()
+  assert.equal(of('mayfly_ingest_kept_bytes_total'), storedBytes)
+  assert.ok(storedBytes > 0)
   assert.equal(of('mayfly_open_streams{route="/api/catch/:publicId/stream"}'), 1)
   const ingest = '{method="POST",route="/c/:publicId",status="2xx"}'
   assert.equal(of(`mayfly_http_requests_total${ingest}`), 1)
@@ -70,6 +75,8 @@ test('every documented metric appears after a sale, and every one that appears i
   assert.deepEqual([of('mayfly_node_up'), of('mayfly_node_synced')], [1, 1])
   assert.equal(of('mayfly_node_info{network="regtest"}'), 1)
   assert.equal(of('mayfly_checkout_open'), 1)
+  assert.equal(of('mayfly_whisper_unpaid_bytes{part="common"}'), 100)
+  assert.equal(of('mayfly_whisper_unpaid_bytes{part="small"}'), 0)
   assert.ok(of('mayfly_store_duration_seconds_count{operation="write"}') > 4)
   assert.equal(of('mayfly_store_queue_depth{operation="write"}'), 0)
 
@@ -175,22 +182,3 @@ suite('the listener', () => {
     })
   })
 })
-
-function listener({ logged }: TestServer): string {
-  const lines = logged.map((line) => JSON.parse(line) as { event: string; url: string })
-  const found = lines.findLast(({ event }) => event === 'metrics.listening')
-  if (!found) throw new Error('no metrics are served')
-  return found.url
-}
-
-async function scrape(server: TestServer): Promise<{ text: string; series: Series }> {
-  const answer = await fetch(listener(server))
-  assert.equal(answer.status, 200)
-  const text = await answer.text()
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  const series = lines.map((line): [string, number] => {
-    const at = line.lastIndexOf(' ')
-    return [line.slice(0, at), Number(line.slice(at + 1))]
-  })
-  return { text, series: new Map(series) }
-}

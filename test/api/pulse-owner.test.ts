@@ -183,14 +183,19 @@ test('settings change alone or together, and the answer is the status with them'
   })
 })
 
-test('a name may hold any character', async (t) => {
+test('a name holds any character that shows, and a description any at all', async (t) => {
   const server = await startServer(t)
   const monitor = server.mayfly.pulse(await aMonitor(server))
-  const names = ['\u0000a\u0000', '\u0001\u001f\u007f\u0085', '\u202eabc', '\ufffe\uffff', '👨‍👩‍👧']
-  for (const name of names) {
-    assert.equal((await monitor.update({ name, description: name })).name, name)
-    const { name: kept, description } = await monitor.status()
-    assert.deepEqual([kept, description], [name, name])
+  const hidden = ['\u0000a\u0000', '\u0001\u001f\u007f\u0085', '\u202eabc']
+  for (const text of [...hidden, '\ufffe\uffff', '👨‍👩‍👧']) {
+    const isName = !hidden.includes(text)
+    const settings = { description: text, ...(isName ? { name: text } : {}) }
+    await monitor.update(settings)
+    const { name, description } = await monitor.status()
+    assert.deepEqual({ description, ...(isName ? { name } : {}) }, settings)
+    if (!isName) {
+      await assert.rejects(monitor.update({ name: text }), { phrase: 'invalid settings' })
+    }
   }
 })
 

@@ -62,7 +62,7 @@ test('the id that is shared opens nothing else, and no other id opens what is sh
 test('the badge is a picture that runs nothing, for a short time', async (t) => {
   const server = await startServer(t)
   const monitor = server.mayfly.pulse(await aMonitor(server))
-  const name = `<script>alert("1")</script>&'\u0000`
+  const name = `<script>alert("1")</script>&'\uffff`
   const description = 'not on the badge'
   const { publicStatusId } = await monitor.update({ name, description, publicStatusEnabled: true })
   const response = await fetch(`${server.url}/api/pulse/public/${publicStatusId}/badge.svg`)

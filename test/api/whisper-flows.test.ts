@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { parseWhisperCode, sealWhisper } from '../../src/client/index.ts'
 import { utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { preimageOf } from '../support/buyer.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
 import {
   type Answer,
   aQuote,
@@ -17,6 +22,7 @@ import {
   purchase,
   REUSED,
   read,
+  refusal,
   short,
   stored,
 } from '../support/whisper.ts'
@@ -136,6 +142,108 @@ suite('the flows', () => {
     assert.equal((await purchase(server, { ...ask, headers })).status, 200)
   })
 
+  test('a paid one whose plan became smaller is measured by the plan that it was sold under', async (t) => {
+    const environment: Record<string, string> = { MAYFLY_BASE_URL: 'http://localhost:8402' }
+    const server = await startServer(t, environment)
+    const [native, own, other] = [1, 2, 3].map(() => ({
+      key: randomUUID(),
+      body: randomBytes(500),
+    })) as [Sold, Sold, Sold]
+    const challenged = async (ask: Sold, protocol: string): Promise<Answer> =>
+      purchase(server, inFlow(ask, protocol))
+    const { bolt11 } = await aQuote(server, native)
+    const [mine, theirs] = [await challenged(own, 'l402'), await challenged(other, 'payment')]
+    environment.MAYFLY_CATALOG = join(await temporaryFolder(t), 'plans.json')
+    const small = { maxCiphertextBytes: 64 }
+    await writeFile(
+      environment.MAYFLY_CATALOG,
+      JSON.stringify({ whisper: { spark: small, standard: small, long: small } }),
+    )
+    await server.restart()
+    const tooLarge = await purchase(server, { body: randomBytes(500) })
+    assert.deepEqual(short(tooLarge), refusal('ciphertext too large'))
+
+    await server.pay(bolt11)
+    const authorizations = [
+      l402(mine, await server.pay(JSON.parse(mine.text).bolt11)),
+      payment(theirs, await server.pay(JSON.parse(theirs.text).bolt11)),
+    ]
+    for (const ask of [
+      native,
+      { ...own, headers: { authorization: authorizations[0] } },
+      { ...other, key: randomUUID(), headers: { authorization: authorizations[1] } },
+    ]) {
+      server.clock.advance(1_000)
+      const answer = await purchase(server, ask)
+      assert.equal(answer.status, 200, answer.text)
+      const { resource } = JSON.parse(answer.text)
+      assert.deepEqual((await read(server, resource)).body, ask.body)
+    }
+    const chunked = { 'content-length': undefined, 'transfer-encoding': 'chunked' }
+    const repeat = await purchase(server, { ...native, headers: chunked })
+    assert.equal(repeat.status, 404, 'it has been read')
+  })
+
+  test('one that was given up for dead is whole again by the credential and its body', async (t) => {
+    const server = await startServer(t)
+    for (const protocol of ['payment', 'l402']) {
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const challenge = await purchase(server, inFlow(ask, protocol))
+      const { orderId } = JSON.parse(challenge.text)
+      const hash = JSON.parse(challenge.text).paymentHash
+      server.clock.advance(16 * 60_000)
+      const given = await purchase(server, inFlow(ask, protocol))
+      assert.deepEqual(short(given), { status: 404, text: '{"error":"order expired"}' })
+      const bytes = 'select ciphertext from whisper_ciphertext where order_id = $1'
+      assert.deepEqual(await query(server, bytes, orderId), [], 'its bytes are gone')
+      const preimage = await preimageOf(server, hash)
+      const authorization = (protocol === 'payment' ? payment : l402)(challenge, preimage)
+      const answer = await purchase(server, { ...ask, headers: { authorization } })
+      assert.equal(answer.status, 200, answer.text)
+      const { resource } = JSON.parse(answer.text)
+      assert.deepEqual((await read(server, resource)).body, ask.body)
+      const counted = `select sum(byte_count) as bytes from whisper_unpaid`
+      const [row] = await query(server, counted)
+      assert.equal(Number(row?.bytes), 0, 'nothing of it is unpaid')
+    }
+  })
+
+  test('one that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const { orderId, paymentHash } = JSON.parse((await purchase(server, inFlow(ask, 'l402'))).text)
+    server.clock.advance(16 * 60_000)
+    await purchase(server, inFlow(ask, 'l402'))
+    const proof = { 'payment-preimage': await preimageOf(server, paymentHash) }
+    // A poll proves the payment, and has no bytes to give.
+    const polled = await fetch(`${server.url}/api/payments/${orderId}`, { headers: proof })
+    assert.equal(polled.status, 503)
+    const state = 'select state from purchase_order where order_id = $1'
+    assert.deepEqual(await query(server, state, orderId), [{ state: 'paid_unfulfilled' }])
+    const unproven = await purchase(server, ask)
+    assert.equal(unproven.status, 503, 'the bytes alone prove nothing')
+
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => purchase(server, { ...ask, headers: proof })),
+    )
+    for (const answer of answers) assert.equal(answer.status, 200, answer.text)
+    assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one capability')
+    const { resource } = JSON.parse(answers[0]?.text ?? '')
+    assert.deepEqual((await read(server, resource)).body, ask.body)
+  })
+
+  test('one whose plan cannot be read is owed to its buyer, and no error of ours', async (t) => {
+    const server = await startServer(t)
+    const ask = { key: randomUUID(), body: randomBytes(500) }
+    const { orderId, bolt11 } = await aQuote(server, ask)
+    const broken = `update purchase_order set plan = '{"planId":' where order_id = $1`
+    await query(server, broken, orderId)
+    await server.pay(bolt11)
+    server.clock.advance(1_000)
+    const owed = short(await purchase(server, ask))
+    assert.deepEqual(owed, { status: 503, text: '{"error":"checkout unavailable"}' })
+  })
+
   test('what finds no room is refused in every flow, without a challenge', async (t) => {
     const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
     for (const protocol of ['payment', 'l402']) {
@@ -145,6 +253,8 @@ suite('the flows', () => {
     }
   })
 })
+
+type Sold = { key: string; body: Buffer }
 
 const inFlow = (ask: Purchase, protocol: string): Purchase => ({
   ...ask,

@@ -18,28 +18,41 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
 suite('bytes that wait for their payment', () => {
-  const LIMITS = { MAYFLY_UNPAID_BYTES: '1000,1500', MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
+  const LIMITS = { MAYFLY_UNPAID_BYTES: '1000,32000', MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
   const of = (length: number, from: string): Purchase => ({ body: randomBytes(length), from })
 
-  test('are limited per network and in all, before there is an invoice', async (t) => {
+  test('are limited per network, before there is an invoice', async (t) => {
     const server = await startServer(t, LIMITS)
     await aQuote(server, of(600, '203.0.113.7'))
     await aQuote(server, of(400, '203.0.113.200'))
     assertNoRoom(await purchase(server, of(30, '203.0.113.9')))
     await aQuote(server, of(470, '2001:db8:1::1'))
-    assertNoRoom(await purchase(server, of(31, '198.51.100.1')), 'in all there is room for 30')
-    await aQuote(server, of(30, '2001:db8:1:ffff::2'))
-    assertNoRoom(await purchase(server, of(30, '192.0.2.1')))
+    await aQuote(server, of(530, '2001:db8:1:ffff::2'))
+    assertNoRoom(await purchase(server, of(30, '2001:db8:1:2::1')))
+    await aQuote(server, of(30, '192.0.2.1'))
     assert.deepEqual(await stored(server), {
-      orders: 4,
-      invoices: 4,
-      ciphertexts: 4,
+      orders: 5,
+      invoices: 5,
+      ciphertexts: 5,
       unpaid: [
-        ['2001:db8:1', 500],
+        ['192.0.2', 30],
+        ['2001:db8:1', 1000],
         ['203.0.113', 1000],
-        ['all', 1500],
+        ['all', 2030],
       ],
     })
+  })
+
+  test('leave room for others, whatever a network around many takes', async (t) => {
+    const server = await startServer(t, { ...LIMITS, MAYFLY_UNPAID_BYTES: '8000,8000' })
+    // An eighth of 6 000 for all bodies, and of 2 000 for small ones.
+    await aQuote(server, of(400, '203.0.113.7'))
+    await aQuote(server, of(350, '203.0.114.7'))
+    await aQuote(server, of(250, '203.0.115.7'))
+    for (const from of ['203.0.113.7', '203.0.114.7', '203.0.116.7']) {
+      assertNoRoom(await purchase(server, of(30, from)), from)
+    }
+    await aQuote(server, of(650, '203.1.113.7'))
   })
 
   test('are never more than the limit, however many come at once', async (t) => {
@@ -84,7 +97,7 @@ suite('bytes that wait for their payment', () => {
     test(`"${value}" is no setting`, () => {
       assert.throws(
         () => readConfig({ MAYFLY_UNPAID_BYTES: value }),
-        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes, comma-separated: per client network, and in all\.$/,
+        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and in all\.$/,
       )
     })
   }

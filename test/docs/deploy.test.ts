@@ -69,6 +69,18 @@ suite('what deploys it', () => {
     }
   })
 
+  test('bounds the memory of all that it runs, and believes one proxy and no neighbour', async () => {
+    const compose = await text('compose.yaml')
+    const [services = ''] = compose.split(/^networks:$/m)
+    const images = services.match(/^ {4}image: /gm) ?? []
+    assert.equal((services.match(/^ {4}mem_limit: \d+g$/gm) ?? []).length, images.length)
+    assert.match(await text('deploy/mayfly.service'), /^MemoryMax=\d+G$/m)
+    const [, trusted] = /MAYFLY_TRUSTED_PROXIES:-([^}]+)\}/.exec(compose) ?? []
+    const [, gateway] = /gateway: ([\d.]+)/.exec(compose) ?? []
+    assert.ok(gateway)
+    assert.equal(trusted, gateway)
+  })
+
   test('leads from page to page', async () => {
     for (const page of ['deploy', 'metrics', 'backup', 'operate']) {
       const links = (await text(`docs/${page}.md`)).matchAll(/\]\(([\w-]+\.md)(#[\w-]+)?\)/g)

@@ -13,7 +13,7 @@ const NAMES = [
   'catch/schema.ts',
   'config.ts',
   'db/db.ts',
-  'db/sqlite.ts',
+  'db/sqlite/sqlite.ts',
   'http/app.ts',
   'lib/clock.ts',
   'lightning/backend.ts',
@@ -108,8 +108,8 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
   [
     'a product that picks an engine',
     'catch/store.ts',
-    to('../db/sqlite.ts'),
-    "src/catch/store.ts → src/db/sqlite.ts: only serve.ts and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/hints.ts and src/db/leases.ts",
+    to('../db/sqlite/sqlite.ts'),
+    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only serve.ts and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/hints.ts and src/db/leases.ts",
   ],
   [
     'a command that reaches around the client',
@@ -166,6 +166,12 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'src/utils/things.ts → src/lib/clock.ts: the importing file is in no room; name the room in scripts/check-arrows.ts',
   ],
   [
+    'a package that only development brings along',
+    'http/app.ts',
+    to('@noble/curves/secp256k1'),
+    'src/http/app.ts → @noble/curves/secp256k1: an installed Mayfly would not have that package; add it to the dependencies of package.json',
+  ],
+  [
     'an import of a name that is made up when the code runs',
     'http/app.ts',
     'const x = await import(name)\n',
@@ -185,7 +191,7 @@ const RIGHT: [name: string, from: string, text: string][] = [
   ['a statement in the Lightning port', 'lightning/lightning.ts', typeTo('../db/db.ts')],
   ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],
   ['a backend in serve.ts', 'serve.ts', to('./lightning/simulator.ts')],
-  ['the store in an operator command', 'cli/moderate.ts', to('../db/sqlite.ts')],
+  ['the store in an operator command', 'cli/moderate.ts', to('../db/sqlite/sqlite.ts')],
   ['a package in the signing of invoices', 'protocol/bolt11-sign.ts', to('tiny-secp256k1')],
   ['an import that is only spoken of', 'lib/clock.ts', "/**\n * import { x } from 'y'\n */\n"],
 ]

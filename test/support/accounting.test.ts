@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
 import type { Db } from '../../src/db/db.ts'
-import { openStore } from '../../src/db/open.ts'
 import { audit, nothingTold, settledBySimulator, type Told } from './accounting.ts'
 import { startServer } from './server.ts'
+import { openDatabase } from './store.ts'
 
 type Scene = { db: Db; ids: Record<'inbox' | 'monitor' | 'whisper', string> }
 
@@ -31,7 +31,7 @@ async function aStore(t: TestContext): Promise<Scene> {
     body: new Uint8Array(100),
   })
   await server.stop()
-  const db = await openStore({ kind: 'sqlite', file: server.file })
+  const db = await openDatabase(server.databaseUrl)
   t.after(db.close)
   const ids = { inbox: inbox.publicId, monitor: monitor.publicId, whisper: whisper.publicId }
   return { db, ids }
@@ -45,7 +45,14 @@ async function auditWith(db: Db, damage: string, told?: Told): Promise<string[]>
   await db
     .tx(async (tx) => {
       await tx.run(damage)
-      const inside: Db = { ...db, read: (text, ...values) => tx.run(text, ...values) }
+      // One connection answers one question at a time.
+      let last: Promise<unknown> = Promise.resolve()
+      const read: Db['read'] = (text, ...values) => {
+        const answer = last.then(() => tx.run<never>(text, ...values))
+        last = answer
+        return answer
+      }
+      const inside: Db = { ...db, read }
       found = await audit({ db: inside, settled, ...(told ? { told } : {}) })
       throw undo
     })
@@ -95,6 +102,10 @@ suite('the accounting check', { timeout: 300_000 }, () => {
       `update catch_inbox set stored_bytes = stored_bytes + 1`,
       'the counters of inbox … are not those of its events',
     ],
+    'an event that counted something else than what is kept of it': [
+      `update catch_event set kept_bytes = 9 where sequence = 1`,
+      'event 1 of … has not counted what is kept of it',
+    ],
     'a monitor beyond its limit': [
       `update pulse_monitor set heartbeat_limit = 0`,
       'monitor … is beyond its limit',
@@ -122,13 +133,50 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     }
   })
 
+  test('finds a WHISPER that went before its last read, also one whose delivery is sealed', async (t) => {
+    const { db, ids } = await aStore(t)
+    const reads = (asked: number): Told => ({
+      ...nothingTold(),
+      reads: new Map([[ids.whisper, { sold: 3, asked, answered: 0 }]]),
+    })
+    await db.write([
+      {
+        text: `update purchase_order set seed = null, sealed_at = 1 where product = 'whisper' and state = 'settled'`,
+        values: [],
+      },
+      {
+        text: `delete from whisper_ciphertext where order_id in (select order_id from whisper)`,
+        values: [],
+      },
+    ])
+    const GONE = `delete from whisper`
+    assert.deepEqual(await auditWith(db, GONE), ['settled order … has no whisper capability'])
+    assert.deepEqual(await auditWith(db, GONE, reads(2)), [
+      'settled order … has no whisper capability',
+      'WHISPER … was asked for 2 reads and spent 3',
+    ])
+    assert.deepEqual(await auditWith(db, GONE, reads(3)), [])
+  })
+
+  test('finds reads that were spent and nobody asked for', async (t) => {
+    const { db, ids } = await aStore(t)
+    const told: Told = {
+      ...nothingTold(),
+      reads: new Map([[ids.whisper, { sold: 3, asked: 1, answered: 1 }]]),
+    }
+    assert.deepEqual(await auditWith(db, `update whisper set reads_left = 2`, told), [])
+    assert.deepEqual(await auditWith(db, `update whisper set reads_left = 1`, told), [
+      'WHISPER … was asked for 1 reads and spent 2',
+    ])
+  })
+
   test('finds what clients were told and the store does not hold', async (t) => {
     const { db, ids } = await aStore(t)
     const told: Told = {
       ...nothingTold(),
       delivered: new Map([['order_unknown', new Set(['a', 'b'])]]),
       stored: new Map([[ids.inbox, new Set(['one', 'three'])]]),
-      reads: new Map([[ids.whisper, { sold: 3, answered: 1 }]]),
+      reads: new Map([[ids.whisper, { sold: 3, asked: 1, answered: 1 }]]),
       pinged: new Map([[ids.monitor, 2]]),
       receipts: new Map([['gate_intent_x', new Set(['a', 'b'])]]),
     }

@@ -2,6 +2,7 @@
  * The books: what must be true of a whole store at rest, whatever happened to the processes on it,
  * and of what its clients were told. Each violation is a sentence.
  */
+import { type HeaderColumns, headersJson, keptBytes } from '../../src/catch/kept.ts'
 import type { Db, Row } from '../../src/db/db.ts'
 
 /** What clients were told, and may hold the service to. */
@@ -10,8 +11,8 @@ export type Told = {
   delivered: Map<string, Set<string>>
   /** Bodies that an inbox answered with 204, by its public id. */
   stored: Map<string, Set<string>>
-  /** Reads that a WHISPER answered with 200, by its public id, and what was sold. */
-  reads: Map<string, { sold: number; answered: number }>
+  /** By the public id of a WHISPER: the reads that were sold, asked for, and answered with 200. */
+  reads: Map<string, { sold: number; asked: number; answered: number }>
   /** Pings that a monitor answered with 204, by its public id. */
   pinged: Map<string, number>
   /** Receipts of GATE intents: one and the same each. */
@@ -42,8 +43,10 @@ export async function audit({ db, settled, granted = {}, told }: Books): Promise
   const asked = await Promise.all(RULES.map(({ text }) => db.read(text)))
   return [
     ...RULES.flatMap(({ says }, i) => (asked[i] ?? []).map(says)),
+    ...(await auditCapabilities(db, told)),
     ...(await auditSettlements(db, settled)),
     ...(await auditCredits(db, granted)),
+    ...(await auditKept(db)),
     ...(told ? await auditTold(db, told) : []),
   ]
 }
@@ -52,15 +55,6 @@ type Rule = { text: string; says: (row: Row) => string }
 
 /** Every row that one of these finds is a violation. */
 const RULES: readonly Rule[] = [
-  {
-    text: `select o.order_id, o.product from purchase_order o
-      where o.state = 'settled'
-        and not exists (select 1 from catch_inbox c where c.public_id = o.public_id)
-        and not exists (select 1 from pulse_monitor p where p.public_id = o.public_id)
-        and not exists (select 1 from whisper w where w.public_id = o.public_id)
-        and not (o.product = 'whisper' and o.sealed_at is not null)`,
-    says: ({ order_id, product }) => `settled order ${order_id} has no ${product} capability`,
-  },
   {
     text: `select public_id from (
         select public_id from catch_inbox union all select public_id from pulse_monitor
@@ -94,7 +88,8 @@ const RULES: readonly Rule[] = [
     text: `select i.public_id from catch_inbox i where i.destroyed_at is null and (
         i.last_sequence <> i.accepted_request_count
         or i.stored_bytes <> (
-          select coalesce(sum(e.body_bytes), 0) from catch_event e where e.public_id = i.public_id)
+          select coalesce(sum(coalesce(e.kept_bytes, e.body_bytes)), 0) from catch_event e
+          where e.public_id = i.public_id)
         or i.last_sequence < (
           select coalesce(max(e.sequence), 0) from catch_event e where e.public_id = i.public_id))`,
     says: ({ public_id }) => `the counters of inbox ${public_id} are not those of its events`,
@@ -136,7 +131,8 @@ const RULES: readonly Rule[] = [
     text: `select u.scope from whisper_unpaid u
       where u.byte_count <> (
         select coalesce(sum(r.byte_count), 0) from whisper_reservation r
-        where u.scope = 'all' or r.client_network = u.scope)`,
+        where u.scope in ('all', r.client_network, r.part,
+          r.part || ' around ' || r.wider_network, r.part || ' ' || r.client_network))`,
     says: ({ scope }) => `the unpaid bytes of ${scope} are not the sum of its reservations`,
   },
   {
@@ -146,11 +142,33 @@ const RULES: readonly Rule[] = [
     says: ({ intent_id }) => `the receipt of ${intent_id} has not exactly one authorized intent`,
   },
   {
+    text: `select r.intent_id from gate_receipt r where (
+        select count(*) from gate_give_back b where b.intent_id = r.intent_id
+      ) <> r.give_backs + case when r.given_back_at is null then 0 else 1 end`,
+    says: ({ intent_id }) => `the receipt of ${intent_id} counts other give-backs than there were`,
+  },
+  {
     text: `select i.intent_id from gate_intent i where i.state = 'authorized'
       and not exists (select 1 from gate_receipt r where r.intent_id = i.intent_id)`,
     says: ({ intent_id }) => `intent ${intent_id} is authorized and has no receipt`,
   },
 ]
+
+/** Whoever paid has what was sold. A WHISPER goes with its last read, so as many were asked for. */
+async function auditCapabilities(db: Db, told: Told | undefined): Promise<string[]> {
+  const without = await db.read(
+    `select o.order_id, o.product, o.public_id from purchase_order o
+     where o.state = 'settled'
+       and not exists (select 1 from catch_inbox c where c.public_id = o.public_id)
+       and not exists (select 1 from pulse_monitor p where p.public_id = o.public_id)
+       and not exists (select 1 from whisper w where w.public_id = o.public_id)`,
+  )
+  return without.flatMap(({ order_id, product, public_id }) => {
+    const reads = product === 'whisper' ? told?.reads.get(String(public_id)) : undefined
+    if (reads && reads.asked >= reads.sold) return []
+    return [`settled order ${order_id} has no ${product} capability`]
+  })
+}
 
 /** What the node was paid is what was sold. */
 async function auditSettlements(db: Db, settled: ReadonlySet<string>): Promise<string[]> {
@@ -177,6 +195,27 @@ async function auditCredits(db: Db, granted: Record<string, number>): Promise<st
   })
 }
 
+/** What each event counted is what is kept of it. Those of before `kept_bytes` counted their bodies. */
+async function auditKept(db: Db): Promise<string[]> {
+  const events = await db.read<
+    { public_id: string; sequence: number; kept_bytes: number; body_bytes: number } & HeaderColumns
+  >(
+    `select public_id, sequence, kept_bytes, body_bytes, path, query, headers, header_lines, content_type
+     from catch_event where kept_bytes is not null`,
+  )
+  return events.flatMap((event) => {
+    const { public_id, sequence, kept_bytes, body_bytes, path, query } = event
+    const headers = (JSON.parse(headersJson(event)) as { name: string; value: string }[]).flatMap(
+      ({ name, value }) => [name, value],
+    )
+    const body = { length: body_bytes }
+    const kept = keptBytes({ path: String(path), query: String(query), headers, body })
+    return kept === kept_bytes
+      ? []
+      : [`event ${sequence} of ${public_id} has not counted what is kept of it`]
+  })
+}
+
 async function auditTold(db: Db, told: Told): Promise<string[]> {
   const wrong: string[] = []
   for (const [orderId, bodies] of told.delivered) {
@@ -196,11 +235,15 @@ async function auditTold(db: Db, told: Told): Promise<string[]> {
     if (lost.length > 0) wrong.push(`inbox ${publicId} has lost ${lost.length} events`)
     if (new Set(kept).size !== kept.length) wrong.push(`inbox ${publicId} has an event twice`)
   }
-  for (const [publicId, { sold, answered }] of told.reads) {
+  for (const [publicId, { sold, asked, answered }] of told.reads) {
     const [row] = await db.read('select reads_left from whisper where public_id = $1', publicId)
+    // One that is gone had its last read: nothing else may have taken it.
     const spent = sold - Number(row?.reads_left ?? 0)
     if (answered > spent)
       wrong.push(`WHISPER ${publicId} gave ${answered} reads and spent ${spent}`)
+    // A lost answer has spent its read; nobody else has the token.
+    if (spent > asked)
+      wrong.push(`WHISPER ${publicId} was asked for ${asked} reads and spent ${spent}`)
   }
   for (const [publicId, answered] of told.pinged) {
     const [row] = await db.read(

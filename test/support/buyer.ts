@@ -115,7 +115,7 @@ export async function preimageOf(server: Stored, paymentHash: string): Promise<s
   return String(row?.preimage)
 }
 
-function send(
+export function send(
   url: string,
   ask: { method: string; headers: Record<string, string | string[]>; body: string },
 ): Promise<Answer> {

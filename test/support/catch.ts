@@ -20,10 +20,10 @@ export function anInbox(
   return mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => pay(bolt11) })
 }
 
-/** Sells inboxes with room for 60 bytes a request and 100 bytes in all. */
+/** Sells inboxes with room for bodies of 60 bytes, and for 100 bytes of body in two bare requests. */
 export async function aSmallServer(t: After): Promise<TestServer> {
   const file = join(await temporaryFolder(t), 'catalog.json')
-  const spark = { storageLimitBytes: 100, maxBytesPerRequest: 60 }
+  const spark = { storageLimitBytes: SMALL_BYTES, maxBytesPerRequest: 60 }
   await writeFile(file, JSON.stringify({ catch: { spark } }))
   return startServer(t, { MAYFLY_CATALOG: file })
 }
@@ -37,6 +37,23 @@ export async function send(
 ): Promise<Answer> {
   return answerOf(await fetch(`${url}/c/${publicId}${rest}`, request))
 }
+
+export type Bare = { method?: string; target?: string; headers?: string[]; body?: string }
+
+/** A request with the header lines that HTTP needs, and those that are given, in Latin-1. */
+export function sendBare(
+  { url }: { url: string },
+  { publicId }: { publicId: string },
+  { method = 'POST', target = '', headers = [], body = '' }: Bare = {},
+): Promise<Exchanged> {
+  const lines = ['Host: x', 'Connection: close', `Content-Length: ${body.length}`, ...headers]
+  const head = `${method} /c/${publicId}${target} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+  return exchange(url, head, body)
+}
+
+/** What a bare request takes of an inbox's storage, but for the digits of its Content-Length. */
+export const BARE_BYTES = 'Hostx'.length + 'Connectionclose'.length + 'Content-Length'.length
+const SMALL_BYTES = 2 * (BARE_BYTES + 'nn'.length) + 100
 
 /** A request with a token of the owner's; null sends none. */
 export async function ask(

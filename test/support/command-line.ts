@@ -24,7 +24,8 @@ export type Running = {
 
 export type CommandOptions = {
   environment?: Record<string, string>
-  input?: string | Uint8Array
+  /** null leaves stdin open. */
+  input?: string | Uint8Array | null
   uid?: number
 }
 
@@ -64,7 +65,8 @@ export async function commandLine(
       err += text
     })
     // A command that ends without reading its stdin closes it.
-    child.stdin.on('error', () => undefined).end(input)
+    child.stdin.on('error', () => undefined)
+    if (input !== null) child.stdin.end(input)
     t.after(async () => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill('SIGKILL')

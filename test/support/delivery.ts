@@ -82,13 +82,13 @@ export const bearer = (token: string): { authorization: string } => ({
 })
 
 /** Resolves when the server says that it has settled this order. */
-export function settlement({ logged }: TestServer, { orderId }: Quote): Promise<void> {
+export function settlement({ logged }: TestServer, { paymentHash }: Quote): Promise<void> {
   return new Promise((resolve) => {
     const push = logged.push.bind(logged)
     logged.push = (...lines) => {
       for (const line of lines) {
         const facts = JSON.parse(line)
-        if (facts.event === 'order.settled' && facts.orderId === orderId) resolve()
+        if (facts.event === 'order.settled' && facts.paymentHash === paymentHash) resolve()
       }
       return push(...lines)
     }

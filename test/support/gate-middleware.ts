@@ -2,8 +2,11 @@ import { createServer, type Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
+import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { register } from './gate.ts'
+import { challengeOf } from './gate-server.ts'
 import { startServer } from './server.ts'
+import { query } from './store.ts'
 
 export const URL_OF_CAT = 'https://api.example.com/render/cat?size=2'
 
@@ -54,13 +57,43 @@ export async function aShop(
   async function quote(headers: Record<string, string> = {}): Promise<GateQuote> {
     return (await (await visit(headers)).json()) as GateQuote
   }
+  /** A Payment challenge, and the credential for it once it is paid. */
+  async function challenge(): Promise<{ pay(): Promise<string> }> {
+    const { headers } = await visit({ 'x-payment-protocol': 'payment' })
+    const shown = challengeOf(headers)
+    const invoice = decodeChargeRequest(shown.request)?.methodDetails.invoice ?? ''
+    return {
+      async pay() {
+        const preimage = await server.pay(invoice)
+        return serialisePaymentCredential({ challenge: shown, payload: { preimage } })
+      },
+    }
+  }
   /** A receipt that the payer had the service make, without asking the API. */
   async function receipt(): Promise<string> {
     const { intentId, bolt11 } = await quote()
     const outcome = await server.mayfly.gate(own).prove(intentId, await server.pay(bolt11))
     return outcome.settled ? outcome.receipt : ''
   }
-  return { ...server, options, gate, asked, served, script, handler, visit, quote, receipt }
+  /** Puts the service back to when this intent was not proven yet. */
+  async function forget(intentId: string): Promise<void> {
+    await query(server, 'delete from gate_receipt where intent_id = $1', intentId)
+    await query(server, "update gate_intent set state = 'open' where intent_id = $1", intentId)
+  }
+  return {
+    ...server,
+    challenge,
+    forget,
+    options,
+    gate,
+    asked,
+    served,
+    script,
+    handler,
+    visit,
+    quote,
+    receipt,
+  }
 }
 
 export async function serve(

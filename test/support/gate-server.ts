@@ -41,7 +41,9 @@ export async function aShop(
       headers,
       ...(body === undefined ? {} : { body: bytes(body) }),
     })
-    return { status: response.status, headers: response.headers, body: await response.json() }
+    const text = await response.text()
+    const { status } = response
+    return { status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
   }
 
   const create = ({ key = randomUUID(), body = BODY, ...headers }: Ask) =>
@@ -69,6 +71,14 @@ export async function aShop(
   const prove = ({ intentId }: GateQuote, { preimage, ...headers }: Ask) =>
     proveRaw(intentId, JSON.stringify({ preimage }), headers)
 
+  const giveBackRaw = (intentId: string, body: string, headers: Ask = {}) =>
+    send(
+      'POST',
+      `/api/gate/intents/${intentId}/give-back`,
+      { authorization: own.authorization, 'content-type': 'application/json', ...headers },
+      body,
+    )
+
   return {
     ...server,
     projectId,
@@ -78,6 +88,9 @@ export async function aShop(
     create,
     prove,
     proveRaw,
+    giveBackRaw,
+    giveBack: (intentId: string, receiptId: string, headers: Ask = {}) =>
+      giveBackRaw(intentId, JSON.stringify({ receiptId }), headers),
     poll: (intentId: string, headers: Ask = {}) =>
       send('GET', `/api/gate/intents/${intentId}`, {
         authorization: own.authorization,

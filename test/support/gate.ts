@@ -28,7 +28,7 @@ import { createSimulator } from '../../src/lightning/simulator.ts'
 import type { PaymentLog } from '../../src/payment/log.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
+import { encodeInvoice, type InvoiceFields, publicKeyOf } from '../../src/protocol/bolt11-sign.ts'
 import type { After } from './folder.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
 import { type TestClock, testClock } from './server.ts'
@@ -37,6 +37,9 @@ import { aDatabaseUrl, openDatabase, type Stored } from './store.ts'
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
+const WALLET_KEY = new Uint8Array(32).fill(1)
+/** The key that invoices of the wallet are signed with. */
+export const PAYEE = publicKeyOf(WALLET_KEY) ?? ''
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /** A wallet in memory, which pays its own invoices when asked to. */
@@ -69,7 +72,7 @@ export function pocketWallet(clock: TestClock): PocketWallet {
         ...wallet.changes,
         ...wallet.description,
       }
-      return encodeInvoice(fields, new Uint8Array(32).fill(1))
+      return encodeInvoice(fields, WALLET_KEY)
     },
     async lookUp(paymentHash) {
       const isSettled = settled.has(paymentHash)

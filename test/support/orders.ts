@@ -1,17 +1,17 @@
 /** What the tests of orders ask with, and what they look at afterwards. */
 import assert from 'node:assert/strict'
-import type { InvoiceState } from '../../src/lightning/lightning.ts'
+import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { Outcome } from '../../src/payment/orders.ts'
-import { KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
+import { CLIENT, KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
 
 export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'
 export const QUOTE_LIFE = QUOTE_SECONDS * SECOND
 
 /** A poll of somebody without the key. */
-export const plainPoll = { key: null, isPrefetch: false }
+export const plainPoll = { key: null, client: CLIENT, isPrefetch: false }
 
 /** A poll with the key that opened the order. */
-export const keyPoll = { key: KEY, isPrefetch: false }
+export const keyPoll = { key: KEY, client: CLIENT, isPrefetch: false }
 
 /** The same question so many times at once. */
 export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
@@ -25,8 +25,26 @@ export const events = (shop: Shop, event: string) =>
   shop.logged.filter((line) => line.event === event)
 
 /** The node's answer to every look-up from now on. */
-export function nodeSays(shop: Shop, state: InvoiceState): void {
-  shop.node.replaced.lookupInvoice = async () => ({ state })
+export function nodeSays(
+  shop: Shop,
+  state: InvoiceState | 'dead by guess' | 'unknown' | 'nothing',
+): void {
+  shop.node.replaced.lookupInvoice = async () => {
+    if (state === 'unknown') throw new UnknownInvoice()
+    if (state === 'nothing') throw new Error('connection refused')
+    if (state === 'dead by guess') return { state: 'dead', isFinal: false }
+    return state === 'dead' ? { state, isFinal: true } : { state }
+  }
+}
+
+/** The same, and what else a node may do. */
+export function nodeIs(shop: Shop, how: InvoiceState | 'away' | 'forgotten'): void {
+  if (how !== 'away' && how !== 'forgotten') {
+    nodeSays(shop, how)
+    return
+  }
+  const error = how === 'away' ? new Error('connection refused') : new UnknownInvoice()
+  shop.node.replaced.lookupInvoice = () => Promise.reject(error)
 }
 
 /** The capability that was delivered, with the outcome that any repeat must equal. */

@@ -2,20 +2,30 @@
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Clock } from '../../src/lib/clock.ts'
+import type { SteadyClock } from '../../src/lib/clock.ts'
 import { type ServeOptions, type Server, serve } from '../../src/serve.ts'
 import type { After } from './folder.ts'
 import { aDatabaseUrl, settingsFor } from './store.ts'
 
-export type TestClock = Clock & { advance(ms: number): void }
+export type TestClock = SteadyClock & {
+  /** So much time passes. */
+  advance(ms: number): void
+  /** Somebody sets the wall clock, and no time passes. */
+  jump(ms: number): void
+}
 
 /** Runs with the real time until it is moved. */
 export function testClock(): TestClock {
-  let offset = 0
+  let passed = 0
+  let jumped = 0
   return {
-    now: () => Date.now() + offset,
+    now: () => Date.now() + passed + jumped,
+    monotonic: () => performance.now() + passed,
     advance(ms) {
-      offset += ms
+      passed += ms
+    },
+    jump(ms) {
+      jumped += ms
     },
   }
 }

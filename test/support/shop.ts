@@ -1,13 +1,13 @@
 /** Orders on a store of their own, with a node, a product and a clock that the test owns. */
 import type { Db, Row, Statement } from '../../src/db/db.ts'
-import { type Clock, rfc3339 } from '../../src/lib/clock.ts'
+import { type Clock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
+import type { Presented } from '../../src/payment/flows/flow.ts'
 import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
 import type { PaymentLog } from '../../src/payment/log.ts'
 import {
-  type Credential,
   createOrders,
   type Offer,
   type OrderName,
@@ -20,6 +20,7 @@ import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { createSecrets } from '../../src/payment/secrets.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
 import { tokenFromSeed } from '../../src/payment/tokens.ts'
+import { believing } from './deletion.ts'
 import type { After } from './folder.ts'
 import { aDatabaseUrl, openDatabase } from './store.ts'
 
@@ -30,14 +31,25 @@ export const QUOTE_SECONDS = 900
 /** What the capability of `anOffer` lives. */
 export const LIFE = 7 * DAY
 
-export type ManualClock = Clock & { advance(ms: number): void }
+export type ManualClock = SteadyClock & {
+  /** So much time passes. */
+  advance(ms: number): void
+  /** Somebody sets the wall clock, and no time passes. */
+  jump(ms: number): void
+}
 
 /** Stands still until it is moved. */
 export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualClock {
   let now = start
+  let monotonic = 0
   return {
     now: () => now,
+    monotonic: () => monotonic,
     advance(ms) {
+      now += ms
+      monotonic += ms
+    },
+    jump(ms) {
       now += ms
     },
   }
@@ -55,6 +67,8 @@ export type ShopOptions = {
   /** The secrets in hex, the current one first. */
   secrets?: [string, ...string[]]
   isSoldOut?: boolean
+  /** What the product provisions with each settlement, besides its row. */
+  provisions?: Provisioning['provision']
   /** The node is this process and signs by itself, as the simulator does. */
   signsHere?: boolean
 }
@@ -62,14 +76,21 @@ export type ShopOptions = {
 export type RepeatAsk = {
   key?: string
   request?: OrderRequest
-  credential?: Credential
+  /** What came along: `paid` is a right credential of the order that the key names. */
+  credential?: 'none' | 'paid' | 'refused'
   at?: Orders
+  /** The exact address that asks. Default: the one that opens the orders. */
+  client?: string | null
+  /** `Payment-Preimage` came with it, and is right. */
+  isProven?: boolean
 }
 
 export type Shop = {
   databaseUrl: string
   db: Db
   clock: ManualClock
+  /** Believes the clock, until it is told to hold. */
+  deletion: ReturnType<typeof believing>
   node: TestNode
   health: NodeHealth
   orders: Orders
@@ -96,10 +117,14 @@ export type Shop = {
 export const SECRET = '11'.repeat(32)
 export const KEY = '5f8a2c1e-0d3b-4a6f-9e7c-1b2d3e4f5a6b'
 
+/** Whose orders they are. */
+export const CLIENT = '203.0.113.7'
+
 export const aName = (key = KEY, name: Partial<OrderName> = {}): OrderName => ({
   route: '/api/payments/catch',
   key,
-  clientAddress: '203.0.113.7',
+  clientAddress: CLIENT,
+  client: CLIENT,
   ...name,
 })
 
@@ -121,6 +146,7 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
 export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
   const databaseUrl = await aDatabaseUrl(t)
   const clock = manualClock()
+  const deletion = believing(clock)
   const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
   t.after(async () => {
@@ -134,15 +160,20 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const health = createNodeHealth(node, 'regtest', log)
   await health.start(ending.signal)
 
-  const another = ({ secrets = [SECRET], isSoldOut = false }: ShopOptions = {}): Orders =>
+  const another = ({
+    secrets = [SECRET],
+    isSoldOut = false,
+    ...others
+  }: ShopOptions = {}): Orders =>
     createOrders({
       db,
       lightning: node,
       health,
       clock,
+      deletion,
       log,
       secrets: createSecrets([fromHex(secrets[0]), ...secrets.slice(1).map(fromHex)]),
-      products: { catch: aProduct(isSoldOut) },
+      products: { catch: aProduct(isSoldOut, others.provisions) },
       quoteSeconds: QUOTE_SECONDS,
     })
   const orders = another(options)
@@ -151,6 +182,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     databaseUrl,
     db,
     clock,
+    deletion,
     node,
     health,
     orders,
@@ -166,9 +198,14 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       const { kind } = await node.simulator.pay(bolt11)
       if (kind !== 'paid') throw new Error(`the simulator did not pay: ${kind}`)
     },
-    async repeat({ key = KEY, request = aRequest(), credential = 'none', at = orders } = {}) {
-      const known = await at.find(aName(key))
-      return known ? known.repeat(request, credential) : null
+    async repeat(ask = {}) {
+      const { key = KEY, request = aRequest(), credential = 'none', at = orders } = ask
+      const { client = CLIENT, isProven = false } = ask
+      const name = aName(key, { client })
+      const named = await at.find(name, request, { kind: 'none' })
+      if (named.kind !== 'known') return null
+      const found = await at.find(name, request, presentedAs(credential, named.order.paymentHash))
+      return found.kind === 'known' ? found.order.answer({ ...PLAIN, isProven }) : null
     },
     order: async ({ orderId }) =>
       (await db.read('select * from purchase_order where order_id = $1', orderId))[0],
@@ -182,6 +219,18 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     another,
   }
   return shop
+}
+
+/** A request without `Payment-Preimage`. */
+export const PLAIN = { isProven: false, body: new Uint8Array() }
+
+function presentedAs(
+  credential: NonNullable<RepeatAsk['credential']>,
+  paymentHash: string,
+): Presented<string> {
+  if (credential === 'none') return { kind: 'none' }
+  if (credential === 'refused') return { kind: 'bad', reason: 'not any good' }
+  return { kind: 'right', order: { paymentHash }, challengeId: '' }
 }
 
 export function pendingQuote(outcome: Outcome): Quote {
@@ -215,11 +264,15 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
 }
 
 /** Provisions one row that names its order. Sold out, it has a condition that never holds. */
-function aProduct(isSoldOut: boolean): Provisioning {
+function aProduct(isSoldOut: boolean, provisions?: Provisioning['provision']): Provisioning {
   return {
     newPublicId: () => newId('catch'),
-    provision: ({ publicId, orderId }): Statement[] => [
-      { text: 'insert into meta (name, value) values ($1, $2)', values: [publicId, orderId] },
+    provision: (grant): Statement[] => [
+      {
+        text: 'insert into meta (name, value) values ($1, $2)',
+        values: [grant.publicId, grant.orderId],
+      },
+      ...(provisions?.(grant) ?? []),
       ...(isSoldOut
         ? [{ text: `delete from meta where name = 'the last one'`, values: [], expect: 1 }]
         : []),

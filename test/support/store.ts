@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Db, Row, Value } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
-import { connect, settingsOf } from '../../src/db/postgres-connection.ts'
+import { connect, settingsOf } from '../../src/db/postgres/connection.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { aPostgresDatabase } from './postgres.ts'
 

@@ -79,11 +79,12 @@ function parse(text: string): Message {
 
 /** Sends a request as it stands in the page, with its placeholders filled in. */
 function send(url: string, message: Message, values: Map<string, string>): Promise<Answer> {
-  const { hostname, port, host } = new URL(url)
+  const { hostname, port } = new URL(url)
   const [, method, path, version] = /^([A-Z]+) (\/\S*) (HTTP\/1\.1)$/.exec(message.line) ?? []
   assert.ok(method && path && version, `a request line reads "${message.line}"`)
   const headers = message.headers.map(([name, value]): [string, string] =>
-    name === 'Host' ? [name, host] : [name, fill(value, values)],
+    // As the page has it, whatever the port: what an inbox keeps of a request counts its bytes.
+    name === 'Host' ? [name, value] : [name, fill(value, values)],
   )
   return new Promise((resolve, reject) => {
     const sent = request(

@@ -59,10 +59,31 @@ export function assertError(answer: Answer, status: number, error: string, note 
   assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
 }
 
+/** The 401 for what is paid already: a scheme, a realm, and nothing that could be paid. */
+export function assertBareRefusal(answer: Answer, { protocol }: WalletFlow, note?: string): void {
+  const [scheme, error] =
+    protocol === 'l402'
+      ? ['L402', 'invalid L402 credential']
+      : ['Payment', 'invalid payment credential']
+  assert.deepEqual([answer.status, answer.text], [401, JSON.stringify({ error })], note)
+  assert.deepEqual(answer.lines('www-authenticate'), [`${scheme} realm="localhost"`], note)
+  assert.deepEqual(answer.lines('content-type'), ['application/json; charset=utf-8'], note)
+  assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
+}
+
 export function capabilityOf({ status, text }: Answer): { publicId: string; ownerToken: string } {
   assert.equal(status, 200, text)
   const { settled, resource } = JSON.parse(text)
   assert.equal(settled, true)
   assert.equal(resource.product, 'catch')
   return resource
+}
+
+/** The first use of a token, which seals the delivery. */
+export async function use(server: TestServer, delivered: Answer): Promise<void> {
+  const { publicId, ownerToken } = capabilityOf(delivered)
+  const used = await fetch(`${server.url}/api/catch/${publicId}`, {
+    headers: { authorization: `Bearer ${ownerToken}` },
+  })
+  assert.equal(used.status, 200)
 }

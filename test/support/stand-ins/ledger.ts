@@ -27,8 +27,12 @@ export type Ledger = {
   find(paymentHash: string): LedgerInvoice | undefined
   /** The preimage. @throws where the invoice is unknown, paid or expired. */
   pay(bolt11: string): string
+  /** A payment that was under way when the invoice expired, and comes through now. */
+  settleLate(paymentHash: string): void
   /** Settled invoices in their order. */
   settled: LedgerInvoice[]
+  /** How many invoices were made. */
+  made(): number
   /** Called at each settlement until the function that comes back is called. */
   onSettled(listener: (invoice: LedgerInvoice) => void): () => void
 }
@@ -42,6 +46,14 @@ export function createLedger(clock: Clock): Ledger {
   const invoices = new Map<string, LedgerInvoice>()
   const settled: LedgerInvoice[] = []
   const listeners = new Set<(invoice: LedgerInvoice) => void>()
+
+  function settle(invoice: LedgerInvoice): void {
+    invoice.timesPaid += 1
+    if (invoice.timesPaid > 1) return
+    settled.push(invoice)
+    invoice.settleIndex = settled.length
+    for (const listener of listeners) listener(invoice)
+  }
 
   return {
     settled,
@@ -76,17 +88,18 @@ export function createLedger(clock: Clock): Ledger {
       return invoice
     },
     find: (paymentHash) => invoices.get(paymentHash),
+    made: () => invoices.size,
     pay(bolt11) {
       const invoice = invoices.get(decodeInvoice(bolt11).paymentHash)
       if (!invoice) throw new Error('no route')
       if (clock.now() >= invoice.expiresAt) throw new Error('the invoice has expired')
-      invoice.timesPaid += 1
-      if (invoice.timesPaid === 1) {
-        settled.push(invoice)
-        invoice.settleIndex = settled.length
-        for (const listener of listeners) listener(invoice)
-      }
+      settle(invoice)
       return invoice.preimage
+    },
+    settleLate(paymentHash) {
+      const invoice = invoices.get(paymentHash)
+      if (!invoice) throw new Error('no such invoice')
+      settle(invoice)
     },
     onSettled(listener) {
       listeners.add(listener)

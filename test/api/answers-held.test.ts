@@ -1,0 +1,182 @@
+/** What answers and streams hold for readers that do not read, and that those who read notice nothing. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { get, type IncomingMessage } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import type { CatchCapability } from '../../src/client/index.ts'
+import { anInbox } from '../support/catch.ts'
+import { answersTo, openUnread, sendMany } from '../support/catch-stream.ts'
+import { scrape } from '../support/scrape.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import { aWhisper, read } from '../support/whisper.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const ON = { MAYFLY_METRICS_PORT: '0' }
+/** What docs/security.md promises. */
+const MOST = { perCapability: 12 * MIB }
+/** More than two sockets take between them. */
+const EVENTS = 12
+
+test('40 streams that nobody reads hold no more than their capability may', async (t) => {
+  // So that nobody is closed while the test looks.
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t, ON)
+  const [inbox, other] = [await anInbox(server, 'long'), await anInbox(server, 'long')]
+  await sendMany(server, inbox, EVENTS, () => 'x'.repeat(MIB - 1))
+  const responses = answersTo(t, '/stream')
+  for (let n = 0; n < 40; n++) await openUnread(t, server, inbox)
+  await until('they are all full or wait', () =>
+    isStill(() => responses.reduce((bytes, { socket }) => bytes + (socket?.bytesWritten ?? 0), 0)),
+  )
+  const unsent = responses.reduce((bytes, { writableLength }) => bytes + writableLength, 0)
+  assert.ok(unsent > MIB, 'readers that do not read')
+  assert.ok(unsent <= MOST.perCapability, `${unsent} bytes wait in this process`)
+  const { held } = await holds(server)
+  assert.ok(held <= MOST.perCapability, `${held} bytes are counted`)
+  // Each part has its length before it on the wire.
+  assert.ok(held + responses.length * KIB >= unsent, `of ${unsent} bytes only ${held} are counted`)
+
+  // Somebody else's stream is as it ever was.
+  await sendMany(server, other, EVENTS, () => 'x'.repeat(MIB - 1))
+  const told: number[] = []
+  for await (const { sequence } of server.mayfly.catch(other).stream({ after: 0 })) {
+    told.push(sequence)
+    if (sequence === EVENTS) break
+  }
+  assert.deepEqual(told, upTo(EVENTS))
+})
+
+test('30 pages that nobody reads hold no more than their capability may', async (t) => {
+  // So that nobody is closed while the test looks.
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t, ON)
+  const inbox = await anInbox(server, 'long')
+  await sendMany(server, inbox, EVENTS, () => '\u0001'.repeat(MIB - 1))
+  const responses = answersTo(t, '/events?limit=50')
+  await Promise.all(Array.from({ length: 30 }, () => askUnread(t, server, inbox)))
+  await until('all are full or wait', async () => {
+    const { waiting } = await holds(server)
+    return waiting > 0 && isStill(() => responses.filter((answer) => answer.headersSent).length)
+  })
+  const begun = responses.filter(({ headersSent }) => headersSent)
+  assert.ok(begun.length <= 8, `${begun.length} answers at once`)
+  const unsent = responses.reduce((bytes, { writableLength }) => bytes + writableLength, 0)
+  assert.ok(unsent <= MOST.perCapability, `${unsent} bytes wait in this process`)
+  assert.ok((await holds(server)).held <= MOST.perCapability)
+})
+
+test('20 live readers have every event of 1 MiB, once and in order', async (t) => {
+  const server = await startServer(t, ON)
+  const inbox = await anInbox(server, 'long')
+  const readers = Array.from({ length: 20 }, async () => {
+    const told: number[] = []
+    for await (const { sequence } of server.mayfly.catch(inbox).stream({ after: 0 })) {
+      told.push(sequence)
+      if (sequence === EVENTS) return told
+    }
+    return told
+  })
+  await sendMany(server, inbox, EVENTS, () => 'x'.repeat(MIB - 1))
+  for (const told of await Promise.all(readers)) assert.deepEqual(told, upTo(EVENTS))
+  await until('nothing is held', async () => (await holds(server)).held === 0)
+})
+
+test('a body of 1 MiB arrives whole over a line that takes a little at a time', async (t) => {
+  const server = await startServer(t, ON)
+  const inbox = await anInbox(server, 'long')
+  const body = randomBytes(MIB)
+    .toString('latin1')
+    .slice(0, MIB / 2)
+  await sendMany(server, inbox, 1, () => body)
+  const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
+  const answer = await ask(t, server, inbox, `/events/${event?.id}/body`)
+  const parts: Buffer[] = []
+  answer.pause()
+  await new Promise<void>((resolve) => {
+    const take = (): void => {
+      const part = answer.read(4 * KIB) ?? answer.read()
+      if (part) parts.push(part as Buffer)
+      if (!answer.readableEnded) setImmediate(take)
+    }
+    answer.on('end', resolve)
+    take()
+  })
+  assert.equal(Buffer.concat(parts).toString(), body)
+  await until('nothing is held', async () => (await holds(server)).held === 0)
+})
+
+test('a WHISPER read that waits for room spends nothing when its reader leaves', async (t) => {
+  const server = await startServer(t, ON)
+  const whisper = await aWhisper(server, { plan: 'long', body: randomBytes(8 * MIB), readLimit: 2 })
+  const headers = { authorization: `Bearer ${whisper.readToken}` }
+  const unread = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = get(`${server.url}/w/${whisper.publicId}`, { agent: false, headers })
+    request.on('response', resolve)
+    request.on('error', reject)
+    t.after(() => request.destroy())
+  })
+  unread.on('error', () => {})
+  assert.equal(unread.statusCode, 200)
+  const leaving = new AbortController()
+  const second = fetch(`${server.url}/w/${whisper.publicId}`, { headers, signal: leaving.signal })
+  await until('it waits', async () => (await holds(server)).waiting === 1)
+  leaving.abort()
+  await assert.rejects(second)
+  await until('it waits no more', async () => (await holds(server)).waiting === 0)
+  unread.destroy()
+  assert.equal((await read(server, whisper)).status, 200, 'the second read is still there')
+  assert.equal((await read(server, whisper)).status, 404)
+})
+
+async function holds(server: TestServer): Promise<{ held: number; waiting: number }> {
+  const { series } = await scrape(server)
+  const of = (name: string): number => series.get(name) ?? Number.NaN
+  return { held: of('mayfly_answer_bytes_held'), waiting: of('mayfly_answers_waiting') }
+}
+
+/** Whether a figure stays as it is however often everything else gets its turn. */
+async function isStill(figure: () => number): Promise<boolean> {
+  const before = figure()
+  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve))
+  return figure() === before
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1)
+
+/** The answer to a request of the owner's, of which nothing is read yet. */
+function ask(
+  t: TestContext,
+  { url }: TestServer,
+  { publicId, ownerToken }: CatchCapability,
+  path: string,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${url}/api/catch/${publicId}${path}`, {
+      agent: false,
+      headers: { authorization: `Bearer ${ownerToken}` },
+    })
+    request.on('response', resolve)
+    request.on('error', reject)
+    t.after(() => request.destroy())
+  })
+}
+
+/** Sends the request for a page, and never reads what comes. */
+async function askUnread(
+  t: TestContext,
+  server: TestServer,
+  inbox: CatchCapability,
+): Promise<void> {
+  const sent = Promise.withResolvers<void>()
+  const request = get(`${server.url}/api/catch/${inbox.publicId}/events?limit=50`, {
+    agent: false,
+    headers: { authorization: `Bearer ${inbox.ownerToken}` },
+  })
+  request.on('finish', sent.resolve)
+  request.on('error', () => {})
+  request.on('response', (answer) => answer.on('error', () => {}))
+  t.after(() => request.destroy())
+  await sent.promise
+}

@@ -1,0 +1,108 @@
+/** Searches of several inboxes at once, and of clients that leave. */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import type { CatchCapability } from '../../src/client/index.ts'
+import { anInbox, sendBare } from '../support/catch.ts'
+import { sendMany } from '../support/catch-stream.ts'
+import { scrape } from '../support/scrape.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { exchange } from '../support/socket.ts'
+import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
+
+const KIB = 1024
+const METRICS = { MAYFLY_METRICS_PORT: '0' }
+
+const searchOf = ({ publicId, ownerToken }: CatchCapability, connection = 'keep-alive'): string =>
+  `GET /api/catch/${publicId}/events?q=nowhere HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: Bearer ${ownerToken}\r\n\r\n`
+
+/** A long inbox of 2 000 events and 128 MiB: a search of it takes long enough for others to come. */
+async function aLargeInbox(server: TestServer): Promise<CatchCapability> {
+  const inbox = await anInbox(server, 'long')
+  await sendMany(server, inbox, 200, () => 'x'.repeat(64 * KIB))
+  // Copies of rows: to send them all would take too long.
+  await query(
+    server,
+    `insert into catch_event (public_id, sequence, salt, received_at, access, method, media_type,
+       body_bytes, source_ip, ip_location, path, query, content_type, headers, body_sha256, body,
+       kept_bytes, header_lines)
+     select e.public_id, e.sequence + 200 * n.n, salt, received_at, access, method, media_type, body_bytes,
+       source_ip, ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes,
+       header_lines
+     from catch_event e join (select sequence as n from catch_event where sequence <= 9) n on 1 = 1`,
+  )
+  await query(server, 'update catch_inbox set last_sequence = 2000')
+  return inbox
+}
+
+const searching = async (server: TestServer): Promise<(name: string) => number> => {
+  const { series } = await scrape(server)
+  return (name) => series.get(name) ?? Number.NaN
+}
+
+test('of 100 searches of one inbox at once few wait, and the others are told when to come back', async (t) => {
+  const server = await startServer(t, METRICS)
+  const inbox = await aLargeInbox(server)
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => exchange(server.url, searchOf(inbox, 'close'))),
+  )
+  const answered = answers.filter(({ status }) => status === 200)
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.equal(answered.length + refused.length, 100)
+  assert.ok(answered.length >= 1, 'the one that ran')
+  assert.ok(refused.length >= 60, `${refused.length} refused`)
+  for (const { headers } of refused) assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  const count = await searching(server)
+  assert.equal(count('mayfly_searches_total{outcome="done"}'), answered.length)
+})
+
+test('searches whose clients hang up end, and read no more of the inbox', async (t) => {
+  const server = await startServer(t, METRICS)
+  const inbox = await aLargeInbox(server)
+  const { hostname, port } = new URL(server.url)
+  const whole = async (): Promise<number> => {
+    const before = (await searching(server))(
+      'mayfly_store_duration_seconds_count{operation="read"}',
+    )
+    await server.mayfly.catch(inbox).page({ q: 'nowhere' })
+    const after = (await searching(server))('mayfly_store_duration_seconds_count{operation="read"}')
+    return after - before
+  }
+  const reads = await whole()
+  const before = (await searching(server))('mayfly_store_duration_seconds_count{operation="read"}')
+  const sockets = Array.from({ length: 5 }, () => connect(Number(port), hostname))
+  for (const socket of sockets) {
+    socket.on('error', () => undefined)
+    socket.write(searchOf(inbox))
+  }
+  await until('the searches to be there', async () => {
+    const count = await searching(server)
+    return (
+      count('mayfly_searches{state="running"}') === 1 &&
+      count('mayfly_searches{state="waiting"}') === 4
+    )
+  })
+  for (const socket of sockets) socket.destroy()
+  await until('no search to run or wait', async () => {
+    const count = await searching(server)
+    return (
+      count('mayfly_searches{state="running"}') + count('mayfly_searches{state="waiting"}') === 0
+    )
+  })
+  const count = await searching(server)
+  assert.ok(count('mayfly_searches_total{outcome="gone"}') >= 4)
+  const read = count('mayfly_store_duration_seconds_count{operation="read"}') - before
+  assert.ok(read < 3 * reads, `${read} reads, and ${reads} for a whole search`)
+})
+
+test('a search finds what stands behind many events that a filter leaves out, and in a long content type', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server, 'standard')
+  await sendBare(server, inbox, { headers: [`Content-Type: text/x; a="${'y'.repeat(400)}needle"`] })
+  await sendMany(server, inbox, 600, (n) => `${n}`)
+  const { events, nextCursor } = await server.mayfly.catch(inbox).page({ q: 'NEEDLE' })
+  assert.deepEqual([events.map(({ sequence }) => sequence), nextCursor], [[1], null])
+  const filtered = await server.mayfly.catch(inbox).page({ q: 'needle', contentType: 'text/x' })
+  assert.deepEqual(filtered.events, events)
+})

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { sealWhisper } from '../../src/client/index.ts'
+import { acceptClock } from '../../src/db/deletion-clock.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { openDatabase, query } from '../support/store.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const YEAR = 365 * DAY
+/** The purges' own interval, and a little more. */
+const PURGE = 31_000
+
+/** What is lost when a clock that is wrong deletes. */
+const KEPT = [
+  'select count(*) as n from purchase_order',
+  'select count(*) as n from purchase_order where seed is not null',
+  'select count(*) as n from catch_inbox',
+  'select count(*) as n from catch_event',
+  'select count(*) as n from whisper',
+  'select count(*) as n from whisper_ciphertext',
+  'select count(*) as n from whisper_reservation',
+  'select count(*) as n from pulse_monitor',
+]
+
+const kept = async (server: TestServer): Promise<unknown[]> =>
+  Promise.all(KEPT.map(async (text) => Number((await query(server, text))[0]?.n)))
+
+type Quote = { orderId: string; bolt11: string; key: string }
+
+async function quote(server: TestServer, product: string, envelope?: Uint8Array<ArrayBuffer>) {
+  const key = crypto.randomUUID()
+  const response = await fetch(`${server.url}/api/payments/${product}`, {
+    method: 'POST',
+    headers: {
+      'idempotency-key': key,
+      ...(envelope
+        ? { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' }
+        : { 'content-type': 'application/json' }),
+    },
+    body: envelope ?? JSON.stringify({ planId: 'spark' }),
+  })
+  assert.equal(response.status, 402)
+  return { ...((await response.json()) as Quote), key }
+}
+
+const poll = (server: TestServer, { orderId, key }: Quote): Promise<Response> =>
+  fetch(`${server.url}/api/payments/${orderId}`, { headers: { 'idempotency-key': key } })
+
+/** Everything that somebody has paid for, or is about to. */
+async function aFullStore(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const paying = { planId: 'spark', onInvoice: pay } as const
+  async function pay({ bolt11 }: { bolt11: string }): Promise<void> {
+    await server.pay(bolt11)
+  }
+  const inbox = await server.mayfly.buyCatch(paying)
+  const sent = await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body: 'x' })
+  assert.equal(sent.status, 204)
+  const monitor = await server.mayfly.buyPulse(paying)
+  const data = new TextEncoder().encode('the code is 0000')
+  await server.mayfly.buyWhisper({ ...paying, data })
+  const uncollected = await quote(server, 'catch')
+  await server.pay(uncollected.bolt11)
+  const { envelope } = await sealWhisper({ data })
+  const unpaid = await quote(server, 'whisper', envelope)
+  return { server, inbox, monitor, uncollected, unpaid }
+}
+
+suite('a clock that jumps', () => {
+  for (const jump of [HOUR, DAY, 40 * DAY, YEAR, 20 * YEAR, -HOUR, -DAY, -YEAR]) {
+    test(`by ${jump / HOUR} hours deletes nothing that is paid for, nor what waits for its payment`, async (t) => {
+      const { server, inbox, monitor, uncollected, unpaid } = await aFullStore(t)
+      // Settled by the stream, and never asked for.
+      for (;;) {
+        const [row] = await query(
+          server,
+          `select count(*) as n from purchase_order where state = 'settled'`,
+        )
+        if (Number(row?.n) === 4) break
+      }
+      const before = await kept(server)
+      server.clock.jump(jump)
+      t.mock.timers.tick(PURGE)
+      const answer = await poll(server, unpaid)
+      if (jump > 0) assert.deepEqual(await answer.json(), { error: 'order expired' })
+      // And the next start, whose clock is as wrong.
+      await server.restart()
+      t.mock.timers.tick(PURGE)
+      await server.restart()
+      assert.deepEqual(await kept(server), before)
+      assert.ok(server.logged.some((line) => line.includes('"event":"clock.jumped"')))
+      assert.ok(!server.logged.some((line) => line.includes('"event":"product.purged"')))
+
+      server.clock.jump(-jump)
+      t.mock.timers.tick(PURGE)
+      await server.restart()
+      assert.deepEqual(await kept(server), before)
+      assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+      assert.equal((await server.mayfly.catch(inbox).page()).events.length, 1)
+      assert.equal((await server.mayfly.pulse(monitor).status()).state, 'waiting')
+      assert.equal((await poll(server, uncollected)).status, 200)
+      await server.pay(unpaid.bolt11)
+      const delivered = await poll(server, unpaid)
+      assert.equal(delivered.status, 200)
+      const { resource } = (await delivered.json()) as { resource: Record<string, string> }
+      const read = await fetch(`${server.url}/w/${resource.publicId}`, {
+        headers: { authorization: `Bearer ${resource.readToken}` },
+      })
+      assert.equal(read.status, 200)
+    })
+  }
+
+  test('answers as if it were right, and expires', async (t) => {
+    const { server, inbox } = await aFullStore(t)
+    server.clock.jump(2 * DAY)
+    assert.equal((await server.mayfly.catch(inbox).status()).status, 'expired')
+  })
+
+  test('goes on deleting when the operator says that it is right', async (t) => {
+    const { server } = await aFullStore(t)
+    server.clock.jump(40 * DAY)
+    t.mock.timers.tick(PURGE)
+    await server.restart()
+    const db = await openDatabase(server.databaseUrl)
+    await db.write([acceptClock(server.clock.now())])
+    await db.close()
+    await server.restart()
+    server.clock.advance(PURGE)
+    t.mock.timers.tick(PURGE)
+    await server.restart()
+    assert.deepEqual(await query(server, 'select public_id from catch_inbox'), [])
+    assert.deepEqual(await query(server, 'select public_id from whisper'), [])
+  })
+
+  test('does not keep what its owner has destroyed', async (t) => {
+    const { server, inbox } = await aFullStore(t)
+    await server.mayfly.catch(inbox).destroy()
+    server.clock.jump(YEAR)
+    t.mock.timers.tick(PURGE)
+    await server.restart()
+    assert.deepEqual(await query(server, 'select public_id from catch_event'), [])
+  })
+
+  test('is told to who scrapes', async (t) => {
+    const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
+    const said = server.logged.find((line) => line.includes('metrics.listening')) ?? '{}'
+    const { url } = JSON.parse(said) as { url: string }
+    const held = async (): Promise<string[]> =>
+      (await (await fetch(url)).text()).match(
+        /^mayfly_(?:deletion_held|clock_jumps_total) .*$/gm,
+      ) ?? []
+    assert.deepEqual(await held(), ['mayfly_clock_jumps_total 0', 'mayfly_deletion_held 0'])
+    server.clock.jump(DAY)
+    assert.deepEqual(await held(), ['mayfly_clock_jumps_total 1', 'mayfly_deletion_held 1'])
+  })
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { anInbox } from '../support/catch.ts'
+import { aMonitor } from '../support/pulse.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { exchange } from '../support/socket.ts'
+
+/** The most of an ignored body that is read for the sake of its connection. */
+const DRAIN = 64 * 1024
+
+/** What a client sends with a DELETE, meant or not. */
+const BODIES: [note: string, headers: string, body: string][] = [
+  ['a JSON type and no body', 'Content-Type: application/json\r\n', ''],
+  ['a JSON type and an empty body', 'Content-Type: application/json\r\nContent-Length: 0\r\n', ''],
+  ['JSON', 'Content-Type: application/json\r\nContent-Length: 7\r\n', '{"a":1}'],
+  ['broken JSON', 'Content-Type: application/json\r\nContent-Length: 5\r\n', '{"a":'],
+  ['parts without a boundary', 'Content-Type: multipart/form-data\r\nContent-Length: 1\r\n', 'x'],
+  ['a type that is none', 'Content-Type: ;;=,/\r\nContent-Length: 1\r\n', 'x'],
+  ['a body of no type', 'Content-Length: 1\r\n', 'x'],
+  ['a coding that it does not have', 'Content-Encoding: gzip\r\nContent-Length: 1\r\n', 'x'],
+  ['chunks', 'Transfer-Encoding: chunked\r\n', '1\r\nx\r\n0\r\n\r\n'],
+  ['a long body', `Content-Length: ${DRAIN + 1}\r\n`, 'x'.repeat(DRAIN + 1)],
+  ['a body that never comes', 'Content-Length: 100000000\r\n', ''],
+]
+
+test('a DELETE destroys, whatever its body is and whatever type that says it has', async (t) => {
+  const server = await startServer(t)
+  for (const [note, headers, body] of BODIES) {
+    const inbox = await anInbox(server)
+    await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body: 'x' })
+    const [event] = (await server.mayfly.catch(inbox).page()).events
+    const monitor = await aMonitor(server)
+    const things: [path: string, token: string][] = [
+      [`/api/catch/${inbox.publicId}/events/${event?.id}`, inbox.ownerToken],
+      [`/api/catch/${inbox.publicId}`, inbox.ownerToken],
+      [`/api/pulse/${monitor.publicId}`, monitor.ownerToken],
+    ]
+    for (const [path, token] of things) {
+      const answer = await destroy(server, path, token, headers, body)
+      assert.deepEqual(answer.statuses, [204], `${note}: ${path}`)
+      const again = await destroy(server, path, token, headers, body)
+      assert.deepEqual(again.statuses, [404], `${note}: ${path}, which is gone`)
+    }
+  }
+})
+
+test('a short body of a DELETE keeps the connection, and a long one closes it after the answer', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const { events } = server.mayfly.catch(inbox)
+  for (let i = 0; i < 2; i++) await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST' })
+  const ids: string[] = []
+  for await (const { id } of events()) ids.push(id)
+  const head = (id: string, framing: string): string =>
+    `DELETE /api/catch/${inbox.publicId}/events/${id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${inbox.ownerToken}\r\n${framing}\r\n\r\n`
+  const [one = '', two = ''] = ids
+  const short = await exchange(
+    server.url,
+    head(one, `Content-Type: application/json\r\nContent-Length: ${DRAIN}`),
+    'x'.repeat(DRAIN),
+    head(two, `Content-Length: ${DRAIN + 1}`),
+    'x'.repeat(DRAIN + 1),
+  )
+  assert.deepEqual(short.statuses, [204, 204])
+  assert.match(short.body, /\r\nconnection: close\r\n/i)
+  const stranger = await exchange(server.url, head(one, 'Content-Length: 100000000'))
+  assert.deepEqual(stranger.statuses, [404])
+  assert.equal(stranger.headers.get('connection'), 'close')
+})
+
+const destroy = (
+  { url }: TestServer,
+  path: string,
+  token: string,
+  headers: string,
+  body: string,
+): ReturnType<typeof exchange> =>
+  exchange(
+    url,
+    `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
+    body,
+  )

@@ -1,0 +1,217 @@
+/** What a restored backup does not know was paid all the same: the operator makes it good, once. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { newId } from '../../src/lib/ids.ts'
+import { books, buy, poll, quoteOf } from '../support/buyer.ts'
+import { runCommand } from '../support/command.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { settled } from '../support/http.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { query, settingsFor } from '../support/store.ts'
+import {
+  anOrder,
+  aPaidOrder,
+  assertError,
+  capabilityOf,
+  L402,
+  PAYMENT,
+} from '../support/wallet-flow.ts'
+
+const SPARK = ['--product', 'catch', '--plan', 'spark']
+
+const restore = (server: TestServer, ...args: string[]) =>
+  runCommand(['order', 'restore', ...args], settingsFor(server.databaseUrl))
+
+/** As a store is that was restored from a copy before the order. */
+async function lose(server: TestServer): Promise<void> {
+  await query(server, 'delete from purchase_order')
+  await query(server, 'delete from catch_inbox')
+}
+
+for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
+  test(`an order that was lost is made good by its payment hash, and its ${name} credential collects it`, async (t) => {
+    const server = await startServer(t)
+    const settlement = settled(server)
+    const { ask, paymentHash } = await aPaidOrder(server, flow)
+    await settlement
+    await lose(server)
+    assertError(await buy(server, ask), 404, 'order not found')
+    const restored = await restore(server, paymentHash, ...SPARK)
+    assert.equal(restored.code, 0, restored.err)
+    assert.match(restored.out, /^[0-9a-f]{64} is settled as catch_\w{22} until /)
+    const first = await buy(server, ask)
+    const { publicId } = capabilityOf(first)
+    assert.ok(restored.out.includes(publicId))
+    assert.equal((await buy(server, ask)).text, first.text, 'an answer that was lost')
+    assert.equal((await buy(server, { ...ask, key: randomUUID() })).text, first.text)
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
+    assert.equal(sent.status, 204)
+  })
+}
+
+for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
+  test(`a ${name} credential of what was made good under another plan collects that, and meets no invoice`, async (t) => {
+    const server = await startServer(t)
+    const settlement = settled(server)
+    const { ask, paymentHash } = await aPaidOrder(server, flow)
+    await settlement
+    await lose(server)
+    const long = ['--product', 'catch', '--plan', 'long']
+    const { code, out, err } = await restore(server, paymentHash, ...long)
+    assert.equal(code, 0, err)
+    const first = await buy(server, { ...ask, key: randomUUID() })
+    assert.ok(out.includes(capabilityOf(first).publicId))
+    assert.equal((await buy(server, ask)).text, first.text)
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+  })
+
+  test(`a ${name} credential of what was made good as another product meets no invoice, and alarms the operator`, async (t) => {
+    const server = await startServer(t)
+    const settlement = settled(server)
+    const { ask, paymentHash } = await aPaidOrder(server, flow)
+    await settlement
+    await lose(server)
+    const pulse = ['--product', 'pulse', '--plan', 'spark']
+    const { code, err } = await restore(server, paymentHash, ...pulse)
+    assert.equal(code, 0, err)
+    assertError(await buy(server, ask), 404, 'order not found')
+    assert.match(
+      server.logged.join(''),
+      new RegExp(`order.proven_unknown.*${paymentHash}.*"catch"`),
+    )
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 0 })
+  })
+}
+
+test('an order that was lost is made good once, however many operators do it at once', async (t) => {
+  const server = await startServer(t)
+  const settlement = settled(server)
+  const { paymentHash } = await aPaidOrder(server, PAYMENT)
+  await settlement
+  await lose(server)
+  const ran = await Promise.all([1, 2, 3].map(() => restore(server, paymentHash, ...SPARK)))
+  assert.deepEqual(ran.map(({ code }) => code).toSorted(), [0, 1, 1])
+  const refused = ran.find(({ code }) => code === 1)
+  assert.match(String(refused?.err), /is in this store, and is settled/)
+  assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+})
+
+test('a buyer of the native flow collects a lost order by its id, with the key or the preimage', async (t) => {
+  for (const by of ['key', 'preimage'] as const) {
+    const server = await startServer(t)
+    const key = randomUUID()
+    const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, { key }))
+    const settlement = settled(server)
+    const preimage = await server.pay(bolt11)
+    await settlement
+    await lose(server)
+    assertError(await poll(server, orderId), 404, 'order not found')
+    const { code, err } = await restore(server, paymentHash, ...SPARK, '--order', orderId)
+    assert.equal(code, 0, err)
+    // Its id alone is not enough: the operator may have it from anybody.
+    assert.equal((await poll(server, orderId)).text, '{"error":"proof of payment required"}')
+    if (by === 'key') {
+      capabilityOf(await buy(server, { key }))
+    } else {
+      const proven = await fetch(`${server.url}/api/payments/${orderId}`, {
+        headers: { 'payment-preimage': preimage },
+      })
+      assert.equal(proven.status, 200)
+    }
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+  }
+})
+
+test('what was not paid, is known, or is unknown to the node is not made good', async (t) => {
+  const server = await startServer(t)
+  const { paymentHash } = await anOrder(server, PAYMENT)
+  const known = await restore(server, paymentHash, ...SPARK)
+  assert.deepEqual([known.code, known.out], [1, ''])
+  assert.match(known.err, /is in this store, and is pending/)
+  await lose(server)
+  const unpaid = await restore(server, paymentHash, ...SPARK)
+  assert.equal(unpaid.code, 1)
+  assert.match(unpaid.err, /is open and not paid, says the node/)
+  const unknown = await restore(server, '0'.repeat(64), ...SPARK)
+  assert.equal(unknown.code, 1)
+  assert.match(unknown.err, /The node does not know the invoice/)
+  assert.deepEqual(await books(server), { orders: 0, invoices: 1, settled: 0, inboxes: 0 })
+  for (const wrong of [[], ['--product', 'gate', '--plan', 'spark'], ['--plan', 'huge']]) {
+    assert.equal((await restore(server, paymentHash, ...wrong)).code, 2)
+  }
+})
+
+test('a preimage proves the payment where the node has lost the invoice, if it is the right one', async (t) => {
+  const server = await startServer(t)
+  const { ask, paymentHash, preimage } = await anOrder(server, PAYMENT)
+  await lose(server)
+  await query(server, 'delete from simulator_invoice')
+  const file = join(await temporaryFolder(t), 'preimage')
+  await writeFile(file, `${'00'.repeat(32)}\n`)
+  const wrong = await restore(server, paymentHash, ...SPARK, '--preimage-file', file)
+  assert.deepEqual([wrong.code, wrong.out], [1, ''])
+  assert.match(wrong.err, /That preimage does not open/)
+  const missing = await restore(server, paymentHash, ...SPARK, '--preimage-file', `${file}-none`)
+  assert.equal(missing.code, 1)
+  assert.match(missing.err, /^--preimage-file: /)
+  await writeFile(file, `${preimage}\n`)
+  const right = await restore(server, paymentHash, ...SPARK, '--preimage-file', file)
+  assert.equal(right.code, 0, right.err)
+  assert.equal((right.out + right.err).includes(preimage), false)
+  capabilityOf(await buy(server, ask))
+})
+
+test('an order that was delivered and went as rows do is not handed out again', async (t) => {
+  const server = await startServer(t)
+  const settlement = settled(server)
+  const { ask, paymentHash } = await aPaidOrder(server, PAYMENT)
+  await settlement
+  capabilityOf(await buy(server, ask))
+  await lose(server)
+  for (const ended of ['used', 'aged']) {
+    await query(server, 'delete from order_tombstone')
+    await query(server, 'insert into order_tombstone values ($1, $2, 1)', paymentHash, ended)
+    const { code, err } = await restore(server, paymentHash, ...SPARK)
+    assert.deepEqual([code, /nothing is handed out twice/.test(err)], [1, true], ended)
+  }
+  await query(server, `update order_tombstone set ended = 'dead'`)
+  assert.equal((await restore(server, paymentHash, ...SPARK)).code, 0, 'paid late')
+})
+
+test('the id of another order is not given to a lost one', async (t) => {
+  const server = await startServer(t)
+  const settlement = settled(server)
+  const { paymentHash } = await aPaidOrder(server, PAYMENT)
+  await settlement
+  await lose(server)
+  const { orderId } = quoteOf(await buy(server, {}))
+  const taken = await restore(server, paymentHash, ...SPARK, '--order', orderId)
+  assert.equal(taken.code, 1)
+  assert.match(taken.err, /or the id of --order, is in this store/)
+  const free = await restore(server, paymentHash, ...SPARK, '--order', newId('order'))
+  assert.equal(free.code, 0, free.err)
+})
+
+test('a lost WHISPER has no bytes to restore, and is noted as paid back', async (t) => {
+  const server = await startServer(t)
+  const settlement = settled(server)
+  const order = await aPaidOrder(server, PAYMENT)
+  await settlement
+  await lose(server)
+  const whisper = [order.paymentHash, '--product', 'whisper', '--plan', 'spark']
+  const refused = await restore(server, ...whisper)
+  assert.deepEqual([refused.code, refused.out], [1, ''])
+  assert.match(refused.err, /cannot be restored: the bytes .+ are lost .+ --refunded$/m)
+  const noted = await restore(server, ...whisper, '--refunded')
+  assert.equal(noted.code, 0, noted.err)
+  const shown = await runCommand(
+    ['order', 'show', order.paymentHash],
+    settingsFor(server.databaseUrl),
+  )
+  assert.match(shown.out, /^state +refunded$/m)
+  assert.equal((await restore(server, ...whisper)).code, 1)
+})

@@ -1,0 +1,238 @@
+/** The order of checks as docs/design.md tells it: each cell of its tables is asked for here. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { after, suite, test } from 'node:test'
+import { type Answer, type Ask, buy, poll, quoteOf, send } from '../support/buyer.ts'
+import type { TestServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
+import {
+  anOrder,
+  assertBareRefusal,
+  assertError,
+  capabilityOf,
+  L402,
+  PAYMENT,
+  startShop,
+  use,
+  type WalletFlow,
+} from '../support/wallet-flow.ts'
+
+type Order = Awaited<ReturnType<typeof anOrder>>
+type Shop = { server: TestServer; flow: WalletFlow; other: Order }
+
+const HOME = '203.0.113.1'
+const ELSEWHERE = '198.51.100.9'
+const QUERY = '/api/payments/catch?attempt=2'
+
+const design = await readFile(new URL('../../docs/design.md', import.meta.url), 'utf8')
+const [OWN_KEY, OTHER_KEY, POLL] = tablesOf(
+  design.slice(design.indexOf('### The order of checks'), design.indexOf('**Contested orders.**')),
+)
+
+/** What makes an order stand as a row says. */
+const STATES: Record<string, (shop: Shop, order: Order) => Promise<unknown>> = {
+  pending: async () => undefined,
+  'pending, contested': ({ server }, order) => set(server, order, 'contested = 2'),
+  dead: ({ server }, order) => set(server, order, `state = 'dead'`),
+  paid: pay,
+  'paid, contested before': async (shop, order) => {
+    await pay(shop, order)
+    await set(shop.server, order, 'contested = 2')
+  },
+  'paid, contested after': async (shop, order) => {
+    await pay(shop, order)
+    await set(shop.server, order, 'contested = 1')
+  },
+  delivered: collect,
+  'delivered, guessable key': collect,
+  'delivered, contested before': async (shop, order) => {
+    await collect(shop, order)
+    await set(shop.server, order, 'contested = 2')
+  },
+  sealed: async (shop, order) => use(shop.server, await collect(shop, order)),
+  'never collected': async (shop, order) => {
+    await pay(shop, order)
+    await set(shop.server, order, 'expires_at = 1')
+  },
+  'paid, unfulfilled': ({ server }, order) => set(server, order, `state = 'paid_unfulfilled'`),
+  refunded: ({ server }, order) => set(server, order, `state = 'refunded', sealed_at = 1`),
+  lost: ({ server }, { orderId }) =>
+    query(server, 'delete from purchase_order where order_id = $1', orderId),
+  'forgotten, with a tombstone': async ({ server }, { orderId, paymentHash }) => {
+    await query(server, 'delete from purchase_order where order_id = $1', orderId)
+    const bury = `insert into order_tombstone values ($1, 'used', 1)`
+    await query(server, bury, paymentHash)
+  },
+}
+
+/** What a purchase comes with. */
+const PURCHASES: Record<string, (shop: Shop, order: Order) => Ask> = {
+  nothing: ({ flow }) => ({ protocol: flow.protocol }),
+  'bad credential': ({ flow }) => ({
+    authorization: flow === PAYMENT ? 'Payment e30' : 'L402 bad',
+  }),
+  'wrong preimage': ({ flow }, { challenge }) => ({
+    authorization: flow.credential(challenge, '00'.repeat(32)),
+  }),
+  'right credential': (_, { authorization }) => ({ authorization }),
+  'its credential, another query': (_, { authorization }) => ({ authorization, target: QUERY }),
+  'right credential, another query': (_, { authorization }) => ({ authorization, target: QUERY }),
+  'credential of another open order': ({ other }) => ({ authorization: other.authorization }),
+  '`Payment-Preimage`': (_, { preimage }) => ({ headers: { 'payment-preimage': preimage } }),
+  '`Payment-Preimage` alone': (_, { preimage }) => ({ headers: { 'payment-preimage': preimage } }),
+}
+
+/** What a poll comes with. */
+const POLLS: Record<string, (order: Order) => Record<string, string>> = {
+  'id alone': () => ({}),
+  'with the key': ({ key }) => ({ 'idempotency-key': key }),
+  'with `Payment-Preimage`': ({ preimage }) => ({ 'payment-preimage': preimage }),
+  'from elsewhere, id alone': () => ({ 'x-forwarded-for': ELSEWHERE }),
+}
+
+for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
+  suite(`the order of checks, in the ${name} flow`, () => {
+    const starting = startShop({ after }, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+    for (const { state, cells } of OWN_KEY ?? []) {
+      test(`a purchase with the key of an order that is ${state}`, async () => {
+        const server = await starting
+        for (const [column, expected] of cells) {
+          const { shop, order } = await anOrderThatIs(state, server, flow)
+          const ask = PURCHASES[column]?.(shop, order)
+          assert.ok(ask, column)
+          const answer = await buy(server, { key: order.key, from: HOME, ...ask })
+          await assertMeets(shop, answer, expected, expected.startsWith('→') ? shop.other : order)
+        }
+      })
+    }
+    for (const { state, cells } of OTHER_KEY ?? []) {
+      test(`a purchase with the credential of an order that is ${state}, under a key of no order`, async () => {
+        const server = await starting
+        for (const [column, expected] of cells) {
+          const { shop, order } = await anOrderThatIs(state, server, flow)
+          const ask = PURCHASES[column]?.(shop, order)
+          assert.ok(ask, column)
+          const answer = await buy(server, { key: randomUUID(), from: HOME, ...ask })
+          await assertMeets(shop, answer, expected, order)
+        }
+      })
+    }
+    for (const { state, cells } of POLL ?? []) {
+      test(`a poll of an order that is ${state}`, async () => {
+        const server = await starting
+        for (const [column, expected] of cells) {
+          const { shop, order } = await anOrderThatIs(state, server, flow)
+          const headers = POLLS[column]?.(order)
+          assert.ok(headers, column)
+          const answer = await send(`${server.url}/api/payments/${order.orderId}`, {
+            method: 'GET',
+            body: '',
+            headers: { 'x-forwarded-for': HOME, ...headers },
+          })
+          await assertMeets(shop, answer, expected, order)
+        }
+      })
+    }
+  })
+}
+
+test('the tables of docs/design.md are there, and have a cell for everything', () => {
+  const size = (table: typeof OWN_KEY): number[] => [
+    table?.length ?? 0,
+    table?.[0]?.cells.length ?? 0,
+  ]
+  assert.deepEqual([OWN_KEY, OTHER_KEY, POLL].map(size), [
+    [13, 6],
+    [9, 4],
+    [13, 4],
+  ])
+})
+
+async function assertMeets(shop: Shop, answer: Answer, expected: string, order: Order) {
+  const { flow } = shop
+  const note = `${expected}: ${answer.text}`
+  const [, status = '', phrase] = /^(\d+)(?: (\D+))?$/.exec(expected) ?? []
+  if (expected === '401 bare') return assertBareRefusal(answer, flow, note)
+  if (expected === '200' || expected === '→ its order') {
+    capabilityOf(answer)
+    // It is this order's: the row that was handed over has its public id.
+    const [row] = await query(
+      shop.server,
+      'select order_id from purchase_order where public_id = $1',
+      capabilityOf(answer).publicId,
+    )
+    return assert.equal(row?.order_id, order.orderId, note)
+  }
+  if (expected === '402 or 401' || expected === 'its challenge') {
+    assert.equal(answer.status, flow === PAYMENT ? 402 : 401, note)
+    return assert.equal(quoteOf(answer).paymentHash, order.paymentHash, note)
+  }
+  if (expected === 'new') {
+    // A bad L402 credential is 401 with the challenge, also where it is one of a new order.
+    assert.ok(answer.status === 402 || (answer.status === 401 && flow === L402), note)
+    return assert.notEqual(quoteOf(answer).paymentHash, order.paymentHash, note)
+  }
+  if (phrase === 'with proofRequired' || expected === '402') {
+    assert.equal(answer.status, 402, note)
+    const { proofRequired } = JSON.parse(answer.text) as { proofRequired?: true }
+    return assert.equal(proofRequired, phrase ? true : undefined, note)
+  }
+  assert.ok(phrase, note)
+  assertError(answer, Number(status), phrase, note)
+}
+
+/** An order as a row says, under a key that goes with it, and another one that waits for its payment. */
+async function anOrderThatIs(state: string, server: TestServer, flow: WalletFlow) {
+  const isWeak = /contested|guessable/.test(state)
+  const key = isWeak ? `order-${counter++}` : randomUUID()
+  const shop: Shop = { server, flow, other: await anOrder(server, flow, { from: HOME }) }
+  const order = await anOrder(server, flow, { key, from: HOME })
+  const become = STATES[state]
+  assert.ok(become, state)
+  await become(shop, order)
+  return { shop, order }
+}
+
+let counter = 10_000
+
+async function pay({ server }: Shop, { bolt11, paymentHash }: Order): Promise<void> {
+  const isSettled = (line: string): boolean =>
+    line.includes('"order.settled"') && line.includes(paymentHash)
+  await server.pay(bolt11)
+  await until('the settlement', () => server.logged.some(isSettled))
+}
+
+async function collect(shop: Shop, order: Order): Promise<Answer> {
+  await pay(shop, order)
+  const answer = await poll(shop.server, order.orderId)
+  capabilityOf(answer)
+  return answer
+}
+
+async function set(server: TestServer, { orderId }: Order, change: string): Promise<void> {
+  await query(server, `update purchase_order set ${change} where order_id = $1`, orderId)
+}
+
+/** The tables of a text: each row with its state, and its cells by their columns. */
+function tablesOf(text: string): { state: string; cells: [column: string, cell: string][] }[][] {
+  return text.split('\n\n').flatMap((block) => {
+    if (!block.startsWith('|')) return []
+    const [head = [], , ...rows] = block
+      .trim()
+      .split('\n')
+      .map((line) =>
+        line
+          .slice(1, -1)
+          .split('|')
+          .map((cell) => cell.trim()),
+      )
+    return [
+      rows.map(([state = '', ...cells]) => ({
+        state,
+        cells: cells.map((cell, i): [string, string] => [head[i + 1] ?? '', cell]),
+      })),
+    ]
+  })
+}

@@ -1,0 +1,83 @@
+/** A proxy that nobody told us of makes all clients one, and a guessable key as good from everywhere. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { aQuote, payAndSettle, purchase } from '../support/purchase.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+/** Loopback by a name that no loopback bind has: whoever binds this is reached by strangers. */
+const STRANGERS = { MAYFLY_HOST: '::ffff:127.0.0.1', MAYFLY_SIMULATOR: 'public' }
+
+test('behind a proxy that is not trusted nothing is sold to strangers, and one line says what to set', async (t) => {
+  const server = await startServer(t, STRANGERS)
+  assert.equal((await purchase(server, {})).status, 402)
+  for (const headers of [
+    { 'x-forwarded-for': '203.0.113.1' },
+    { forwarded: 'for=203.0.113.1' },
+    { 'x-real-ip': '203.0.113.1' },
+  ]) {
+    const answer = await purchase(server, { headers })
+    assert.equal(answer.status, 503)
+    assert.deepEqual(JSON.parse(answer.text), { error: 'checkout unavailable' })
+    assert.match(answer.headers.get('retry-after') ?? '', /^[0-9]+$/)
+  }
+  const [line, ...more] = linesOf(server)
+  assert.deepEqual(more, [])
+  assert.equal(line?.level, 50)
+  assert.match(String(line?.reason), /set MAYFLY_TRUSTED_PROXIES .+ purchases are refused$/)
+})
+
+test('what was quoted before is still delivered behind a proxy that is not trusted', async (t) => {
+  const server = await startServer(t, STRANGERS)
+  const key = randomUUID()
+  await payAndSettle(server, await aQuote(server, { key }))
+  assert.equal((await purchase(server, { key, from: '203.0.113.1' })).status, 200)
+})
+
+test('behind a trusted proxy strangers buy, and nothing is told', async (t) => {
+  const server = await startServer(t, { ...STRANGERS, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 402)
+  assert.deepEqual(linesOf(server), [])
+})
+
+test('on loopback the first forwarded request says what to set, once, and sales go on', async (t) => {
+  const server = await startServer(t)
+  await fetch(`${server.url}/health`)
+  assert.deepEqual(linesOf(server), [])
+  await fetch(`${server.url}/health`, { headers: { 'x-forwarded-for': '203.0.113.1' } })
+  assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 402)
+  const lines = linesOf(server)
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    [40],
+  )
+  assert.match(String(lines[0]?.reason), /set MAYFLY_TRUSTED_PROXIES/)
+})
+
+test('a guessable key that came forwarded and by nobody trusted counts as a stranger each time', async (t) => {
+  const server = await startServer(t)
+  const forwarded = { key: 'order-0001', from: '203.0.113.1' }
+  const first = await aQuote(server, forwarded)
+  const again = JSON.parse((await purchase(server, forwarded)).text)
+  assert.deepEqual(again, { ...first, proofRequired: true })
+  await payAndSettle(server, first)
+  const refused = await purchase(server, forwarded)
+  assert.deepEqual([refused.status, JSON.parse(refused.text).error], [404, PROOF])
+})
+
+test('a random key that came forwarded and by nobody trusted is never contested', async (t) => {
+  const server = await startServer(t)
+  const forwarded = { key: randomUUID(), from: '203.0.113.1' }
+  const first = await aQuote(server, forwarded)
+  assert.deepEqual(JSON.parse((await purchase(server, forwarded)).text), first)
+  await payAndSettle(server, first)
+  assert.equal((await purchase(server, forwarded)).status, 200)
+})
+
+const PROOF = 'proof of payment required'
+
+function linesOf(server: TestServer): Record<string, unknown>[] {
+  return server.logged
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ event }) => event === 'proxies.unknown')
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { type Ask, buy, quoteOf } from '../support/buyer.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { exchange } from '../support/socket.ts'
+import { until } from '../support/until.ts'
+import { anOrder, aPaidOrder, L402, PAYMENT } from '../support/wallet-flow.ts'
+
+const MIB = 1024 * 1024
+const LARGEST = 8 * MIB
+const PROXY = { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
+
+const aWhisper = (bytes: number): Ask => ({
+  target: '/api/payments/whisper',
+  // Text, since it goes through a string.
+  body: randomBytes(bytes / 2).toString('hex'),
+  headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'long' },
+})
+
+const headOf = (bytes: number, key: string = randomUUID(), rest = ''): string =>
+  `POST /api/payments/whisper HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${key}\r\nX-Whisper-Plan: long\r\nContent-Type: application/octet-stream\r\nContent-Length: ${bytes}\r\n${rest}\r\n`
+
+suite('whoever fills the room for new secrets with bodies that do not end', () => {
+  test('keeps nobody from buying, nor from what is paid', async (t) => {
+    const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
+    const [l402, payment] = [
+      await aPaidOrder(server, L402, aWhisper(LARGEST)),
+      await aPaidOrder(server, PAYMENT, aWhisper(LARGEST)),
+    ]
+    const proven = await anOrder(server, L402, aWhisper(LARGEST))
+    const known = { ...aWhisper(LARGEST), key: randomUUID() }
+    const quote = quoteOf(await buy(server, known))
+    // Sixteen of a byte too few, from four networks.
+    for (let i = 0; i < 16; i++) await aSlowBody(t, server, `203.${i % 4}.113.7`)
+    await until('the room is full', async () => (await heldIn(server, 'fresh')) > 56 * MIB)
+    for (const target of ['/api/payments/catch', '/api/payments/pulse']) {
+      assert.equal((await buy(server, { target, from: '192.0.2.1' })).status, 402, target)
+      // Also from where the slow ones come.
+      assert.equal((await buy(server, { target, from: '203.0.113.7' })).status, 402, target)
+    }
+    for (const { ask } of [l402, payment, proven]) {
+      assert.equal((await buy(server, { ...ask, from: '203.0.113.7' })).status, 200)
+    }
+    assert.equal(quoteOf(await buy(server, { ...known, from: '192.0.2.1' })).bolt11, quote.bolt11)
+    const newcomer = await buy(server, { ...aWhisper(LARGEST), from: '192.0.2.1' })
+    assert.equal(newcomer.status, 402, newcomer.text)
+  })
+
+  test('holds nothing any more once he has gone', async (t) => {
+    const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
+    const slow = await aSlowBody(t, server, '203.0.113.7')
+    await until('it is held', async () => (await heldIn(server, 'fresh')) > LARGEST / 2)
+    slow.destroy()
+    await until('it is given back', async () => (await heldIn(server, 'fresh')) === 0)
+  })
+})
+
+suite('the limit on new orders', () => {
+  test('is asked before a body is read, and a repeat of a known order does not draw on it', async (t) => {
+    const rates = join(await temporaryFolder(t), 'rates.json')
+    await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 2 } }))
+    const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const order = await anOrder(server, L402, aWhisper(1024))
+    for (let i = 0; i < 3; i++) {
+      const { body, headers, target, key } = { ...order.ask }
+      assert.equal((await buy(server, { body, headers, target, key } as Ask)).status, 402)
+    }
+    assert.equal((await buy(server, aWhisper(1024))).status, 402)
+    const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), WAITING))
+    assert.deepEqual(refused.statuses, [429], 'and no 100 before it')
+    assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    // What is paid never meets it.
+    assert.equal((await buy(server, order.ask)).status, 200)
+    assert.equal((await buy(server, order.ask)).status, 200)
+  })
+
+  test('is not drawn on by a body that says that it is too large', async (t) => {
+    const rates = join(await temporaryFolder(t), 'rates.json')
+    await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 1 } }))
+    const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const refused = await exchange(server.url, headOf(LARGEST + 1, randomUUID(), WAITING))
+    assert.deepEqual(refused.statuses, [400])
+    assert.equal((await buy(server, aWhisper(1024))).status, 402)
+  })
+})
+
+suite('a sender that asks before it sends', () => {
+  for (const [what, head] of [
+    ['a secret', headOf(LARGEST + 1, randomUUID(), 'Expect: 100-continue\r\n')],
+    [
+      'JSON',
+      `POST /api/payments/catch HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n`,
+    ],
+    [
+      'what is paid by the simulator',
+      'POST /simulator/pay HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20000\r\nExpect: 100-continue\r\n\r\n',
+    ],
+  ] as const) {
+    test(`is told at once that ${what} is too large, and not to go on`, async (t) => {
+      const server = await startServer(t)
+      const answer = await exchange(server.url, head)
+      assert.deepEqual(answer.statuses, [400])
+      assert.equal(answer.headers.get('connection'), 'close')
+    })
+  }
+
+  test('is told to go on where its body is wanted, and keeps its connection', async (t) => {
+    const server = await startServer(t)
+    const { hostname, port } = new URL(server.url)
+    const json = '{"planId":"spark"}'
+    for (const [head, body] of [
+      [headOf(64, randomUUID(), 'Expect: 100-continue\r\n'), 'x'.repeat(64)],
+      [
+        `POST /api/payments/catch HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\nExpect: 100-continue\r\n\r\n`,
+        json,
+      ],
+    ] as const) {
+      const socket = connect(Number(port), hostname)
+      let answer = ''
+      const ended = new Promise((resolve) => socket.on('close', resolve))
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        answer += text
+        if (answer === 'HTTP/1.1 100 Continue\r\n\r\n') {
+          socket.write(`${body}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+        }
+      })
+      socket.write(head)
+      await ended
+      const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
+      assert.deepEqual(statuses, ['100', '402', '200'])
+    }
+  })
+})
+
+const WAITING = 'Expect: 100-continue\r\nConnection: close\r\n'
+
+/** All but the last byte of the largest body. */
+async function aSlowBody(t: TestContext, { url }: TestServer, from: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => undefined)
+  socket.write(headOf(LARGEST, randomUUID(), `X-Forwarded-For: ${from}\r\n`))
+  socket.write(Buffer.alloc(LARGEST - 1))
+  return socket
+}
+
+async function heldIn(server: TestServer, room: string): Promise<number> {
+  const line = server.logged.find((entry) => entry.includes('metrics.listening'))
+  const { url } = JSON.parse(String(line)) as { url: string }
+  const text = await (await fetch(url)).text()
+  const value = new RegExp(`^mayfly_purchase_body_bytes\\{room="${room}"\\} (\\d+)$`, 'm').exec(
+    text,
+  )
+  return Number(value?.[1])
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8')
+
+/** Run by hand: each takes minutes, or a Python that is not there. Their programs must exist. */
+const BY_HAND = ['screenshots', 'fuzz', 'bench', 'bench:soak', 'abuse']
+
+const table = /^## Commands\n\n([\s\S]*?)\n\n/m.exec(await text('AGENTS.md'))?.[1] ?? ''
+const commands = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, command = '']) => command)
+const scripts = (JSON.parse(await text('package.json')) as { scripts: Record<string, string> })
+  .scripts
+
+suite('the commands of AGENTS.md', () => {
+  test('are there', () => {
+    assert.ok(commands.includes('npm test') && commands.includes('.ci/run'))
+    for (const command of commands) {
+      const [, script] = /^npm (?:run )?([a-z:]+)$/.exec(command) ?? []
+      if (script === undefined || script === 'ci') continue
+      assert.ok(script in scripts, `${command} has no script`)
+    }
+  })
+
+  test('are run by .ci/run, or name a program that is there', async () => {
+    const ci = await text('.ci/run')
+    const suites = /for suite in ([^;]+);/.exec(ci)?.[1]?.split(' ') ?? []
+    const inCi = [...suites.map((name) => (name === 'test' ? 'npm test' : `npm run ${name}`))]
+    const byCi = (command: string): boolean =>
+      command === '.ci/run' || inCi.includes(command) || ci.includes(`\n${command}\n`)
+    assert.match(ci, /MAYFLY_PORT=0 .* npm start/)
+    // `check` runs the same two programs, and writes nothing.
+    const covered = ['npm start', 'npm run fix', 'npm run generate']
+    for (const command of commands) {
+      if (byCi(command) || covered.includes(command) || command.startsWith('npx ')) continue
+      const script = command.slice('npm run '.length)
+      assert.ok(BY_HAND.includes(script), `nothing runs ${command}`)
+      const [program = ''] = /\b(?:scripts|bench)\/\S+/.exec(scripts[script] ?? '') ?? []
+      assert.ok(existsSync(join(ROOT, program)), `${command} has no program`)
+    }
+  })
+
+  test('test one folder with the line that names it', async () => {
+    const [command = ''] = commands.filter((each) => each.startsWith('npx node --test'))
+    const line = command.replace('test/catch/', 'test/lib/')
+    assert.notEqual(line, command)
+    // Inside of a test run, a runner reports to the one above it, and not to this test.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const { stdout } = await run('bash', ['-c', line], { cwd: ROOT, env })
+    assert.match(stdout, /^ℹ pass [1-9]\d*$/m)
+  })
+})
