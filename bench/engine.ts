@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Row } from '../src/db/db.ts'
-import { connect, settingsOf } from '../src/db/postgres-connection.ts'
+import { connect, settingsOf } from '../src/db/postgres/connection.ts'
 import { startPostgresServer } from '../test/support/postgres-server.ts'
 import { cpuMsOfFamily } from './cpu.ts'
 

@@ -1,6 +1,7 @@
 /** Puts inboxes and events straight into a store that no service has open, a million in seconds. */
 import { createHash, randomInt } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
+import { keptBytes, packHeaders } from '../src/catch/kept.ts'
 import { newId, type TokenKind, tokenOf } from '../src/lib/ids.ts'
 
 export type Fill = {
@@ -13,12 +14,13 @@ export type Fill = {
 export type Filled = { publicId: string; ownerToken: string }[]
 
 const DAY = 24 * 60 * 60 * 1000
-const HEADERS = JSON.stringify([
-  { name: 'Host', value: '127.0.0.1:8402' },
-  { name: 'Content-Type', value: 'application/json' },
-  { name: 'User-Agent', value: 'bench' },
-  { name: 'Content-Length', value: '500' },
-])
+const HEADERS = [
+  ...['Host', '127.0.0.1:8402'],
+  ...['Content-Type', 'application/json'],
+  ...['User-Agent', 'bench'],
+  ...['Content-Length', '500'],
+]
+const PATH = '/hook'
 
 /** Events arrive in all inboxes by turns. `file` is one that a service has made. */
 export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled {
@@ -44,20 +46,23 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
   store.exec('drop index catch_event_by_inbox')
   const addEvent = store.prepare(`insert into catch_event
     (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-     ip_location, path, query, content_type, headers, body_sha256, body)
-    values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '/hook', '',
-            'application/json', ?, ?, ?)`)
+     ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
+    values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
+            'application/json', '[]', ?, ?, ?, ?)`)
+  const headerLines = packHeaders(HEADERS)
   let n = 0
   for (let sequence = 1; sequence <= eventsEach; sequence++) {
     for (const { publicId } of filled) {
       const bytes = body(n++)
       const sha256 = createHash('sha256').update(bytes).digest('hex')
       const salt = randomInt(2 ** 26)
-      addEvent.run(publicId, sequence, salt, now, bytes.length, HEADERS, sha256, bytes)
+      const kept = keptBytes({ path: PATH, query: '', headers: HEADERS, body: bytes })
+      const event = [publicId, sequence, salt, now, bytes.length] as const
+      addEvent.run(...event, sha256, bytes, kept, headerLines)
     }
   }
   store.exec(`${index}; commit`)
-  store.exec(`update catch_inbox set stored_bytes = (select coalesce(sum(body_bytes), 0)
+  store.exec(`update catch_inbox set stored_bytes = (select coalesce(sum(kept_bytes), 0)
     from catch_event where catch_event.public_id = catch_inbox.public_id)`)
   store.exec('pragma wal_checkpoint(truncate)')
   store.close()

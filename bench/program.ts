@@ -11,7 +11,7 @@ import type { BenchStore, Engine } from './engine.ts'
 
 export type Program = {
   url: string
-  /** Resident memory in MiB. */
+  /** Resident memory in MiB; 0 once it has ended. */
   memoryMib(): number
   /** CPU time until now, in milliseconds. */
   cpuMs(): number
@@ -67,6 +67,27 @@ export async function startMayflyOn(
   }
 }
 
+/** The service as it comes: its own limits and plans, on a store that goes with it. */
+export async function startMayflyAsItComes(
+  engine: Engine,
+  environment: Record<string, string> = {},
+): Promise<MayflyProgram> {
+  const store = await engine.newStore()
+  const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
+    MAYFLY_PORT: '0',
+    ...store.environment,
+    ...environment,
+  })
+  return {
+    ...program,
+    store,
+    async stop() {
+      await program.stop()
+      await store.remove()
+    },
+  }
+}
+
 /** The same framework with the same kind of route and no storage: what a row is compared with. */
 export function startBare(): Promise<Program> {
   return start(['bench/bare.ts'], {})
@@ -98,12 +119,14 @@ async function start(args: string[], environment: Record<string, string>): Promi
   return {
     url,
     memoryMib() {
+      if (child.exitCode !== null || child.signalCode !== null) return 0
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
     },
     cpuMs: () => cpuMsOf(child.pid ?? 0),
     stop: () =>
       new Promise((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve()
         child.once('exit', () => resolve())
         child.kill('SIGTERM')
       }),

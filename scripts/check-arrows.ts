@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import manifest from '../package.json' with { type: 'json' }
 
 /** Paths inside src/, such as `http/app.ts`, and their text. */
 export type Sources = ReadonlyMap<string, string>
@@ -98,8 +99,11 @@ const OPERATOR_COMMANDS = new Set([
   'cli/doctor.ts',
   'cli/operator.ts',
   'cli/serve.ts',
+  'cli/clock.ts',
   'cli/moderate.ts',
   'cli/order.ts',
+  'cli/order-deps.ts',
+  'cli/order-restore.ts',
   'cli/backup.ts',
   'cli/gate.ts',
 ])
@@ -126,7 +130,7 @@ const SERVER_ONLY = new Set([
 const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
 
 /** Packages that a page may load: the server serves each as the one file that it is. */
-const VENDORED = new Map([['web/qr.ts', 'qr']])
+const VENDORED = new Map([['web/buying/qr.ts', 'qr']])
 
 /** Arrows besides those above. Types alone are gone when the code runs. */
 const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = [
@@ -147,7 +151,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // A payer's wallet is named in the same forms as the service's node.
   {
     from: /^cli\/wallet\.ts$/,
-    to: /^lightning\/(?:backend|nwc-client|(?:lnd|phoenixd|cln|nwc)-url)\.ts$/,
+    to: /^lightning\/(?:backend|nwc\/client|(?:lnd|phoenixd|cln|nwc)\/url)\.ts$/,
     typesOnly: false,
   },
 ]
@@ -163,6 +167,9 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return 'the importing file is in no room; name the room in scripts/check-arrows.ts'
   if (arrow.kind === 'unreadable') return 'this check cannot read the import; write it plainly'
   if (arrow.kind === 'bare') {
+    if (!isInstalled(arrow)) {
+      return 'an installed Mayfly would not have that package; add it to the dependencies of package.json'
+    }
     if (!BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
     if (VENDORED.get(file) === arrow.to) return null
     return `browsers load ${from}, so it imports no package and nothing of Node`
@@ -186,6 +193,13 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return `only serve.ts and the operator's commands pick an implementation; ${from} knows src/${ports.join(' and src/')}`
   }
   return null
+}
+
+/** What development alone brings along is missing where the package is installed. */
+function isInstalled({ to, isType }: Arrow & { kind: 'bare' }): boolean {
+  const [scope = '', name = ''] = to.split('/')
+  const packageName = scope.startsWith('@') ? `${scope}/${name}` : scope
+  return isType || to.startsWith('node:') || packageName in manifest.dependencies
 }
 
 function isException(file: string, { to, isType }: Arrow & { kind: 'file' }): boolean {

@@ -24,7 +24,8 @@ export async function generate(): Promise<Generated[]> {
   const document = await describeService()
   return [
     { file: 'openapi.json', text: `${JSON.stringify(document, null, 2)}\n` },
-    { file: 'docs/errors.md', text: errorsPage(document) },
+    // It has the beta too: who operates one looks its phrases up here.
+    { file: 'docs/errors.md', text: errorsPage(await describeService({ MAYFLY_GATE: 'on' })) },
     { file: 'docs/cli.md', text: cliPage() },
     { file: 'docs/operate.md', text: await withSettings('docs/operate.md') },
   ]
@@ -44,13 +45,14 @@ type Operation = { responses: Record<string, { description: string }> }
 type OpenApi = { paths: Record<string, Record<string, Operation>> }
 
 /** The document of a service that runs for a moment, on a store of its own. */
-async function describeService(): Promise<OpenApi> {
+async function describeService(settings: Record<string, string> = {}): Promise<OpenApi> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-generate-'))
   try {
     const config = readConfig({
       MAYFLY_PORT: '0',
       MAYFLY_BASE_URL: BASE_URL,
       MAYFLY_DATABASE_URL: `sqlite:${join(folder, 'mayfly.db')}`,
+      ...settings,
     })
     const server = await serve(config, pino({ level: 'silent' }))
     try {
@@ -87,6 +89,10 @@ const LISTED: Record<string, readonly number[]> = {
   'PATCH /api/pulse/{publicId}': [200, 400, 401, 404, 429],
   'DELETE /api/pulse/{publicId}': OWNER_DELETES,
   'GET /api/pulse/public/{publicStatusId}': [200, 404],
+  'POST /api/gate/intents': [400, 401, 402],
+  'GET /api/gate/intents/{intentId}': [200, 402],
+  'POST /api/gate/intents/{intentId}/prove': [200, 400, 401, 402],
+  'GET /.well-known/gate-jwks.json': [200],
 }
 for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
   LISTED[`${method} /c/{publicId}`] = LISTED['GET /c/{publicId}'] ?? []
@@ -112,7 +118,8 @@ Request headers above 32 KiB are answered with 431 and \`request too large\`. An
 
 ## Extensions
 
-The interface lists statuses for each operation. These are answered too.
+The interface lists statuses for each operation. These are answered too. The paths of GATE are there with
+\`MAYFLY_GATE=on\` alone.
 
 On every path:
 

@@ -1,0 +1,312 @@
+/**
+ * What one cheap buyer, or nobody at all, can do to the others: an attack each. They come from a
+ * penetration test, are bounded in count and time, and know nothing that a stranger does not.
+ */
+import {
+  buyInbox,
+  fetchFrom,
+  fill,
+  get,
+  type Inbox,
+  networkAddress,
+  openUnread,
+  pause,
+  sent,
+  type Target,
+  upload,
+} from './target.ts'
+
+export type Attack = {
+  name: string
+  /** Before the measuring begins; what the attack has bought. */
+  prepare(target: Target): Promise<Inbox[]>
+  run(target: Target, inboxes: Inbox[]): Promise<void>
+}
+
+const KIB = 1024
+const MIB = 1024 * KIB
+/** Longer than any attack. */
+const UNTIL_THE_END_MS = 60 * 60 * 1000
+const ATTACKER = networkAddress(1)
+
+/** 64 readers of each of seven inboxes, whose events are all headers, read nothing. */
+const streams: Attack = {
+  name: '1 streams unread',
+  async prepare(target) {
+    const inboxes = await bought(target, 7, 'spark')
+    // As many empty lines as a head takes; and as many as there may be, and long.
+    const lines = await headersTaken(target, inboxes[0] as Inbox, [
+      Array.from({ length: 7_400 }, () => ['a', '']),
+      Array.from({ length: 240 }, (_, n) => [`x-${n}`, '"'.repeat(100)]),
+    ])
+    for (const inbox of inboxes) await fillRaw(target, inbox, 64, lines)
+    return inboxes
+  },
+  async run(target, inboxes) {
+    for (const { publicId, ownerToken } of inboxes) {
+      for (let n = 0; n < 64; n++) {
+        const path = `/api/catch/${publicId}/stream`
+        reopened(target, get(path, ownerToken, ATTACKER, 'Last-Event-ID: 0\r\n'))
+      }
+    }
+    await pause(UNTIL_THE_END_MS, target.signal)
+  },
+}
+
+/** Pages of control characters: never read, pipelined on one connection, and read as fast as allowed. */
+const pages: Attack = {
+  name: '2 pages unread, pipelined, read',
+  async prepare(target) {
+    const inboxes = await bought(target, 3, 'spark')
+    const body = Buffer.alloc(64 * KIB, 1)
+    for (const inbox of inboxes) {
+      target.note(`${await fill(target, inbox, 79, () => ({ body }))} bodies`)
+    }
+    return inboxes
+  },
+  async run(target, inboxes) {
+    const [first] = inboxes as [Inbox]
+    const path = ({ publicId }: Inbox): string => `/api/catch/${publicId}/events?limit=50`
+    const ask = get(path(first), first.ownerToken, ATTACKER)
+    for (let n = 0; n < 60; n++) openUnread(target, ask)
+    openUnread(target, ask.repeat(50))
+    let read = 0
+    const reader = async (inbox: Inbox): Promise<void> => {
+      while (!target.signal.aborted) {
+        const answer = await fetchFrom(ATTACKER)(target.url + path(inbox), {
+          headers: { authorization: `Bearer ${inbox.ownerToken}` },
+          signal: target.signal,
+        })
+        await answer.arrayBuffer()
+        if (answer.status === 200) read++
+        else await pause(250, target.signal)
+      }
+    }
+    await Promise.all(
+      inboxes.slice(1).flatMap((inbox) => [1, 2, 3].map(() => reader(inbox))),
+    ).catch(() => {})
+    target.note(`${read} pages read`)
+  },
+}
+
+/** A hundred searches through all of a large inbox, each hung up after half a second. */
+const searches: Attack = {
+  name: '3 searches hung up',
+  async prepare(target) {
+    const [large, small] = await bought(target, 2, 'long')
+    const body = Buffer.alloc(MIB - 1, 'search me ')
+    target.note(`${await fill(target, large as Inbox, 200, () => ({ body }))} MiB`)
+    await fill(target, small as Inbox, 20, () => ({ body: 'needle' }))
+    return [large, small] as Inbox[]
+  },
+  async run(target, [large, small]) {
+    if (!large || !small) return
+    const search = ({ publicId, ownerToken }: Inbox, word: string, signal: AbortSignal) =>
+      fetch(`${target.url}/api/catch/${publicId}/events?q=${word}`, {
+        headers: { authorization: `Bearer ${ownerToken}` },
+        signal,
+      })
+    for (let n = 0; n < 100; n++) {
+      search(large, 'nowhere', AbortSignal.timeout(500)).catch(() => {})
+    }
+    await pause(1_000, target.signal)
+    const begin = performance.now()
+    const answer = await search(small, 'needle', target.signal).catch(() => null)
+    const took = Math.round(performance.now() - begin)
+    target.note(`another inbox's search: ${answer ? `${answer.status} after ${took} ms` : 'never'}`)
+    await pause(UNTIL_THE_END_MS, target.signal)
+  },
+}
+
+/** Sixteen uploads of 8 MiB from four networks that stop before their last byte. */
+const uploads: Attack = {
+  name: '4 slow uploads',
+  prepare: async () => [],
+  async run(target) {
+    while (!target.signal.aborted) {
+      await Promise.all(
+        Array.from({ length: 16 }, (_, n) =>
+          sent(
+            target,
+            upload(8 * MIB, 'long', networkAddress(n % 4)),
+            Buffer.alloc(8 * MIB - 1, n),
+          ),
+        ),
+      )
+      await pause(5_000, target.signal)
+    }
+  },
+}
+
+/** A hundred networks have all the secrets quoted that they can; newcomers then want small ones. */
+const secrets: Attack = {
+  name: '5 unpaid secrets',
+  async prepare(target) {
+    const until = performance.now() + FILLING_MOST_MS
+    let [next, quoted] = [0, 0]
+    const attacker = async (): Promise<void> => {
+      while (next < 100 && performance.now() < until) {
+        const address = networkAddress(next++)
+        // Large ones first, and then what room is left.
+        for (const [bytes, plan] of SIZES) {
+          for (let n = 0; n < 2; n++) {
+            if ((await quoteOf(target, bytes, plan, address)) !== 402) break
+            quoted += bytes
+          }
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: 4 }, attacker))
+    target.note(`${Math.round(quoted / MIB)} MiB quoted to ${next} networks`)
+    return []
+  },
+  async run(target) {
+    const newcomers = { tried: 0, sold: 0 }
+    for (let n = 200; !target.signal.aborted; n++) {
+      // The attack goes on; nobody who comes is known from before.
+      await quoteOf(target, 8 * MIB, 'long', networkAddress(n))
+      const status = await quoteOf(target, 64 * KIB, 'spark', `192.0.${n % 256}.77`)
+      if (target.signal.aborted) break
+      newcomers.tried++
+      if (status === 402) newcomers.sold++
+      await pause(1_000, target.signal)
+    }
+    target.note(`64 KiB quoted to ${newcomers.sold} of ${newcomers.tried} newcomers`)
+  },
+}
+
+const FILLING_MOST_MS = 90_000
+const SIZES = [
+  [8 * MIB, 'long'],
+  [MIB, 'standard'],
+  [64 * KIB, 'spark'],
+] as const
+
+/** Asks for a WHISPER that nobody will pay; the status. */
+async function quoteOf(
+  target: Target,
+  bytes: number,
+  plan: string,
+  address: string,
+): Promise<number> {
+  const answer = await fetchFrom(address)(`${target.url}/api/payments/whisper`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/octet-stream',
+      'idempotency-key': crypto.randomUUID(),
+      'x-whisper-plan': plan,
+    },
+    body: Buffer.alloc(bytes, 7),
+    signal: target.signal,
+  }).catch(() => null)
+  await answer?.arrayBuffer().catch(() => {})
+  return answer?.status ?? 0
+}
+
+/** Six hundred senders to one inbox, each one byte short, and as many to an inbox that is full. */
+const bodies: Attack = {
+  name: '6 slow bodies',
+  async prepare(target) {
+    const inboxes = [...(await bought(target, 1, 'long')), ...(await bought(target, 1, 'spark'))]
+    await fill(target, inboxes[1] as Inbox, 100, () => ({}))
+    return inboxes
+  },
+  async run(target, inboxes) {
+    const post = ({ publicId }: Inbox, bytes: number, n: number): string =>
+      `POST /c/${publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n` +
+      `X-Forwarded-For: ${networkAddress(n % 40)}\r\n\r\n`
+    const [long, full] = inboxes as [Inbox, Inbox]
+    for (let n = 0; n < 600 && !target.signal.aborted; n += 20) {
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) => [
+          sent(target, post(long, MIB, n + i), Buffer.alloc(MIB - 1)),
+          sent(target, post(full, 64 * KIB, n + i), Buffer.alloc(64 * KIB - 1)),
+        ]).flat(),
+      )
+      await pause(100, target.signal)
+    }
+    await pause(UNTIL_THE_END_MS, target.signal)
+  },
+}
+
+/** Requests that are all headers, against the storage that was bought. */
+const headers: Attack = {
+  name: '7 headers against storage',
+  prepare: (target) => bought(target, 1, 'spark'),
+  async run(target, [inbox]) {
+    if (!inbox) return
+    const before = target.storeBytes()
+    const lines = await headersTaken(target, inbox, [
+      Array.from({ length: 7_400 }, () => ['a', '']),
+      Array.from({ length: 240 }, (_, n) => [`x-${n}`, '"'.repeat(100)]),
+    ])
+    const taken = await fillRaw(target, inbox, 99, lines)
+    const answer = await fetch(`${target.url}/api/catch/${inbox.publicId}`, {
+      headers: { authorization: `Bearer ${inbox.ownerToken}` },
+    })
+    const { storedBytes } = (await answer.json()) as { storedBytes: number }
+    const grown = ((target.storeBytes() - before) / MIB).toFixed(1)
+    target.note(
+      `${taken} requests taken, storedBytes ${(storedBytes / MIB).toFixed(1)} MiB, files +${grown} MiB`,
+    )
+    await pause(3_000, target.signal)
+  },
+}
+
+export const ATTACKS: Attack[] = [streams, pages, searches, uploads, secrets, bodies, headers]
+
+function bought(target: Target, count: number, planId: 'spark' | 'long'): Promise<Inbox[]> {
+  return Promise.all(Array.from({ length: count }, () => buyInbox(target, planId, ATTACKER)))
+}
+
+/** An unread connection that comes back whenever the service closes it. */
+function reopened(target: Target, bytes: string): void {
+  openUnread(target, bytes).once('close', async () => {
+    await pause(1_000, target.signal)
+    if (!target.signal.aborted) reopened(target, bytes)
+  })
+}
+
+type Lines = string[][]
+
+/** The first of these that the service takes. */
+async function headersTaken(target: Target, inbox: Inbox, some: Lines[]): Promise<Lines> {
+  for (const lines of some) if ((await fillRaw(target, inbox, 1, lines)) === 1) return lines
+  return []
+}
+
+/** Requests that fetch would not send; how many were taken. */
+async function fillRaw(
+  target: Target,
+  { publicId }: Inbox,
+  count: number,
+  lines: Lines,
+): Promise<number> {
+  const head = lines.map(([name, value]) => `${name}:${value}\r\n`).join('')
+  let taken = 0
+  for (let n = 0; n < count && !target.signal.aborted; ) {
+    const answer = await exchange(
+      target,
+      `POST /c/${publicId} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n`,
+    )
+    if (answer.startsWith('HTTP/1.1 429')) {
+      await pause(200, target.signal)
+      continue
+    }
+    if (answer.startsWith('HTTP/1.1 204')) taken++
+    n++
+  }
+  return taken
+}
+
+function exchange(target: Target, request: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = openUnread(target, Buffer.from(request, 'latin1'))
+    let answer = ''
+    socket.on('data', (part) => {
+      answer += part
+    })
+    socket.on('close', () => resolve(answer))
+    socket.resume()
+  })
+}
