@@ -29,6 +29,7 @@ const FOLDERS = [
   'payment',
   'lightning',
   'db',
+  'secrets',
   'protocol',
   'lib',
   'client',
@@ -46,6 +47,7 @@ type Room =
   | 'payment'
   | 'lightning'
   | 'db'
+  | 'secrets'
   | 'protocol'
   | 'lib'
   | 'client'
@@ -71,7 +73,7 @@ const WIRING = new Set([
   'instances.ts',
 ])
 
-const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'protocol', 'lib'] as const
+const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
 
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
 const ARROWS: Record<Room, readonly Room[]> = {
@@ -83,10 +85,11 @@ const ARROWS: Record<Room, readonly Room[]> = {
   whisper: BELOW_PRODUCTS,
   pulse: BELOW_PRODUCTS,
   gate: BELOW_PRODUCTS,
-  http: ['payment', 'lightning', 'db', 'protocol', 'lib'],
-  payment: ['lightning', 'db', 'protocol', 'lib'],
+  http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
+  payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
   db: ['protocol', 'lib'],
+  secrets: ['protocol', 'lib'],
   protocol: ['lib'],
   lib: [],
   web: ['client', 'protocol', 'lib'],
@@ -107,7 +110,14 @@ const OPERATOR_COMMANDS = new Set([
   'cli/backup.ts',
   'cli/gate.ts',
 ])
-const OPERATOR_ROOMS: readonly Room[] = ['serve', ...PRODUCTS, 'payment', 'lightning', 'db']
+const OPERATOR_ROOMS: readonly Room[] = [
+  'serve',
+  ...PRODUCTS,
+  'payment',
+  'lightning',
+  'db',
+  'secrets',
+]
 
 /** What the other rooms see of a room with several implementations. */
 const PORTS: Partial<Record<Room, readonly string[]>> = {

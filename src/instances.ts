@@ -8,7 +8,7 @@ import { openPostgresHints } from './db/postgres/hints.ts'
 import { type OpenBucket, openMemoryBucket } from './http/limits.ts'
 import { openSharedLimits, purgeLimits } from './http/shared-limits.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
-import type { Secrets } from './payment/secrets.ts'
+import type { Secrets } from './secrets/secrets.ts'
 
 export type Instances = {
   hints: Hints

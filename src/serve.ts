@@ -43,11 +43,11 @@ import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
-import { createSecrets } from './payment/secrets.ts'
 import { createWatcher } from './payment/watcher.ts'
 import { openProducts, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'
 import { secretSource, secretsGiven } from './secret-file.ts'
+import { createSecrets } from './secrets/secrets.ts'
 import { bindStore, noteNode } from './store-identity.ts'
 
 /** Expired content is gone at once; its bytes are, within this and the store's own truncation. */

@@ -13,8 +13,8 @@ import {
   type Repair,
   repairOrder,
 } from '../payment/repair.ts'
-import { createSecrets } from '../payment/secrets.ts'
 import { secretsGiven } from '../secret-file.ts'
+import { createSecrets } from '../secrets/secrets.ts'
 import { operateOnStore, type Said } from './operator.ts'
 import { provisionings, withNode } from './order-deps.ts'
 import { orderRestore, RESTORE_USAGE } from './order-restore.ts'

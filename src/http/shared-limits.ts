@@ -6,7 +6,7 @@ import { Pool, types } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import type { Db } from '../db/db.ts'
 import { messageOf } from '../lib/errors.ts'
-import { keyedHash } from '../payment/secrets.ts'
+import { keyedHash } from '../secrets/secrets.ts'
 import {
   type Bucket,
   type LimitName,

@@ -3,8 +3,8 @@
  * a key that names none. That key then names this order, so that its repeat is never a new purchase.
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import { isKeyOf, keyHash } from './idempotency.ts'
-import type { Secrets } from './secrets.ts'
 
 /** Keys that one order may have besides its own: far more attempts than a program makes. */
 export const MOST_ALIASES = 64

@@ -2,10 +2,11 @@
  * Who may have what an order sold. A key that can be guessed may be a stranger's, so an order whose
  * guessable key came from elsewhere is handed to proof of the payment alone.
  */
+
+import type { Secrets } from '../secrets/secrets.ts'
 import { isClientOf } from './idempotency.ts'
 import { isStrongKey } from './key-strength.ts'
 import { isOver, type OrderName, WEAK_REPLAY_MS } from './order.ts'
-import type { Secrets } from './secrets.ts'
 import { CONTESTED, type Contested, contestOrder, type OrderRow, type OrderStore } from './store.ts'
 
 /** What somebody shows when asking for what an order sold. */

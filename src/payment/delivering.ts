@@ -1,10 +1,10 @@
 /** Delivering: one update claims the hand-over, and the answer is made of the stored seed. */
 import type { Clock } from '../lib/clock.ts'
+import { openSeed, type Secrets } from '../secrets/secrets.ts'
 import { type Claim, mayRepeat, reachOf } from './claims.ts'
 import { namedIn, type PaymentLog } from './log.ts'
 import { grantOf, isOver, type Outcome, quoteOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
-import { openSeed, type Secrets } from './secrets.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
 export type Delivering = {

@@ -4,10 +4,10 @@
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
+import { openSeed, type Secrets } from '../secrets/secrets.ts'
 import { grantOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { type Repair, repairOrder } from './repair.ts'
-import { openSeed, type Secrets } from './secrets.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
 export type HandingOut =

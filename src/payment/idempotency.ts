@@ -5,7 +5,7 @@
  */
 import { base62 } from '../lib/base62.ts'
 import { equalBytes } from '../lib/bytes.ts'
-import { keyedHash, type Secrets } from './secrets.ts'
+import { keyedHash, type Secrets } from '../secrets/secrets.ts'
 
 const MIN_CHARACTERS = 8
 const MAX_CHARACTERS = 128

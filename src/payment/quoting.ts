@@ -5,6 +5,7 @@ import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
 import type { InvoiceAsk, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
+import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, keyHash } from './idempotency.ts'
@@ -21,7 +22,6 @@ import {
   takeTurn,
 } from './opening.ts'
 import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder } from './order.ts'
-import { fingerprints, type Secrets } from './secrets.ts'
 import type { OrderRow, OrderStore } from './store.ts'
 
 /** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */

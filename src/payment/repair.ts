@@ -11,9 +11,9 @@ import { isId } from '../lib/ids.ts'
 import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
+import { fingerprints, type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife, grantOf, planOf } from './order.ts'
 import { type Product, type Provisioning, provisioningOf } from './provisioning.ts'
-import { fingerprints, type Secrets, seal } from './secrets.ts'
 import { createOrderStore, type OrderRow, type OrderState, written } from './store.ts'
 
 /** What may be shown of an order: no key, seed or hash of one, and nothing of the buyer's network. */

@@ -1,7 +1,7 @@
 /** Resealing: what is sealed under an older secret is encrypted anew, so that one can be retired. */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import { fingerprints, openSeed, type Secrets, seal } from './secrets.ts'
+import { fingerprints, openSeed, type Secrets, seal } from '../secrets/secrets.ts'
 import { type OrderStore, resealOrder } from './store.ts'
 
 /**

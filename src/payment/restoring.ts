@@ -10,6 +10,7 @@ import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import { type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
+import { fingerprints, type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife } from './order.ts'
 import {
   type PlanId,
@@ -18,7 +19,6 @@ import {
   type Products,
   provisioningOf,
 } from './provisioning.ts'
-import { fingerprints, type Secrets, seal } from './secrets.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
 /** What the operator decides, since nobody can look it up any more. */

@@ -5,11 +5,11 @@ import type { Db, Statement } from '../db/db.ts'
 import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import { type Secrets, seal } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
 import { namedIn, type PaymentLog } from './log.ts'
 import { endOfLife, grantOf, planOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
-import { type Secrets, seal } from './secrets.ts'
 import {
   claimLookup,
   confirmDead,

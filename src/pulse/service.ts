@@ -7,7 +7,7 @@ import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
+import { isTokenOf, tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import {
   GRACE_SECONDS,
   INTERVAL_SECONDS,

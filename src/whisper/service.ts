@@ -5,7 +5,7 @@ import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../payment/tokens.ts'
+import { isTokenOf, tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import type { WhisperCapability } from './schema.ts'
 import {
   createWhisperStore,

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { handOutOrder } from '../../src/payment/handing-out.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { createSecrets } from '../../src/payment/secrets.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])

@@ -10,7 +10,7 @@ import {
   keyHash,
   orderIds,
 } from '../../src/payment/idempotency.ts'
-import { createSecrets } from '../../src/payment/secrets.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 
 const one = new Uint8Array(32).fill(1)
 const two = new Uint8Array(32).fill(2)

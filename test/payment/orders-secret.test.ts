@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { reseal } from '../../src/payment/resealing.ts'
-import { createSecrets } from '../../src/payment/secrets.ts'
 import { createOrderStore } from '../../src/payment/store.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import { aShop, SECRET } from '../support/shop.ts'
 

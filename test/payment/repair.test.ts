@@ -5,7 +5,7 @@ import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { purgeOrders } from '../../src/payment/past.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { closeOrder, noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
-import { createSecrets } from '../../src/payment/secrets.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
 import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
 

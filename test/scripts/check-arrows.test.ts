@@ -55,13 +55,13 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'a wrong arrow that carries types only',
     'payment/orders.ts',
     typeTo('../http/app.ts'),
-    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, protocol, lib, not http',
+    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, secrets, protocol, lib, not http',
   ],
   [
     'a wrong arrow in a re-export',
     'payment/orders.ts',
     `export type { X } from '../http/app.ts'\n`,
-    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, protocol, lib, not http',
+    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, secrets, protocol, lib, not http',
   ],
   [
     'a wrong arrow over several lines',
@@ -157,7 +157,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'HTTP that reads the configuration',
     'http/app.ts',
     typeTo('../config.ts'),
-    'src/http/app.ts → src/config.ts: http may import payment, lightning, db, protocol, lib, not settings',
+    'src/http/app.ts → src/config.ts: http may import payment, lightning, db, secrets, protocol, lib, not settings',
   ],
   [
     'a file in no room',

@@ -17,9 +17,9 @@ import {
   type Quote,
 } from '../../src/payment/orders.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { createSecrets } from '../../src/payment/secrets.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
-import { tokenFromSeed } from '../../src/payment/tokens.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { tokenFromSeed } from '../../src/secrets/tokens.ts'
 import { believing } from './deletion.ts'
 import type { After } from './folder.ts'
 import { aDatabaseUrl, openDatabase } from './store.ts'

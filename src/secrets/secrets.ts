@@ -1,6 +1,6 @@
 /**
- * Keys derived from MAYFLY_SECRET. Every use has an HKDF label of its own, so that no key serves
- * two purposes; every look-up tries each configured secret, the current one first.
+ * Keys derived from MAYFLY_SECRET. Each use has an HKDF label of its own, so that no key serves two
+ * purposes; each look-up tries every configured secret, the current one first.
  */
 import {
   createCipheriv,
@@ -11,34 +11,23 @@ import {
 } from 'node:crypto'
 import { hkdfSha256, hmacSha256 } from '../protocol/hmac.ts'
 
-/** The uses of the secret. A new use is a new label. */
-export type KeyUse =
-  | 'order id'
-  | 'idempotency key'
-  | 'client address'
-  | 'delivery seed'
-  | 'fingerprint'
-  | 'payment challenge'
-  | 'l402 root'
-  | 'gate intent'
-  | 'gate challenge'
-  | 'gate receipt'
-  | 'rate limit'
-
 export type Secrets = {
-  /** The key of a use under each secret, the current one first. */
-  keys(use: KeyUse): [Uint8Array, ...Uint8Array[]]
-  /** Those of `delivery seed`, made ready: AES takes five times as long with a key that is not. */
+  /**
+   * The key of a use under each secret, the current one first. The room that uses the key names the
+   * use, such as `order id`. A name is never changed or used for a second purpose.
+   */
+  keys(use: string): [Uint8Array, ...Uint8Array[]]
+  /** The keys of `delivery seed` as key objects: AES takes five times as long with raw bytes. */
   seedKeys: [KeyObject, ...KeyObject[]]
 }
 
 /** @param secrets 32 bytes each, the current one first. */
 export function createSecrets(secrets: [Uint8Array, ...Uint8Array[]]): Secrets {
-  const derived = new Map<KeyUse, [Uint8Array, ...Uint8Array[]]>()
-  const derive = (secret: Uint8Array, use: KeyUse): Uint8Array =>
+  const derived = new Map<string, [Uint8Array, ...Uint8Array[]]>()
+  const derive = (secret: Uint8Array, use: string): Uint8Array =>
     hkdfSha256(secret, `mayfly/${use}`)
 
-  function keys(use: KeyUse): [Uint8Array, ...Uint8Array[]] {
+  function keys(use: string): [Uint8Array, ...Uint8Array[]] {
     const known = derived.get(use)
     if (known) return known
     const [current, ...older] = secrets

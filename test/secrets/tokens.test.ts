@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { isToken, type TokenKind } from '../../src/lib/ids.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../../src/payment/tokens.ts'
+import { isTokenOf, tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 
 const KINDS: TokenKind[] = [
   'catch_owner',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSecrets, type KeyUse, keyedHash, seal, unseal } from '../../src/payment/secrets.ts'
+import { createSecrets, keyedHash, seal, unseal } from '../../src/secrets/secrets.ts'
 
 const one = new Uint8Array(32).fill(1)
 const two = new Uint8Array(32).fill(2)
 const three = new Uint8Array(32).fill(3)
 const plain = Uint8Array.from({ length: 32 }, (_, i) => i)
-const USES: KeyUse[] = [
+const USES = [
   'order id',
   'idempotency key',
   'delivery seed',
