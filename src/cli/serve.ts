@@ -69,7 +69,7 @@ function greet(config: Config, { url }: Server): void {
     lines.push(
       '',
       'SIMULATOR: no real money moves. Invoices are paid by POST /simulator/pay.',
-      'To sell for real, set MAYFLY_LIGHTNING_URL to your node (docs/operate.md).',
+      'To sell for real, set MAYFLY_LIGHTNING_URL to your node (docs/nodes.md).',
     )
   }
   process.stderr.write(`${lines.join('\n')}\n\n`)

@@ -82,8 +82,9 @@ suite('what deploys it', () => {
   })
 
   test('leads from page to page', async () => {
-    for (const page of ['deploy', 'metrics', 'backup', 'operate']) {
-      const links = (await text(`docs/${page}.md`)).matchAll(/\]\(([\w-]+\.md)(#[\w-]+)?\)/g)
+    const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
+    for (const page of pages) {
+      const links = (await text(page)).matchAll(/\]\(([\w-]+\.md)(#[\w-]+)?\)/g)
       for (const [, file = '', anchor] of links) {
         assert.ok(isThere(`docs/${file}`), `${page} → ${file}`)
         if (anchor === undefined) continue

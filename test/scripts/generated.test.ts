@@ -8,8 +8,8 @@ test('what is generated is as the code would write it', async () => {
   assert.deepEqual(await findStale(), [])
 })
 
-test('the operator finds every event of the log in docs/operate.md', async () => {
-  const page = await readFile(new URL('../../docs/operate.md', import.meta.url), 'utf8')
+test('the operator finds every event of the log in docs/log.md', async () => {
+  const page = await readFile(new URL('../../docs/log.md', import.meta.url), 'utf8')
   const documented = new Set([...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, name]) => name))
   const logged = new Set<string | undefined>()
   for (const text of readSources().values()) {

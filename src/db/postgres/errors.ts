@@ -61,8 +61,8 @@ export function unusable(error: unknown, url: string): StoreUnusable {
       return why(`${server} has no database ${database}. Create it: createdb ${database}.`)
     case '42501':
       return why(
-        `The user of MAYFLY_DATABASE_URL lacks a right on the database ${database}. ` +
-          'docs/operate.md says which it needs.',
+        `The user of MAYFLY_DATABASE_URL lacks a privilege on the database ${database}. ` +
+          'docs/postgresql.md lists those it needs.',
       )
     case '53300':
       return why(`${server} has no connection free. Raise its max_connections, or lower \`pool\`.`)
