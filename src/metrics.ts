@@ -11,8 +11,8 @@ import type { AnswerObserver, Refusal } from './http/metrics.ts'
 import type { Sending } from './http/sending.ts'
 import type { TurnOutcome } from './http/turns.ts'
 import type { Clock } from './lib/clock.ts'
+import type { Log } from './lib/log.ts'
 import type { NodeCall, NodeObserver } from './lightning/measured.ts'
-import type { PaymentLog } from './payment/log.ts'
 
 /** What is in the store is counted at most this often, however many scrape. */
 const COUNT_EVERY_MS = 15_000
@@ -34,7 +34,7 @@ export type Metrics = {
   /** The clock was found where it should not be. */
   jumped(): void
   /** The same log, heard: what payment logs is what payment did. */
-  heard(log: PaymentLog): PaymentLog
+  heard(log: Log): Log
   /** What is asked for when somebody scrapes. */
   watch(asked: {
     db: Pick<Db, 'read'>
@@ -240,7 +240,7 @@ export function createMetrics(): Metrics {
     }
     return (log) => {
       const also =
-        (write: PaymentLog['info']): PaymentLog['info'] =>
+        (write: Log['info']): Log['info'] =>
         (facts) => {
           on[facts.event]?.(facts)
           write(facts)

@@ -3,8 +3,8 @@ import type { Db } from '../db/db.ts'
 import type { App } from '../http/app.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import type { PaymentLog } from '../payment/log.ts'
 import type { AllowedHosts } from '../protocol/lnurl.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createGateChallenges } from './challenge.ts'
@@ -30,7 +30,7 @@ export async function openGate(
     secrets: Secrets
     limits: Limits
     clock: Clock
-    log: PaymentLog
+    log: Log
     publicUrl: () => string
     quoteSeconds: number
   },

@@ -7,8 +7,8 @@ import { attempt, type Db } from '../db/db.ts'
 import { base62 } from '../lib/base62.ts'
 import { before, type Clock, type DeletionTime } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
-import type { PaymentLog } from '../payment/log.ts'
 import { LnurlError } from '../protocol/lnurl.ts'
 import { provesPayment } from '../protocol/preimage.ts'
 import { fingerprints, keyedHash, type Secrets } from '../secrets/secrets.ts'
@@ -119,7 +119,7 @@ export function createGate(deps: {
   secrets: Secrets
   network: Network
   clock: Clock
-  log: PaymentLog
+  log: Log
   publicUrl: () => string
   quoteSeconds: number
 }): GateService {

@@ -1,9 +1,9 @@
 /** Delivering: one update claims the hand-over, and the answer is made of the stored seed. */
 import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
 import { type Claim, mayRepeat, reachOf } from './claims.ts'
-import { namedIn, type PaymentLog } from './log.ts'
-import { grantOf, isOver, type Outcome, quoteOf } from './order.ts'
+import { grantOf, isOver, namedIn, type Outcome, quoteOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
@@ -21,7 +21,7 @@ export function createDelivering(deps: {
   store: OrderStore
   secrets: Secrets
   clock: Clock
-  log: PaymentLog
+  log: Log
   products: Products
 }): Delivering {
   const { store, secrets, clock, log, products } = deps

@@ -1,7 +1,7 @@
 /** Whether the node can take money now. Sales stop and resume by this alone. */
 import { messageOf } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import type { PaymentLog } from './log.ts'
 
 const PROBE_EVERY_MS = 5_000
 
@@ -24,7 +24,7 @@ export type NoteNode = (nodeId: string) => Promise<string | null>
 export function createNodeHealth(
   lightning: Lightning,
   network: Network,
-  log: PaymentLog,
+  log: Log,
   noteNode: NoteNode = async () => null,
 ): NodeHealth {
   /** Why nothing is sold, or null while the node takes money; undefined until it was asked. */

@@ -193,3 +193,11 @@ export function requestHash(request: OrderRequest, plan: Json): Buffer {
 export function termsUnder(plan: Json, { terms }: OrderRequest): Json {
   return typeof terms === 'function' ? terms(plan) : terms
 }
+
+/** How the log names an order. */
+export const namedIn = (
+  order: Pick<OrderRow, 'payment_hash' | 'product'>,
+): { paymentHash: string | null; product: string } => ({
+  paymentHash: order.payment_hash,
+  product: order.product,
+})

@@ -7,6 +7,7 @@ import type { Db, Statement } from '../db/db.ts'
 import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
 import type { Json } from '../lib/jcs.ts'
 import { objectIn } from '../lib/json.ts'
+import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createAliases } from './aliases.ts'
@@ -16,7 +17,6 @@ import { createEnding } from './ending.ts'
 import type { Presented } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { formerOrderIds, isKeyOf, orderIds } from './idempotency.ts'
-import type { PaymentLog } from './log.ts'
 import { createMatching, type Match } from './matching.ts'
 import {
   type Credential,
@@ -116,7 +116,7 @@ export function createOrders(deps: {
   secrets: Secrets
   clock: Clock
   deletion: Pick<Deletion, 'now'>
-  log: PaymentLog
+  log: Log
   products: Products
   quoteSeconds: number
 }): Orders {

@@ -3,13 +3,13 @@ import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock, DeletionTime } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
+import type { Log } from '../lib/log.ts'
 import type { InvoiceAsk, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, keyHash } from './idempotency.ts'
-import { namedIn, type PaymentLog } from './log.ts'
 import {
   dropOpening,
   type Invoiced,
@@ -21,7 +21,14 @@ import {
   reclaimOrder,
   takeTurn,
 } from './opening.ts'
-import { type Offer, type OrderName, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import {
+  namedIn,
+  type Offer,
+  type OrderName,
+  type OrderRequest,
+  type TooMany,
+  termsUnder,
+} from './order.ts'
 import type { OrderRow, OrderStore } from './store.ts'
 
 /** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
@@ -60,7 +67,7 @@ export function createQuoting(deps: {
   health: NodeHealth
   secrets: Secrets
   clock: Clock
-  log: PaymentLog
+  log: Log
   quoteSeconds: number
   end: Ending
 }): Quoting {

@@ -4,11 +4,11 @@ import { LRUCache } from 'lru-cache'
 import type { Db, Statement } from '../db/db.ts'
 import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
 import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import { type Secrets, seal } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
-import { namedIn, type PaymentLog } from './log.ts'
-import { endOfLife, grantOf, planOf } from './order.ts'
+import { endOfLife, grantOf, namedIn, planOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import {
   claimLookup,
@@ -68,7 +68,7 @@ export function createSettling(deps: {
   secrets: Secrets
   clock: Clock
   deletion: Pick<Deletion, 'now'>
-  log: PaymentLog
+  log: Log
   products: Products
   end: Ending
 }): Settling {

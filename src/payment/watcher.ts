@@ -7,8 +7,8 @@ import { type Db, StoreAway } from '../db/db.ts'
 import { alone, type InTurn } from '../db/leases.ts'
 import { before, type Clock, type Deletion } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
-import type { PaymentLog } from './log.ts'
 import { type Orders, REPLAY_MS } from './orders.ts'
 import { purgeOrders } from './past.ts'
 import {
@@ -62,7 +62,7 @@ export function createWatcher(deps: {
   orders: Orders
   clock: Clock
   deletion: Pick<Deletion, 'now'>
-  log: PaymentLog
+  log: Log
   /** Shares the cleaning up with other instances; look-ups are claimed one by one. */
   inTurn?: InTurn
 }): Watcher {

@@ -24,8 +24,8 @@ import {
   type ProjectRow,
   type ReceiptRow,
 } from '../../src/gate/store.ts'
+import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
-import type { PaymentLog } from '../../src/payment/log.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields, publicKeyOf } from '../../src/protocol/bolt11-sign.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
@@ -126,7 +126,7 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
   const allowed = new Set([lnurl.host])
   const logged: World['logged'] = []
   const keep = (facts: { event: string } & Record<string, unknown>): void => void logged.push(facts)
-  const log: PaymentLog = { info: keep, warn: keep, error: keep }
+  const log: Log = { info: keep, warn: keep, error: keep }
   const client = createLnurlClient({
     clock,
     allowed,

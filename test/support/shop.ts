@@ -2,11 +2,11 @@
 import type { Db, Row, Statement } from '../../src/db/db.ts'
 import { type Clock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
+import type { Log } from '../../src/lib/log.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
 import type { Presented } from '../../src/payment/flows/flow.ts'
 import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
-import type { PaymentLog } from '../../src/payment/log.ts'
 import {
   createOrders,
   type Offer,
@@ -96,7 +96,7 @@ export type Shop = {
   orders: Orders
   /** The events that were logged. */
   logged: ({ event: string } & Record<string, unknown>)[]
-  log: PaymentLog
+  log: Log
   /** Opens an order that has to be pending. */
   quote(key?: string): Promise<Quote>
   /** Opens an order and pays it; nobody has told us of it yet. */
@@ -155,7 +155,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   })
   const logged: Shop['logged'] = []
   const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
-  const log: PaymentLog = { info: note, warn: note, error: note }
+  const log: Log = { info: note, warn: note, error: note }
   const node = await aNode(db, clock, options)
   const health = createNodeHealth(node, 'regtest', log)
   await health.start(ending.signal)
