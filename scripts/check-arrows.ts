@@ -98,18 +98,7 @@ const ARROWS: Record<Room, readonly Room[]> = {
 }
 
 /** Commands that run or mend the service itself; all others go through the client. */
-const OPERATOR_COMMANDS = new Set([
-  'cli/doctor.ts',
-  'cli/operator.ts',
-  'cli/serve.ts',
-  'cli/clock.ts',
-  'cli/moderate.ts',
-  'cli/order.ts',
-  'cli/order-deps.ts',
-  'cli/order-restore.ts',
-  'cli/backup.ts',
-  'cli/gate.ts',
-])
+const OPERATOR_COMMANDS = 'cli/operator/'
 const OPERATOR_ROOMS: readonly Room[] = [
   'serve',
   ...PRODUCTS,
@@ -194,7 +183,7 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
   if (SERVER_ONLY.has(to) && !isServerSide)
     return `browsers load ${from}, and that file is for the server`
   if (from === room) return null
-  const isOperator = OPERATOR_COMMANDS.has(file)
+  const isOperator = file.startsWith(OPERATOR_COMMANDS)
   if (!ARROWS[from].includes(room) && !(isOperator && OPERATOR_ROOMS.includes(room))) {
     return whyNoArrow(from, room)
   }

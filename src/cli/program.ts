@@ -18,7 +18,7 @@ export async function runProgram(given: string[]): Promise<number> {
   // Commander's own `help` knows the first name alone.
   const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
   const [name = '', ...rest] = args
-  if (isOperatorsGate(args)) return (await import('./gate.ts')).gateCommand(rest)
+  if (isOperatorsGate(args)) return (await import('./operator/gate.ts')).gateCommand(rest)
   const operators = rest.some((argument) => argument === '--help' || argument === '-h')
     ? undefined
     : AS_THEY_ARE[name]
@@ -99,14 +99,14 @@ const AS_THEY_ARE: Record<string, Operators> = {
     such: 'the inbox, catch_…',
     what: 'stop an inbox from taking requests (abuse); its owner still reads it',
     examples: ['mayfly suspend catch_…'],
-    run: async (args) => (await import('./moderate.ts')).moderateCommand('suspend', args),
+    run: async (args) => (await import('./operator/moderate.ts')).moderateCommand('suspend', args),
   },
   resume: {
     takes: '<publicId>',
     such: 'the inbox, catch_…',
     what: 'let a suspended inbox take requests again',
     examples: ['mayfly resume catch_…'],
-    run: async (args) => (await import('./moderate.ts')).moderateCommand('resume', args),
+    run: async (args) => (await import('./operator/moderate.ts')).moderateCommand('resume', args),
   },
   order: {
     takes: '[command...]',
@@ -121,28 +121,28 @@ const AS_THEY_ARE: Record<string, Operators> = {
       'mayfly order refunded <paymentHash>',
       'mayfly order restore <paymentHash> --product catch --plan spark',
     ],
-    run: async (args) => (await import('./order.ts')).orderCommand(args),
+    run: async (args) => (await import('./operator/order.ts')).orderCommand(args),
   },
   clock: {
     takes: '<command>',
     such: 'show, or accept',
     what: 'say that the clock is right after a jump, so that the service deletes what is over again',
     examples: ['mayfly clock show', 'mayfly clock accept'],
-    run: async (args) => (await import('./clock.ts')).clockCommand(args),
+    run: async (args) => (await import('./operator/clock.ts')).clockCommand(args),
   },
   backup: {
     takes: '<file>',
     such: 'where the copy goes; nothing is written over',
     what: 'copy the embedded store, also while the service runs',
     examples: ['mayfly backup /backups/mayfly-2026-01-02.db'],
-    run: async (args) => (await import('./backup.ts')).backupCommand(args),
+    run: async (args) => (await import('./operator/backup.ts')).backupCommand(args),
   },
   restore: {
     takes: '<file>',
     such: 'the copy; the service is stopped',
     what: 'put a copy where the store belongs',
     examples: ['mayfly restore /backups/mayfly-2026-01-02.db'],
-    run: async (args) => (await import('./backup.ts')).restoreCommand(args),
+    run: async (args) => (await import('./operator/backup.ts')).restoreCommand(args),
   },
 }
 
@@ -153,7 +153,7 @@ function addOperators(program: Command): void {
     .description('start the service (docs/operate.md)')
     .addHelpText('after', examples('mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'))
     .action(async () => {
-      process.exitCode = await (await import('./serve.ts')).serveCommand()
+      process.exitCode = await (await import('./operator/serve.ts')).serveCommand()
     })
   program
     .command('doctor')
@@ -161,7 +161,7 @@ function addOperators(program: Command): void {
     .addHelpText('after', examples('mayfly doctor'))
     .action(async function action(this: Command) {
       const isJson = this.optsWithGlobals<GlobalOptions>().json ?? !process.stdout.isTTY
-      process.exitCode = await (await import('./doctor.ts')).doctorCommand({ isJson })
+      process.exitCode = await (await import('./operator/doctor.ts')).doctorCommand({ isJson })
     })
   for (const [name, operators] of Object.entries(AS_THEY_ARE)) {
     const { takes, such, what, run } = operators

@@ -1,23 +1,23 @@
 /** `mayfly gate …`: the operator's commands for GATE, on the store of the running server. */
 import { parseArgs } from 'node:util'
-import { type Config, ConfigError, readConfig } from '../config.ts'
-import { StoreUnusable } from '../db/db.ts'
-import { openStore } from '../db/open.ts'
-import { openProvider } from '../gate/open.ts'
+import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { StoreUnusable } from '../../db/db.ts'
+import { openStore } from '../../db/open.ts'
+import { openProvider } from '../../gate/open.ts'
 import {
   createProjects,
   type ProjectDetails,
   ProjectError,
   type Projects,
-} from '../gate/projects.ts'
-import { isRouteId, parseRouteSpec, type RouteSpec } from '../gate/route-spec.ts'
-import { MAX_CREDITS } from '../gate/store.ts'
-import { rfc3339, systemClock } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
-import { isId } from '../lib/ids.ts'
-import { createSimulator } from '../lightning/simulator.ts'
-import { LnurlError } from '../protocol/lnurl.ts'
-import { bindStore } from '../store-identity.ts'
+} from '../../gate/projects.ts'
+import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
+import { MAX_CREDITS } from '../../gate/store.ts'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { isId } from '../../lib/ids.ts'
+import { createSimulator } from '../../lightning/simulator.ts'
+import { LnurlError } from '../../protocol/lnurl.ts'
+import { bindStore } from '../../store-identity.ts'
 
 const USAGE = `Usage: mayfly gate <command> [--json]
 

@@ -1,13 +1,13 @@
 /** What the operator's commands on orders work with: the products, and the node of the service. */
-import { type Config, ConfigError } from '../config.ts'
-import type { Db } from '../db/db.ts'
-import { createHints } from '../db/hints.ts'
-import { systemClock } from '../lib/clock.ts'
-import type { Lightning } from '../lightning/lightning.ts'
-import { openLightning } from '../lightning/open.ts'
-import type { Product, Provisioning } from '../payment/provisioning.ts'
-import { openProducts, readAllPlans } from '../products.ts'
-import { bindStore } from '../store-identity.ts'
+import { type Config, ConfigError } from '../../config.ts'
+import type { Db } from '../../db/db.ts'
+import { createHints } from '../../db/hints.ts'
+import { systemClock } from '../../lib/clock.ts'
+import type { Lightning } from '../../lightning/lightning.ts'
+import { openLightning } from '../../lightning/open.ts'
+import type { Product, Provisioning } from '../../payment/provisioning.ts'
+import { openProducts, readAllPlans } from '../../products.ts'
+import { bindStore } from '../../store-identity.ts'
 
 /** What each product does to provision, and to let go of what it reserved. */
 export function provisionings(config: Config, db: Db): Partial<Record<Product, Provisioning>> {

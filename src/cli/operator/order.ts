@@ -1,8 +1,8 @@
 /** `mayfly order …`: what an operator does to one order that went wrong, beside the service. */
-import type { Config } from '../config.ts'
-import type { Db } from '../db/db.ts'
-import { rfc3339, systemClock } from '../lib/clock.ts'
-import { handOutOrder } from '../payment/handing-out.ts'
+import type { Config } from '../../config.ts'
+import type { Db } from '../../db/db.ts'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { handOutOrder } from '../../payment/handing-out.ts'
 import {
   closeOrder,
   isOrderName,
@@ -12,10 +12,10 @@ import {
   orderIdOf,
   type Repair,
   repairOrder,
-} from '../payment/repair.ts'
-import { secretsGiven } from '../secret-file.ts'
-import { createSecrets } from '../secrets/secrets.ts'
-import { operateOnStore, type Said } from './operator.ts'
+} from '../../payment/repair.ts'
+import { secretsGiven } from '../../secret-file.ts'
+import { createSecrets } from '../../secrets/secrets.ts'
+import { operateOnStore, type Said } from './command.ts'
 import { provisionings, withNode } from './order-deps.ts'
 import { orderRestore, RESTORE_USAGE } from './order-restore.ts'
 

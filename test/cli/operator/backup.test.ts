@@ -4,14 +4,14 @@ import { copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from 'nod
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
-import { type CatchCapability, createMayfly } from '../../src/client/index.ts'
-import { buy, poll, quoteOf } from '../support/buyer.ts'
-import { runCommand } from '../support/command.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { startProgram } from '../support/program.ts'
-import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
-import { until } from '../support/until.ts'
+import { type CatchCapability, createMayfly } from '../../../src/client/index.ts'
+import { buy, poll, quoteOf } from '../../support/buyer.ts'
+import { runCommand } from '../../support/command.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { startProgram } from '../../support/program.ts'
+import { startServer } from '../../support/server.ts'
+import { query } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
 
 const onStore = (file: string) => ({ MAYFLY_DATABASE_URL: `sqlite:${file}` })
 const backup = (file: string, copy: string) => runCommand(['backup', copy], onStore(file))

@@ -1,9 +1,9 @@
 /** `mayfly suspend|resume <publicId>`: the operator's answer to abuse, on the running store. */
-import { resumeInbox, suspendInbox } from '../catch/store.ts'
-import { attempt } from '../db/db.ts'
-import { systemClock } from '../lib/clock.ts'
-import { isId } from '../lib/ids.ts'
-import { operateOnStore } from './operator.ts'
+import { resumeInbox, suspendInbox } from '../../catch/store.ts'
+import { attempt } from '../../db/db.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { isId } from '../../lib/ids.ts'
+import { operateOnStore } from './command.ts'
 
 export async function moderateCommand(
   verb: 'suspend' | 'resume',

@@ -1,8 +1,8 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
 import { pino } from 'pino'
-import { type Config, ConfigError, readConfig } from '../config.ts'
-import { StoreUnusable } from '../db/db.ts'
-import { type Server, serve } from '../serve.ts'
+import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { StoreUnusable } from '../../db/db.ts'
+import { type Server, serve } from '../../serve.ts'
 import { onceATurn } from './log-output.ts'
 
 /** Fields that could carry a secret are cut, should one ever be logged. */

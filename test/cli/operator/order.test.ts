@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
-import type { CatchCapability } from '../../src/client/index.ts'
-import { buy, poll, quoteOf } from '../support/buyer.ts'
-import { runCommand } from '../support/command.ts'
-import { settled } from '../support/http.ts'
-import { aPostgresDatabase } from '../support/postgres.ts'
-import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
-import { until } from '../support/until.ts'
+import type { CatchCapability } from '../../../src/client/index.ts'
+import { buy, poll, quoteOf } from '../../support/buyer.ts'
+import { runCommand } from '../../support/command.ts'
+import { settled } from '../../support/http.ts'
+import { aPostgresDatabase } from '../../support/postgres.ts'
+import { startServer } from '../../support/server.ts'
+import { query } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
 
 const order = (file: string, ...args: string[]) =>
   runCommand(['order', ...args], { MAYFLY_DATABASE_URL: `sqlite:${file}` })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { anInbox } from '../support/catch.ts'
-import { runCommand } from '../support/command.ts'
-import { startServer } from '../support/server.ts'
-import { settingsFor } from '../support/store.ts'
+import { anInbox } from '../../support/catch.ts'
+import { runCommand } from '../../support/command.ts'
+import { startServer } from '../../support/server.ts'
+import { settingsFor } from '../../support/store.ts'
 
 test('an inbox is suspended and resumed beside the service, and says so when it was before', async (t) => {
   const server = await startServer(t)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pino } from 'pino'
-import { onceATurn } from '../../src/cli/log-output.ts'
-import { REDACTED } from '../../src/cli/serve.ts'
+import { onceATurn } from '../../../src/cli/operator/log-output.ts'
+import { REDACTED } from '../../../src/cli/operator/serve.ts'
 
 test('the lines of one turn are one write, in their order', async () => {
   const written: string[] = []

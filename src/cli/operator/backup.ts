@@ -1,9 +1,9 @@
 /** `mayfly backup <file>` and `mayfly restore <file>`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
-import { type Config, ConfigError } from '../config.ts'
-import { backupSqlite, restoreSqlite } from '../db/sqlite/backup.ts'
-import { secretFile } from '../secret-file.ts'
-import { operate } from './operator.ts'
+import { type Config, ConfigError } from '../../config.ts'
+import { backupSqlite, restoreSqlite } from '../../db/sqlite/backup.ts'
+import { secretFile } from '../../secret-file.ts'
+import { operate } from './command.ts'
 
 export function backupCommand(args: string[]): Promise<number> {
   return withFile('backup', args, async (config, copy) => {

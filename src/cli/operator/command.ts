@@ -1,7 +1,7 @@
 /** The frame of the operator's commands on the store, beside the running service. */
-import { type Config, ConfigError, readConfig } from '../config.ts'
-import { type Db, StoreUnusable } from '../db/db.ts'
-import { openStore } from '../db/open.ts'
+import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { type Db, StoreUnusable } from '../../db/db.ts'
+import { openStore } from '../../db/open.ts'
 
 /** What a command says; `isDone` is false where nothing was there to do. */
 export type Said = { isDone: boolean; text: string }

@@ -1,7 +1,7 @@
 /** `mayfly clock show|accept`: the operator's word on a clock that has jumped, on the running store. */
-import { acceptClock, BEAT_EVERY_MS, JUMP_MS, timesIn } from '../db/deletion-clock.ts'
-import { rfc3339, systemClock } from '../lib/clock.ts'
-import { operateOnStore } from './operator.ts'
+import { acceptClock, BEAT_EVERY_MS, JUMP_MS, timesIn } from '../../db/deletion-clock.ts'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { operateOnStore } from './command.ts'
 
 const USAGE = `Usage: mayfly clock show      what time it is here, and the last time that the store has seen
        mayfly clock accept    the time here is right: what is over by it may be deleted
