@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './db/db.ts'
 import type { StoreObserver, StoreOperation } from './db/measured.ts'
-import type { AnswerRoom } from './http/answer-room.ts'
+import type { Backpressure } from './http/backpressure.ts'
+import type { WorkOutcome } from './http/fair-scheduler.ts'
 import type { AnswerObserver, Refusal } from './http/metrics.ts'
-import type { Sending } from './http/sending.ts'
-import type { TurnOutcome } from './http/turns.ts'
+import type { ResponseBudget } from './http/response-budget.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Log } from './lib/log.ts'
 import type { NodeCall, NodeObserver } from './lightning/measured.ts'
@@ -29,7 +29,7 @@ export type Metrics = {
   answered: AnswerObserver
   refused(refusal: Refusal): void
   purged(product: string, rows: number): void
-  searched(outcome: TurnOutcome): void
+  searched(outcome: WorkOutcome): void
   kept(bytes: number): void
   /** The clock was found where it should not be. */
   jumped(): void
@@ -43,8 +43,8 @@ export type Metrics = {
     isDeletionHeld: () => boolean
     streams: () => ReadonlyMap<string, number>
     bodies: () => { bodies: number; bytes: number }
-    answers: Pick<AnswerRoom, 'heldBytes' | 'waiting' | 'closed'>
-    sending: Pick<Sending, 'closed'>
+    responseBudget: Pick<ResponseBudget, 'reservedBytes' | 'waiting' | 'closedReaders'>
+    backpressure: Pick<Backpressure, 'closedSockets'>
     searches: () => { running: number; waiting: number }
     purchaseBytes: () => Record<string, number>
   }): void
@@ -260,8 +260,8 @@ export function createMetrics(): Metrics {
     isDeletionHeld,
     streams,
     bodies,
-    answers,
-    sending,
+    responseBudget,
+    backpressure,
     searches,
     purchaseBytes,
   }: Parameters<Metrics['watch']>[0]): void {
@@ -363,7 +363,7 @@ export function createMetrics(): Metrics {
       help: 'Bytes that answers and streams hold until their readers take them.',
       registers,
       collect() {
-        this.set(answers.heldBytes())
+        this.set(responseBudget.reservedBytes())
       },
     })
     new Gauge({
@@ -371,7 +371,7 @@ export function createMetrics(): Metrics {
       help: 'Answers and streams that wait for room.',
       registers,
       collect() {
-        this.set(answers.waiting())
+        this.set(responseBudget.waiting())
       },
     })
     new Counter({
@@ -381,8 +381,8 @@ export function createMetrics(): Metrics {
       registers,
       collect() {
         this.reset()
-        this.inc({ reason: 'stalled' }, sending.closed())
-        this.inc({ reason: 'room' }, answers.closed())
+        this.inc({ reason: 'stalled' }, backpressure.closedSockets())
+        this.inc({ reason: 'room' }, responseBudget.closedReaders())
       },
     })
     new Gauge({

@@ -15,13 +15,13 @@ import {
 import { createCatch } from './catch/service.ts'
 import type { Db } from './db/db.ts'
 import type { Hints } from './db/hints.ts'
-import type { AnswerRoom } from './http/answer-room.ts'
 import type { App } from './http/app.ts'
-import type { BodyRoom } from './http/body-room.ts'
+import type { BodyBudget } from './http/body-budget.ts'
 import { FORWARDING_HEADERS, type IsProxied } from './http/client-address.ts'
 import type { EventStreams } from './http/event-stream.ts'
+import { createFairScheduler, type FairScheduler } from './http/fair-scheduler.ts'
 import type { Paying } from './http/paid.ts'
-import { createTurns, type Turns } from './http/turns.ts'
+import type { ResponseBudget } from './http/response-budget.ts'
 import type { Clock, DeletionTime } from './lib/clock.ts'
 import type { Product, Provisioning } from './payment/provisioning.ts'
 import { PULSE_GUIDE } from './pulse/guide.ts'
@@ -55,7 +55,7 @@ export type Sold = {
   mount(
     app: App,
     paying: Paying,
-    live: { streams: EventStreams; bodies: BodyRoom; answers: AnswerRoom },
+    live: { streams: EventStreams; bodyBudget: BodyBudget; responseBudget: ResponseBudget },
   ): void
   /** Deletes what was over by then; how many are gone for good. */
   purge(now: DeletionTime): Promise<number>
@@ -71,7 +71,7 @@ export type Materials = {
   isProxied: IsProxied
   locate: (ip: string) => CatchIpLocation | null
   /** Of the service; nobody searches elsewhere. */
-  turns?: Turns
+  scheduler?: FairScheduler
   /** Told of the bytes that each request to an inbox took. */
   onKept?: (bytes: number) => void
 }
@@ -110,11 +110,11 @@ function sellCatch(materials: Materials): Sold {
     clock,
     isProxied,
     locate,
-    turns = createTurns(),
+    scheduler = createFairScheduler(),
     onKept = () => {},
   } = materials
   const isForwardingHeader = (name: string): boolean => FORWARDING_HEADERS.has(name)
-  const service = createCatch({ db, hints, clock, isForwardingHeader, locate, turns, onKept })
+  const service = createCatch({ db, hints, clock, isForwardingHeader, locate, scheduler, onKept })
   return {
     product: 'catch',
     provisioning: service.provisioning,
@@ -129,8 +129,16 @@ function sellCatch(materials: Materials): Sold {
     capability: CatchCapability,
     schemas: { CatchCapability, CatchStatus, CatchEvent, CatchIpLocation },
     guide: CATCH_GUIDE,
-    mount: (app, paying, { streams, bodies, answers }) =>
-      mountCatch(app, { ...paying, service, plans, isProxied, streams, answers, room: bodies }),
+    mount: (app, paying, { streams, bodyBudget, responseBudget }) =>
+      mountCatch(app, {
+        ...paying,
+        service,
+        plans,
+        isProxied,
+        streams,
+        responseBudget,
+        bodyBudget,
+      }),
     purge: service.purge,
   }
 }
@@ -152,8 +160,8 @@ function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Mate
     capability: WhisperCapability,
     schemas: { WhisperCapability },
     guide: WHISPER_GUIDE,
-    mount: (app, paying, { answers }) =>
-      mountWhisper(app, { ...paying, service, plans, clock, answers }),
+    mount: (app, paying, { responseBudget }) =>
+      mountWhisper(app, { ...paying, service, plans, clock, responseBudget }),
     purge: service.purge,
   }
 }

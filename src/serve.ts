@@ -12,24 +12,24 @@ import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
 import { openStore } from './db/open.ts'
 import { openGate } from './gate/open.ts'
-import { createAnswerRoom } from './http/answer-room.ts'
 import { type AppOptions, createApp } from './http/app.ts'
-import { createBodyRoom } from './http/body-room.ts'
+import { createBackpressure } from './http/backpressure.ts'
+import { createBodyBudget } from './http/body-budget.ts'
 import { mountCatalog } from './http/catalog.ts'
 import { clientNetwork, createClientAddress } from './http/client-address.ts'
 import { createEventStreams } from './http/event-stream.ts'
-import { mountForwarding } from './http/forwarding.ts'
+import { createFairScheduler } from './http/fair-scheduler.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
 import { measuredLimits, measureRequests } from './http/metrics.ts'
 import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
-import { mountReady } from './http/ready.ts'
+import { mountReadiness } from './http/readiness.ts'
 import { bytesIn, createPurchaseRooms } from './http/receiving.ts'
-import { createSending } from './http/sending.ts'
+import { createResponseBudget } from './http/response-budget.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { mountText } from './http/text.ts'
-import { createTurns } from './http/turns.ts'
+import { detectUntrustedProxies } from './http/untrusted-proxies.ts'
 import { joinInstances } from './instances.ts'
 import { type DeletionTime, NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { messageOf } from './lib/errors.ts'
@@ -118,7 +118,7 @@ export async function serve(
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
-    const turns = createTurns(metrics ? { onEnded: metrics.searched } : {})
+    const scheduler = createFairScheduler(metrics ? { onEnded: metrics.searched } : {})
     const products = openProducts({
       plans,
       unpaidBytes: config.unpaidBytes,
@@ -127,7 +127,7 @@ export async function serve(
       clock,
       isProxied,
       locate: locator.locate,
-      turns,
+      scheduler,
       ...(metrics ? { onKept: metrics.kept } : {}),
     })
     const orders = createOrders({
@@ -156,23 +156,25 @@ export async function serve(
     const isSimulator = node.simulator !== null
     const has = new Set(config.gate === 'on' ? ['gate'] : [])
     const pages = createPages({ isSimulator, has })
-    const answers = createAnswerRoom((request) => clientNetwork(clientAddress(request.raw)))
-    const sending = createSending(answers.of)
+    const responseBudget = createResponseBudget((request) =>
+      clientNetwork(clientAddress(request.raw)),
+    )
+    const backpressure = createBackpressure(responseBudget.reservationOf)
     const app = await createApp({
       log,
-      sending,
+      backpressure,
       publicUrl,
       answerLost: pages.answerLost,
       schemas: Object.assign({}, ...products.map(({ schemas }) => schemas)),
       ...(timeouts ? { timeouts } : {}),
     })
-    const isHidden = mountForwarding(app, {
+    const isClientUnknown = detectUntrustedProxies(app, {
       hasTrusted: config.trustedProxies.length > 0,
       isLoopback: isLoopback(config.host),
       log,
     })
-    const streams = createEventStreams(app, answers)
-    const bodies = createBodyRoom()
+    const streams = createEventStreams(app, responseBudget)
+    const bodyBudget = createBodyBudget()
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
     const limits = metrics ? measuredLimits(app, plainLimits, metrics.refused) : plainLimits
     const rooms = createPurchaseRooms()
@@ -183,10 +185,10 @@ export async function serve(
       metrics.watch({
         ...{ db: store, clock, isSelling, isDeletionHeld },
         streams: streams.countByRoute,
-        bodies: bodies.held,
-        answers,
-        sending,
-        searches: turns.count,
+        bodies: bodyBudget.held,
+        responseBudget,
+        backpressure,
+        searches: scheduler.count,
         purchaseBytes: () => bytesIn(rooms),
       })
     }
@@ -194,9 +196,9 @@ export async function serve(
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
-    const paying = { orders, flows, clientAddress, exactClient, isHidden, limits, rooms }
+    const paying = { orders, flows, clientAddress, exactClient, isClientUnknown, limits, rooms }
     mountHealth(app)
-    mountReady(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
+    mountReadiness(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {
       health,
       limits,
@@ -205,7 +207,7 @@ export async function serve(
       entries: products.map(({ product, catalog }) => ({ product, ...catalog })),
     })
     mountPoll(app, { ...paying, resources: products.map(({ capability }) => capability) })
-    for (const { mount } of products) mount(app, paying, { streams, bodies, answers })
+    for (const { mount } of products) mount(app, paying, { streams, bodyBudget, responseBudget })
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     const guides = products.map(({ guide }) => guide)
     mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))

@@ -22,7 +22,7 @@ export async function follow(
       const { events, ended } = await service.after(publicId, told, stream)
       const isIdle = events.length === 0
       told = events.at(-1)?.sequence ?? told
-      if (!isIdle) await stream.turn()
+      if (!isIdle) await stream.waitTurn()
       // Emptied, as what is made of it: no row is held while the reader takes its time.
       if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
       if (ended) {

@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { announcedBytes, type BodyOptions, dropBody, hasArrived, readBody } from '../http/body.ts'
-import type { BodyPlace, BodyRoom } from '../http/body-room.ts'
+import type { BodyBudget, BodyReservation } from '../http/body-budget.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
@@ -18,8 +18,8 @@ type Sent = { Params: { publicId: string } }
 /** Bodies under way arrive or are timed out within three times this. */
 const RETRY_BODY_SECONDS = 10
 /**
- * A body that is here and no longer than this needs no place in the room: it costs less than its
- * connection does, and waits for nobody but the store.
+ * A body that has arrived and is no longer than this is not in the budget: it costs less than its
+ * connection does, and waits for nothing but the store.
  */
 const SMALL_BYTES = 8 * 1024
 
@@ -30,10 +30,10 @@ export function mountIngest(
     clientAddress: ClientAddress
     isProxied: IsProxied
     limits: Limits
-    room: BodyRoom
+    bodyBudget: BodyBudget
   },
 ): void {
-  const { service, clientAddress, isProxied, limits, room } = deps
+  const { service, clientAddress, isProxied, limits, bodyBudget } = deps
 
   /** The inbox, where it takes this request as far as its headers tell: a body is waited for only then. */
   async function admitted(
@@ -55,19 +55,21 @@ export function mountIngest(
     }
   }
 
-  /** A place in the room for a body, and how it is read there. */
-  function roomFor(
+  /** Reserves memory for a body, and says how it is read within that. */
+  function reserve(
     raw: IncomingMessage,
     sourceIp: string,
     target: string,
-  ): { place: BodyPlace; options: BodyOptions } {
+  ): { reservation: BodyReservation; options: BodyOptions } {
     let giveUp = (): void => {}
-    const place = room.begin({ network: clientNetwork(sourceIp), target }, () => giveUp())
-    if (!place) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
+    const reservation = bodyBudget.admit({ network: clientNetwork(sourceIp), target }, () =>
+      giveUp(),
+    )
+    if (!reservation) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
     const onGiveUp = (refuse: () => void): void => {
       giveUp = refuse
     }
-    return { place, options: { take: place.take, onGiveUp } }
+    return { reservation, options: { take: reservation.grow, onGiveUp } }
   }
 
   app.route<Sent>({
@@ -99,10 +101,10 @@ export function mountIngest(
       const isHere = hasArrived(raw)
       const inbox = await admitted(request, reply, isHere)
       const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-      const reading = isSmall ? null : roomFor(raw, sourceIp, inbox.publicId)
+      const reading = isSmall ? null : reserve(raw, sourceIp, inbox.publicId)
       try {
         const body = await readBody(raw, inbox.maxBytesPerRequest, reading?.options)
-        reading?.place.arrived()
+        reading?.reservation.received()
         const { path, query } = splitUrl(request.originalUrl)
         const isAccepted = await service.ingest(inbox, {
           token: bearerToken(raw),
@@ -117,7 +119,7 @@ export function mountIngest(
         if (!isAccepted) throw unavailable()
         return reply.code(204).send()
       } finally {
-        reading?.place.end()
+        reading?.reservation.release()
       }
     },
     handler: () => {

@@ -1,16 +1,16 @@
 /** What the owner of an inbox does with it over HTTP: read, follow, delete, destroy. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { AnswerRoom } from '../http/answer-room.ts'
 import type { App } from '../http/app.ts'
+import { streamParts } from '../http/backpressure.ts'
 import { bearerOf } from '../http/bearer.ts'
-import { whileConnected } from '../http/client-gone.ts'
+import { withDisconnectSignal } from '../http/client-disconnect.ts'
+import { sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { sendNoContent } from '../http/ignored-body.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors, NoContent } from '../http/schemas.ts'
-import { sendParts } from '../http/sending.ts'
 import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'
@@ -49,8 +49,13 @@ export function mountOwner(
     service,
     limits,
     streams,
-    answers,
-  }: { service: CatchService; limits: Limits; streams: EventStreams; answers: AnswerRoom },
+    responseBudget,
+  }: {
+    service: CatchService
+    limits: Limits
+    streams: EventStreams
+    responseBudget: ResponseBudget
+  },
 ): void {
   app.decorateRequest('inbox', null)
 
@@ -125,15 +130,15 @@ export function mountOwner(
     },
     async (request, reply) => {
       const inbox = ownedInbox(request)
-      const hold = await answers.forAnswer(reply, inbox.public_id)
-      const { first, rest } = await whileConnected(request.raw, async (gone) => {
-        const page = service.page(inbox, request.query, hold, gone)
+      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+      const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
+        const page = service.page(inbox, request.query, reservation, gone)
         return { first: await page.next(), rest: page }
       })
       await service.used(inbox)
       reply.type(JSON_TYPE)
       if (first.done) return reply.send(first.value)
-      return sendParts(reply, hold, first.value, rest)
+      return streamParts(reply, reservation, first.value, rest)
     },
   )
 
@@ -186,13 +191,13 @@ export function mountOwner(
     },
     async (request, reply) => {
       const inbox = ownedInbox(request)
-      const hold = await answers.forAnswer(reply, inbox.public_id)
-      const found = await service.event(inbox, request.params.eventId, hold)
+      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+      const found = await service.event(inbox, request.params.eventId, reservation)
       if (!found) throw notFound()
       await service.used(inbox)
-      await hold.turn()
+      await reservation.waitTurn()
       const json = Buffer.from(eventJson(found))
-      hold.set(json.length)
+      reservation.resize(json.length)
       return reply.type(JSON_TYPE).send(json)
     },
   )
@@ -215,11 +220,11 @@ export function mountOwner(
     },
     async (request, reply) => {
       const inbox = ownedInbox(request)
-      const hold = await answers.forAnswer(reply, inbox.public_id)
-      const found = await service.event(inbox, request.params.eventId, hold)
+      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+      const found = await service.event(inbox, request.params.eventId, reservation)
       if (!found) throw notFound()
       await service.used(inbox)
-      hold.set(found.body_bytes)
+      reservation.resize(found.body_bytes)
       // A stranger's bytes, served from our origin: never shown, sniffed or run.
       return reply
         .type('application/octet-stream')

@@ -3,8 +3,8 @@
  * that a page of any size holds little, and others run in between.
  */
 
-import type { Hold } from '../http/answer-room.ts'
 import { problem } from '../http/errors.ts'
+import type { Reservation } from '../http/response-budget.ts'
 import { eventJson } from './event.ts'
 import type { CatchStore, EventFilter, EventSize, WholeEvent } from './store.ts'
 
@@ -40,11 +40,11 @@ export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
 export async function* pageParts(
   store: CatchStore,
   { publicId, filter, limit, latestSequence, found }: PageAsk,
-  hold: Hold,
+  reservation: Reservation,
   isOpen: () => Promise<boolean>,
 ): AsyncGenerator<Buffer, Buffer> {
-  await reserve(hold, 2 * SMALL_BYTES)
-  const rows = await hold.during(() =>
+  await reserve(reservation, 2 * SMALL_BYTES)
+  const rows = await reservation.whileReading(() =>
     found
       ? store.sized(publicId, found.sequences, SMALL_BYTES)
       : store.newest(publicId, filter, { limit: limit + 1, bytes: SMALL_BYTES }),
@@ -55,17 +55,17 @@ export async function* pageParts(
   const end = (): string => `],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
   const made = (text: string): Buffer => {
     const bytes = Buffer.from(text)
-    hold.set(bytes.length)
+    reservation.resize(bytes.length)
     return bytes
   }
-  await hold.turn()
+  await reservation.waitTurn()
   if (chosen.every(isWhole)) return made(`{"events":[${chosen.map(eventJson).join(',')}${end()}`)
 
   let bytes = PAGE_FRAME_BYTES
   let last: number | null = null
   for (const run of runs(chosen)) {
-    await reserve(hold, heldBy(run))
-    const [isStillOpen, events] = await hold.during(() =>
+    await reserve(reservation, heldBy(run))
+    const [isStillOpen, events] = await reservation.whileReading(() =>
       Promise.all([
         isOpen(),
         store.events(
@@ -78,7 +78,7 @@ export async function* pageParts(
     let text = last === null ? '{"events":[' : ''
     let isFull = false
     for (const event of events) {
-      await hold.turn()
+      await reservation.waitTurn()
       const json = eventJson(event)
       const length = Buffer.byteLength(json) + 1
       isFull = last !== null && bytes + length > MAX_PAGE_BYTES
@@ -117,7 +117,7 @@ function runs<T extends { size: number }>(rows: T[]): T[][] {
   return found
 }
 
-async function reserve(hold: Hold, bytes: number): Promise<void> {
+async function reserve(reservation: Reservation, bytes: number): Promise<void> {
   // Nobody is there any more to read it.
-  if (!(await hold.reserve(bytes))) throw problem('request timeout')
+  if (!(await reservation.reserve(bytes))) throw problem('request timeout')
 }

@@ -1,11 +1,12 @@
-/** CATCH over HTTP: buying an inbox; sending to it and owning it have files of their own. */
-import type { AnswerRoom } from '../http/answer-room.ts'
+/** CATCH over HTTP: buying an inbox; backpressure to it and owning it have files of their own. */
+
 import type { App } from '../http/app.ts'
-import type { BodyRoom } from '../http/body-room.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
 import type { IsProxied } from '../http/client-address.ts'
 import type { EventStreams } from '../http/event-stream.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
+import type { ResponseBudget } from '../http/response-budget.ts'
 import { PlanSelection } from '../http/schemas.ts'
 import type { PlanId } from '../payment/provisioning.ts'
 import { mountIngest } from './ingest-routes.ts'
@@ -20,8 +21,8 @@ export function mountCatch(
     plans: Record<PlanId, CatchPlan>
     isProxied: IsProxied
     streams: EventStreams
-    room: BodyRoom
-    answers: AnswerRoom
+    bodyBudget: BodyBudget
+    responseBudget: ResponseBudget
   },
 ): void {
   const { plans } = deps

@@ -1,6 +1,6 @@
 /** Search over events: a case-insensitive substring of text body, query, path or content type. */
 import { isUtf8 } from 'node:buffer'
-import type { Slice, Turns } from '../http/turns.ts'
+import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
 import { contentTypeOf } from './kept.ts'
 import type { CatchStore, EventFilter, SearchedEvent } from './store.ts'
 
@@ -22,10 +22,10 @@ export type Search = (
 ) => Promise<Found>
 
 /** Searches in the events of this store, which take turns; each ends when its client has gone. */
-export function createSearch(store: CatchStore, turns: Turns): Search {
+export function createSearch(store: CatchStore, scheduler: FairScheduler): Search {
   /** The newest events that contain a text, read in slices that leave room for others. */
   async function search(
-    slice: Slice,
+    slice: RunSlice,
     publicId: string,
     filter: EventFilter,
     { limit, bytes: most }: { limit: number; bytes: number },
@@ -58,7 +58,7 @@ export function createSearch(store: CatchStore, turns: Turns): Search {
   }
 
   return (publicId, filter, most, text, gone) =>
-    turns.run(publicId, gone, (slice) => search(slice, publicId, filter, most, text))
+    scheduler.run(publicId, gone, (slice) => search(slice, publicId, filter, most, text))
 }
 
 function matches(text: string, event: SearchedEvent): boolean {

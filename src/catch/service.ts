@@ -4,8 +4,8 @@ import { hash, randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
-import type { Hold } from '../http/answer-room.ts'
-import type { Turns } from '../http/turns.ts'
+import type { FairScheduler } from '../http/fair-scheduler.ts'
+import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
@@ -88,11 +88,11 @@ export type CatchService = {
   page(
     inbox: InboxRow,
     query: EventQuery,
-    hold: Hold,
+    reservation: Reservation,
     gone: AbortSignal,
   ): AsyncGenerator<Buffer, Buffer>
   /** One event, or null where there is none of this id, or nobody any more to read it. */
-  event(inbox: InboxRow, id: string, hold: Hold): Promise<EventRow | null>
+  event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
   /**
    * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
@@ -101,7 +101,7 @@ export type CatchService = {
   after(
     publicId: string,
     sequence: number,
-    hold: Pick<Hold, 'reserve' | 'during'>,
+    reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
   ): Promise<{ events: EventRow[]; ended: CatchState | null }>
   /**
    * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
@@ -120,13 +120,13 @@ export function createCatch(deps: {
   clock: Clock
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
-  turns: Turns
+  scheduler: FairScheduler
   /** Told of the bytes that each stored request took. */
   onKept: (bytes: number) => void
 }): CatchService {
-  const { db, hints, clock, isForwardingHeader, locate, turns, onKept } = deps
+  const { db, hints, clock, isForwardingHeader, locate, scheduler, onKept } = deps
   const store = createCatchStore(db)
-  const search = createSearch(store, turns)
+  const search = createSearch(store, scheduler)
   const keep = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
@@ -161,17 +161,17 @@ export function createCatch(deps: {
   async function oldest(
     publicId: string,
     above: number,
-    hold: Pick<Hold, 'reserve' | 'during'>,
+    reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
   ): Promise<EventRow[] | null> {
-    if (!(await hold.reserve(2 * STREAM_BYTES))) return null
+    if (!(await reservation.reserve(2 * STREAM_BYTES))) return null
     const most = { limit: STREAM_EVENTS, bytes: STREAM_BYTES }
-    const rows = await hold.during(() => store.oldest(publicId, above, most))
+    const rows = await reservation.whileReading(() => store.oldest(publicId, above, most))
     const large = rows.findIndex((row) => !isWhole(row))
     if (large !== 0) return rows.slice(0, large === -1 ? rows.length : large).filter(isWhole)
     const some = fitting(rows, STREAM_BYTES)
-    if (!(await hold.reserve(heldBy(some)))) return null
+    if (!(await reservation.reserve(heldBy(some)))) return null
     const sequences = some.map((row) => row.sequence)
-    const events = await hold.during(() => store.events(publicId, sequences))
+    const events = await reservation.whileReading(() => store.events(publicId, sequences))
     // Deleted in between: there may be others.
     return events.length === 0 ? null : events.reverse()
   }
@@ -289,7 +289,7 @@ export function createCatch(deps: {
       expiresAt: rfc3339(inbox.expires_at),
     }),
 
-    async *page(inbox, query, hold, gone) {
+    async *page(inbox, query, reservation, gone) {
       const publicId = inbox.public_id
       const latestSequence = inbox.last_sequence
       if (inbox.expires_at <= clock.now()) {
@@ -306,13 +306,13 @@ export function createCatch(deps: {
       const isOpen = async (): Promise<boolean> =>
         inbox.expires_at > clock.now() && (await store.inbox(publicId)) !== null
       const ask = { publicId, filter, limit, latestSequence, found }
-      return yield* pageParts(store, ask, hold, isOpen)
+      return yield* pageParts(store, ask, reservation, isOpen)
     },
 
-    async event(inbox, id, hold) {
+    async event(inbox, id, reservation) {
       const size = inbox.max_bytes_per_request + MAX_HEAD_BYTES
-      if (!(await hold.reserve(heldBy([{ size }])))) return null
-      return hold.during(() => find(inbox, id))
+      if (!(await reservation.reserve(heldBy([{ size }])))) return null
+      return reservation.whileReading(() => find(inbox, id))
     },
 
     async deleteEvent(inbox, id) {
@@ -322,13 +322,14 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    async after(publicId, sequence, hold) {
+    async after(publicId, sequence, reservation) {
       const inbox = await store.inbox(publicId)
       if (!inbox) return { events: [], ended: 'manually_destroyed' }
       const state = stateOf(inbox, clock.now())
       if (state === 'expired') return { events: [], ended: state }
       // Read after the state: an exhausted inbox has no event that these rows could have missed.
-      const events = inbox.last_sequence > sequence ? await oldest(publicId, sequence, hold) : []
+      const events =
+        inbox.last_sequence > sequence ? await oldest(publicId, sequence, reservation) : []
       if (events === null) return { events: [], ended: null }
       return { events, ended: events.length === 0 && state === 'exhausted' ? state : null }
     },

@@ -7,12 +7,12 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { StoreAway } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
+import { type Backpressure, createBackpressure } from './backpressure.ts'
 import { holdBack, letCome } from './body.ts'
 import { answerCors } from './cors.ts'
+import { exceedsDrainLimit } from './discarded-body.ts'
 import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
-import { isBodyLong } from './ignored-body.ts'
 import { mountOpenapi } from './openapi.ts'
-import { createSending, type Sending } from './sending.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
@@ -49,14 +49,14 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** Answers a person who came to an address where nothing is; false for everyone else. */
   answerLost?: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Where the sending of answers is watched from. */
-  sending?: Sending
+  /** Backpressure on every response; made here unless it is watched from elsewhere. */
+  backpressure?: Backpressure
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, answerLost = () => false, sending = createSending() } = options
+  const { log, answerLost = () => false, backpressure = createBackpressure() } = options
   const timeouts = options.timeouts ?? {
     requestMs: REQUEST_TIMEOUT_MS,
     headersMs: HEADERS_TIMEOUT_MS,
@@ -95,14 +95,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
   // Bounded by MAX_HEADER_BYTES; Node would drop what is above a count without a word.
   app.server.maxHeadersCount = 0
-  sending.mount(app)
+  backpressure.mount(app)
   // Node closes the connections that are idle at the close; one that is busy then goes after its
   // answer, and does not hold up the end for the rest of its keep-alive time.
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     app.server.keepAliveTimeoutBuffer = 0
     // One that has not sent anything is not idle to Node, and nothing would ever end it.
-    for (const socket of sending.sockets()) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of backpressure.sockets()) if (socket.bytesRead === 0) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
   })
   app.server.prependListener('request', useOriginForm)
@@ -151,7 +151,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     })
   }
   app.setErrorHandler((error, request, reply) => {
-    if (ignoresBody(request) && isBodyLong(request.raw)) reply.header('connection', 'close')
+    if (ignoresBody(request) && exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
     sendProblem(reply, asProblem(error, request, reply, log))
   })
   app.setNotFoundHandler(answerNotFound)

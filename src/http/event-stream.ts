@@ -1,13 +1,13 @@
 /**
  * Server-sent events (WHATWG HTML §9.2). The sender waits for the reader: nothing is fetched for a
  * client that has not taken what it was sent, so a slow reader costs what is on its way to it. That
- * is counted with all that answers hold, and a reader that takes nothing is let go as of any answer.
+ * is counted with all that answers reservation, and a reader that takes nothing is let go as of any answer.
  */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { AnswerRoom, Hold } from './answer-room.ts'
 import type { App } from './app.ts'
-import { taken } from './sending.ts'
+import { writeAndFlush } from './backpressure.ts'
+import type { Reservation, ResponseBudget } from './response-budget.ts'
 
 /** Proxies and clients give up on a silent connection after about half a minute. */
 const HEARTBEAT_MS = 15_000
@@ -22,9 +22,9 @@ export type EventStream = {
   /** Waits until there is room for so many bytes, before they are read. False once it is gone. */
   reserve(bytes: number): Promise<boolean>
   /** Waits for its turn to make events out of what was read. */
-  turn(): Promise<void>
+  waitTurn(): Promise<void>
   /** Runs a read that fills what was reserved. */
-  during<T>(read: () => Promise<T>): Promise<T>
+  whileReading<T>(read: () => Promise<T>): Promise<T>
   /** Sends one event; resolves, holding nothing, when it is on its way. False once it is gone. */
   send(event: StreamEvent): Promise<boolean>
   /** Sends several, and empties their list: it must not be kept while the reader takes its time. */
@@ -49,7 +49,7 @@ export type EventStreams = {
 }
 
 /** The streams of one server, ended when it stops. */
-export function createEventStreams(app: App, room: AnswerRoom): EventStreams {
+export function createEventStreams(app: App, room: ResponseBudget): EventStreams {
   const streams = new Set<EventStream>()
   const replies = new WeakSet<FastifyReply>()
   const routes = new Map<string, number>()
@@ -73,7 +73,7 @@ export function createEventStreams(app: App, room: AnswerRoom): EventStreams {
         ...(reply.getHeaders() as Record<string, string>),
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store',
-        // nginx would otherwise hold events back until its buffer is full.
+        // nginx would otherwise reservation events back until its buffer is full.
         'x-accel-buffering': 'no',
       })
       const stream = createStream(response, room.forStream(reply, capability))
@@ -92,7 +92,7 @@ export function createEventStreams(app: App, room: AnswerRoom): EventStreams {
   }
 }
 
-function createStream(response: ServerResponse, hold: Hold): EventStream {
+function createStream(response: ServerResponse, reservation: Reservation): EventStream {
   let resume: (() => void) | null = null
   let isWoken = false
   const isOpen = (): boolean => !response.destroyed && !response.writableEnded
@@ -107,14 +107,14 @@ function createStream(response: ServerResponse, hold: Hold): EventStream {
   function write(events: StreamEvent[]): Promise<boolean> {
     const bytes = Buffer.from(events.map(lines).join(''))
     events.length = 0
-    hold.set(bytes.length)
-    return drained(bytes.length > 0 ? taken(response, bytes) : Promise.resolve(true))
+    reservation.resize(bytes.length)
+    return drained(bytes.length > 0 ? writeAndFlush(response, bytes) : Promise.resolve(true))
   }
 
   async function drained(writing: Promise<boolean>): Promise<boolean> {
     const isTaken = await writing
-    hold.moved()
-    hold.set(0)
+    reservation.progressed()
+    reservation.resize(0)
     return isTaken && isOpen()
   }
 
@@ -123,9 +123,9 @@ function createStream(response: ServerResponse, hold: Hold): EventStream {
     mark(id) {
       if (isOpen()) response.write(`id: ${id}\n\n`)
     },
-    reserve: hold.reserve,
-    during: hold.during,
-    turn: hold.turn,
+    reserve: reservation.reserve,
+    whileReading: reservation.whileReading,
+    waitTurn: reservation.waitTurn,
     send: (event) => write([event]),
     sendAll: write,
     wait(ms) {
@@ -151,7 +151,7 @@ function createStream(response: ServerResponse, hold: Hold): EventStream {
     end() {
       if (isOpen()) {
         response.end()
-        // A reader that has stopped reading would hold up the server's own end.
+        // A reader that has stopped reading would reservation up the server's own end.
         const timer = setTimeout(() => response.destroy(), ENDING_MS)
         response.on('close', () => clearTimeout(timer))
       }

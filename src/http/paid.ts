@@ -21,7 +21,6 @@ import {
 } from './client-address.ts'
 import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
 import { answerIn, type Flows, readFlow } from './flows.ts'
-import type { IsHidden } from './forwarding.ts'
 import type { LimitName, Limits } from './limits.ts'
 import {
   isProvenBy,
@@ -38,6 +37,7 @@ import {
   PaymentQuote,
   PlanIdSchema,
 } from './schemas.ts'
+import type { IsClientUnknown } from './untrusted-proxies.ts'
 
 export type PaidRoute = {
   product: Product
@@ -86,7 +86,7 @@ export type Paying = {
   flows: Flows
   clientAddress: ClientAddress
   exactClient: ExactClient
-  isHidden: IsHidden
+  isClientUnknown: IsClientUnknown
   limits: Limits
   rooms: PurchaseRooms
 }
@@ -95,7 +95,7 @@ export type Paying = {
 const NO_BODY = '0'.repeat(64)
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, exactClient, isHidden, limits, rooms } = deps
+  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, rooms } = deps
 
   /** What a request says of its order before its body is there, and how large that may be. */
   async function expected(request: FastifyRequest, name: OrderName): Promise<Expected> {
@@ -147,7 +147,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           client: exactClient(request.raw),
         }
         const network = clientNetwork(address)
-        const isSelling = (): boolean => orders.isSelling() && !isHidden(request.raw)
+        const isSelling = (): boolean => orders.isSelling() && !isClientUnknown(request.raw)
         const take = onceEach((limit, bucket) => limits.take(limit, bucket, reply))
         const body = await receive(request.raw, reply.raw, {
           rooms,

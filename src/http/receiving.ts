@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type Pace, readBody } from './body.ts'
-import { type BodyRoom, createBodyRoom } from './body-room.ts'
+import { type BodyBudget, createBodyBudget } from './body-budget.ts'
 import { checkoutUnavailable, type Phrase } from './errors.ts'
 import type { LimitName } from './limits.ts'
 import { rateLimited } from './limits.ts'
@@ -16,13 +16,13 @@ const MIB = 1024 * 1024
  * `fresh` is for bodies of orders that are not there yet, `keyed` for those of an order that a key
  * names, paid or not, and `proven` for those that come with the proof of a payment.
  */
-export type PurchaseRooms = Record<'fresh' | 'keyed' | 'proven', BodyRoom>
+export type PurchaseRooms = Record<'fresh' | 'keyed' | 'proven', BodyBudget>
 
 /** Several of the largest bodies at once in each, and together less than a small machine has. */
 export const createPurchaseRooms = (): PurchaseRooms => ({
-  fresh: createBodyRoom({ perNetwork: 32 * MIB, perTarget: 64 * MIB, inAll: 64 * MIB }),
-  keyed: createBodyRoom({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
-  proven: createBodyRoom({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
+  fresh: createBodyBudget({ perNetwork: 32 * MIB, perTarget: 64 * MIB, inAll: 64 * MIB }),
+  keyed: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
+  proven: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
 })
 
 /** What each room holds now, for the metrics. */
@@ -91,24 +91,24 @@ export async function receive(
   let giveUp = (): void => {}
   const kept = orderId === null ? 'fresh' : 'keyed'
   const room = rooms[isProven ? 'proven' : kept]
-  const place = room.begin({ network: clientNetwork, target: '' }, () => giveUp())
+  const place = room.admit({ network: clientNetwork, target: '' }, () => giveUp())
   if (!place) throw rateLimited(RETRY_SECONDS)
   // Also when the peer goes away before there is an answer.
-  response.once('close', place.end)
+  response.once('close', place.release)
   try {
     const body = await readBody(request, limit, {
-      take: place.take,
+      take: place.grow,
       onGiveUp: (refuse) => {
         giveUp = refuse
       },
       pace: PACE,
       ...options,
     })
-    place.arrived()
+    place.received()
     return body
   } catch (error) {
     // It may have closed before we listened, while its order was looked for.
-    place.end()
+    place.release()
     throw error
   }
 }

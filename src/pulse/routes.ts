@@ -4,9 +4,9 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerOf, bearerToken } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
+import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { isBodyLong, sendNoContent } from '../http/ignored-body.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
@@ -106,7 +106,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
       try {
         await accept(request, reply)
       } catch (error) {
-        if (isBodyLong(request.raw)) reply.header('connection', 'close')
+        if (exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
         throw error
       }
       return sendNoContent(request, reply)

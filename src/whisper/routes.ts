@@ -1,12 +1,12 @@
 /** WHISPER over HTTP: buying with the encrypted bytes as the body, and reading them. */
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { AnswerRoom } from '../http/answer-room.ts'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
+import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors } from '../http/schemas.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import type { PlanId } from '../payment/provisioning.ts'
@@ -30,7 +30,7 @@ export function mountWhisper(
     service: WhisperService
     plans: Record<PlanId, WhisperPlan>
     clock: Clock
-    answers: AnswerRoom
+    responseBudget: ResponseBudget
   },
 ): void {
   const { service, plans, clock } = deps
@@ -84,7 +84,11 @@ export function mountWhisper(
 
 function mountRead(
   app: App,
-  { service, limits, answers }: { service: WhisperService; limits: Limits; answers: AnswerRoom },
+  {
+    service,
+    limits,
+    responseBudget,
+  }: { service: WhisperService; limits: Limits; responseBudget: ResponseBudget },
 ): void {
   app.get<{ Params: { publicId: string } }>(
     '/w/:publicId',
@@ -114,10 +118,10 @@ function mountRead(
       if (!whisper) return limits.refuse(problem('not found'), request, reply)
       // After the token: a stranger who knows the id must not keep its readers out.
       await limits.take('read', publicId, reply)
-      const hold = await answers.forAnswer(reply, publicId)
+      const reservation = await responseBudget.forResponse(reply, publicId)
       // Before the read is spent: whoever has to wait for room, or has gone, loses none.
-      if (!(await hold.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')
-      const reading = await hold.during(() => service.read(whisper))
+      if (!(await reservation.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')
+      const reading = await reservation.whileReading(() => service.read(whisper))
       switch (reading.kind) {
         case 'gone':
           throw problem('not found')

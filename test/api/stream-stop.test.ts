@@ -5,9 +5,9 @@ import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { createMayfly } from '../../src/client/index.ts'
-import { createAnswerRoom } from '../../src/http/answer-room.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createEventStreams, type EventStream } from '../../src/http/event-stream.ts'
+import { createResponseBudget } from '../../src/http/response-budget.ts'
 import { anInbox } from '../support/catch.ts'
 import {
   answersTo,
@@ -162,7 +162,7 @@ async function aStreamServer(t: TestContext): Promise<{
   })
   const streams = createEventStreams(
     app,
-    createAnswerRoom(() => 'a network'),
+    createResponseBudget(() => 'a network'),
   )
   const asked = Promise.withResolvers<IncomingMessage>()
   const gate = Promise.withResolvers<void>()

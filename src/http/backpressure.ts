@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
-import type { Hold } from './answer-room.ts'
+import type { Reservation } from './response-budget.ts'
 
 /** Bytes that go to a socket at a time: so often is it seen whether its reader takes them. */
 const SLICE_BYTES = 64 * 1024
@@ -27,19 +27,19 @@ type Connection = {
   stillLooks: number
 }
 
-export type Sending = {
+export type Backpressure = {
   /** Mounted before every other hook, so that no work is done for an answer that has to wait. */
   mount(app: FastifyInstance): void
   /** The connections of the server that are open. */
   sockets(): Iterable<Socket>
   /** How many were closed because their reader took nothing. */
-  closed(): number
+  closedSockets(): number
 }
 
 /** @param holdOf what the answer of a request holds, if that is counted. */
-export function createSending(
-  holdOf: (request: FastifyRequest) => Hold | undefined = () => undefined,
-): Sending {
+export function createBackpressure(
+  holdOf: (request: FastifyRequest) => Reservation | undefined = () => undefined,
+): Backpressure {
   const connections = new Map<Socket, Connection>()
   let closed = 0
 
@@ -96,15 +96,15 @@ export function createSending(
     app.addHook('onClose', async () => clearInterval(looking))
   }
 
-  return { mount, sockets: () => connections.keys(), closed: () => closed }
+  return { mount, sockets: () => connections.keys(), closedSockets: () => closed }
 }
 
-function inSlices(bytes: Buffer, hold: Hold | undefined): Readable {
+function inSlices(bytes: Buffer, reservation: Reservation | undefined): Readable {
   let at = 0
   return new Readable({
     highWaterMark: SLICE_BYTES,
     read() {
-      if (at > 0) hold?.moved()
+      if (at > 0) reservation?.progressed()
       const slice = bytes.subarray(at, at + SLICE_BYTES)
       at += slice.length
       this.push(slice.length > 0 ? slice : null)
@@ -116,9 +116,9 @@ function inSlices(bytes: Buffer, hold: Hold | undefined): Readable {
  * Sends an answer whose parts are made one after another, each when its reader has taken the one
  * before. The first is at hand already, so that what goes wrong before it is an answer of its own.
  */
-export async function sendParts(
+export async function streamParts(
   reply: FastifyReply,
-  hold: Hold,
+  reservation: Reservation,
   first: Buffer,
   rest: AsyncGenerator<Buffer, Buffer>,
 ): Promise<void> {
@@ -127,8 +127,8 @@ export async function sendParts(
   response.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
   try {
     for (let part = first; ; ) {
-      if (!(await taken(response, part))) return
-      hold.moved()
+      if (!(await writeAndFlush(response, part))) return
+      reservation.progressed()
       const next = await rest.next()
       part = next.value
       if (!next.done) continue
@@ -142,7 +142,7 @@ export async function sendParts(
 }
 
 /** Writes, and waits until all of it is out of this process. False once the reader has gone. */
-export function taken(response: FastifyReply['raw'], bytes: Buffer): Promise<boolean> {
+export function writeAndFlush(response: FastifyReply['raw'], bytes: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve(false)
     const done = (): void => {

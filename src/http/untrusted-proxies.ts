@@ -9,13 +9,13 @@ import type { App } from './app.ts'
 import { isForwarded } from './client-address.ts'
 
 /** Whether a new order is refused, because whose it would be is hidden. */
-export type IsHidden = (request: IncomingMessage) => boolean
+export type IsClientUnknown = (request: IncomingMessage) => boolean
 
 /** Tells once. To be mounted before the routes. */
-export function mountForwarding(
+export function detectUntrustedProxies(
   app: App,
   { hasTrusted, isLoopback, log }: { hasTrusted: boolean; isLoopback: boolean; log: Logger },
-): IsHidden {
+): IsClientUnknown {
   if (hasTrusted) return () => false
   let isTold = false
   app.addHook('onRequest', (request, _reply, done) => {

@@ -8,7 +8,7 @@ const DRAIN_BYTES = 64 * 1024
 const LINGER_MS = 1_000
 
 /** Whether the body is longer than that, or a chunked one that may yet become so. */
-export function isBodyLong(request: IncomingMessage): boolean {
+export function exceedsDrainLimit(request: IncomingMessage): boolean {
   const declared = request.headers['content-length']
   if (declared !== undefined) return Number(declared) > DRAIN_BYTES
   return !request.complete || request.readableLength > DRAIN_BYTES
@@ -17,7 +17,7 @@ export function isBodyLong(request: IncomingMessage): boolean {
 /** 204 at once, however much of the body has come. */
 export function sendNoContent(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // A short rest is read and dropped by Node.
-  if (!isBodyLong(request.raw)) return reply.code(204).send()
+  if (!exceedsDrainLimit(request.raw)) return reply.code(204).send()
   reply.hijack()
   const { raw: response } = reply
   response.statusCode = 204

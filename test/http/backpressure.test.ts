@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { createSending, type Sending } from '../../src/http/sending.ts'
+import { type Backpressure, createBackpressure } from '../../src/http/backpressure.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
@@ -15,29 +15,29 @@ const LOOK = 5_000
 test('a socket that takes nothing for a minute is closed, whatever it was to be sent', async (t) => {
   for (const kind of ['text', 'bytes']) {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { open, sending, made } = await aServer(t)
+    const { open, backpressure, made } = await aServer(t)
     const socket = open()
     socket.pause()
     socket.write(`GET /${kind} HTTP/1.1\r\nHost: x\r\n\r\n`)
-    await stalled(sending, made)
+    await stalled(backpressure, made)
     t.mock.timers.tick(LOOK)
     t.mock.timers.tick(11 * LOOK)
-    assert.equal(sending.closed(), 0, kind)
+    assert.equal(backpressure.closedSockets(), 0, kind)
     t.mock.timers.tick(LOOK)
-    assert.equal(sending.closed(), 1, kind)
-    await until('it is gone', () => [...sending.sockets()].length === 0)
+    assert.equal(backpressure.closedSockets(), 1, kind)
+    await until('it is gone', () => [...backpressure.sockets()].length === 0)
     t.mock.timers.reset()
   }
 })
 
 test('a reader that takes a little now and then has as long as it likes', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const { open, sending, made } = await aServer(t)
+  const { open, backpressure, made } = await aServer(t)
   const socket = open()
   socket.pause()
   socket.write('GET /text HTTP/1.1\r\nHost: x\r\n\r\n')
-  await stalled(sending, made)
-  const [ours] = [...sending.sockets()]
+  await stalled(backpressure, made)
+  const [ours] = [...backpressure.sockets()]
   assert.ok(ours)
   const sent = (): number => ours.bytesWritten - ours.writableLength
   // Each time within a minute, and for longer than that in all.
@@ -49,27 +49,27 @@ test('a reader that takes a little now and then has as long as it likes', async 
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  assert.equal(sending.closed(), 0)
+  assert.equal(backpressure.closedSockets(), 0)
 })
 
 test('a connection that is only kept open is not one that takes nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const { open, sending, made } = await aServer(t)
+  const { open, backpressure, made } = await aServer(t)
   const socket = open()
   socket.resume()
   socket.write('GET /small HTTP/1.1\r\nHost: x\r\n\r\n')
   await until('it is answered', () => made.length === 1)
   t.mock.timers.tick(100 * LOOK)
-  assert.equal(sending.closed(), 0)
+  assert.equal(backpressure.closedSockets(), 0)
 })
 
 test('what is pipelined is served when the answer before it is taken, and in its order', async (t) => {
-  const { open, sending, made } = await aServer(t)
+  const { open, backpressure, made } = await aServer(t)
   const socket = open()
   socket.pause()
   const requests = 5
   for (let n = 0; n < requests; n++) socket.write(`GET /text?${n} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await stalled(sending, made)
+  await stalled(backpressure, made)
   assert.deepEqual(made, ['/text?0'], 'one answer, and nobody works for the others')
 
   let bytes = 0
@@ -85,26 +85,26 @@ test('what is pipelined is served when the answer before it is taken, and in its
 })
 
 test('a connection with more than 64 requests that wait is closed, and another is not', async (t) => {
-  const { open, made, sending } = await aServer(t)
+  const { open, made, backpressure } = await aServer(t)
   const [patient, greedy] = [open(), open()]
   for (const socket of [patient, greedy]) socket.pause()
   const request = 'GET /text HTTP/1.1\r\nHost: x\r\n\r\n'
   patient.write(request.repeat(65))
-  await until('both are there', () => [...sending.sockets()].length === 2 && made.length === 1)
+  await until('both are there', () => [...backpressure.sockets()].length === 2 && made.length === 1)
   greedy.write(request.repeat(66))
-  await until('one is gone', () => [...sending.sockets()].length === 1)
+  await until('one is gone', () => [...backpressure.sockets()].length === 1)
   assert.equal(patient.destroyed, false)
   assert.equal(made.length, 2, 'of the 66 one was begun')
 })
 
 test('a client that leaves takes what it has pipelined with it', async (t) => {
-  const { open, sending, made } = await aServer(t)
+  const { open, backpressure, made } = await aServer(t)
   const socket = open()
   socket.pause()
   socket.write('GET /text HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3))
-  await stalled(sending, made)
+  await stalled(backpressure, made)
   socket.destroy()
-  await until('it is gone', () => [...sending.sockets()].length === 0)
+  await until('it is gone', () => [...backpressure.sockets()].length === 0)
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(made.length, 1)
 })
@@ -121,16 +121,16 @@ test('a large answer is the same to the byte as a small one, and says its length
 /** A server that answers a lot, and says in `made` what it has begun to answer. */
 async function aServer(t: TestContext): Promise<{
   url: string
-  sending: Sending
+  backpressure: Backpressure
   made: string[]
   open(): Socket
 }> {
-  const sending = createSending()
+  const backpressure = createBackpressure()
   const app = await createApp({
     log: pino({ level: 'silent' }),
     publicUrl: () => 'http://x',
     schemas: {},
-    sending,
+    backpressure,
   })
   const made: string[] = []
   const answers = { text: LARGE, bytes: Buffer.from(LARGE), small: 'small' }
@@ -149,7 +149,7 @@ async function aServer(t: TestContext): Promise<{
   const { port } = app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    sending,
+    backpressure,
     made,
     open() {
       const socket = connect(port, '127.0.0.1')
@@ -161,10 +161,10 @@ async function aServer(t: TestContext): Promise<{
 }
 
 /** Waits until the only connection has an answer, of which nothing more goes out. */
-async function stalled(sending: Sending, made: string[]): Promise<void> {
+async function stalled(backpressure: Backpressure, made: string[]): Promise<void> {
   let last = -1
   await until('nothing goes out', () => {
-    const [socket] = [...sending.sockets()]
+    const [socket] = [...backpressure.sockets()]
     if (!socket || made.length === 0 || socket.writableLength === 0) return false
     const sent = socket.bytesWritten - socket.writableLength
     const isStill = sent === last

@@ -7,33 +7,37 @@
 
 import { widerNetwork } from './client-address.ts'
 
-export type RoomLimits = { perNetwork: number; perTarget: number; inAll: number }
+export type BodyBudgetLimits = { perNetwork: number; perTarget: number; inAll: number }
 
 const MIB = 1024 * 1024
 /**
  * Sixteen of the largest bodies for one inbox, and four times that in all: with the copy that the store
  * is handed, what they hold stays a small part of a small machine.
  */
-const DEFAULT_LIMITS: RoomLimits = { perNetwork: 32 * MIB, perTarget: 16 * MIB, inAll: 64 * MIB }
+const DEFAULT_LIMITS: BodyBudgetLimits = {
+  perNetwork: 32 * MIB,
+  perTarget: 16 * MIB,
+  inAll: 64 * MIB,
+}
 /** What a request holds besides its body: its headers, its socket, and its place here. */
 export const REQUEST_BYTES = 8 * 1024
 
 /** What one body holds. */
-export type BodyPlace = {
+export type BodyReservation = {
   /** Counts more bytes; false where there is no room for them, which gives up all of it. */
-  take(bytes: number): boolean
+  grow(bytes: number): boolean
   /** It has arrived: from now on it keeps its place until the end. */
-  arrived(): void
+  received(): void
   /** Gives everything back. */
-  end(): void
+  release(): void
 }
 
-export type BodyRoom = {
+export type BodyBudget = {
   /**
    * A place for a body, or null where there is no room. `givenUp` is called where another body gets
    * it before this one has arrived.
    */
-  begin(who: { network: string; target: string }, givenUp: () => void): BodyPlace | null
+  admit(who: { network: string; target: string }, givenUp: () => void): BodyReservation | null
   /** What is held now, for the metrics. */
   held(): { bodies: number; bytes: number }
 }
@@ -57,7 +61,7 @@ const emptyPool = (limit: number): Pool => ({
   around: new Map(),
 })
 
-export function createBodyRoom(limits = DEFAULT_LIMITS): BodyRoom {
+export function createBodyBudget(limits = DEFAULT_LIMITS): BodyBudget {
   const all = emptyPool(limits.inAll)
   const targets = new Map<string, Pool>()
   let bodies = 0
@@ -72,7 +76,7 @@ export function createBodyRoom(limits = DEFAULT_LIMITS): BodyRoom {
 
   return {
     held: () => ({ bodies, bytes: all.bytes }),
-    begin({ network, target }, givenUp) {
+    admit({ network, target }, givenUp) {
       const pools = [poolOf(target), all]
       let own = 0
       let hasEnded = false
@@ -113,9 +117,9 @@ export function createBodyRoom(limits = DEFAULT_LIMITS): BodyRoom {
       for (const pool of pools) accountOf(pool, network).arriving.add(arriving)
       if (!take(REQUEST_BYTES)) return null
       return {
-        take,
-        end,
-        arrived() {
+        grow: take,
+        release: end,
+        received() {
           if (hasEnded) return
           for (const pool of pools) accountOf(pool, network).arriving.delete(arriving)
         },

@@ -25,7 +25,7 @@ const LOOKS_MOST = 5
 const RETRY_SECONDS = 2
 
 /** What one answer or one stream holds. It ends with its connection at the latest. */
-export type Hold = {
+export type Reservation = {
   /**
    * Waits until so many bytes may be held in place of what was; meanwhile it counts as holding
    * nothing. False once its reader has gone.
@@ -33,36 +33,36 @@ export type Hold = {
    */
   reserve(bytes: number): Promise<boolean>
   /** Says what is really held, once that is known. */
-  set(bytes: number): void
+  resize(bytes: number): void
   /**
    * Waits for its turn to make a part of an answer out of what was read. One part is made in a turn of
    * the event loop, so that whoever asks for something small is answered in between, however many read.
    */
-  turn(): Promise<void>
+  waitTurn(): Promise<void>
   /** Runs a read that fills it: what is read is held until that has ended, though its reader leave. */
-  during<T>(read: () => Promise<T>): Promise<T>
+  whileReading<T>(read: () => Promise<T>): Promise<T>
   /** Its reader took something. Who has not for the longest time is the slowest. */
-  moved(): void
-  end(): void
+  progressed(): void
+  release(): void
 }
 
-export type AnswerRoom = {
+export type ResponseBudget = {
   /**
    * A place among the answers of this capability; it ends with the answer.
    * @throws Problem `rate limited` where too many wait already, or for too long.
    */
-  forAnswer(reply: FastifyReply, capability: string): Promise<Hold>
+  forResponse(reply: FastifyReply, capability: string): Promise<Reservation>
   /** For a stream, which waits as long as it takes. */
-  forStream(reply: FastifyReply, capability: string): Hold
+  forStream(reply: FastifyReply, capability: string): Reservation
   /** What the answer of this request holds, if that is counted. */
-  of(request: FastifyRequest): Hold | undefined
-  heldBytes(): number
+  reservationOf(request: FastifyRequest): Reservation | undefined
+  reservedBytes(): number
   waiting(): number
   /** How many readers were closed because others had no room. */
-  closed(): number
+  closedReaders(): number
 }
 
-export type AnswerRoomLimits = { perCapability: number; perNetwork: number; inAll: number }
+export type ResponseBudgetLimits = { perCapability: number; perNetwork: number; inAll: number }
 
 type Held = {
   capability: string
@@ -89,16 +89,16 @@ type Waiter = {
 }
 
 /** @param networkOf the client network of a request. */
-export function createAnswerRoom(
+export function createResponseBudget(
   networkOf: (request: FastifyRequest) => string,
-  limits: AnswerRoomLimits = MOST,
-): AnswerRoom {
+  limits: ResponseBudgetLimits = MOST,
+): ResponseBudget {
   const holds = new Set<Held>()
   const ofCapability = createCounts()
   const ofNetwork = createCounts()
   const places = createCounts()
   const waitingOf = { capability: createCounts(), network: createCounts() }
-  const byRequest = new WeakMap<FastifyRequest, Hold>()
+  const byRequest = new WeakMap<FastifyRequest, Reservation>()
   const turns = createTurns()
   let waiting: Waiter[] = []
   let inAll = 0
@@ -121,7 +121,10 @@ export function createAnswerRoom(
   }
 
   /** The part of the room that has no place for these bytes; null where they fit. */
-  function fullFor({ held, bytes }: Pick<Waiter, 'held' | 'bytes'>): keyof AnswerRoomLimits | null {
+  function fullFor({
+    held,
+    bytes,
+  }: Pick<Waiter, 'held' | 'bytes'>): keyof ResponseBudgetLimits | null {
     if (held.isAnswer && !held.hasPlace && places.of(held.capability) >= ANSWERS_MOST) {
       return 'perCapability'
     }
@@ -154,7 +157,7 @@ export function createAnswerRoom(
   }
 
   /** The slowest of those who fill this part of the room; in all of it, of the network that has most. */
-  function slowest(full: keyof AnswerRoomLimits, { held: asker }: Waiter): Held | null {
+  function slowest(full: keyof ResponseBudgetLimits, { held: asker }: Waiter): Held | null {
     const network = full === 'inAll' ? ofNetwork.largest() : asker.network
     // Whoever waits has nothing that could be given to another.
     const waits = new Set(waiting.map(({ held }) => held))
@@ -231,7 +234,7 @@ export function createAnswerRoom(
     serve()
   }
 
-  function open(reply: FastifyReply, capability: string, isAnswer: boolean): Hold {
+  function open(reply: FastifyReply, capability: string, isAnswer: boolean): Reservation {
     const response = reply.raw
     const held: Held = {
       capability,
@@ -246,7 +249,7 @@ export function createAnswerRoom(
       close: () => response.destroy(),
     }
     holds.add(held)
-    const hold: Hold = {
+    const reservation: Reservation = {
       async reserve(wanted) {
         if (held.hasLeft) return false
         // A single answer above the limit is that of a large plan, and has all of the room.
@@ -256,9 +259,9 @@ export function createAnswerRoom(
         admit(held, bytes)
         return true
       },
-      set: (bytes) => setBytes(held, bytes),
-      turn: turns,
-      async during(read) {
+      resize: (bytes) => setBytes(held, bytes),
+      waitTurn: turns,
+      async whileReading(read) {
         held.isReading = true
         try {
           return await read()
@@ -267,28 +270,28 @@ export function createAnswerRoom(
           if (held.hasLeft) end(held)
         }
       },
-      moved() {
+      progressed() {
         held.movedAt = ++moves
       },
-      end: () => end(held),
+      release: () => end(held),
     }
-    byRequest.set(reply.request, hold)
+    byRequest.set(reply.request, reservation)
     if (response.destroyed) end(held)
-    else response.once('close', hold.end)
-    return hold
+    else response.once('close', reservation.release)
+    return reservation
   }
 
   return {
-    async forAnswer(reply, capability) {
-      const hold = open(reply, capability, true)
-      await hold.reserve(0)
-      return hold
+    async forResponse(reply, capability) {
+      const reservation = open(reply, capability, true)
+      await reservation.reserve(0)
+      return reservation
     },
     forStream: (reply, capability) => open(reply, capability, false),
-    of: (request) => byRequest.get(request),
-    heldBytes: () => inAll,
+    reservationOf: (request) => byRequest.get(request),
+    reservedBytes: () => inAll,
     waiting: () => waiting.length,
-    closed: () => closed,
+    closedReaders: () => closed,
   }
 }
 

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 const waiting = new WeakMap<Socket, Set<AbortController>>()
 
 /** Does work that is given a signal, which is aborted when the connection of the request closes. */
-export async function whileConnected<T>(
+export async function withDisconnectSignal<T>(
   { socket }: IncomingMessage,
   work: (gone: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -1,24 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurns, type TurnOutcome, type Turns } from '../../src/http/turns.ts'
+import {
+  createFairScheduler,
+  type FairScheduler,
+  type WorkOutcome,
+} from '../../src/http/fair-scheduler.ts'
 
 const REFUSED = { phrase: 'rate limited', headers: { 'retry-after': '5' } }
 const GONE = { phrase: 'request timeout' }
 const HERE = new AbortController().signal
 
 /** Work of so many slices, each of which notes its name. */
-function work(turns: Turns, key: string, slices: number, done: string[], gone = HERE) {
-  return turns.run(key, gone, async (slice) => {
+function work(scheduler: FairScheduler, key: string, slices: number, done: string[], gone = HERE) {
+  return scheduler.run(key, gone, async (slice) => {
     for (let i = 0; i < slices; i++) await slice(async () => void done.push(key))
     return key
   })
 }
 
 /** Work that goes on when it is told to. */
-function held(turns: Turns, key: string, gone = HERE) {
+function held(scheduler: FairScheduler, key: string, gone = HERE) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const slices: number[] = []
-  const ended = turns.run(key, gone, async (slice) => {
+  const ended = scheduler.run(key, gone, async (slice) => {
     await slice(() => promise)
     for (let i = 0; i < 3; i++) await slice(async () => void slices.push(i))
   })
@@ -26,18 +30,18 @@ function held(turns: Turns, key: string, gone = HERE) {
 }
 
 test('work of one capability waits for a slice of each other, and never for all of their work', async () => {
-  const turns = createTurns()
+  const scheduler = createFairScheduler()
   const done: string[] = []
-  const long = work(turns, 'long', 1_000, done)
-  const also = work(turns, 'also long', 1_000, done)
-  await work(turns, 'short', 5, done)
+  const long = work(scheduler, 'long', 1_000, done)
+  const also = work(scheduler, 'also long', 1_000, done)
+  await work(scheduler, 'short', 5, done)
   const before = done.length
   assert.ok(before <= 3 * 5 + 3, `${before} slices ran before the short work was done`)
   await Promise.all([long, also])
 })
 
 test('one slice runs at a time', async () => {
-  const turns = createTurns()
+  const scheduler = createFairScheduler()
   let running = 0
   let most = 0
   const slice = async (): Promise<void> => {
@@ -47,7 +51,7 @@ test('one slice runs at a time', async () => {
   }
   await Promise.all(
     Array.from({ length: 10 }, (_, i) =>
-      turns.run(`${i}`, HERE, async (run) => {
+      scheduler.run(`${i}`, HERE, async (run) => {
         for (let n = 0; n < 5; n++) await run(slice)
       }),
     ),
@@ -56,46 +60,46 @@ test('one slice runs at a time', async () => {
 })
 
 test('a capability has one work that runs and four that wait, and the sixth is told to come back', async () => {
-  const ended: TurnOutcome[] = []
-  const turns = createTurns({ onEnded: (outcome) => ended.push(outcome) })
-  const first = held(turns, 'inbox')
+  const ended: WorkOutcome[] = []
+  const scheduler = createFairScheduler({ onEnded: (outcome) => ended.push(outcome) })
+  const first = held(scheduler, 'inbox')
   const done: string[] = []
-  const waiting = Array.from({ length: 4 }, () => work(turns, 'inbox', 1, done))
-  assert.deepEqual(turns.count(), { running: 1, waiting: 4 })
-  const others = Array.from({ length: 95 }, () => work(turns, 'inbox', 1, done))
+  const waiting = Array.from({ length: 4 }, () => work(scheduler, 'inbox', 1, done))
+  assert.deepEqual(scheduler.count(), { running: 1, waiting: 4 })
+  const others = Array.from({ length: 95 }, () => work(scheduler, 'inbox', 1, done))
   for (const other of others) await assert.rejects(other, REFUSED)
   assert.deepEqual(done, [])
   // Those of another capability are not concerned.
-  const another = work(turns, 'another', 1, done)
+  const another = work(scheduler, 'another', 1, done)
   first.finish()
   await Promise.all([first.ended, another, ...waiting])
   assert.equal(done.length, 5)
-  assert.deepEqual(turns.count(), { running: 0, waiting: 0 })
+  assert.deepEqual(scheduler.count(), { running: 0, waiting: 0 })
   const counted = Map.groupBy(ended, (outcome) => outcome)
   assert.deepEqual([counted.get('refused')?.length, counted.get('done')?.length], [95, 6])
 })
 
 test('work that waits too long is told to come back, and leaves its place', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const turns = createTurns()
-  const first = held(turns, 'inbox')
-  const late = work(turns, 'inbox', 1, [])
+  const scheduler = createFairScheduler()
+  const first = held(scheduler, 'inbox')
+  const late = work(scheduler, 'inbox', 1, [])
   t.mock.timers.tick(10_000)
   await assert.rejects(late, REFUSED)
-  assert.deepEqual(turns.count(), { running: 1, waiting: 0 })
+  assert.deepEqual(scheduler.count(), { running: 1, waiting: 0 })
   first.finish()
   await first.ended
 })
 
 test('work whose client has gone is dropped: before its turn, while it runs, and before it begins', async () => {
-  const ended: TurnOutcome[] = []
-  const turns = createTurns({ onEnded: (outcome) => ended.push(outcome) })
+  const ended: WorkOutcome[] = []
+  const scheduler = createFairScheduler({ onEnded: (outcome) => ended.push(outcome) })
   const running = new AbortController()
   const waiting = new AbortController()
-  const first = held(turns, 'inbox', running.signal)
+  const first = held(scheduler, 'inbox', running.signal)
   const done: string[] = []
-  const second = work(turns, 'inbox', 1, done, waiting.signal)
-  const third = work(turns, 'inbox', 1, done)
+  const second = work(scheduler, 'inbox', 1, done, waiting.signal)
+  const third = work(scheduler, 'inbox', 1, done)
   waiting.abort()
   await assert.rejects(second, GONE)
   running.abort()
@@ -103,27 +107,27 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
   await assert.rejects(first.ended, GONE)
   assert.deepEqual(first.slices, [], 'no slice ran after the client had gone')
   await third
-  await assert.rejects(work(turns, 'inbox', 1, done, AbortSignal.abort()), GONE)
+  await assert.rejects(work(scheduler, 'inbox', 1, done, AbortSignal.abort()), GONE)
   assert.deepEqual(done, ['inbox'])
   assert.deepEqual(ended, ['gone', 'gone', 'done', 'gone'])
-  assert.deepEqual(turns.count(), { running: 0, waiting: 0 })
+  assert.deepEqual(scheduler.count(), { running: 0, waiting: 0 })
 })
 
 test('so many capabilities have work at once, and one more is told to come back', async () => {
-  const turns = createTurns({ running: 2 })
-  const works = ['a', 'b'].map((key) => held(turns, key))
-  await assert.rejects(work(turns, 'c', 1, []), REFUSED)
+  const scheduler = createFairScheduler({ running: 2 })
+  const works = ['a', 'b'].map((key) => held(scheduler, key))
+  await assert.rejects(work(scheduler, 'c', 1, []), REFUSED)
   for (const { finish } of works) finish()
   await Promise.all(works.map(({ ended }) => ended))
-  assert.equal(await work(turns, 'c', 1, []), 'c')
+  assert.equal(await work(scheduler, 'c', 1, []), 'c')
 })
 
 test('work that fails leaves its place to the next', async () => {
-  const turns = createTurns()
-  const failing = turns.run('inbox', HERE, async (slice) => {
+  const scheduler = createFairScheduler()
+  const failing = scheduler.run('inbox', HERE, async (slice) => {
     await slice(() => Promise.reject(new Error('the store is away')))
   })
-  const next = work(turns, 'inbox', 1, [])
+  const next = work(scheduler, 'inbox', 1, [])
   await assert.rejects(failing, /the store is away/)
   assert.equal(await next, 'inbox')
 })

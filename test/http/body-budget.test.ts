@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBodyRoom, REQUEST_BYTES } from '../../src/http/body-room.ts'
+import { createBodyBudget, REQUEST_BYTES } from '../../src/http/body-budget.ts'
 
 const KIB = 1024
 /** In what a request of 8 KiB and its body of 8 KiB hold together. */
@@ -8,17 +8,17 @@ const BODY = 8 * KIB
 const EACH = REQUEST_BYTES + BODY
 const LIMITS = { perNetwork: 6 * EACH, perTarget: 4 * EACH, inAll: 8 * EACH }
 
-/** A room, and the bodies in it that were given up. */
-function aRoom() {
-  const room = createBodyRoom(LIMITS)
-  const givenUp: string[] = []
+/** A budget, and the bodies that were evicted from it. */
+function aBudget() {
+  const budget = createBodyBudget(LIMITS)
+  const evicted: string[] = []
   return {
-    room,
-    givenUp,
+    budget,
+    evicted,
     /** Whether a body of 8 KiB found room. */
     begin(network: string, target: string, name = `${network} to ${target}`) {
-      const place = room.begin({ network, target }, () => givenUp.push(name))
-      return { place, hasRoom: place?.take(BODY) ?? false }
+      const reservation = budget.admit({ network, target }, () => evicted.push(name))
+      return { reservation, hasRoom: reservation?.grow(BODY) ?? false }
     },
     count(network: string, target: string, bodies: number): number {
       return Array.from({ length: bodies }, () => this.begin(network, target)).filter(
@@ -29,43 +29,43 @@ function aRoom() {
 }
 
 test('one capability, one network, and all together hold so many bytes, headers included', () => {
-  const of = aRoom()
+  const of = aBudget()
   assert.equal(of.count('a', 'one', 10), 4, 'one capability')
   assert.equal(of.count('a', 'two', 10), 2, 'one network')
   assert.equal(of.count('b', 'two', 10), 2, 'all: what is left of the second capability')
-  assert.deepEqual(of.room.held(), { bodies: 8, bytes: 8 * EACH })
+  assert.deepEqual(of.budget.held(), { bodies: 8, bytes: 8 * EACH })
 })
 
 test('a body that ends gives everything back, once', () => {
-  const of = aRoom()
-  const { place } = of.begin('a', 'one')
-  place?.end()
-  place?.end()
-  assert.equal(place?.take(1), false)
-  assert.deepEqual(of.room.held(), { bodies: 0, bytes: 0 })
+  const of = aBudget()
+  const { reservation } = of.begin('a', 'one')
+  reservation?.release()
+  reservation?.release()
+  assert.equal(reservation?.grow(1), false)
+  assert.deepEqual(of.budget.held(), { bodies: 0, bytes: 0 })
   assert.equal(of.count('a', 'one', 10), 4)
 })
 
 test('a body that finds no room gives up all that it had', () => {
-  const { room } = aRoom()
-  const place = room.begin({ network: 'a', target: 'one' }, () => {})
-  assert.equal(place?.take(LIMITS.perTarget), false)
-  assert.deepEqual(room.held(), { bodies: 0, bytes: 0 })
+  const { budget } = aBudget()
+  const reservation = budget.admit({ network: 'a', target: 'one' }, () => {})
+  assert.equal(reservation?.grow(LIMITS.perTarget), false)
+  assert.deepEqual(budget.held(), { bodies: 0, bytes: 0 })
 })
 
 test('a network that fills an inbox gives up its oldest body to a newcomer, until both hold the same', () => {
-  const of = aRoom()
+  const of = aBudget()
   for (const name of ['1', '2', '3', '4']) of.begin('a', 'one', name)
   assert.equal(of.begin('b', 'one', 'b').hasRoom, true)
   assert.equal(of.begin('b', 'one', 'b').hasRoom, true)
   assert.equal(of.begin('b', 'one', 'b').hasRoom, false)
-  assert.deepEqual(of.givenUp, ['1', '2'])
+  assert.deepEqual(of.evicted, ['1', '2'])
 })
 
 test('a hundred networks that each take all they can leave room for a newcomer', () => {
   const limits = { perNetwork: 32, perTarget: 16, inAll: 64 }
   const mib = (value: number): number => value * KIB * KIB
-  const room = createBodyRoom({
+  const budget = createBodyBudget({
     perNetwork: mib(limits.perNetwork),
     perTarget: mib(limits.perTarget),
     inAll: mib(limits.inAll),
@@ -73,12 +73,12 @@ test('a hundred networks that each take all they can leave room for a newcomer',
   for (let network = 0; network < 100; network++) {
     for (let target = 0; target < 10; target++) {
       const who = { network: `n${network}`, target: `t${target}` }
-      for (let i = 0; i < 8; i++) room.begin(who, () => {})?.take(mib(1) / 4)
+      for (let i = 0; i < 8; i++) budget.admit(who, () => {})?.grow(mib(1) / 4)
     }
   }
-  const place = room.begin({ network: 'newcomer', target: 't0' }, () => {})
-  assert.equal(place?.take(64 * KIB), true)
-  assert.ok(room.held().bytes <= mib(limits.inAll))
+  const reservation = budget.admit({ network: 'newcomer', target: 't0' }, () => {})
+  assert.equal(reservation?.grow(64 * KIB), true)
+  assert.ok(budget.held().bytes <= mib(limits.inAll))
 })
 
 test('many networks of a wider one are one, so that nobody fills the room with addresses alone', () => {
@@ -86,25 +86,25 @@ test('many networks of a wider one are one, so that nobody fills the room with a
     [(i: number) => `203.0.${i}`, '198.51.100'],
     [(i: number) => `2001:db8:${i.toString(16)}`, '2001:db9:0'],
   ] as const) {
-    const of = aRoom()
+    const of = aBudget()
     for (let i = 0; i < 8; i++) assert.equal(of.begin(around(i), `${i}`, `${i}`).hasRoom, true)
     // Each of them holds less than the newcomer will.
     for (let i = 0; i < 4; i++) assert.equal(of.begin(newcomer, 'mine').hasRoom, true)
-    assert.deepEqual(of.givenUp, ['0', '1', '2', '3'])
+    assert.deepEqual(of.evicted, ['0', '1', '2', '3'])
     assert.equal(of.begin(newcomer, 'other').hasRoom, false)
   }
 })
 
 test('a body finds room to its end where all others hold as much as it will', () => {
-  const of = aRoom()
+  const of = aBudget()
   for (let i = 0; i < 8; i++) of.begin(`${i}.0.0`, `${i}`)
-  const place = of.room.begin({ network: '9.0.0', target: 'mine' }, () => {})
-  for (let i = 0; i < 8; i++) assert.equal(place?.take(BODY / 8), true, `${i}`)
+  const reservation = of.budget.admit({ network: '9.0.0', target: 'mine' }, () => {})
+  for (let i = 0; i < 8; i++) assert.equal(reservation?.grow(BODY / 8), true, `${i}`)
 })
 
 test('a body that has arrived is never given up', () => {
-  const of = aRoom()
-  for (let i = 0; i < 4; i++) of.begin('a', 'one').place?.arrived()
+  const of = aBudget()
+  for (let i = 0; i < 4; i++) of.begin('a', 'one').reservation?.received()
   assert.equal(of.begin('b', 'one').hasRoom, false)
-  assert.deepEqual(of.givenUp, [])
+  assert.deepEqual(of.evicted, [])
 })

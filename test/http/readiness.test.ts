@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import type { Db } from '../../src/db/db.ts'
 import { createApp } from '../../src/http/app.ts'
-import { mountReady } from '../../src/http/ready.ts'
+import { mountReadiness } from '../../src/http/readiness.ts'
 import { startServer } from '../support/server.ts'
 import { manualClock, SECOND } from '../support/shop.ts'
 
@@ -100,7 +100,7 @@ async function anApp(t: TestContext, parts: Parts): Promise<() => Promise<Respon
   const { read = async () => [], isNodeReady = () => true, clock = manualClock() } = parts
   const log = pino({ level: 'silent' })
   const app = await createApp({ log, publicUrl: () => 'http://127.0.0.1', schemas: {} })
-  mountReady(app, { db: { read }, clock, isNodeReady, isStopping: () => false })
+  mountReadiness(app, { db: { read }, clock, isNodeReady, isStopping: () => false })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   return () => fetch(`${url}/ready`)

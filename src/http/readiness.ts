@@ -27,7 +27,7 @@ const NOT_READY = 'not ready' satisfies Phrase
 const Part = Type.Enum(['up', 'down'])
 
 /** Mounts `GET /ready`. It is in no limit and in no log. */
-export function mountReady(app: App, { db, clock, isNodeReady, isStopping }: Readiness): void {
+export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }: Readiness): void {
   const isStoreUp = createStoreProbe(db, clock)
   app.route({
     method: ['GET', 'HEAD'],

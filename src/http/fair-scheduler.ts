@@ -15,32 +15,32 @@ const WAIT_MS = 10_000
 const RETRY_SECONDS = 5
 
 /** How a work ended, for the metrics: with an answer or an error, without its client, or refused. */
-export type TurnOutcome = 'done' | 'gone' | 'refused'
+export type WorkOutcome = 'done' | 'gone' | 'refused'
 
 /** Runs a part of a work when it is its turn. @throws Problem once the client has gone. */
-export type Slice = <T>(part: () => Promise<T>) => Promise<T>
+export type RunSlice = <T>(part: () => Promise<T>) => Promise<T>
 
-export type Turns = {
+export type FairScheduler = {
   /**
    * Runs work of a capability, given what runs its slices.
    * @throws Problem `rate limited` where too many wait, or this one has waited too long.
    */
-  run<T>(key: string, gone: AbortSignal, work: (slice: Slice) => Promise<T>): Promise<T>
+  run<T>(key: string, gone: AbortSignal, work: (slice: RunSlice) => Promise<T>): Promise<T>
   /** What runs and waits now, for the metrics. */
   count(): { running: number; waiting: number }
 }
 
 type Waiting = { start(): void }
 
-export function createTurns({
+export function createFairScheduler({
   waitMs = WAIT_MS,
   running: mostRunning = RUNNING,
   onEnded = () => {},
 }: {
   waitMs?: number
   running?: number
-  onEnded?: (outcome: TurnOutcome) => void
-} = {}): Turns {
+  onEnded?: (outcome: WorkOutcome) => void
+} = {}): FairScheduler {
   /** By capability, whoever waits for the one that runs. */
   const queues = new Map<string, Waiting[]>()
   const slices: (() => Promise<void>)[] = []
@@ -61,7 +61,7 @@ export function createTurns({
   }
 
   const sliceFor =
-    (gone: AbortSignal): Slice =>
+    (gone: AbortSignal): RunSlice =>
     (part) =>
       new Promise((resolve, reject) => {
         slices.push(async () => {
