@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import { type AnyProduct, OPERATED_PRODUCTS, PRODUCT_NAMES } from '../src/lib/product-names.ts'
 
 /** Paths inside src/, such as `http/app.ts`, and their text. */
 export type Sources = ReadonlyMap<string, string>
@@ -22,7 +23,7 @@ export function checkArrows(sources: Sources): string[] {
   return [...lines, ...cycles(graph)]
 }
 
-const PRODUCTS = ['catch', 'whisper', 'pulse', 'gate'] as const
+const PRODUCTS = [...PRODUCT_NAMES, ...(Object.keys(OPERATED_PRODUCTS) as AnyProduct[])]
 const FOLDERS = [
   'cli',
   'http',
@@ -36,9 +37,8 @@ const FOLDERS = [
   'gate-middleware',
   'web',
 ]
-type Product = (typeof PRODUCTS)[number]
 type Room =
-  | Product
+  | AnyProduct
   | 'main'
   | 'cli'
   | 'serve'
@@ -76,15 +76,11 @@ const WIRING = new Set([
 const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
 
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
-const ARROWS: Record<Room, readonly Room[]> = {
+const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
   cli: ['client', 'settings', 'protocol', 'lib'],
   serve: ['settings', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
-  catch: BELOW_PRODUCTS,
-  whisper: BELOW_PRODUCTS,
-  pulse: BELOW_PRODUCTS,
-  gate: BELOW_PRODUCTS,
   http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
@@ -96,6 +92,9 @@ const ARROWS: Record<Room, readonly Room[]> = {
   client: ['protocol', 'lib'],
   'gate-middleware': ['client', 'protocol', 'lib'],
 }
+
+const isProduct = (room: Room): room is AnyProduct => PRODUCTS.some((product) => product === room)
+const arrowsOf = (room: Room): readonly Room[] => (isProduct(room) ? BELOW_PRODUCTS : ARROWS[room])
 
 /** Commands that run or mend the service itself; all others go through the client. */
 const OPERATOR_COMMANDS = 'cli/operator/'
@@ -136,7 +135,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The SDK has the service's own types, so that the two cannot drift apart.
   {
     from: /^client\//,
-    to: /^(?:(?:catch|whisper|pulse|gate)\/schema|payment\/.+)\.ts$/,
+    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/schema|payment/.+)\\.ts$`),
     typesOnly: true,
   },
   // A backend may be handed the store for facts of its own; the port says which join an order's unit.
@@ -184,7 +183,7 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return `browsers load ${from}, and that file is for the server`
   if (from === room) return null
   const isOperator = file.startsWith(OPERATOR_COMMANDS)
-  if (!ARROWS[from].includes(room) && !(isOperator && OPERATOR_ROOMS.includes(room))) {
+  if (!arrowsOf(from).includes(room) && !(isOperator && OPERATOR_ROOMS.includes(room))) {
     return whyNoArrow(from, room)
   }
   const ports = PORTS[room]
@@ -208,12 +207,11 @@ function isException(file: string, { to, isType }: Arrow & { kind: 'file' }): bo
 }
 
 function whyNoArrow(from: Room, to: Room): string {
-  const isProduct = (room: Room): boolean => PRODUCTS.some((product) => product === room)
   if (isProduct(from) && isProduct(to)) return 'products never import each other'
   if (isProduct(to) && (from === 'http' || from === 'payment')) return `${from} knows no product`
   if (from === 'cli') return `a command that is not the operator's goes through the client`
   if (from === 'client') return 'the client takes only types from the service, with `import type`'
-  const allowed = ARROWS[from]
+  const allowed = arrowsOf(from)
   return allowed.length === 0
     ? `${from} imports nothing but itself`
     : `${from} may import ${allowed.join(', ')}, not ${to}`

@@ -2,8 +2,7 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ConfigError } from './config.ts'
-
-const PLAN_IDS = ['spark', 'standard', 'long'] as const
+import { PLAN_IDS, type PlanId } from './lib/product-names.ts'
 
 /**
  * The plans of one product.
@@ -13,8 +12,8 @@ export function readPlans<Plan extends { planId: string }>(
   file: unknown,
   product: string,
   schema: TSchema,
-  builtIn: Record<(typeof PLAN_IDS)[number], Plan>,
-): Record<(typeof PLAN_IDS)[number], Plan> {
+  builtIn: Record<PlanId, Plan>,
+): Record<PlanId, Plan> {
   const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
   const validator = Compile(schema)
   const plans = { ...builtIn }

@@ -23,7 +23,8 @@ import { createFairScheduler, type FairScheduler } from './http/fair-scheduler.t
 import type { Paying } from './http/paid.ts'
 import type { ResponseBudget } from './http/response-budget.ts'
 import type { Clock, DeletionTime } from './lib/clock.ts'
-import type { Product, Provisioning } from './payment/provisioning.ts'
+import type { Product } from './lib/product-names.ts'
+import type { Provisioning } from './payment/provisioning.ts'
 import { PULSE_GUIDE } from './pulse/guide.ts'
 import { mountPulse } from './pulse/routes.ts'
 import {

@@ -10,7 +10,7 @@ import {
   planFields,
   UpTo,
 } from '../http/schemas.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 
 /** A tebibyte, in one inbox: more than the disk of a small machine. */
 const MAX_STORAGE_BYTES = 1024 ** 4

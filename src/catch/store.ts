@@ -1,7 +1,7 @@
 /** Inboxes and events in the store. Limits are conditions of the statements that use them up. */
 import type { Db, Row, Statement, Value } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import { MAX_TYPE_COLUMN } from './kept.ts'
 import type { Access } from './schema.ts'
 

@@ -7,13 +7,12 @@ import { join } from 'node:path'
 import type { SealedWhisper } from '../client/index.ts'
 import { base64, base64Bytes, base64url } from '../lib/bytes.ts'
 import { parseJson } from '../lib/json.ts'
+import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Lock, takeLock } from './lock.ts'
 import { findSaved, isName, type Product } from './saved.ts'
-
-export type PlanId = 'spark' | 'standard' | 'long'
 
 /** What is being bought, and the sealed bytes where they are part of it. */
 export type Draft = {
@@ -82,7 +81,7 @@ export function resumeDraft(cli: Cli, name: string): OpenDraft {
 
 /** @throws CliError for anything that is no plan. */
 export function planOf(text: string): PlanId {
-  if (text === 'spark' || text === 'standard' || text === 'long') return text
+  if (isPlanId(text)) return text
   throw new CliError('--plan is spark, standard or long. `mayfly catalog` shows them.', EXIT.usage)
 }
 

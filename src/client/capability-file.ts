@@ -3,9 +3,9 @@
  * bearer secrets: whoever has the file has the capability, so it is kept like a key.
  */
 import type { CatchCapability } from '../catch/schema.ts'
-import { isId, isToken, type TokenKind } from '../lib/ids.ts'
+import { isId, isToken } from '../lib/ids.ts'
 import { objectIn } from '../lib/json.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import { isPlanId, isProduct, type PlanId, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { parseWhisperCode } from '../protocol/whisper-code.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
@@ -39,15 +39,8 @@ export type SavedCapability = {
 /** A share code is the longest part, and the rest is ids, tokens and an address. */
 const MAX_FILE_CHARS = 8_192
 const VERSION = 1
-const PLAN_IDS: readonly string[] = ['spark', 'standard', 'long'] satisfies PlanId[]
 // RFC 3339 §5.6, as the service writes it.
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
-
-const TOKENS = {
-  catch: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' },
-  whisper: { readToken: 'whisper_read' },
-  pulse: { ownerToken: 'pulse_owner', pingToken: 'pulse_ping' },
-} as const satisfies Record<AnyCapability['product'], Record<string, TokenKind>>
 
 /**
  * The text of a capability file: JSON of a few lines that ends with a line break.
@@ -64,7 +57,7 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
   file.baseUrl = baseUrl.replace(/\/+$/, '')
   if (planId !== undefined) file.planId = planId
   file.publicId = publicId
-  for (const name of Object.keys(TOKENS[product])) {
+  for (const name of Object.keys(SOLD_PRODUCTS[product].tokens)) {
     file[name] = (capability as Record<string, unknown>)[name]
   }
   if ('code' in capability && capability.code !== undefined) file.code = capability.code
@@ -88,12 +81,12 @@ export function parseCapability(text: string): SavedCapability | null {
   if (file?.mayfly !== VERSION) return null
   const { product, publicId, expiresAt, planId } = file
   const baseUrl = serviceAddress(file.baseUrl)
-  if (product !== 'catch' && product !== 'whisper' && product !== 'pulse') return null
+  if (!isProduct(product)) return null
   if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
   if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
   if (planId !== undefined && !isPlanId(planId)) return null
   const capability: Record<string, string> = { product, publicId }
-  for (const [name, kind] of Object.entries(TOKENS[product])) {
+  for (const [name, kind] of Object.entries(SOLD_PRODUCTS[product].tokens)) {
     const token = file[name]
     if (typeof token !== 'string' || !isToken(kind, token)) return null
     capability[name] = token
@@ -121,8 +114,4 @@ function serviceAddress(value: unknown): string | null {
 
 function isDateTime(text: string): boolean {
   return DATE_TIME.test(text) && !Number.isNaN(Date.parse(text))
-}
-
-function isPlanId(value: unknown): value is PlanId {
-  return typeof value === 'string' && PLAN_IDS.includes(value)
 }

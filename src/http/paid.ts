@@ -8,10 +8,11 @@ import type { TSchema } from 'typebox'
 import { Type } from 'typebox'
 import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 import { type Binding, paymentHashIn } from '../payment/flows/flow.ts'
 import { isIdempotencyKey } from '../payment/idempotency.ts'
 import type { OrderName, Orders } from '../payment/orders.ts'
-import type { PlanId, PlanTerms, Product } from '../payment/provisioning.ts'
+import type { PlanTerms } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import {
   type ClientAddress,

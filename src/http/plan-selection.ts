@@ -1,7 +1,7 @@
 /** The JSON body of a purchase: `{"planId": …}` and nothing else. */
 import { Compile } from 'typebox/compile'
 import { parseJsonBytes } from '../lib/json.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import { problem } from './errors.ts'
 import { PlanSelection } from './schemas.ts'
 

@@ -1,8 +1,9 @@
 /** Schemas that several rooms share. Names and bounds are the interface's. */
 import { Type } from 'typebox'
+import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { ERRORS, type Phrase } from './errors.ts'
 
-export const PlanIdSchema = Type.Enum(['spark', 'standard', 'long'])
+export const PlanIdSchema = Type.Enum([...PLAN_IDS])
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])
 export const DateTime = Type.String({ format: 'date-time' })
 const Count = (minimum: number) => Type.Integer({ minimum })
@@ -44,7 +45,7 @@ export const ProofRequired = Type.Optional(
 
 const quoteFields = {
   orderId: Type.String(),
-  product: Type.Enum(['catch', 'whisper', 'pulse']),
+  product: Type.Enum(PRODUCT_NAMES),
   planId: PlanIdSchema,
   amountSats: Type.Integer(),
   bolt11: Type.String(),

@@ -4,32 +4,24 @@
  */
 import { base62, base62Number } from './base62.ts'
 import { crc32 } from './crc32.ts'
+import {
+  PRODUCT_ID_KINDS,
+  PRODUCT_TOKEN_KINDS,
+  type ProductIdKind,
+  type ProductTokenKind,
+} from './product-names.ts'
 
-export type IdKind =
-  | 'order'
-  | 'catch'
-  | 'whisper'
-  | 'pulse'
-  | 'pulse_status'
-  | 'gate_project'
-  | 'gate_intent'
-
-export type TokenKind =
-  | 'catch_owner'
-  | 'catch_ingest'
-  | 'whisper_read'
-  | 'pulse_owner'
-  | 'pulse_ping'
-  | 'gate_key'
+export type IdKind = 'order' | ProductIdKind
+export type TokenKind = ProductTokenKind
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
 /** Exactly as long as ours are: a longer word after the same prefix is somebody else's. */
-const ID_ANYWHERE =
-  /(?:order|catch|whisper|pulse|pulse_status|gate_project|gate_intent)_[0-9A-Za-z]{22}(?![0-9A-Za-z])/
-/** `gate_key_` and its 49 digits. */
-const SHORTEST_TOKEN = 58
-const TOKEN_ANYWHERE =
-  /(?:catch_owner|catch_ingest|whisper_read|pulse_owner|pulse_ping|gate_key)_[0-9A-Za-z]{49}/g
+const ID_ANYWHERE = new RegExp(
+  `(?:${['order', ...PRODUCT_ID_KINDS].join('|')})_[0-9A-Za-z]{22}(?![0-9A-Za-z])`,
+)
+/** The shortest kind, a `_` and 49 digits. */
+const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50
+const TOKEN_ANYWHERE = new RegExp(`(?:${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{49}`, 'g')
 
 /** A fresh identifier: 128 random bits in 22 digits. */
 export function newId(kind: IdKind): string {

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
-import type { Grant, PlanId, PlanTerms, Product } from './provisioning.ts'
+import type { Grant, PlanTerms } from './provisioning.ts'
 import { CONTESTED, type OrderRow } from './store.ts'
 
 /** The answer can be repeated to its buyer for this long after the first delivery. */

@@ -1,9 +1,7 @@
 /** What payment asks of a product. Payment knows no product; serve.ts hands these in. */
 import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
-
-export type Product = 'catch' | 'whisper' | 'pulse'
-export type PlanId = 'spark' | 'standard' | 'long'
+import type { PlanId, Product } from '../lib/product-names.ts'
 
 /** The part of a plan that payment reads; a product's plan has more, and payment keeps it all. */
 export type PlanTerms = { priceSats: number; durationSeconds: number }

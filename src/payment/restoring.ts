@@ -8,17 +8,12 @@ import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 import { type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
 import { fingerprints, type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife } from './order.ts'
-import {
-  type PlanId,
-  type PlanTerms,
-  type Product,
-  type Products,
-  provisioningOf,
-} from './provisioning.ts'
+import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
 /** What the operator decides, since nobody can look it up any more. */

@@ -1,8 +1,8 @@
 /** Orders in the store: each change is one conditional statement whose row count is the answer. */
 import { attempt, type Db, type Kept, type Row, type Statement, ValueRefused } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
-import type { PlanId, Product } from './provisioning.ts'
 
 export type OrderState =
   | 'opening'

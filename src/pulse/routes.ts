@@ -12,7 +12,7 @@ import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
 import {
   PublicPulseStatus,

@@ -10,7 +10,7 @@ import {
   planFields,
   UpTo,
 } from '../http/schemas.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, whatever the plan says. */
 export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }

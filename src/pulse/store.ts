@@ -1,7 +1,7 @@
 /** Monitors in the store. Limits and states are conditions of the statements that change them. */
 import type { Db, Row, Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import type { PlanId } from '../lib/product-names.ts'
 
 /** So many of the newest ping times are kept. */
 const RECENT_HEARTBEATS = 100

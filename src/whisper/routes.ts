@@ -9,7 +9,7 @@ import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors } from '../http/schemas.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import { parseRevealAt } from './reveal-at.ts'
 import {
   MAX_READS,
@@ -143,9 +143,7 @@ function mountRead(
 /** @throws Problem for a header that is missing, repeated or not what it should be. */
 function readHeaders(request: FastifyRequest): Asked {
   const planId = one(request, 'x-whisper-plan')
-  if (planId !== 'spark' && planId !== 'standard' && planId !== 'long') {
-    throw problem('invalid plan')
-  }
+  if (!isPlanId(planId)) throw problem('invalid plan')
   const limitText = one(request, 'x-whisper-read-limit')
   const readLimit = limitText === null ? null : Number(limitText)
   if (limitText !== null && !(/^[1-9]\d{0,2}$/.test(limitText) && Number(limitText) <= MAX_READS)) {

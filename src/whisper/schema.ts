@@ -1,7 +1,13 @@
 /** WHISPER in types: plans, capability, and what a scheduled one answers. Bounds are the interface's. */
 import { type Static, Type } from 'typebox'
-import { AtLeast1, configuredPlanFields, DateTime, planFields } from '../http/schemas.ts'
-import type { PlanId } from '../payment/provisioning.ts'
+import {
+  AtLeast1,
+  configuredPlanFields,
+  DateTime,
+  PlanIdSchema,
+  planFields,
+} from '../http/schemas.ts'
+import type { PlanId } from '../lib/product-names.ts'
 
 /** The most reads that any plan can sell. */
 export const MAX_READS = 402
@@ -78,7 +84,7 @@ export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
 
 /** Headers of a purchase, for the document; routes.ts reads them, strictly. */
 export const whisperHeaders = {
-  'x-whisper-plan': Type.Enum(['spark', 'standard', 'long']),
+  'x-whisper-plan': PlanIdSchema,
   'x-whisper-read-limit': Type.Optional(ReadLimit),
   'x-whisper-reveal-at': Type.Optional(DateTime),
 }

@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
-import type { PlanId, Product } from '../../payment/provisioning.ts'
+import { isPlanId, isProduct, type PlanId, type Product } from '../../lib/product-names.ts'
 import { type Lost, noteLostRefund, type Restoring, restoreOrder } from '../../payment/restoring.ts'
 import { readAllPlans } from '../../products.ts'
 import { secretsGiven } from '../../secret-file.ts'
@@ -46,26 +46,20 @@ function readAsked(args: string[]): Asked | null {
     })
     const { product, plan, order = null, 'preimage-file': preimageFile = null } = values
     const [paymentHash = '', ...rest] = positionals
-    const planId = PLANS.find((id) => id === plan)
     const isWhole =
       /^[0-9a-f]{64}$/.test(paymentHash) &&
       rest.length === 0 &&
-      planId !== undefined &&
+      isPlanId(plan) &&
       isProduct(product) &&
       (order === null || isId('order', order))
     if (!isWhole) return null
     const isRefunded = values.refunded === true
-    return { paymentHash, product, planId, orderId: order, preimageFile, isRefunded }
+    return { paymentHash, product, planId: plan, orderId: order, preimageFile, isRefunded }
   } catch {
     // An option that there is not.
     return null
   }
 }
-
-const PLANS: PlanId[] = ['spark', 'standard', 'long']
-
-const isProduct = (text: string | undefined): text is Product =>
-  text === 'catch' || text === 'whisper' || text === 'pulse'
 
 async function restore(config: Config, db: Db, asked: Asked): Promise<Said> {
   const { product, planId, isRefunded, preimageFile } = asked

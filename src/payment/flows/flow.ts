@@ -1,5 +1,5 @@
 /** What the two wallet flows have in common: a request that is bound, and a credential for it. */
-import type { Product } from '../provisioning.ts'
+import type { Product } from '../../lib/product-names.ts'
 
 /** What a challenge binds, and a credential must come back with. */
 export type Binding = {

@@ -2,10 +2,12 @@
  * The purchase that this tab is in the middle of. Its key is what claims the capability, so it stays
  * in the tab until the capability is safe, and a reload takes the same order up again.
  */
+import { isPlanId, isProduct, type PlanId, type Product } from '../../lib/product-names.ts'
 
 export type Pending = {
-  product: 'catch' | 'pulse'
-  planId: 'spark' | 'standard' | 'long'
+  /** A whisper is bought with its bytes, on a page of its own. */
+  product: Exclude<Product, 'whisper'>
+  planId: PlanId
   priceSats: number
   idempotencyKey: string
   /** Once a wallet of this page has paid: the proof that collects the purchase from any address. */
@@ -16,10 +18,13 @@ const NAME = 'mayfly.paying'
 
 export function pendingPurchase(): Pending | null {
   try {
-    const value: Partial<Pending> | null = JSON.parse(sessionStorage.getItem(NAME) ?? 'null')
+    const value: Partial<Record<keyof Pending, unknown>> | null = JSON.parse(
+      sessionStorage.getItem(NAME) ?? 'null',
+    )
     const isWhole =
-      (value?.product === 'catch' || value?.product === 'pulse') &&
-      typeof value.planId === 'string' &&
+      isProduct(value?.product) &&
+      value.product !== 'whisper' &&
+      isPlanId(value.planId) &&
       typeof value.priceSats === 'number' &&
       typeof value.idempotencyKey === 'string' &&
       (value.preimage === undefined || typeof value.preimage === 'string')

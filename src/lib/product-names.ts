@@ -1,0 +1,52 @@
+/**
+ * The products by name, with the kinds of their ids and tokens, and the plans that each is sold in.
+ * The rest of a product is in its folder and its entry in `src/products.ts`; this much every room
+ * reads, the SDK and the pages too.
+ */
+
+/** Sold for an invoice. `tokens` are the members of the capability that are secrets. */
+export const SOLD_PRODUCTS = {
+  catch: { ids: ['catch'], tokens: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' } },
+  whisper: { ids: ['whisper'], tokens: { readToken: 'whisper_read' } },
+  pulse: {
+    ids: ['pulse', 'pulse_status'],
+    tokens: { ownerToken: 'pulse_owner', pingToken: 'pulse_ping' },
+  },
+} as const
+
+/** Set up by the operator: nobody buys one here. */
+export const OPERATED_PRODUCTS = {
+  gate: { ids: ['gate_project', 'gate_intent'], tokens: { key: 'gate_key' } },
+} as const
+
+/** A product that is sold. */
+export type Product = keyof typeof SOLD_PRODUCTS
+export type AnyProduct = Product | keyof typeof OPERATED_PRODUCTS
+
+export const PRODUCT_NAMES = Object.keys(SOLD_PRODUCTS) as Product[]
+
+export const PLAN_IDS = ['spark', 'standard', 'long'] as const
+export type PlanId = (typeof PLAN_IDS)[number]
+
+/** Whether a text from outside names a product that is sold. */
+export function isProduct(text: unknown): text is Product {
+  return PRODUCT_NAMES.some((name) => name === text)
+}
+
+/** Whether a text from outside names a plan. */
+export function isPlanId(text: unknown): text is PlanId {
+  return PLAN_IDS.some((planId) => planId === text)
+}
+
+type Kinds = (typeof SOLD_PRODUCTS)[Product] | (typeof OPERATED_PRODUCTS)['gate']
+type Values<T> = T extends unknown ? T[keyof T] : never
+/** The kinds of ids that products have, such as `pulse_status`. */
+export type ProductIdKind = Kinds['ids'][number]
+/** The kinds of tokens, such as `pulse_ping`. */
+export type ProductTokenKind = Values<Kinds['tokens']>
+
+const kinds: Kinds[] = [...Object.values(SOLD_PRODUCTS), ...Object.values(OPERATED_PRODUCTS)]
+export const PRODUCT_ID_KINDS: ProductIdKind[] = kinds.flatMap(({ ids }) => [...ids])
+export const PRODUCT_TOKEN_KINDS = kinds.flatMap(({ tokens }) =>
+  Object.values<ProductTokenKind>(tokens),
+)
