@@ -70,15 +70,15 @@ const STATES: Record<string, (shop: Shop, order: Order) => Promise<unknown>> = {
 /** What a purchase comes with. */
 const PURCHASES: Record<string, (shop: Shop, order: Order) => Ask> = {
   nothing: ({ flow }) => ({ protocol: flow.protocol }),
-  'bad credential': ({ flow }) => ({
+  'invalid credential': ({ flow }) => ({
     authorization: flow === PAYMENT ? 'Payment e30' : 'L402 bad',
   }),
   'wrong preimage': ({ flow }, { challenge }) => ({
     authorization: flow.credential(challenge, '00'.repeat(32)),
   }),
-  'right credential': (_, { authorization }) => ({ authorization }),
+  'valid credential': (_, { authorization }) => ({ authorization }),
   'its credential, another query': (_, { authorization }) => ({ authorization, target: QUERY }),
-  'right credential, another query': (_, { authorization }) => ({ authorization, target: QUERY }),
+  'valid credential, another query': (_, { authorization }) => ({ authorization, target: QUERY }),
   'credential of another open order': ({ other }) => ({ authorization: other.authorization }),
   '`Payment-Preimage`': (_, { preimage }) => ({ headers: { 'payment-preimage': preimage } }),
   '`Payment-Preimage` alone': (_, { preimage }) => ({ headers: { 'payment-preimage': preimage } }),
