@@ -67,10 +67,10 @@ export type Limits = {
   openOrders: number | null
 }
 
-export type Taken = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
+export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
 
 /** Takes one for a key. */
-export type Bucket = (key: string) => Promise<Taken>
+export type Bucket = (key: string) => Promise<TakeResult>
 
 /** Where a limit keeps what it counts. */
 export type OpenBucket = (name: LimitName, rate: Rate) => Bucket
@@ -91,11 +91,11 @@ export function createLimits(
   async function take(name: LimitName, key: string, reply: FastifyReply): Promise<void> {
     const bucket = buckets.get(name)
     if (!bucket) return
-    const taken = await bucket.take(key)
-    const waitSeconds = Math.ceil(taken.msBeforeNext / 1000)
+    const result = await bucket.take(key)
+    const waitSeconds = Math.ceil(result.msBeforeNext / 1000)
     reply.header('ratelimit-policy', bucket.policy)
-    reply.header('ratelimit', `"${name}";r=${taken.remainingPoints};t=${waitSeconds}`)
-    if (taken.isRefused) throw rateLimited(waitSeconds)
+    reply.header('ratelimit', `"${name}";r=${result.remainingPoints};t=${waitSeconds}`)
+    if (result.isRefused) throw rateLimited(waitSeconds)
   }
 
   return {
@@ -127,11 +127,11 @@ export const openMemoryBucket: OpenBucket = (name, rate) => {
     points: rate.burst,
     duration: windowSeconds(rate),
   })
-  return (key) => taken(limiter.consume(key))
+  return (key) => resultOf(limiter.consume(key))
 }
 
-/** The answer of the library, which rejects with what it refuses. */
-export async function taken(consumed: Promise<RateLimiterRes>): Promise<Taken> {
+/** The outcome of taking one: the library rejects where the bucket is empty. */
+export async function resultOf(consumed: Promise<RateLimiterRes>): Promise<TakeResult> {
   try {
     const { msBeforeNext, remainingPoints } = await consumed
     return { msBeforeNext, remainingPoints, isRefused: false }

@@ -1,6 +1,6 @@
 /**
- * Rate limits that several instances share, in PostgreSQL. A limit is a courtesy, not money: when
- * the store does not answer, each instance goes on counting by itself.
+ * Rate limits that several instances share, in PostgreSQL. They protect the service and no money:
+ * while the store does not answer, each instance counts on its own.
  */
 import { Pool, types } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
@@ -12,45 +12,46 @@ import {
   type LimitName,
   type OpenBucket,
   type Rate,
-  taken,
+  resultOf,
   windowSeconds,
 } from './limits.ts'
 
 const TABLE = 'rate_limit'
 const CONNECTIONS = 4
-/** A request waits no longer for this than it takes to notice. */
-const ANSWER_MS = 1_000
-const WAITING_MOST = 500
-/** After a failure the store is left alone for so long, so that requests do not queue up for it. */
-const REST_MS = 1_000
+/** A request waits at most this long for a limit. */
+const QUERY_TIMEOUT_MS = 1_000
+/** Queries that may wait for a connection. */
+const MAX_QUEUED_QUERIES = 500
+/** After a failed query the store is not asked for this long, so that requests do not queue for it. */
+const BACKOFF_MS = 1_000
 /**
- * Where each request is already a write of its own, another one before it would halve what the store
- * can take. These limits decide by what the instance knows, and learn of the others afterwards.
+ * Each request under these limits is a write already, and counting it in the store first would halve
+ * the throughput. The instance decides by its own counts, and exchanges them with the others later.
  */
-const TOLD_AFTERWARDS: ReadonlySet<LimitName> = new Set([
+const ASYNC_LIMITS: ReadonlySet<LimitName> = new Set([
   'ingest.spark',
   'ingest.standard',
   'ingest.long',
   'ping',
 ])
-const TELL_EVERY_MS = 100
-/** The others are told of who uses more than this part of a burst; most never do. */
-const TELL_FROM = 0.2
-/** So many keys are told of at a time; the others wait for the next. */
-const TELL_KEYS = 200
-/** Beyond these it is forgotten what was owed: each instance has counted it for itself. */
-const OWED_MOST = 10_000
+const SYNC_INTERVAL_MS = 100
+/** Only a key that has used more than this part of its burst is synced; most never do. */
+const SYNC_THRESHOLD = 0.2
+/** Keys synced in one interval; the others wait for the next. */
+const SYNC_BATCH_KEYS = 200
+/** With more keys than this the pending counts are dropped: each instance has counted its own. */
+const MAX_PENDING_KEYS = 10_000
 const PURGE_ROWS = 1_000
 
 export type SharedLimits = { openBucket: OpenBucket; close(): Promise<void> }
 
 export type SharedLimitsReport = {
-  /** The store does not answer; told once, until it does again. */
+  /** The store does not answer. Called once, until it answers again. */
   onAway(reason: string): void
   onBack(): void
 }
 
-/** @param secret names who is counted; their addresses and ids are in no row. */
+/** @param secret hashes the keys: the rows hold no addresses and no ids. */
 export function openSharedLimits(
   url: string,
   secret: Uint8Array,
@@ -69,7 +70,7 @@ export function openSharedLimits(
       keyPrefix: name,
       points: rate.burst,
       duration: windowSeconds(rate),
-      // Who has used up a window costs nobody anything until the next.
+      // A key that has used up its window is refused without a query until the next one.
       inMemoryBlockOnConsumed: rate.burst,
       ...(insurance ? { insuranceLimiter: insurance } : {}),
     })
@@ -78,53 +79,56 @@ export function openSharedLimits(
   const hashed = (name: LimitName, key: string): string =>
     keyedHash(secret, name, key).subarray(0, 16).toString('base64url')
 
-  function openExact(name: LimitName, rate: Rate): Bucket {
+  /** Counts each request in the store before it is answered. */
+  function openSync(name: LimitName, rate: Rate): Bucket {
     const limiter = postgres(name, rate, memory(name, rate))
-    return (key) => taken(limiter.consume(hashed(name, key)))
+    return (key) => resultOf(limiter.consume(hashed(name, key)))
   }
 
-  function openAfterwards(name: LimitName, rate: Rate): Bucket {
+  /** Counts in this instance, and adds the counts to those in the store afterwards. */
+  function openAsync(name: LimitName, rate: Rate): Bucket {
     const local = memory(name, rate)
     const shared = postgres(name, rate)
-    const from = Math.max(1, Math.ceil(rate.burst * TELL_FROM))
-    /** What each key has used that the others were not told of yet. */
-    const owed = new Map<string, number>()
+    const threshold = Math.max(1, Math.ceil(rate.burst * SYNC_THRESHOLD))
+    /** By key, the count that is not in the store yet. */
+    const pending = new Map<string, number>()
     let timer: NodeJS.Timeout | null = null
     closing.push(() => timer && clearTimeout(timer))
 
-    async function tell(key: string, used: number): Promise<void> {
-      const { consumedPoints, msBeforeNext } = await shared.penalty(hashed(name, key), used)
-      // From here on the count is that of all instances.
-      await local.set(key, consumedPoints + (owed.get(key) ?? 0), msBeforeNext / 1000)
+    async function sync(key: string, count: number): Promise<void> {
+      const { consumedPoints, msBeforeNext } = await shared.penalty(hashed(name, key), count)
+      // From here on the local count includes those of all instances.
+      await local.set(key, consumedPoints + (pending.get(key) ?? 0), msBeforeNext / 1000)
     }
 
-    async function tellSome(): Promise<void> {
-      const some = [...owed].slice(0, TELL_KEYS)
-      for (const [key] of some) owed.delete(key)
-      // What could not be told is forgotten: it was counted here.
-      await Promise.allSettled(some.map(([key, used]) => tell(key, used)))
+    async function syncBatch(): Promise<void> {
+      const batch = [...pending].slice(0, SYNC_BATCH_KEYS)
+      for (const [key] of batch) pending.delete(key)
+      // A count that could not be added is dropped: this instance has it already.
+      await Promise.allSettled(batch.map(([key, count]) => sync(key, count)))
       timer = null
-      if (owed.size > 0) tellSoon()
+      if (pending.size > 0) scheduleSync()
     }
 
-    function tellSoon(): void {
-      timer ??= setTimeout(() => void tellSome(), TELL_EVERY_MS).unref()
+    function scheduleSync(): void {
+      timer ??= setTimeout(() => void syncBatch(), SYNC_INTERVAL_MS).unref()
     }
 
     return async (key) => {
-      const answer = await taken(local.consume(key))
-      const used = rate.burst - answer.remainingPoints
-      if (answer.isRefused || used < from) return answer
-      if (owed.size >= OWED_MOST) owed.clear()
-      owed.set(key, (owed.get(key) ?? (used === from ? from - 1 : 0)) + 1)
-      tellSoon()
-      return answer
+      const result = await resultOf(local.consume(key))
+      const used = rate.burst - result.remainingPoints
+      if (result.isRefused || used < threshold) return result
+      if (pending.size >= MAX_PENDING_KEYS) pending.clear()
+      // Reaching the threshold adds what was used below it.
+      pending.set(key, (pending.get(key) ?? (used === threshold ? threshold - 1 : 0)) + 1)
+      scheduleSync()
+      return result
     }
   }
 
   return {
     openBucket: (name, rate) =>
-      TOLD_AFTERWARDS.has(name) ? openAfterwards(name, rate) : openExact(name, rate),
+      ASYNC_LIMITS.has(name) ? openAsync(name, rate) : openSync(name, rate),
     async close() {
       for (const close of closing) close()
       await store.close()
@@ -132,17 +136,17 @@ export function openSharedLimits(
   }
 }
 
-/** Forgets who was counted in windows that are over. */
+/** Deletes the counts of windows that have ended. */
 export async function purgeLimits(db: Db, now: number): Promise<void> {
   for (;;) {
-    const [gone] = await db.write([
+    const [deleted] = await db.write([
       {
         text: `delete from rate_limit where key in (
             select key from rate_limit where expire < $1 limit $2) returning key`,
         values: [now, PURGE_ROWS],
       },
     ])
-    if ((gone?.length ?? 0) < PURGE_ROWS) return
+    if ((deleted?.length ?? 0) < PURGE_ROWS) return
   }
 }
 
@@ -151,29 +155,29 @@ const memory = (name: LimitName, rate: Rate): RateLimiterMemory =>
 
 type Query = { name?: string; text: string; values?: unknown[] }
 
-/** The few connections of the limits. It refuses at once while the store is away or busy. */
+/** A small connection pool for the limits. It fails at once while the store is away or busy. */
 function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
   const pool = new Pool({
     connectionString: url,
     application_name: 'mayfly limits',
     max: CONNECTIONS,
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: QUERY_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-    // A count is worth no flush to disk.
+    // Losing a few counts in a crash is fine: no commit waits for the disk.
     options: '-c synchronous_commit=off',
     types: { getTypeParser: (oid, format) => parserOf(oid, format) },
   })
-  let restUntil = 0
+  let backoffUntil = 0
   let isAway = false
   pool.on('error', () => undefined)
 
   return {
     async query(query: Query) {
-      if (performance.now() < restUntil) throw new Error('the limits rest')
-      if (pool.waitingCount >= WAITING_MOST) throw new Error('the limits are busy')
+      if (performance.now() < backoffUntil) throw new Error('the limits back off')
+      if (pool.waitingCount >= MAX_QUEUED_QUERIES) throw new Error('the limits are busy')
       try {
-        const values = query.values?.map(whole)
+        const values = query.values?.map(rounded)
         const result = await pool.query({ ...query, ...(values ? { values } : {}) })
         if (isAway) {
           isAway = false
@@ -181,7 +185,7 @@ function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
         }
         return result
       } catch (error) {
-        restUntil = performance.now() + REST_MS
+        backoffUntil = performance.now() + BACKOFF_MS
         if (!isAway) {
           isAway = true
           onAway(messageOf(error))
@@ -193,8 +197,8 @@ function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
   }
 }
 
-/** The library counts milliseconds of windows that need not be whole ones. */
-const whole = (value: unknown): unknown => (typeof value === 'number' ? Math.round(value) : value)
+/** The library passes fractions of milliseconds; the columns are integers. */
+const rounded = (value: unknown): unknown => (typeof value === 'number' ? Math.round(value) : value)
 
 const INT8 = types.builtins.INT8
 
