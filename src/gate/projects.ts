@@ -212,7 +212,7 @@ export function createProjects(deps: {
       const receipt = await store.receiptOf(intentId)
       if (receipt) {
         const { receipt_id: receiptId } = receipt
-        const back = giveBackReceipt({ intentId, receiptId, now, most: ANY_NUMBER })
+        const back = giveBackReceipt({ intentId, receiptId, now, max: ANY_NUMBER })
         const done = await attempt(db.write([...back, noteHonoured(intentId, now)]))
         // Given back by the project in the same moment: the next proof makes a fresh one.
         if ('refused' in done) await db.write([noteHonoured(intentId, now)])

@@ -1,7 +1,12 @@
 /** Where the money goes: the project's Lightning Address, or the simulator in its place. */
 import type { Clock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import { type AllowedHosts, parseLightningAddress, requireSendable } from '../protocol/lnurl.ts'
+import {
+  type AllowedHosts,
+  LnurlError,
+  parseLightningAddress,
+  requireSendable,
+} from '../protocol/lnurl.ts'
 import { type CheckedInvoice, checkInvoice } from './check-invoice.ts'
 import type { LnurlClient } from './lnurl-client.ts'
 import type { VerificationKind } from './schema.ts'
@@ -10,7 +15,7 @@ export type Provider = {
   /**
    * Whether the address can be paid each of these prices, and how a payment will be verified:
    * asked when the operator saves it.
-   * @throws LnurlError with what to tell him.
+   * @throws LnurlError whose message is meant for the operator.
    */
   probe(address: string, pricesSats: number[]): Promise<VerificationKind>
   /** An invoice that a payer may see. @throws LnurlError */
@@ -91,4 +96,10 @@ export function createSimulatedProvider({
 
     close: async () => {},
   }
+}
+
+/** Why a provider could not be used. Anything but a provider's failure is a bug, and is thrown. */
+export function failureReason(error: unknown): string {
+  if (error instanceof LnurlError) return error.message
+  throw error
 }

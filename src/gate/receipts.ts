@@ -2,14 +2,15 @@
  * The keys that sign receipts, one for each configured secret, and the JWKS that shows them all:
  * through a rotation the previous one stays there.
  */
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
 import { CompactSign, calculateJwkThumbprint } from 'jose'
 import { concat, utf8 } from '../lib/bytes.ts'
 import { GATE_RECEIPT_TYPE, type GateReceipt } from '../protocol/gate-receipt.ts'
-import type { GateJwks } from './schema.ts'
+import type { GateJwks, VerificationKind } from './schema.ts'
+import type { IntentRow, NewReceipt } from './store.ts'
 
 /** How long a receipt lets its request in. */
-export const ADMISSION_SECONDS = 300
+const ADMISSION_SECONDS = 300
 
 export type Receipts = {
   /** The compact JWS. */
@@ -30,6 +31,43 @@ export async function createReceipts(
         .setProtectedHeader({ alg: 'EdDSA', kid: current.jwk.kid, typ: GATE_RECEIPT_TYPE })
         .sign(current.privateKey),
     jwks: { keys: [current, ...previous].map(({ jwk }) => jwk) },
+  }
+}
+
+/** A fresh signed receipt of an intent; `giveBacks` counts those before it. */
+export async function newReceipt(
+  receipts: Receipts,
+  intent: IntentRow,
+  facts: { issuer: string; by: VerificationKind; now: number; giveBacks?: number },
+): Promise<NewReceipt> {
+  const { issuer, by, now, giveBacks = 0 } = facts
+  const issuedAt = Math.floor(now / 1000)
+  const expiresAt = issuedAt + ADMISSION_SECONDS
+  const receiptId = randomUUID()
+  return {
+    receipt_id: receiptId,
+    intent_id: intent.intent_id,
+    project_id: intent.project_id,
+    verified_by: by,
+    authorized_at: now,
+    expires_at: expiresAt * 1000,
+    receipt: await receipts.sign({
+      iss: issuer,
+      aud: intent.project_id,
+      jti: receiptId,
+      iat: issuedAt,
+      exp: expiresAt,
+      intent: intent.intent_id,
+      route: intent.route_id,
+      htm: intent.method,
+      htp: intent.path,
+      req: intent.request_digest,
+      sat: intent.amount_sats,
+      ph: intent.payment_hash,
+      net: intent.network,
+      by,
+      ...(giveBacks > 0 ? { gb: giveBacks } : {}),
+    }),
   }
 }
 

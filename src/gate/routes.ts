@@ -22,6 +22,8 @@ import {
   takeVisit,
 } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
+import type { ProtectedRequest } from './intents.ts'
+import type { ProofOutcome } from './proofs.ts'
 import { renderAuthorization, renderPending, renderQuote } from './render.ts'
 import {
   GateAuthorization,
@@ -32,7 +34,7 @@ import {
   GateProof,
   GateQuote,
 } from './schema.ts'
-import type { GateService, ProtectedRequest, Proven } from './service.ts'
+import type { GateService } from './service.ts'
 import type { IntentRow, ProjectRow } from './store.ts'
 
 /** Of a protected request. What is larger is not an API call that one pays for by the piece. */
@@ -163,7 +165,7 @@ function mountIntents(app: App, { service, challenges, limits }: GateDeps): void
         const opened = await service.open(project, key, protectedRequest(request))
         switch (opened.kind) {
           case 'quote':
-            if (isChallenge && opened.isOnOffer) {
+            if (isChallenge && opened.isPayable) {
               const { field, body } = challenges.challenge(opened.intent)
               return sendJson(
                 reply.code(402).header('www-authenticate', field),
@@ -341,7 +343,7 @@ function mountGiveBack(app: App, { service, limits }: GateDeps): void {
   })
 }
 
-function answer(reply: FastifyReply, proven: Proven, clock: Clock): FastifyReply {
+function answer(reply: FastifyReply, proven: ProofOutcome, clock: Clock): FastifyReply {
   if (proven.kind === 'wrong preimage') throw wrongPreimage()
   if (proven.kind === 'unhonoured') throw notHonoured()
   if (proven.kind === 'pending') {

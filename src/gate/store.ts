@@ -156,7 +156,7 @@ export const [NOTED_HASH, INSERTED_INTENT] = [1, 2]
  */
 export function insertIntent(
   intent: NewIntent,
-  { now, openMost }: { now: number; openMost: number },
+  { now, maxOpen }: { now: number; maxOpen: number },
 ): Statement[] {
   return [
     {
@@ -201,7 +201,7 @@ export function insertIntent(
         intent.quote_expires_at,
         intent.honoured_until,
         now,
-        openMost,
+        maxOpen,
       ],
       expect: 1,
     },
@@ -248,25 +248,25 @@ export function authorizeIntent(receipt: NewReceipt): Statement[] {
 
 /**
  * Gives the newest receipt of an intent back. Refused where it is not the newest, was given back
- * before, or where as many as `most` were.
+ * before, or where as many as `max` were.
  */
 export function giveBackReceipt({
   intentId,
   receiptId,
   now,
-  most,
+  max,
 }: {
   intentId: string
   receiptId: string
   now: number
-  most: number
+  max: number
 }): Statement[] {
   return [
     {
       text: `update gate_receipt set given_back_at = $3
         where intent_id = $1 and receipt_id = $2 and given_back_at is null and give_backs < $4
         returning give_backs`,
-      values: [intentId, receiptId, now, most],
+      values: [intentId, receiptId, now, max],
       expect: 1,
     },
     {

@@ -42,7 +42,7 @@ describe('an intent', () => {
     await world.db.write([deleteRoute(world.projectId, 'render')])
     const rotated = await world.another({ secrets: ['22'.repeat(32), SECRET] })
     const again = await rotated.open(await world.project(), 'a-key-of-one', aRequest())
-    assert.deepEqual(again, { kind: 'quote', intent: first, isOnOffer: true })
+    assert.deepEqual(again, { kind: 'quote', intent: first, isPayable: true })
     assert.equal(await rotated.foreign(), 0)
     const stranger = await world.another({ secrets: ['22'.repeat(32)] })
     assert.equal(await stranger.foreign(), 1)
@@ -100,9 +100,9 @@ describe('an intent', () => {
     const ask = { key: 'a-key-of-one' }
     const intent = await world.quoted(ask)
     world.clock.advance(intent.quote_expires_at - world.clock.now() - 1_000)
-    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isOnOffer: true })
+    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable: true })
     world.clock.advance(2_000)
-    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isOnOffer: false })
+    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable: false })
   })
 
   test('keeps its price when the route gets another one', async (t) => {

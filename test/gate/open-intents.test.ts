@@ -49,5 +49,5 @@ const anIntent = (i: number, projectId: string) =>
       quote_expires_at: 10,
       honoured_until: 10,
     },
-    { now: 0, openMost: MOST },
+    { now: 0, maxOpen: MOST },
   )

@@ -1,9 +1,11 @@
 /** GATE on a store of its own, in front of a provider on loopback, with a clock that the test owns. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Db } from '../../src/db/db.ts'
+import type { OpenOutcome, ProtectedRequest } from '../../src/gate/intents.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import type { OutboundTimeouts } from '../../src/gate/outbound.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
+import type { ProofOutcome } from '../../src/gate/proofs.ts'
 import {
   createLnurlProvider,
   createSimulatedProvider,
@@ -11,13 +13,7 @@ import {
 } from '../../src/gate/provider.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { parseRouteSpec } from '../../src/gate/route-spec.ts'
-import {
-  createGate,
-  type GateService,
-  type Opened,
-  type ProtectedRequest,
-  type Proven,
-} from '../../src/gate/service.ts'
+import { createGate, type GateService } from '../../src/gate/service.ts'
 import {
   createGateStore,
   type IntentRow,
@@ -100,7 +96,7 @@ export type World = {
   logged: ({ event: string } & Record<string, unknown>)[]
   project(): Promise<ProjectRow>
   intentRow(intentId: string): Promise<IntentRow>
-  open(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<Opened>
+  open(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<OpenOutcome>
   /** An intent that is open; throws where there is none. */
   quoted(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<IntentRow>
   /** Another service on the same store, as after a restart or on another server. */
@@ -253,7 +249,7 @@ export async function pay(world: World, intent: IntentRow): Promise<ReceiptRow> 
 }
 
 /** The receipt of what has to be authorized. */
-export async function authorized(proving: Promise<Proven>): Promise<ReceiptRow> {
+export async function authorized(proving: Promise<ProofOutcome>): Promise<ReceiptRow> {
   const proven = await proving
   if (proven.kind !== 'authorized') throw new Error('not authorized')
   return proven.receipt

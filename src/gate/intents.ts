@@ -1,0 +1,243 @@
+/** Intents: one invoice for one request. The first call creates the intent, a repeat finds it. */
+import { attempt, type Db } from '../db/db.ts'
+import { base62 } from '../lib/base62.ts'
+import type { Clock } from '../lib/clock.ts'
+import { isId } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import type { Network } from '../lightning/lightning.ts'
+import { fingerprints, keyedHash, type Secrets } from '../secrets/secrets.ts'
+import { isBoundTo, requestDigest } from './binding.ts'
+import type { CheckedInvoice } from './check-invoice.ts'
+import { intentFacts } from './log-facts.ts'
+import { isBindable, matchesPattern } from './patterns.ts'
+import { failureReason, type Provider } from './provider.ts'
+import {
+  createGateStore,
+  INSERTED_INTENT,
+  type IntentRow,
+  insertIntent,
+  type NewIntent,
+  NOTED_HASH,
+  type ProjectRow,
+  type RouteRow,
+} from './store.ts'
+
+/**
+ * The provider is asked for this long after the end of an invoice: an HTLC may arrive with the last
+ * second, and be claimed some blocks later. A preimage proves the payment for as long as the intent
+ * is there.
+ */
+const HONOUR_MS = 10 * 60 * 1000
+/**
+ * Open intents of one project, and so the most that its credits can be overdrawn by. Far above
+ * what the rate limit lets through while an invoice lives, so that nobody can fill it up.
+ */
+const MAX_OPEN_INTENTS = 10_000
+
+export type ProtectedRequest = {
+  routeId: string
+  method: string
+  /** Path and query. */
+  path: string
+  bodySha256: string
+}
+
+export type OpenOutcome =
+  /** `isPayable` until its quote expires or it was authorized. */
+  | { kind: 'quote'; intent: IntentRow; isPayable: boolean }
+  | { kind: 'invalid binding' }
+  | { kind: 'idempotency key reused with a different request' }
+  | { kind: 'no credits' }
+  | { kind: 'invalid project capability' }
+  | { kind: 'too many open'; waitSeconds: number }
+  /** The provider gives no invoice that a payer may see. */
+  | { kind: 'checkout unavailable' }
+
+export type Intents = {
+  /** Creates the intent of this key, or finds it. */
+  open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<OpenOutcome>
+  /** The intent, if it is this project's. */
+  intent(projectId: string, intentId: string): Promise<IntentRow | null>
+  /** Whether this is the request that the intent was made for. */
+  isBound(intent: IntentRow, request: { method: string; path: string }): boolean
+}
+
+export function createIntents(deps: {
+  db: Db
+  provider: Provider
+  secrets: Secrets
+  network: Network
+  clock: Clock
+  log: Log
+  quoteSeconds: number
+}): Intents {
+  const { db, provider, secrets, network, clock, log, quoteSeconds } = deps
+  const store = createGateStore(db)
+  /** Intents being created, by id: requests with one key share one invoice. */
+  const creating = new Map<string, Promise<OpenOutcome>>()
+
+  async function create(
+    intentId: string,
+    project: ProjectRow,
+    request: ProtectedRequest,
+  ): Promise<OpenOutcome> {
+    const route = await store.route(project.project_id, request.routeId)
+    if (!route || !isFor(route, request)) return { kind: 'invalid binding' }
+    if (project.credits <= 0) return { kind: 'no credits' }
+    const invoice = await requestInvoice(project, route)
+    if (!invoice) return { kind: 'checkout unavailable' }
+
+    const now = clock.now()
+    const intent: NewIntent = {
+      intent_id: intentId,
+      secret_id: fingerprints(secrets)[0],
+      ...boundFields({ project, route, request }),
+      ...invoiceFields(invoice, { now, quoteSeconds }),
+      amount_sats: route.price_sats,
+      recipient: project.address,
+      network,
+      created_at: now,
+    }
+    const done = await attempt(db.write(insertIntent(intent, { now, maxOpen: MAX_OPEN_INTENTS })))
+    if ('refused' in done) return whyRefused(done.refused, intent, request)
+    logQuoted(intent)
+    const [row] = done.rows[INSERTED_INTENT] ?? []
+    return { kind: 'quote', intent: row as IntentRow, isPayable: true }
+  }
+
+  async function requestInvoice({ project_id: projectId, address }: ProjectRow, route: RouteRow) {
+    try {
+      return await provider.invoice(address, route.price_sats * 1000)
+    } catch (error) {
+      log.warn({ event: 'gate.provider_failed', projectId, reason: failureReason(error) })
+      return null
+    }
+  }
+
+  /** Why an intent could not be inserted; read only after the insert was refused. */
+  async function whyRefused(
+    statement: number,
+    { intent_id: intentId, project_id: projectId }: NewIntent,
+    request: ProtectedRequest,
+  ): Promise<OpenOutcome> {
+    if (statement === NOTED_HASH) {
+      log.error({ event: 'gate.invoice_reused', projectId })
+      return { kind: 'checkout unavailable' }
+    }
+    // Another instance was faster: the intent has its invoice, and nobody has seen ours.
+    const intent = await store.intent(intentId)
+    if (intent) return repeat(intent, request)
+    const project = await store.project(projectId)
+    if (!project || project.suspended_at !== null) return { kind: 'invalid project capability' }
+    if (project.credits <= 0) return { kind: 'no credits' }
+    const now = clock.now()
+    const waitSeconds = Math.ceil(((await store.nextOver(projectId, now)) - now) / 1000)
+    return { kind: 'too many open', waitSeconds }
+  }
+
+  function logQuoted(intent: NewIntent): void {
+    const facts = { ...intentFacts(intent), routeId: intent.route_id }
+    log.info({ event: 'gate.quoted', ...facts, amountSats: intent.amount_sats })
+    if (intent.description_hash === 'mismatch') {
+      log.warn({ event: 'gate.description_mismatch', ...facts })
+    }
+  }
+
+  /** The answer to a request whose key already has an intent. */
+  function repeat(intent: IntentRow, { routeId, ...rest }: ProtectedRequest): OpenOutcome {
+    const binding = { project: intent.project_id, route: routeId, ...rest }
+    if (!isBoundTo(intent.request_digest, binding)) {
+      return { kind: 'idempotency key reused with a different request' }
+    }
+    const isPayable = intent.state === 'open' && clock.now() < intent.quote_expires_at
+    return { kind: 'quote', intent, isPayable }
+  }
+
+  async function firstExisting(intentIds: string[]): Promise<IntentRow | null> {
+    for (const intentId of intentIds) {
+      const intent = await store.intent(intentId)
+      if (intent) return intent
+    }
+    return null
+  }
+
+  return {
+    async open(project, key, request) {
+      if (!isBindable(request.path)) return { kind: 'invalid binding' }
+      const intentIds = intentIdsOf(secrets, project.project_id, key)
+      const [intentId = ''] = intentIds
+      const existing = await firstExisting(intentIds)
+      if (existing) return repeat(existing, request)
+      const shared = creating.get(intentId)
+      if (shared) {
+        const outcome = await shared
+        return outcome.kind === 'quote' ? repeat(outcome.intent, request) : outcome
+      }
+      const created = create(intentId, project, request).finally(() => creating.delete(intentId))
+      creating.set(intentId, created)
+      return created
+    },
+
+    async intent(projectId, intentId) {
+      const intent = isId('gate_intent', intentId) ? await store.intent(intentId) : null
+      return intent?.project_id === projectId ? intent : null
+    },
+
+    isBound: (intent, { method, path }) =>
+      isBoundTo(intent.request_digest, {
+        project: intent.project_id,
+        route: intent.route_id,
+        method,
+        path,
+        bodySha256: intent.body_sha256,
+      }),
+  }
+}
+
+/** The intent that a key stands for, under each configured secret, the current one first. */
+function intentIdsOf(secrets: Secrets, projectId: string, key: string): string[] {
+  return secrets
+    .keys('gate intent')
+    .map((secret) => `gate_intent_${base62(keyedHash(secret, projectId, key).subarray(0, 16))}`)
+}
+
+function isFor(route: RouteRow, { method, path }: ProtectedRequest): boolean {
+  return route.method === method && matchesPattern(route.pattern, path)
+}
+
+/** What binds the payment to its request. */
+function boundFields({
+  project: { project_id },
+  route: { route_id },
+  request: { method, path, bodySha256 },
+}: {
+  project: ProjectRow
+  route: RouteRow
+  request: ProtectedRequest
+}) {
+  const binding = { project: project_id, route: route_id, method, path, bodySha256 }
+  return {
+    project_id,
+    route_id,
+    method,
+    path,
+    body_sha256: bodySha256,
+    request_digest: requestDigest(binding),
+  }
+}
+
+/** The invoice, and how long the quote lasts: never longer than its invoice. */
+function invoiceFields(
+  invoice: CheckedInvoice & { verify: string | null },
+  { now, quoteSeconds }: { now: number; quoteSeconds: number },
+) {
+  const quoteEndsAt = Math.floor((now + quoteSeconds * 1000) / 1000) * 1000
+  return {
+    bolt11: invoice.bolt11,
+    payment_hash: invoice.paymentHash,
+    description_hash: invoice.descriptionHash,
+    verify_url: invoice.verify,
+    quote_expires_at: Math.min(quoteEndsAt, invoice.expiresAt),
+    honoured_until: invoice.expiresAt + HONOUR_MS,
+  }
+}

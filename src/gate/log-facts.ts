@@ -1,0 +1,10 @@
+/** What an event of the log says about an intent. */
+import type { IntentRow } from './store.ts'
+
+export const intentFacts = (
+  intent: Pick<IntentRow, 'intent_id' | 'payment_hash' | 'project_id'>,
+) => ({
+  intentId: intent.intent_id,
+  paymentHash: intent.payment_hash,
+  projectId: intent.project_id,
+})

@@ -1,0 +1,178 @@
+/** Proofs: a preimage, or the provider's word, authorizes an intent once and yields its receipt. */
+import { attempt, type Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { provesPayment } from '../protocol/preimage.ts'
+import { intentFacts } from './log-facts.ts'
+import { failureReason, type Provider } from './provider.ts'
+import { newReceipt, type Receipts } from './receipts.ts'
+import type { VerificationKind } from './schema.ts'
+import {
+  authorizeIntent,
+  claimVerification,
+  createGateStore,
+  giveBackReceipt,
+  type IntentRow,
+  noteUnhonoured,
+  type ReceiptRow,
+  renewReceipt,
+  type UnhonouredReason,
+} from './store.ts'
+
+/** How long to wait after the first, second, … question to a provider (LUD-21 has no push). */
+const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]
+/**
+ * A server that fails each time must not work for ever for one payment, and a payer must not have it
+ * work for ever. What comes after these is the operator's to judge.
+ */
+const MAX_GIVE_BACKS = 2
+/** Of a proof that proves nothing yet: a wallet shows its preimage within moments of the payment. */
+const PROVE_AGAIN_SECONDS = 2
+
+export type ProofOutcome =
+  | { kind: 'authorized'; intent: IntentRow; receipt: ReceiptRow }
+  | { kind: 'pending'; intent: IntentRow; retryAfterSeconds: number | null }
+  /** The intent is authorized, and not by this. */
+  | { kind: 'wrong preimage' }
+  /** It is paid, and we cannot do what it was paid for; noted for the operator. */
+  | { kind: 'unhonoured' }
+
+export type Proofs = {
+  /** Where the intent stands; asks the provider when it is time to. */
+  poll(intent: IntentRow): Promise<ProofOutcome>
+  /** Authorizes by the preimage of the intent's invoice. */
+  prove(intent: IntentRow, preimage: string): Promise<ProofOutcome>
+  /**
+   * The project's server failed the request that this receipt let in: the next proof or poll makes
+   * a fresh one. Recorded once however often it is reported; refused for any but the newest
+   * receipt, and where it happened twice before.
+   */
+  giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'>
+}
+
+export function createProofs(deps: {
+  db: Db
+  provider: Provider
+  receipts: Receipts
+  clock: Clock
+  log: Log
+  publicUrl: () => string
+}): Proofs {
+  const { db, provider, receipts, clock, log, publicUrl } = deps
+  const store = createGateStore(db)
+
+  async function authorize(intent: IntentRow, by: VerificationKind): Promise<ProofOutcome> {
+    const now = clock.now()
+    const receipt = await newReceipt(receipts, intent, { issuer: publicUrl(), by, now })
+    const done = await attempt(db.write(authorizeIntent(receipt)))
+    if ('rows' in done) {
+      const row = done.rows[2]?.[0] as ReceiptRow
+      logAuthorized(intent, row)
+      return { kind: 'authorized', intent, receipt: row }
+    }
+    const current = await currentOutcome(intent)
+    if (current.kind === 'authorized') return current
+    // It was open when the unit was refused, so that the credit could not be taken.
+    await recordUnhonoured(intent, 'project missing')
+    return { kind: 'unhonoured' }
+  }
+
+  function logAuthorized(intent: IntentRow, receipt: ReceiptRow): void {
+    log.info({
+      event: 'gate.authorized',
+      ...intentFacts(intent),
+      receiptId: receipt.receipt_id,
+      amountSats: intent.amount_sats,
+      by: receipt.verified_by,
+      creditsRemaining: receipt.credits_remaining,
+    })
+    const lateMs = receipt.authorized_at - intent.honoured_until
+    if (lateMs <= 0) return
+    const lateSeconds = Math.round(lateMs / 1000)
+    log.warn({ event: 'gate.authorized_late', ...intentFacts(intent), lateSeconds })
+  }
+
+  /** Authorized where the intent has a receipt, which is renewed if it was given back; else pending. */
+  async function currentOutcome(
+    intent: IntentRow,
+    retryAfterSeconds: number | null = null,
+  ): Promise<ProofOutcome> {
+    const receipt = await store.receiptOf(intent.intent_id)
+    if (!receipt) return { kind: 'pending', intent, retryAfterSeconds }
+    if (receipt.given_back_at === null) return { kind: 'authorized', intent, receipt }
+    return { kind: 'authorized', intent, receipt: await renew(intent, receipt) }
+  }
+
+  async function renew(intent: IntentRow, old: ReceiptRow): Promise<ReceiptRow> {
+    const next = await newReceipt(receipts, intent, {
+      issuer: publicUrl(),
+      by: old.verified_by,
+      now: clock.now(),
+      giveBacks: old.give_backs + 1,
+    })
+    const renewed = await attempt(db.write([renewReceipt(old, next)]))
+    const row = 'rows' in renewed ? renewed.rows[0]?.[0] : await store.receiptOf(intent.intent_id)
+    return row as ReceiptRow
+  }
+
+  async function isSettled(intent: IntentRow, verify: string): Promise<boolean> {
+    const { bolt11, payment_hash: paymentHash } = intent
+    try {
+      return await provider.isSettled({ bolt11, paymentHash, verify })
+    } catch (error) {
+      const reason = failureReason(error)
+      log.warn({ event: 'gate.verify_failed', ...intentFacts(intent), reason })
+      return false
+    }
+  }
+
+  async function recordUnhonoured(intent: IntentRow, reason: UnhonouredReason): Promise<void> {
+    const noted = await attempt(db.write([noteUnhonoured(intent, { reason, now: clock.now() })]))
+    if ('refused' in noted) return
+    const amountSats = intent.amount_sats
+    log.error({ event: 'gate.unhonoured', ...intentFacts(intent), amountSats, reason })
+  }
+
+  return {
+    async poll(intent) {
+      const now = clock.now()
+      const { verify_url: verify, verify_count: count } = intent
+      if (intent.state === 'authorized') return currentOutcome(intent)
+      if (verify === null || now > intent.honoured_until) return currentOutcome(intent)
+      const waitMs = BACK_OFF_MS[Math.min(count, BACK_OFF_MS.length - 1)] ?? 0
+      const claim = claimVerification(intent, { now, nextAt: now + waitMs })
+      const claimed = await attempt(db.write([claim]))
+      if ('rows' in claimed && (await isSettled(intent, verify))) {
+        return authorize(intent, 'provider')
+      }
+      const untilMs = 'rows' in claimed ? waitMs : intent.next_verify_at - now
+      return currentOutcome(intent, Math.max(1, Math.ceil(untilMs / 1000)))
+    },
+
+    async prove(intent, preimage) {
+      if (!provesPayment(preimage, intent.payment_hash)) {
+        return (await store.receiptOf(intent.intent_id))
+          ? { kind: 'wrong preimage' }
+          : { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
+      }
+      const current = await currentOutcome(intent)
+      return current.kind === 'authorized' ? current : authorize(intent, 'preimage')
+    },
+
+    async giveBack(intent, receiptId) {
+      const intentId = intent.intent_id
+      const now = clock.now()
+      const statements = giveBackReceipt({ intentId, receiptId, now, max: MAX_GIVE_BACKS })
+      const done = await attempt(db.write(statements))
+      if ('rows' in done) {
+        const giveBacks = Number(done.rows[0]?.[0]?.give_backs) + 1
+        log.info({ event: 'gate.given_back', ...intentFacts(intent), receiptId, giveBacks })
+        return 'recorded'
+      }
+      if (await store.isGivenBack(intentId, receiptId)) return 'recorded'
+      const newest = await store.receiptOf(intentId)
+      if (newest?.receipt_id === receiptId) await recordUnhonoured(intent, 'given back twice')
+      return 'refused'
+    },
+  }
+}
