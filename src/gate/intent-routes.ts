@@ -1,0 +1,167 @@
+/** Creating an intent: the quote of one request, as JSON or as a `Payment` challenge. */
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { checkoutUnavailable, problem } from '../http/errors.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
+import { idempotencyKey } from '../http/paid.ts'
+import { errors } from '../http/schemas.ts'
+import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
+import type { GateChallenges } from './challenge.ts'
+import type { OpenOutcome, ProtectedRequest } from './intents.ts'
+import { renderQuote } from './render.ts'
+import { GatePaymentChallenge, GateQuote } from './schema.ts'
+import type { GateService } from './service.ts'
+import type { ProjectRow } from './store.ts'
+
+/** Of a protected request. What is larger is not an API call that one pays for by the piece. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The project whose capability the request shows. */
+    gateProject: ProjectRow | null
+  }
+}
+
+const headers = Type.Object({
+  'idempotency-key': Type.String({ minLength: 8, maxLength: 128 }),
+  'x-gate-project': Type.String(),
+  'x-gate-route': Type.String(),
+  'x-gate-method': Type.String(),
+  'x-gate-path': Type.String(),
+  'x-payment-protocol': Type.Optional(Type.Enum(['payment'])),
+  'x-gate-visitor': Type.Optional(
+    Type.String({
+      description:
+        'The network of the visitor, `203.0.113.0/24` or `2001:db8:1::/48`: new intents are then limited by it, and else by project',
+    }),
+  ),
+})
+
+const schema = {
+  tags: ['gate'],
+  summary: 'Create or recover one payment intent, bound to one request',
+  security: [{ bearer: [] }],
+  consumes: ['application/json', 'application/octet-stream'],
+  headers,
+  response: {
+    402: Type.Union([GateQuote, GatePaymentChallenge], {
+      description: 'The quote of this request, in the flow that was asked for',
+    }),
+    ...errors(
+      'invalid binding',
+      'invalid idempotency key',
+      'idempotency key reused with a different request',
+      'unknown payment protocol',
+      'unsupported media type',
+      'request too large',
+      'invalid project capability',
+      'no credits',
+      'request timeout',
+      'checkout unavailable',
+      'rate limited',
+      'internal error',
+    ),
+  },
+}
+
+export function mountIntents(
+  app: App,
+  deps: { service: GateService; challenges: GateChallenges; limits: Limits },
+): void {
+  const { service, challenges, limits } = deps
+  app.decorateRequest('gateProject', null)
+
+  async function authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (header(request, 'x-gate-project') === null) throw problem('invalid binding')
+    const project = await ownProject(service, request)
+    if (!project) return limits.refuse(invalidCapability(), request, reply)
+    // Nothing new for a suspended one; what was offered before is still honoured.
+    if (project.suspended_at !== null) throw invalidCapability()
+    await takeVisit(limits, project, request, reply)
+    request.gateProject = project
+  }
+
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      ['application/json', 'application/octet-stream'],
+      { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
+      (_request, body, done) => done(null, body),
+    )
+    scope.post(
+      '/api/gate/intents',
+      {
+        bodyLimit: MAX_BODY_BYTES,
+        onRequest: authorize,
+        schema,
+        // The body is hashed, not read.
+        validatorCompiler: () => () => true,
+      },
+      async (request, reply) => {
+        const project = request.gateProject
+        if (!project) throw new Error('the route has no capability hook')
+        const key = idempotencyKey(request)
+        if (key === null) throw problem('invalid idempotency key')
+        const isChallenge = asksForChallenge(request)
+        const { intent, isPayable } = quoted(
+          await service.open(project, key, protectedRequest(request)),
+        )
+        reply.code(402)
+        if (!isChallenge || !isPayable) return sendJson(reply, renderQuote(intent))
+        const { field, body } = challenges.challenge(intent)
+        reply.header('www-authenticate', field)
+        return sendJson(reply, body, 'application/problem+json; charset=utf-8')
+      },
+    )
+  })
+}
+
+/** The quote. @throws Problem for any other outcome. */
+function quoted(outcome: OpenOutcome): OpenOutcome & { kind: 'quote' } {
+  switch (outcome.kind) {
+    case 'quote':
+      return outcome
+    case 'checkout unavailable':
+      throw checkoutUnavailable()
+    case 'too many open':
+      throw rateLimited(outcome.waitSeconds)
+    case 'invalid project capability':
+      throw invalidCapability()
+    default:
+      throw problem(outcome.kind)
+  }
+}
+
+function protectedRequest(request: FastifyRequest): ProtectedRequest {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw problem('unsupported media type')
+  }
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  const routeId = header(request, 'x-gate-route')
+  const method = header(request, 'x-gate-method')
+  const path = header(request, 'x-gate-path')
+  if (routeId === null || method === null || path === null) throw problem('invalid binding')
+  return { routeId, method, path, bodySha256: hash('sha256', body, 'hex') }
+}
+
+function asksForChallenge(request: FastifyRequest): boolean {
+  const lines = request.raw.headersDistinct['x-payment-protocol']
+  if (lines === undefined) return false
+  if (lines.length === 1 && lines[0]?.trim().toLowerCase() === 'payment') return true
+  throw problem('unknown payment protocol')
+}
+
+function sendJson(
+  reply: FastifyReply,
+  body: object,
+  type = 'application/json; charset=utf-8',
+): FastifyReply {
+  return reply
+    .type(type)
+    .serializer((text: string) => text)
+    .send(JSON.stringify(body))
+}

@@ -1,0 +1,242 @@
+/** Polling an intent, proving its payment, and giving its receipt back. */
+import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import type { Limits } from '../http/limits.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { compileValidator } from '../http/validation.ts'
+import type { Clock } from '../lib/clock.ts'
+import { authScheme } from '../protocol/auth-params.ts'
+import { readPaymentCredential } from '../protocol/payment-auth.ts'
+import { header, isRequestOf, mismatch, type OfIntent, ownIntent } from './access.ts'
+import type { GateChallenges } from './challenge.ts'
+import type { ProofOutcome } from './proofs.ts'
+import { renderAuthorization, renderPending } from './render.ts'
+import { GateAuthorization, GateGiveBack, GatePending, GateProof } from './schema.ts'
+import type { GateService } from './service.ts'
+import type { IntentRow } from './store.ts'
+
+/** Until the operator may have looked. */
+const RETRY_UNHONOURED_SECONDS = 60
+const PROJECT = /^gate_project_[A-Za-z0-9_-]+$/
+
+type ProofDeps = {
+  service: GateService
+  challenges: GateChallenges
+  limits: Limits
+  clock: Clock
+}
+
+/** The intent that the request has the right to, and the preimage of its credential, if it has one. */
+type Claim = { intent: IntentRow; credentialPreimage: string | null }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set where a route asks for the right to one intent. */
+    gateClaim: Claim | null
+  }
+}
+
+const security = [{ bearer: [] }]
+const intentParams = Type.Object({ intentId: Type.String() })
+const commonErrors = ['rate limited', 'internal error'] as const
+
+/** Headers are judged by hand, since what is wrong with each has a phrase of its own. */
+const uncheckedHeaders: FastifySchemaCompiler<TSchema> = (route) =>
+  route.httpPart === 'headers' ? () => true : compileValidator(route)
+
+export function mountProofs(app: App, deps: ProofDeps): void {
+  app.decorateRequest('gateClaim', null)
+  mountPoll(app, deps)
+  mountProve(app, deps)
+  mountGiveBack(app, deps)
+}
+
+function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
+  app.get<OfIntent>(
+    '/api/gate/intents/:intentId',
+    {
+      onRequest: async (request, reply) => {
+        const intent = await ownIntent({ service, limits }, request, reply)
+        request.gateClaim = { intent, credentialPreimage: null }
+      },
+      schema: {
+        tags: ['gate'],
+        summary: 'Poll an intent; asks its provider where that can verify',
+        security,
+        params: intentParams,
+        response: {
+          200: GateAuthorization,
+          402: GatePending,
+          ...errors(
+            'invalid project capability',
+            'intent mismatch',
+            'payment not honoured',
+            ...commonErrors,
+          ),
+        },
+      },
+      validatorCompiler: uncheckedHeaders,
+    },
+    async (request, reply) => answer(reply, await service.poll(claimOf(request).intent), clock),
+  )
+}
+
+function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps): void {
+  /** By the capability of its project, or by a credential of its own challenge. */
+  async function claim(request: FastifyRequest<OfIntent>, reply: FastifyReply): Promise<Claim> {
+    const projectId = header(request, 'x-gate-project')
+    if (projectId === null || !PROJECT.test(projectId)) throw problem('malformed proof')
+    const lines = request.raw.headersDistinct.authorization ?? []
+    if (lines.some((line) => authScheme(line) === 'payment')) {
+      return claimByCredential(projectId, request, reply)
+    }
+    const named = 'named project'
+    const intent = await ownIntent({ service, limits }, request, reply, { named })
+    return { intent, credentialPreimage: null }
+  }
+
+  async function claimByCredential(
+    projectId: string,
+    request: FastifyRequest<OfIntent>,
+    reply: FastifyReply,
+  ): Promise<Claim> {
+    const lines = request.raw.headersDistinct.authorization ?? []
+    const reading = readPaymentCredential(lines)
+    const isReadable = reading.outcome === 'ok' && lines.length === 1
+    const intent = isReadable ? await service.intent(projectId, request.params.intentId) : null
+    const isOwn =
+      intent !== null &&
+      reading.outcome === 'ok' &&
+      header(request, 'x-gate-method') !== null &&
+      header(request, 'x-gate-path') !== null &&
+      isRequestOf(service, intent, request) &&
+      challenges.isFor(intent, reading.credential)
+    if (!isOwn) return limits.refuse(mismatch(), request, reply)
+    await limits.take('poll', intent.intent_id, reply)
+    return { intent, credentialPreimage: reading.credential.payload.preimage }
+  }
+
+  app.register(async (scope) => {
+    // What is called text is not read as JSON: its sender meant something else.
+    scope.removeContentTypeParser('text/plain')
+    scope.post<OfIntent & { Body: GateProof }>(
+      '/api/gate/intents/:intentId/prove',
+      {
+        onRequest: async (request, reply) => {
+          request.gateClaim = await claim(request, reply)
+        },
+        config: { invalid: { body: 'malformed proof' } },
+        schema: {
+          tags: ['gate'],
+          summary: 'Prove the payment of an intent by its preimage',
+          security,
+          params: intentParams,
+          headers: Type.Object({
+            'x-gate-project': Type.String({ pattern: PROJECT.source }),
+            'x-gate-method': Type.Optional(
+              Type.String({ description: 'Required with Authorization: Payment' }),
+            ),
+            'x-gate-path': Type.Optional(
+              Type.String({ pattern: '^/', description: 'Required with Authorization: Payment' }),
+            ),
+          }),
+          body: GateProof,
+          response: {
+            200: GateAuthorization,
+            402: GatePending,
+            ...errors(
+              'malformed proof',
+              'unsupported media type',
+              'request too large',
+              'invalid project capability',
+              'intent mismatch',
+              'wrong preimage',
+              'payment not honoured',
+              'request timeout',
+              ...commonErrors,
+            ),
+          },
+        },
+        validatorCompiler: uncheckedHeaders,
+      },
+      async (request, reply) => {
+        const { intent, credentialPreimage } = claimOf(request)
+        const { preimage } = request.body
+        if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
+        return answer(reply, await service.prove(intent, preimage), clock)
+      },
+    )
+  })
+}
+
+/** The project's server says that it failed a request, so that the payer may have it once more. */
+function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
+  app.register(async (scope) => {
+    scope.removeContentTypeParser('text/plain')
+    scope.post<OfIntent & { Body: GateGiveBack }>(
+      '/api/gate/intents/:intentId/give-back',
+      {
+        onRequest: async (request, reply) => {
+          // A bucket of its own: repeats of a payer who waits do not keep the project from it.
+          const bucketOf = ({ intent_id }: IntentRow): string => `${intent_id} give-back`
+          const intent = await ownIntent({ service, limits }, request, reply, { bucketOf })
+          request.gateClaim = { intent, credentialPreimage: null }
+        },
+        schema: {
+          tags: ['gate'],
+          summary: "Give a receipt back: the project's server failed the request that it let in",
+          security,
+          params: intentParams,
+          body: GateGiveBack,
+          response: {
+            204: NoContent,
+            ...errors(
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'invalid project capability',
+              'intent mismatch',
+              'give-back refused',
+              'request timeout',
+              ...commonErrors,
+            ),
+          },
+        },
+        validatorCompiler: uncheckedHeaders,
+        config: { invalid: { body: 'invalid request body' } },
+      },
+      async (request, reply) => {
+        const given = await service.giveBack(claimOf(request).intent, request.body.receiptId)
+        if (given === 'refused') throw problem('give-back refused')
+        return reply.code(204).send()
+      },
+    )
+  })
+}
+
+function answer(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {
+  if (outcome.kind === 'wrong preimage') throw wrongPreimage()
+  if (outcome.kind === 'unhonoured') throw notHonoured()
+  if (outcome.kind === 'pending') {
+    const { intent, retryAfterSeconds } = outcome
+    if (retryAfterSeconds !== null) reply.header('retry-after', retryAfterSeconds)
+    return reply.code(402).send(renderPending(intent, clock.now()))
+  }
+  const authorization = renderAuthorization(outcome.intent, outcome.receipt)
+  return reply
+    .code(200)
+    .header('gate-receipt', authorization.receipt)
+    .header('cache-control', 'private, no-store')
+    .send(authorization)
+}
+
+function claimOf(request: FastifyRequest): Claim {
+  if (!request.gateClaim) throw new Error('the route has no claim hook')
+  return request.gateClaim
+}
+
+const notHonoured = (): Problem =>
+  problem('payment not honoured', { 'retry-after': String(RETRY_UNHONOURED_SECONDS) })
+const wrongPreimage = (): Problem => problem('wrong preimage', { 'www-authenticate': 'Bearer' })
