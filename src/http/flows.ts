@@ -1,6 +1,6 @@
-/** Chooses the flow that a purchase speaks, and writes an order's state in it. */
+/** Chooses the payment flow of a purchase, and writes the outcome of its order in that flow. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Binding, Presented } from '../payment/flows/flow.ts'
+import type { Binding, CheckedCredential } from '../payment/flows/flow.ts'
 import type { L402Flow } from '../payment/flows/l402.ts'
 import { renderQuote } from '../payment/flows/native.ts'
 import type { PaymentFlow } from '../payment/flows/payment-auth.ts'
@@ -11,63 +11,70 @@ import type { PaymentProblem } from '../protocol/payment-auth.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { rateLimited } from './limits.ts'
 
-/** Unpaid orders give back what they reserve when they are paid or die: it may be at any time. */
+/** An unpaid order may free its reservation at any time: when it is paid or when it dies. */
 const RETRY_ROOM_SECONDS = 60
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export type Flows = { payment: PaymentFlow; l402: L402Flow }
 
-/** A purchase as its client speaks it: with which protocol, and with what proof. */
-export type Spoken =
-  | { protocol: 'native'; presented: { kind: 'none' } }
-  | { protocol: 'payment'; presented: Presented<PaymentProblem> }
-  | { protocol: 'l402'; presented: Presented<'invalid L402 credential'> }
+/** How a client tries to pay: the protocol of its request, and the credential in it. */
+export type PaymentAttempt =
+  | { protocol: 'native'; credential: { kind: 'none' } }
+  | { protocol: 'payment'; credential: CheckedCredential<PaymentProblem> }
+  | { protocol: 'l402'; credential: CheckedCredential<'invalid L402 credential'> }
 
 /**
- * Reads the flow off a request. A credential selects its own; then X-Payment-Protocol, then the
- * preferences that stock clients send by themselves.
- * @throws Problem `unknown payment protocol`, or `invalid query` for a target too long to bind.
+ * Reads the payment attempt of a request. The credential's scheme decides the flow; without one,
+ * X-Payment-Protocol does; without that, the preferences that stock clients send by themselves.
+ * @throws Problem `unknown payment protocol`, or `invalid query` when the target is too long to bind.
  */
-export function readFlow(request: FastifyRequest, binding: Binding, flows: Flows): Spoken {
+export function readAttempt(
+  request: FastifyRequest,
+  binding: Binding,
+  flows: Flows,
+): PaymentAttempt {
   const fields = request.raw.headersDistinct
   const asked = protocolHeader(fields['x-payment-protocol'])
-  const credentials = fields.authorization ?? []
-  const schemes = new Set(credentials.map(authScheme))
-  // In every flow: the next request of the same order may come in another one.
+  const authorization = fields.authorization ?? []
+  const schemes = new Set(authorization.map(authScheme))
+  // In every flow: the next request for the same order may use another one.
   if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
   if (schemes.has('payment')) {
-    return { protocol: 'payment', presented: flows.payment.read(credentials, binding) }
+    return { protocol: 'payment', credential: flows.payment.read(authorization, binding) }
   }
   const isL402 = schemes.has('l402') || schemes.has('lsat')
   const prefersPayment = () => acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')
   const prefersL402 = () => acceptsL402(fields['accept-authenticate'] ?? [])
   if (isL402 || asked === 'l402' || (asked === null && !prefersPayment() && prefersL402())) {
-    return { protocol: 'l402', presented: flows.l402.read(credentials, binding) }
+    return { protocol: 'l402', credential: flows.l402.read(authorization, binding) }
   }
   if (asked === 'payment' || (asked === null && prefersPayment())) {
-    return { protocol: 'payment', presented: { kind: 'none' } }
+    return { protocol: 'payment', credential: { kind: 'none' } }
   }
-  return { protocol: 'native', presented: { kind: 'none' } }
+  return { protocol: 'native', credential: { kind: 'none' } }
 }
 
-/** Writes the outcome in the client's own flow. @throws Problem for what has no challenge. */
-export function answerIn(
+/** What an outcome is rendered for. */
+type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows }
+
+/** Sends the outcome in the flow of the attempt. @throws Problem for an outcome without a challenge. */
+export function sendOutcome(
   reply: FastifyReply,
-  spoken: Spoken,
   outcome: Outcome,
-  binding: Binding,
-  flows: Flows,
+  rendering: Rendering,
 ): FastifyReply {
+  const { attempt, flows } = rendering
   switch (outcome.kind) {
     case 'pending':
-    case 'credential refused':
-      return ask(reply, spoken, outcome.quote, binding, flows)
-    case 'credential worthless':
-      return refuse(reply, spoken, flows)
+      return sendChallenge(reply, outcome.quote, rendering)
+    case 'invalid credential':
+      return outcome.quote
+        ? sendChallenge(reply, outcome.quote, rendering)
+        : sendUnpayable(reply, rendering)
     case 'delivered':
-      if (spoken.protocol === 'payment' && spoken.presented.kind === 'right') {
-        const { challengeId } = spoken.presented
+      if (attempt.protocol === 'payment' && attempt.credential.kind === 'verified') {
+        const { challengeId } = attempt.credential
         reply.header('payment-receipt', flows.payment.receipt({ ...outcome, challengeId }))
         reply.header('cache-control', 'private, no-store')
       }
@@ -90,54 +97,50 @@ export function sendDelivered(reply: FastifyReply, body: string): FastifyReply {
     .send(body)
 }
 
-/** The 401 for a credential of what is paid already: nothing of it can be paid. */
-function refuse(reply: FastifyReply, { protocol }: Spoken, flows: Flows): FastifyReply {
-  const isL402 = protocol === 'l402'
+/** The 401 for a wrong credential of an order that is already paid: it contains nothing to pay. */
+function sendUnpayable(reply: FastifyReply, { attempt, flows }: Rendering): FastifyReply {
+  const isL402 = attempt.protocol === 'l402'
   const error = isL402 ? 'invalid L402 credential' : 'invalid payment credential'
   reply.header('www-authenticate', isL402 ? flows.l402.bare() : flows.payment.bare())
   return sendJson(reply.code(401), { error }, JSON_TYPE)
 }
 
-/** A 402, or the 401 of an L402 credential that never was any good. */
-function ask(
+/** A 402; or the 401 for an invalid L402 credential. */
+function sendChallenge(
   reply: FastifyReply,
-  spoken: Spoken,
   quote: Quote,
-  binding: Binding,
-  flows: Flows,
+  { attempt, binding, flows }: Rendering,
 ): FastifyReply {
-  const { presented } = spoken
-  switch (spoken.protocol) {
+  switch (attempt.protocol) {
     case 'native':
       return sendJson(reply.code(402), renderQuote(quote), JSON_TYPE)
     case 'payment': {
-      const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(spoken))
+      const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(attempt))
       reply.header('www-authenticate', field)
       return sendJson(reply.code(402), body, 'application/problem+json; charset=utf-8')
     }
     case 'l402': {
-      const isBad = presented.kind === 'bad' || presented.kind === 'unproven'
-      const error = isBad ? 'invalid L402 credential' : 'payment required'
+      const isInvalid = attempt.credential.kind === 'invalid'
+      const error = isInvalid ? 'invalid L402 credential' : 'payment required'
       const { field, body } = flows.l402.challenge(quote, binding, error)
       reply.header('www-authenticate', field)
-      return sendJson(reply.code(isBad ? 401 : 402), body, JSON_TYPE)
+      return sendJson(reply.code(isInvalid ? 401 : 402), body, JSON_TYPE)
     }
   }
 }
 
-function paymentProblem({ presented }: Spoken & { protocol: 'payment' }): PaymentProblem {
-  switch (presented.kind) {
+function paymentProblem({ credential }: PaymentAttempt & { protocol: 'payment' }): PaymentProblem {
+  switch (credential.kind) {
     case 'none':
       return 'payment-required'
-    case 'bad':
-    case 'unproven':
-      return presented.reason
+    case 'invalid':
+      return credential.reason
     default:
       return 'invalid-challenge'
   }
 }
 
-/** Past the schemas, of which a 402 has three: choosing among them costs more than it checks. */
+/** Skips the response schemas: a 402 has three, and choosing among them costs more than it checks. */
 function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
   return reply
     .type(type)

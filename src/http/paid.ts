@@ -21,7 +21,7 @@ import {
   type ExactClient,
 } from './client-address.ts'
 import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
-import { answerIn, type Flows, readFlow } from './flows.ts'
+import { type Flows, readAttempt, sendOutcome } from './flows.ts'
 import type { LimitName, Limits } from './limits.ts'
 import {
   isProvenBy,
@@ -101,13 +101,13 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   /** What a request says of its order before its body is there, and how large that may be. */
   async function expected(request: FastifyRequest, name: OrderName): Promise<Expected> {
     const { maxBodyBytes, bodyBytesUnder } = route
-    const { presented } = readFlow(request, bindingOf(request, NO_BODY), flows)
-    const paidFor = paymentHashIn(presented)
-    const order = await orders.glance(name, paidFor)
-    // Its preimage opens the payment hash that it names, which has to be that of an order of ours.
+    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
+    const paymentHash = paymentHashIn(credential)
+    const order = await orders.glance(name, paymentHash)
+    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
     const isPaid =
-      (presented.kind === 'right' || presented.kind === 'misplaced') &&
-      order?.paymentHash === paidFor
+      (credential.kind === 'verified' || credential.kind === 'mismatched') &&
+      order?.paymentHash === paymentHash
     return {
       orderId: order?.orderId ?? null,
       isProven: isPaid || showsPreimageOf(request, order?.paymentHash ?? null),
@@ -162,17 +162,17 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         })
         const { planId, terms } = route.parse(body, request)
         const binding = bindingOf(request, hash('sha256', body, 'hex'))
-        const spoken = readFlow(request, binding, flows)
+        const attempt = readAttempt(request, binding, flows)
         const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
-        const found = await orders.find(name, asked, spoken.presented)
-        // Whoever has proven a payment to us is shown nothing to pay.
+        const found = await orders.find(name, asked, attempt.credential)
+        // A client that has proven a payment to us is never asked to pay.
         if (found.kind === 'lost') throw problem('order not found')
         if (found.kind === 'known') {
           const { order } = found
           const isProven = await isProvenBy(request, reply, order.paymentHash, deps)
           await take('poll', pollBucket(order.orderId, isProven || order.isProven))
           const outcome = await order.answer({ isProven, body })
-          return answerIn(reply, spoken, outcome, binding, flows)
+          return sendOutcome(reply, outcome, { attempt, binding, flows })
         }
         // The live catalogue, the node and the limits on new orders count only from here on.
         const plan = route.plan(planId)
@@ -194,7 +194,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           ...(limits.openOrders === null ? {} : { mostOpen: limits.openOrders }),
           ...(reserve ? { reserve } : {}),
         })
-        return answerIn(reply, spoken, outcome, binding, flows)
+        return sendOutcome(reply, outcome, { attempt, binding, flows })
       },
     )
   })

@@ -78,8 +78,7 @@ export function mountPoll(
         case 'delivered':
           return sendDelivered(reply, outcome.body)
         case 'checkout unavailable':
-        case 'credential refused':
-        case 'credential worthless':
+        case 'invalid credential':
           throw checkoutUnavailable()
         default:
           throw problem(outcome.kind)

@@ -70,11 +70,9 @@ export type TooMany = { kind: 'rate limited'; retryAfterSeconds: number | null }
 
 export type Outcome =
   | { kind: 'pending'; quote: Quote }
-  /** The credential is not this order's, or none at all, and it can still be paid. */
-  | { kind: 'credential refused'; quote: Quote }
-  /** The same where it is paid: nothing of the answer can be paid. */
-  | { kind: 'credential worthless' }
-  /** It is paid, and whoever asks has not shown to be the one who paid. */
+  /** The credential does not pay this order. `quote` is null once the order cannot be paid any more. */
+  | { kind: 'invalid credential'; quote: Quote | null }
+  /** It is paid, and the client has not proven to be the one who paid. */
   | { kind: 'proof of payment required' }
   /** `body` is the JSON of SettledPayment, the same bytes each time. */
   | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
@@ -88,12 +86,6 @@ export type Outcome =
   | TooMany
   /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
   | { kind: 'checkout unavailable' }
-
-/**
- * What came with a request to an order: nothing, a preimage that was checked against its payment
- * hash, the same in a credential that was made for another request, or what proves nothing.
- */
-export type Credential = 'none' | 'paid' | 'misplaced' | 'refused'
 
 /** The quote of an order that has its invoice. */
 export function quoteOf(order: OrderRow): Quote {

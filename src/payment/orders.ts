@@ -14,12 +14,11 @@ import { createAliases } from './aliases.ts'
 import { type Claim, createClaims, PROOF } from './claims.ts'
 import { createDelivering } from './delivering.ts'
 import { createEnding } from './ending.ts'
-import type { Presented } from './flows/flow.ts'
+import type { CheckedCredential, CredentialStatus } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { formerOrderIds, isKeyOf, orderIds } from './idempotency.ts'
 import { createMatching, type Match } from './matching.ts'
 import {
-  type Credential,
   isSameRequest,
   isSealed,
   type Offer,
@@ -36,7 +35,6 @@ import { createSettling } from './settling.ts'
 import { createOrderStore, type OrderRow, type SettledBy } from './store.ts'
 
 export {
-  type Credential,
   type Offer,
   type OrderName,
   type OrderRequest,
@@ -61,7 +59,7 @@ export type KnownOrder = {
 /** What a purchase meets. */
 export type Found =
   | { kind: 'known'; order: KnownOrder }
-  /** A payment to us is proven, and the store does not know its order. It was logged. */
+  /** The credential proves a payment to us, but the store has no order for it. This was logged. */
   | { kind: 'lost' }
   | { kind: 'none' }
 
@@ -78,7 +76,11 @@ export type Glance = { orderId: string; paymentHash: string | null; plan: Json |
 
 export type Orders = {
   /** The order that a purchase is about, by its key or by its credential. */
-  find(name: OrderName, request: OrderRequest, presented: Presented<unknown>): Promise<Found>
+  find(
+    name: OrderName,
+    request: OrderRequest,
+    credential: CheckedCredential<unknown>,
+  ): Promise<Found>
   /** What is known of the order of this key, or of this invoice, before it is asked for anything. */
   glance(name: OrderName, paymentHash: string | null): Promise<Glance | null>
   /** Whether a new order can be opened now: the node takes money. */
@@ -179,22 +181,21 @@ export function createOrders(deps: {
   /** The order of checks of docs/design.md, from the request that is the same one on. */
   async function answerTo(
     order: OrderRow,
-    { credential, claim, body }: { credential: Credential; claim: Claim; body: Uint8Array | null },
+    { status, claim, body }: { status: CredentialStatus; claim: Claim; body: Uint8Array | null },
   ): Promise<Outcome> {
     if (isSealed(order, clock.now())) return overAnswer(order)
-    if (credential === 'paid') return redeem(order, body)
-    if (credential === 'misplaced') {
-      // What it proves is true wherever it comes to.
+    if (status === 'verified') return redeem(order, body)
+    if (status === 'mismatched') {
+      // The payment is proven, whichever request the credential was made for.
       if (order.state === 'pending' || order.state === 'dead') {
         await settle(order, 'preimage', 'later', restoredIn(order, body))
       }
-      return { kind: 'credential worthless' }
+      return { kind: 'invalid credential', quote: null }
     }
     const current = await refresh(order)
-    if (credential === 'none' || current.state === 'dead') return answer(current, claim)
-    return current.state === 'pending'
-      ? { kind: 'credential refused', quote: quoteOf(current) }
-      : { kind: 'credential worthless' }
+    if (status === 'none' || current.state === 'dead') return answer(current, claim)
+    const quote = current.state === 'pending' ? quoteOf(current) : null
+    return { kind: 'invalid credential', quote }
   }
 
   /** Programs repeat themselves, so that an order is told of now and then only. */
@@ -215,31 +216,31 @@ export function createOrders(deps: {
     return {
       orderId,
       paymentHash: order.payment_hash ?? '',
-      isProven: match.credential === 'paid',
+      isProven: match.status === 'verified',
       async answer({ isProven, body }) {
         if (!isSameRequest(order, request)) {
           return { kind: 'idempotency key reused with a different request' }
         }
-        // A preimage alone is worth something with the key of its order, and with no other.
-        const credential = isProven && by !== 'credential' ? 'paid' : match.credential
-        if (credential === 'paid' && by === 'credential') {
+        // A preimage without a credential counts only together with the key of its order.
+        const status = isProven && by !== 'credential' ? 'verified' : match.status
+        if (status === 'verified' && by === 'credential') {
           const [aliasId] = idsOf(name)
           await aliases.add({ aliasId, orderId, key: name.key, now: clock.now() })
         }
-        const isUse = by === 'key' && credential !== 'paid' && credential !== 'misplaced'
+        const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
         const used = isUse ? await claims.afterUse(order, name) : order
-        return answerTo(used, { credential, claim: claims.ofKey(used, name, by === 'alias'), body })
+        return answerTo(used, { status, claim: claims.ofKey(used, name, by === 'alias'), body })
       },
     }
   }
 
   return {
-    async find(name, request, presented) {
+    async find(name, request, credential) {
       const named = await findNamed(name)
       const found = await match(
         named && named.order.state !== 'opening' ? named : null,
         request,
-        presented,
+        credential,
       )
       if (found.kind === 'none') return found
       if (found.kind === 'order') return { kind: 'known', order: known(found, name, request) }

@@ -72,11 +72,11 @@ suite('a key that can be guessed', () => {
       assert.deepEqual(await poll(shop, quote.orderId, { client }), PROOF_REQUIRED)
       assert.deepEqual(await poll(shop, quote.orderId, { client, key: WEAK }), PROOF_REQUIRED)
       assert.deepEqual(await shop.repeat({ key: WEAK, client }), PROOF_REQUIRED)
-      const bad = await shop.repeat({ key: WEAK, client, credential: 'refused' })
-      assert.deepEqual(bad, { kind: 'credential worthless' })
+      const bad = await shop.repeat({ key: WEAK, client, credential: 'invalid' })
+      assert.deepEqual(bad, { kind: 'invalid credential', quote: null })
     }
     assert.equal((await shop.order(quote))?.delivered_at, null)
-    delivered(await shop.repeat({ key: WEAK, credential: 'paid' }))
+    delivered(await shop.repeat({ key: WEAK, credential: 'verified' }))
   })
 
   test('a thief who comes when the victim has paid collects nothing, and the victim polls as ever', async (t) => {
@@ -105,7 +105,7 @@ suite('a key that can be guessed', () => {
     const shop = await aShop(t)
     await open(shop)
     const { outcome } = delivered(
-      await shop.repeat({ key: WEAK, client: ELSEWHERE, credential: 'paid' }),
+      await shop.repeat({ key: WEAK, client: ELSEWHERE, credential: 'verified' }),
     )
     assert.equal(await contestedIn(shop), 0)
     assert.deepEqual(await shop.repeat({ key: WEAK, client: ELSEWHERE, isProven: true }), outcome)
@@ -134,7 +134,7 @@ suite('a key that can be guessed', () => {
     shop.clock.advance(1)
     assert.deepEqual(await byBoth(CLIENT), PROOF_REQUIRED)
     assert.deepEqual(await shop.repeat({ key: WEAK, isProven: true }), outcome)
-    assert.deepEqual(await shop.repeat({ key: WEAK, credential: 'paid' }), outcome)
+    assert.deepEqual(await shop.repeat({ key: WEAK, credential: 'verified' }), outcome)
     assert.deepEqual(await poll(shop, quote.orderId, proven), outcome)
     shop.clock.advance(DAY)
     for (const over of [byBoth(CLIENT), shop.repeat({ key: WEAK, isProven: true })]) {
@@ -145,7 +145,7 @@ suite('a key that can be guessed', () => {
   test('of a contested order repeats nothing to the one who has its id as well', async (t) => {
     const { shop, quote } = await aContestedOrder(t)
     await settle(shop, quote)
-    const { outcome } = delivered(await shop.repeat({ key: WEAK, credential: 'paid' }))
+    const { outcome } = delivered(await shop.repeat({ key: WEAK, credential: 'verified' }))
     for (const client of [CLIENT, ELSEWHERE]) {
       assert.deepEqual(await poll(shop, quote.orderId, { key: WEAK, client }), PROOF_REQUIRED)
       assert.deepEqual(await poll(shop, quote.orderId, { client }), PROOF_REQUIRED)

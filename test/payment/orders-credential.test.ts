@@ -7,7 +7,7 @@ suite('a credential', () => {
   test('that proves the payment settles and delivers, without a call to the node', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     assert.deepEqual(await shop.provisioned(), [publicId])
     assert.deepEqual(shop.node.lookups, [])
     const order = await shop.order(quote)
@@ -27,7 +27,7 @@ suite('a credential', () => {
     const elsewhere = shop.another()
     const outcomes = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        shop.repeat({ credential: 'paid', at: i % 2 === 0 ? shop.orders : elsewhere }),
+        shop.repeat({ credential: 'verified', at: i % 2 === 0 ? shop.orders : elsewhere }),
       ),
     )
     const { outcome, publicId } = delivered(outcomes[0] ?? null)
@@ -43,7 +43,7 @@ suite('a credential', () => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     const [outcome] = await Promise.all([
-      shop.repeat({ credential: 'paid' }),
+      shop.repeat({ credential: 'verified' }),
       shop.orders.reconcile(quote.paymentHash, 'stream'),
       shop.orders.reconcile(quote.paymentHash, 'lookup'),
     ])
@@ -54,23 +54,23 @@ suite('a credential', () => {
   test('that is refused takes nothing, and shows nothing to pay once the order is paid', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    const refused = { kind: 'credential refused', quote }
-    assert.deepEqual(await shop.repeat({ credential: 'refused' }), refused)
+    const refused = { kind: 'invalid credential', quote }
+    assert.deepEqual(await shop.repeat({ credential: 'invalid' }), refused)
     await shop.pay(quote)
     shop.clock.advance(SECOND)
-    const worthless = { kind: 'credential worthless' }
-    assert.deepEqual(await shop.repeat({ credential: 'refused' }), worthless, 'the node was asked')
+    const unpayable = { kind: 'invalid credential', quote: null }
+    assert.deepEqual(await shop.repeat({ credential: 'invalid' }), unpayable, 'the node was asked')
     assert.equal((await shop.order(quote))?.delivered_at, null)
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
-    assert.deepEqual(await shop.repeat({ credential: 'refused' }), worthless)
+    assert.deepEqual(await shop.repeat({ credential: 'invalid' }), unpayable)
   })
 
   test('of an order whose replay is sealed gets no challenge to pay again', async (t) => {
     const shop = await aShop(t)
     await shop.quote()
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     await shop.use(publicId)
-    for (const credential of ['paid', 'refused', 'none'] as const) {
+    for (const credential of ['verified', 'invalid', 'none'] as const) {
       assert.deepEqual(await shop.repeat({ credential }), { kind: 'already delivered' })
     }
   })
@@ -79,7 +79,7 @@ suite('a credential', () => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const request = aRequest({ planId: 'long' })
-    assert.deepEqual(await shop.repeat({ request, credential: 'paid' }), {
+    assert.deepEqual(await shop.repeat({ request, credential: 'verified' }), {
       kind: 'idempotency key reused with a different request',
     })
     assert.equal((await shop.order(quote))?.state, 'pending')
@@ -91,7 +91,7 @@ suite('a credential', () => {
       await shop.quote()
       shop.clock.advance(QUOTE_LIFE)
       nodeIs(shop, answer)
-      const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+      const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
       assert.deepEqual(await shop.provisioned(), [publicId], answer)
       assert.deepEqual(shop.node.lookups, [], 'the node was not asked')
     }
@@ -103,18 +103,18 @@ suite('a credential', () => {
     shop.clock.advance(QUOTE_LIFE)
     nodeIs(shop, 'dead')
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
-    for (const credential of ['none', 'refused'] as const) {
+    for (const credential of ['none', 'invalid'] as const) {
       assert.deepEqual(await shop.repeat({ credential }), { kind: 'order expired' }, credential)
     }
-    const { outcome } = delivered(await shop.repeat({ credential: 'paid' }))
-    assert.deepEqual(await shop.repeat({ credential: 'paid' }), outcome)
+    const { outcome } = delivered(await shop.repeat({ credential: 'verified' }))
+    assert.deepEqual(await shop.repeat({ credential: 'verified' }), outcome)
     assert.equal((await shop.order(quote))?.settled_by, 'preimage')
   })
 
   test('that cannot be honoured is owed, and logged once', async (t) => {
     const shop = await aShop(t, { isSoldOut: true })
     const quote = await shop.quote()
-    const outcomes = await many(10, () => shop.repeat({ credential: 'paid' }))
+    const outcomes = await many(10, () => shop.repeat({ credential: 'verified' }))
     assert.deepEqual(
       outcomes,
       outcomes.map(() => ({ kind: 'checkout unavailable' })),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { MOST_ALIASES } from '../../src/payment/aliases.ts'
-import type { Presented } from '../../src/payment/flows/flow.ts'
+import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Orders, Outcome } from '../../src/payment/orders.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/past.ts'
 import { overBy } from '../support/deletion.ts'
@@ -24,8 +24,8 @@ import { query } from '../support/store.ts'
 const WEAK = 'attempt-0002'
 const ELSEWHERE = '198.51.100.9'
 
-const right = (paymentHash: string): Presented<string> => ({
-  kind: 'right',
+const verified = (paymentHash: string): CheckedCredential<string> => ({
+  kind: 'verified',
   order: { paymentHash },
   challengeId: '',
 })
@@ -35,7 +35,7 @@ async function buy(
   shop: Shop,
   ask: {
     key?: string
-    presented?: Presented<string>
+    credential?: CheckedCredential<string>
     request?: ReturnType<typeof aRequest>
     client?: string
     at?: Orders
@@ -43,11 +43,11 @@ async function buy(
 ): Promise<Outcome | 'none' | 'lost'> {
   const {
     key = OTHER_KEY,
-    presented = { kind: 'none' },
+    credential = { kind: 'none' },
     request = aRequest(),
     at = shop.orders,
   } = ask
-  const found = await at.find(aName(key, { client: ask.client ?? CLIENT }), request, presented)
+  const found = await at.find(aName(key, { client: ask.client ?? CLIENT }), request, credential)
   return found.kind === 'known' ? found.order.answer(PLAIN) : found.kind
 }
 
@@ -57,7 +57,7 @@ async function purge(shop: Shop): Promise<void> {
   await shop.db.write(purgeOrders(now, now))
 }
 
-suite('a right credential under another key', () => {
+suite('a verified credential under another key', () => {
   test('brings the answer of its own order, whatever that one waits for', async (t) => {
     const states: Record<string, (shop: Shop) => Promise<unknown>> = {
       pending: async () => undefined,
@@ -66,7 +66,7 @@ suite('a right credential under another key', () => {
         await shop.node.simulator.pay(String(row?.bolt11))
         await shop.orders.reconcile(String(row?.payment_hash), 'stream')
       },
-      delivered: (shop) => shop.repeat({ credential: 'paid' }),
+      delivered: (shop) => shop.repeat({ credential: 'verified' }),
       dead: async (shop) => {
         shop.clock.advance(QUOTE_LIFE)
         nodeSays(shop, 'dead')
@@ -77,8 +77,10 @@ suite('a right credential under another key', () => {
       const shop = await aShop(t)
       const { paymentHash } = await shop.quote()
       await become(shop)
-      const { outcome } = delivered((await buy(shop, { presented: right(paymentHash) })) as Outcome)
-      assert.deepEqual(await shop.repeat({ credential: 'paid' }), outcome, name)
+      const { outcome } = delivered(
+        (await buy(shop, { credential: verified(paymentHash) })) as Outcome,
+      )
+      assert.deepEqual(await shop.repeat({ credential: 'verified' }), outcome, name)
       assert.equal(shop.node.invoices.length, 1, name)
       assert.equal((await shop.provisioned()).length, 1, name)
     }
@@ -88,7 +90,7 @@ suite('a right credential under another key', () => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
     const { outcome, publicId } = delivered(
-      (await buy(shop, { presented: right(paymentHash) })) as Outcome,
+      (await buy(shop, { credential: verified(paymentHash) })) as Outcome,
     )
     assert.deepEqual(await buy(shop), outcome, 'the key alone')
     assert.deepEqual(await shop.orders.poll(orderId, { ...plainPoll, key: OTHER_KEY }), outcome)
@@ -97,7 +99,7 @@ suite('a right credential under another key', () => {
     })
     await shop.use(publicId)
     assert.deepEqual(await buy(shop), { kind: 'already delivered' })
-    assert.deepEqual(await buy(shop, { presented: right(paymentHash) }), {
+    assert.deepEqual(await buy(shop, { credential: verified(paymentHash) }), {
       kind: 'already delivered',
     })
   })
@@ -105,28 +107,28 @@ suite('a right credential under another key', () => {
   test('makes no key that can be guessed worth anything', async (t) => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
-    const presented = right(paymentHash)
-    const { outcome } = delivered((await buy(shop, { key: WEAK, presented })) as Outcome)
-    const unproven = { kind: 'proof of payment required' }
+    const credential = verified(paymentHash)
+    const { outcome } = delivered((await buy(shop, { key: WEAK, credential })) as Outcome)
+    const needsProof = { kind: 'proof of payment required' }
     for (const client of [CLIENT, ELSEWHERE]) {
-      assert.deepEqual(await buy(shop, { key: WEAK, client }), unproven)
+      assert.deepEqual(await buy(shop, { key: WEAK, client }), needsProof)
     }
     // Not even where the order is there to be handed out again.
     await query(shop, 'update purchase_order set delivered_at = null')
-    assert.deepEqual(await buy(shop, { key: WEAK }), unproven)
+    assert.deepEqual(await buy(shop, { key: WEAK }), needsProof)
     assert.equal((await shop.order({ orderId }))?.delivered_at, null)
-    assert.deepEqual(await buy(shop, { key: WEAK, presented }), outcome)
+    assert.deepEqual(await buy(shop, { key: WEAK, credential }), outcome)
   })
 
   test('of an order that is sealed, or of another purchase, buys nothing', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
-    const presented = right(paymentHash)
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
+    const credential = verified(paymentHash)
     const request = aRequest({ bodySha256: '11'.repeat(32) })
-    assert.equal(await buy(shop, { presented, request }), 'none')
+    assert.equal(await buy(shop, { credential, request }), 'none')
     await shop.use(publicId)
-    assert.equal(await buy(shop, { presented }), 'none')
+    assert.equal(await buy(shop, { credential }), 'none')
     assert.equal((await query(shop, 'select * from order_alias')).length, 0)
   })
 
@@ -134,17 +136,17 @@ suite('a right credential under another key', () => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
-    delivered((await buy(shop, { presented: right(paymentHash) })) as Outcome)
+    delivered((await buy(shop, { credential: verified(paymentHash) })) as Outcome)
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
   })
 
   test('gives one order no more names than a program can mean', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
-    const presented = right(paymentHash)
+    const credential = verified(paymentHash)
     const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
     for (let i = 0; i < MOST_ALIASES + 3; i++) {
-      delivered((await buy(shop, { key: key(i), presented })) as Outcome)
+      delivered((await buy(shop, { key: key(i), credential })) as Outcome)
     }
     const aliases = await query(shop, 'select alias_id from order_alias')
     assert.equal(aliases.length, MOST_ALIASES)
@@ -157,9 +159,9 @@ suite('a right credential under another key', () => {
       const { paymentHash } = await shop.quote()
       const elsewhere = shop.another()
       const [mine] = await Promise.all([
-        buy(shop, { presented: right(paymentHash) }),
+        buy(shop, { credential: verified(paymentHash) }),
         elsewhere.open(aName(OTHER_KEY), aRequest(), anOffer()),
-        buy(shop, { presented: right(paymentHash), at: elsewhere }),
+        buy(shop, { credential: verified(paymentHash), at: elsewhere }),
       ])
       const { outcome } = delivered(mine as Outcome)
       const later = await buy(shop)
@@ -173,29 +175,29 @@ suite('a right credential under another key', () => {
       } else {
         assert.deepEqual(later, outcome)
       }
-      assert.deepEqual(await buy(shop, { key: KEY, presented: right(paymentHash) }), outcome)
+      assert.deepEqual(await buy(shop, { key: KEY, credential: verified(paymentHash) }), outcome)
     }
   })
 })
 
-suite('a credential of ours that is not right', () => {
+suite('a credential of ours that is not verified', () => {
   test('with a wrong preimage shows the invoice that it is for, and never a fresh one', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const { paymentHash } = quote
-    const presented = { kind: 'unproven', reason: 'no', paymentHash } as const
-    assert.deepEqual(await buy(shop, { presented }), { kind: 'credential refused', quote })
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
-    assert.deepEqual(await buy(shop, { presented }), { kind: 'credential worthless' })
-    const withPreimage = await shop.orders.find(aName(OTHER_KEY), aRequest(), presented)
+    const credential = { kind: 'invalid', reason: 'no', paymentHash } as const
+    assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote })
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
+    assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote: null })
+    const withPreimage = await shop.orders.find(aName(OTHER_KEY), aRequest(), credential)
     assert.deepEqual(
       withPreimage.kind === 'known' &&
         (await withPreimage.order.answer({ ...PLAIN, isProven: true })),
-      { kind: 'credential worthless' },
+      { kind: 'invalid credential', quote: null },
       'a preimage is worth something with the key of its order',
     )
     await shop.use(publicId)
-    assert.equal(await buy(shop, { presented }), 'none')
+    assert.equal(await buy(shop, { credential }), 'none')
     assert.equal((await query(shop, 'select * from order_alias')).length, 0)
   })
 
@@ -203,8 +205,11 @@ suite('a credential of ours that is not right', () => {
     for (const key of [KEY, OTHER_KEY]) {
       const shop = await aShop(t)
       const { paymentHash, orderId } = await shop.quote()
-      const presented = { kind: 'misplaced', paymentHash } as const
-      assert.deepEqual(await buy(shop, { key, presented }), { kind: 'credential worthless' })
+      const credential = { kind: 'mismatched', paymentHash } as const
+      assert.deepEqual(await buy(shop, { key, credential }), {
+        kind: 'invalid credential',
+        quote: null,
+      })
       const order = await shop.order({ orderId })
       assert.deepEqual([order?.state, order?.delivered_at], ['settled', null])
       delivered(await shop.orders.poll(orderId, plainPoll))
@@ -212,17 +217,18 @@ suite('a credential of ours that is not right', () => {
   })
 })
 
-suite('a right credential whose order is not there', () => {
+suite('a verified credential whose order is not there', () => {
   const LOST = '5c'.repeat(32)
 
   test('is an alarm with what it says, once an hour, and is shown nothing to pay', async (t) => {
     const shop = await aShop(t)
-    for (let i = 0; i < 3; i++) assert.equal(await buy(shop, { presented: right(LOST) }), 'lost')
+    for (let i = 0; i < 3; i++)
+      assert.equal(await buy(shop, { credential: verified(LOST) }), 'lost')
     assert.deepEqual(events(shop, 'order.proven_unknown'), [
       { event: 'order.proven_unknown', paymentHash: LOST, product: 'catch', planId: 'spark' },
     ])
     shop.clock.advance(3_600_000)
-    await buy(shop, { presented: right(LOST) })
+    await buy(shop, { credential: verified(LOST) })
     assert.equal(events(shop, 'order.proven_unknown').length, 2)
     assert.equal(shop.node.invoices.length, 0)
   })
@@ -230,10 +236,10 @@ suite('a right credential whose order is not there', () => {
   test('is one where the key has opened a new order since, unless that one is sealed', async (t) => {
     const shop = await aShop(t)
     await shop.quote()
-    assert.equal(await buy(shop, { key: KEY, presented: right(LOST) }), 'lost')
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    assert.equal(await buy(shop, { key: KEY, credential: verified(LOST) }), 'lost')
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     await shop.use(publicId)
-    assert.deepEqual(await buy(shop, { key: KEY, presented: right(LOST) }), {
+    assert.deepEqual(await buy(shop, { key: KEY, credential: verified(LOST) }), {
       kind: 'already delivered',
     })
   })
@@ -241,10 +247,10 @@ suite('a right credential whose order is not there', () => {
   test('is one of the past where the order left its tombstone', async (t) => {
     const shop = await aShop(t)
     const used = await shop.quote()
-    const { publicId } = delivered(await shop.repeat({ credential: 'paid' }))
+    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     await shop.use(publicId)
     const aged = await aPaid(shop, OTHER_KEY)
-    await buy(shop, { key: WEAK, presented: right(aged) })
+    await buy(shop, { key: WEAK, credential: verified(aged) })
     const dead = pendingQuote(
       await shop.orders.open(aName('another-key-0003'), aRequest(), anOffer()),
     )
@@ -265,16 +271,16 @@ suite('a right credential whose order is not there', () => {
       { payment_hash: used.paymentHash, ended: 'used' },
     ])
     for (const hash of [aged, dead.paymentHash, used.paymentHash]) {
-      assert.equal(await buy(shop, { key: 'a-key-of-today', presented: right(hash) }), 'none')
+      assert.equal(await buy(shop, { key: 'a-key-of-today', credential: verified(hash) }), 'none')
     }
     assert.deepEqual(events(shop, 'order.proven_unknown'), [])
 
     // What cost nothing to make is forgotten in the end; what was paid is not.
     shop.clock.advance(KEEP_DEAD_MS + 1)
     await purge(shop)
-    assert.equal(await buy(shop, { presented: right(dead.paymentHash) }), 'lost')
+    assert.equal(await buy(shop, { credential: verified(dead.paymentHash) }), 'lost')
     for (const hash of [aged, used.paymentHash]) {
-      assert.equal(await buy(shop, { presented: right(hash) }), 'none')
+      assert.equal(await buy(shop, { credential: verified(hash) }), 'none')
     }
   })
 

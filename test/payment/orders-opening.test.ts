@@ -208,7 +208,7 @@ suite('opening an order', () => {
     assert.deepEqual(await invoices(shop), [quote.bolt11])
     assert.equal(events(shop, 'order.quoted').length, 1)
     await shop.pay(quote)
-    assert.equal((await shop.repeat({ credential: 'paid' }))?.kind, 'delivered')
+    assert.equal((await shop.repeat({ credential: 'verified' }))?.kind, 'delivered')
   })
 
   test('an invoice that loses to another instance’s never existed', async (t) => {

@@ -140,7 +140,9 @@ suite('a settling unit', () => {
       },
     })
     const quote = await shop.quote()
-    assert.deepEqual(await shop.repeat({ credential: 'paid' }), { kind: 'checkout unavailable' })
+    assert.deepEqual(await shop.repeat({ credential: 'verified' }), {
+      kind: 'checkout unavailable',
+    })
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
     assert.equal(events(shop, 'order.paid_unfulfilled')[0]?.reason, 'no such terms')
   })

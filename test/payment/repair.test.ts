@@ -204,7 +204,7 @@ suite('noting a refund', () => {
     const facts = await orderFacts(shop.db, orderId)
     assert.deepEqual([facts?.state, facts?.sealed_at], ['refunded', shop.clock.now()])
     assert.deepEqual(await poll(shop, orderId), { kind: 'order refunded' })
-    for (const credential of ['none', 'paid', 'refused'] as const) {
+    for (const credential of ['none', 'verified', 'invalid'] as const) {
       assert.deepEqual(await shop.repeat({ credential }), { kind: 'order refunded' })
     }
     assert.equal(shop.node.invoices.length, 1)

@@ -5,7 +5,7 @@ import { newId } from '../../src/lib/ids.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
-import type { Presented } from '../../src/payment/flows/flow.ts'
+import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
 import {
   createOrders,
@@ -77,7 +77,7 @@ export type RepeatAsk = {
   key?: string
   request?: OrderRequest
   /** What came along: `paid` is a right credential of the order that the key names. */
-  credential?: 'none' | 'paid' | 'refused'
+  credential?: 'none' | 'verified' | 'invalid'
   at?: Orders
   /** The exact address that asks. Default: the one that opens the orders. */
   client?: string | null
@@ -204,7 +204,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       const name = aName(key, { client })
       const named = await at.find(name, request, { kind: 'none' })
       if (named.kind !== 'known') return null
-      const found = await at.find(name, request, presentedAs(credential, named.order.paymentHash))
+      const found = await at.find(name, request, credentialOf(credential, named.order.paymentHash))
       return found.kind === 'known' ? found.order.answer({ ...PLAIN, isProven }) : null
     },
     order: async ({ orderId }) =>
@@ -224,13 +224,13 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
 /** A request without `Payment-Preimage`. */
 export const PLAIN = { isProven: false, body: new Uint8Array() }
 
-function presentedAs(
+function credentialOf(
   credential: NonNullable<RepeatAsk['credential']>,
   paymentHash: string,
-): Presented<string> {
+): CheckedCredential<string> {
   if (credential === 'none') return { kind: 'none' }
-  if (credential === 'refused') return { kind: 'bad', reason: 'not any good' }
-  return { kind: 'right', order: { paymentHash }, challengeId: '' }
+  if (credential === 'invalid') return { kind: 'invalid', reason: 'wrong', paymentHash: null }
+  return { kind: 'verified', order: { paymentHash }, challengeId: '' }
 }
 
 export function pendingQuote(outcome: Outcome): Quote {

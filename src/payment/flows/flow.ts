@@ -1,7 +1,7 @@
-/** What the two wallet flows have in common: a request that is bound, and a credential for it. */
+/** What both wallet flows share: the request that a challenge binds, and the credential for it. */
 import type { Product } from '../../lib/product-names.ts'
 
-/** What a challenge binds, and a credential must come back with. */
+/** What a challenge binds, and its credential must match. */
 export type Binding = {
   product: Product
   /** The HTTP method, upper case. */
@@ -12,35 +12,37 @@ export type Binding = {
   bodySha256: string
 }
 
-/** The order that a genuine and paid credential belongs to. */
+/** The order that a verified credential names. */
 export type PaidOrder = { paymentHash: string; orderId?: string; planId?: string }
 
 /**
- * What an `Authorization` header proves for this request. `bad` never was any good. `unproven` is
- * ours and comes with a preimage of something else. `misplaced` proves a payment and nothing more:
- * it was made for another request, and whoever has it may be anybody who has seen the preimage.
+ * The credential of a request, checked against that request alone; no order has been looked up.
+ * `verified`: we issued its challenge for this request, and its preimage opens the payment hash.
+ * `mismatched`: its preimage opens the payment hash, but the credential was made for another request, so
+ * anybody who has seen the preimage may have sent it. `invalid`: it proves no payment. `paymentHash` is
+ * null there when the credential is unreadable or forged.
  */
-export type Presented<Reason> =
+export type CheckedCredential<Reason> =
   | { kind: 'none' }
-  | { kind: 'bad'; reason: Reason }
-  | { kind: 'unproven'; reason: Reason; paymentHash: string }
-  | { kind: 'misplaced'; paymentHash: string }
-  | { kind: 'right'; order: PaidOrder; challengeId: string }
+  | { kind: 'invalid'; reason: Reason; paymentHash: string | null }
+  | { kind: 'mismatched'; paymentHash: string }
+  | { kind: 'verified'; order: PaidOrder; challengeId: string }
 
-/** The payment hash that a credential is about, whatever it is worth; null where it names none. */
-export function paymentHashIn(presented: Presented<unknown>): string | null {
-  switch (presented.kind) {
+export type CredentialStatus = CheckedCredential<unknown>['kind']
+
+/** The payment hash that a credential names, even an invalid one; null when it names none. */
+export function paymentHashIn(credential: CheckedCredential<unknown>): string | null {
+  switch (credential.kind) {
     case 'none':
-    case 'bad':
       return null
-    case 'right':
-      return presented.order.paymentHash
+    case 'verified':
+      return credential.order.paymentHash
     default:
-      return presented.paymentHash
+      return credential.paymentHash
   }
 }
 
-/** Sources of what is derived or public; read when needed, since the port may be picked late. */
+/** `publicUrl` is read for each challenge: the port may be chosen after the flow is created. */
 export type FlowOptions = {
   /** The keys of this flow, the current one first. */
   keys: readonly [Uint8Array, ...Uint8Array[]]

@@ -1,6 +1,6 @@
 /**
  * L402 (lightninglabs/L402, bLIP-26 draft), as a rendering of an order: the macaroon is made of the
- * order's facts each time, so a repeat shows the same one and nothing of it is stored.
+ * order's facts each time, so a repeat shows the same one and the store keeps none.
  */
 import { hex, utf8 } from '../../lib/bytes.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -9,26 +9,29 @@ import { hmacSha256 } from '../../protocol/hmac.ts'
 import { l402ChallengeField } from '../../protocol/l402.ts'
 import { MAX_ROUTE_BYTES, mintL402, verifyL402 } from '../../protocol/l402-token.ts'
 import type { Quote } from '../orders.ts'
-import type { Binding, FlowOptions, Presented } from './flow.ts'
+import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
 import { renderQuote } from './native.ts'
 
 /**
- * A credential is good for as long as its order's row is there to answer it, which is 30 days past the
- * end of quote and capability, and a day more: a payment that was learned of late is honoured by it.
+ * A credential is valid for as long as its order's row exists, which is 30 days past the end of the quote
+ * and the capability, plus a day: it still counts when the service learns of a payment late.
  */
 const GRACE_MS = 31 * 24 * 60 * 60 * 1000
 
 export type L402Flow = {
-  /** The challenge, with the phrase that says why it is shown. */
+  /** The challenge, with the error phrase that explains it. */
   challenge(
     quote: Quote,
     binding: Binding,
     error: 'payment required' | 'invalid L402 credential',
   ): { field: string; body: object }
-  read(fieldLines: readonly string[], binding: Binding): Presented<'invalid L402 credential'>
+  read(
+    fieldLines: readonly string[],
+    binding: Binding,
+  ): CheckedCredential<'invalid L402 credential'>
   /** Whether a request target is short enough to be bound. */
   canBind(target: string): boolean
-  /** A challenge that can be met by nothing: with the refusal of a credential for what is paid. */
+  /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
   bare(): string
 }
 
@@ -71,8 +74,8 @@ export function createL402Flow({
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
         service: product,
-        // Without `aud`: it would lock out whoever paid before the public address changed. That the
-        // token is ours is told by its key, and the order in it by our store.
+        // `aud` is not checked: that would lock out a buyer who paid before the public address changed.
+        // The key shows that we minted the token, and our store has the order that it names.
         method,
         route: target,
         bodySha256,
@@ -81,23 +84,23 @@ export function createL402Flow({
         case 'none':
           return { kind: 'none' }
         case 'violated':
-          return { kind: 'misplaced', paymentHash: verdict.paymentHash }
+          return { kind: 'mismatched', paymentHash: verdict.paymentHash }
         case 'wrong preimage':
           return {
-            kind: 'unproven',
+            kind: 'invalid',
             reason: 'invalid L402 credential',
             paymentHash: verdict.paymentHash,
           }
         case 'ok': {
           const { paymentHash, order, plan } = verdict.token
           return {
-            kind: 'right',
+            kind: 'verified',
             order: { paymentHash, orderId: order, planId: plan },
             challengeId: '',
           }
         }
         default:
-          return { kind: 'bad', reason: 'invalid L402 credential' }
+          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash: null }
       }
     },
   }

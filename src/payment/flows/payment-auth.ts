@@ -23,20 +23,20 @@ import {
 import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id.ts'
 import { provesPayment } from '../../protocol/preimage.ts'
 import type { Quote } from '../orders.ts'
-import type { Binding, FlowOptions, Presented } from './flow.ts'
+import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
 import { renderQuote } from './native.ts'
 
 export type PaymentFlow = {
-  /** The 402 that asks for payment, or says what was wrong with the credential. */
+  /** The 402 that asks for payment or says what was wrong with the credential. */
   challenge(
     quote: Quote,
     binding: Binding,
     problem: PaymentProblem,
   ): { field: string; body: object }
-  read(fieldLines: readonly string[], binding: Binding): Presented<PaymentProblem>
+  read(fieldLines: readonly string[], binding: Binding): CheckedCredential<PaymentProblem>
   /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
   receipt(paid: { challengeId: string; paymentHash: string; settledAt: number }): string
-  /** A challenge that can be met by nothing: with the refusal of a credential for what is paid. */
+  /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
   bare(): string
 }
 
@@ -104,23 +104,21 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
     read(fieldLines, binding) {
       const reading = readPaymentCredential(fieldLines)
       if (reading.outcome === 'none') return { kind: 'none' }
-      if (reading.outcome !== 'ok') return { kind: 'bad', reason: 'malformed-credential' }
+      if (reading.outcome !== 'ok') return invalid('malformed-credential')
       const { challenge, payload } = reading.credential
       const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
-      if (paymentHash === undefined) return { kind: 'bad', reason: 'invalid-challenge' }
+      if (paymentHash === undefined) return invalid('invalid-challenge')
       const isPaid = provesPayment(payload.preimage, paymentHash)
       // Some payers drop the digest: then the live body must be the one that was challenged.
       const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
-      // A description is in no HMAC, and we issue none.
+      // We issue no description, and the HMAC does not cover one.
       const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
-      // The HMAC's key has the target in it, so that ours for another one is not told from forged ones.
+      // The HMAC's key includes the target, so our challenge for another target looks like a forged one.
       if (!isOurs || echoed.digest !== digestOf(binding)) {
-        return isPaid
-          ? { kind: 'misplaced', paymentHash }
-          : { kind: 'bad', reason: 'invalid-challenge' }
+        return isPaid ? { kind: 'mismatched', paymentHash } : invalid('invalid-challenge')
       }
-      if (!isPaid) return { kind: 'unproven', reason: 'verification-failed', paymentHash }
-      return { kind: 'right', order: { paymentHash }, challengeId: challenge.id }
+      if (!isPaid) return invalid('verification-failed', paymentHash)
+      return { kind: 'verified', order: { paymentHash }, challengeId: challenge.id }
     },
 
     receipt: ({ challengeId: id, paymentHash, settledAt }) =>
@@ -135,6 +133,11 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
     bare: () => serialiseChallenge(PAYMENT_SCHEME, { realm: realm() }),
   }
 }
+
+const invalid = (
+  reason: PaymentProblem,
+  paymentHash: string | null = null,
+): CheckedCredential<PaymentProblem> => ({ kind: 'invalid', reason, paymentHash })
 
 function digestOf({ bodySha256 }: Binding): string {
   return contentDigest(hexBytes(bodySha256) ?? new Uint8Array())
