@@ -26,6 +26,7 @@ export function checkArrows(sources: Sources): string[] {
 const PRODUCTS = [...PRODUCT_NAMES, ...(Object.keys(OPERATED_PRODUCTS) as AnyProduct[])]
 const FOLDERS = [
   'cli',
+  'metrics',
   'http',
   'payment',
   'lightning',
@@ -43,6 +44,7 @@ type Room =
   | 'cli'
   | 'serve'
   | 'settings'
+  | 'metrics'
   | 'http'
   | 'payment'
   | 'lightning'
@@ -65,13 +67,7 @@ const SETTINGS = new Set([
 ])
 
 /** The files of the only room that knows all others. */
-const WIRING = new Set([
-  'serve.ts',
-  'products.ts',
-  'metrics.ts',
-  'metrics-listener.ts',
-  'instances.ts',
-])
+const WIRING = new Set(['serve.ts', 'products.ts', 'instances.ts'])
 
 const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
 
@@ -79,8 +75,9 @@ const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protoc
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
   cli: ['client', 'settings', 'protocol', 'lib'],
-  serve: ['settings', ...PRODUCTS, ...BELOW_PRODUCTS],
+  serve: ['settings', 'metrics', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
+  metrics: ['http', 'lightning', 'db', 'lib'],
   http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
@@ -140,6 +137,8 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   },
   // A backend may be handed the store for facts of its own; the port says which join an order's unit.
   { from: /^lightning\//, to: /^db\/db\.ts$/, typesOnly: true },
+  // The measured store and node say which observer they report to.
+  { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their own names and defaults; the file only changes them.
   { from: /^rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.

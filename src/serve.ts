@@ -37,8 +37,8 @@ import type { Network } from './lightning/lightning.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, type Opened, openLightning } from './lightning/open.ts'
 import { llmsText } from './llms.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
-import { listenForScrapes, type MetricsListener } from './metrics-listener.ts'
+import { listenForScrapes, type MetricsListener } from './metrics/listener.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
@@ -100,7 +100,7 @@ export async function serve(
     // Made only now: a start that the store refuses leaves no secret behind.
     const secrets = createSecrets(await ownSecrets(db))
     const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
-    const { jumped: onJump } = metrics ?? {}
+    const { clockJumped: onJump } = metrics ?? {}
     const deletion = await openDeletionClock({ db, clock, log, ...(onJump ? { onJump } : {}) })
     closing.push(deletion.close)
     const node = await asConfigError(
@@ -108,7 +108,7 @@ export async function serve(
     )
     closing.push(node.close)
     const lightning = metrics ? measuredLightning(node.lightning, metrics.node) : node.lightning
-    const heard = metrics ? metrics.heard(log) : log
+    const paymentLog = metrics ? metrics.countedLog(log) : log
     const network = await networkOf(node, config, db)
     const health = createNodeHealth(lightning, network, log, (nodeId) =>
       noteNode(db, nodeId, Object.values(CURSORS)),
@@ -118,7 +118,7 @@ export async function serve(
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
-    const scheduler = createFairScheduler(metrics ? { onEnded: metrics.searched } : {})
+    const scheduler = createFairScheduler(metrics ? { onEnded: metrics.searchEnded } : {})
     const products = openProducts({
       plans,
       unpaidBytes: config.unpaidBytes,
@@ -128,7 +128,7 @@ export async function serve(
       isProxied,
       locate: locator.locate,
       scheduler,
-      ...(metrics ? { onKept: metrics.kept } : {}),
+      ...(metrics ? { onKept: metrics.ingested } : {}),
     })
     const orders = createOrders({
       db,
@@ -137,7 +137,7 @@ export async function serve(
       secrets,
       clock,
       deletion,
-      log: heard,
+      log: paymentLog,
       products: Object.fromEntries(
         products.map(({ product, provisioning }) => [product, provisioning]),
       ),
@@ -147,7 +147,7 @@ export async function serve(
     await health.start(stopping.signal)
     const watcher = createWatcher({
       ...{ db, lightning, orders, clock, deletion, inTurn },
-      log: heard,
+      log: paymentLog,
     })
 
     /** Set when the port is known: an address without one is nobody's. */
@@ -176,10 +176,10 @@ export async function serve(
     const streams = createEventStreams(app, responseBudget)
     const bodyBudget = createBodyBudget()
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
-    const limits = metrics ? measuredLimits(app, plainLimits, metrics.refused) : plainLimits
+    const limits = metrics ? measuredLimits(app, plainLimits, metrics.rateLimited) : plainLimits
     const rooms = createPurchaseRooms()
     if (metrics) {
-      measureRequests(app, metrics.answered, streams.isStream)
+      measureRequests(app, metrics.response, streams.isStream)
       const { isHealthy: isSelling } = health
       const { isHeld: isDeletionHeld } = deletion
       metrics.watch({
@@ -222,7 +222,7 @@ export async function serve(
             secrets,
             limits,
             clock,
-            log: heard,
+            log: paymentLog,
             publicUrl,
             quoteSeconds: config.quoteSeconds,
           })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
 import { noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
 import { createWatcher } from '../../src/payment/watcher.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
@@ -164,12 +164,12 @@ suite('a settling unit', () => {
   test('that failed is counted', async (t) => {
     const metrics = createMetrics()
     const shop = await aShop(t, { provisions: () => [unfit] })
-    const heard = metrics.heard(shop.log as Parameters<typeof metrics.heard>[0])
+    const counted = metrics.countedLog(shop.log as Parameters<typeof metrics.countedLog>[0])
     const quote = await shop.paid()
     await shop.orders.reconcile(quote.paymentHash, 'stream')
     const [line] = events(shop, 'order.paid_unfulfilled')
     assert.ok(line)
-    heard.error(line)
+    counted.error(line)
     assert.match(await metrics.text(), /mayfly_orders_paid_unfulfilled_total\{product="catch"\} 1/)
   })
 })

@@ -1,0 +1,74 @@
+/** Makes Prometheus instruments on one registry, all under the prefix `mayfly_`. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** Bucket bounds from one write of the store to a request that a person still waits for. */
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export type Instruments = {
+  counter(name: string, help: string, labelNames?: string[]): Counter
+  gauge(name: string, help: string, labelNames?: string[]): Gauge
+  /** A histogram of seconds. */
+  histogram(name: string, help: string, labelNames: string[]): Histogram
+  /** A gauge that is read when it is scraped. */
+  gaugeOf(name: string, help: string, read: () => number): void
+  /** A gauge with one label that is read when it is scraped. */
+  gaugeBy(name: string, help: string, source: LabelledSource): void
+  /** A counter with one label that is read when it is scraped. */
+  counterBy(name: string, help: string, source: LabelledSource): void
+}
+
+/** Where the values of a label are read; null leaves the metric out of the scrape. */
+export type LabelledSource = {
+  label: string
+  read: () => LabelledValues | Promise<LabelledValues | null>
+}
+
+export type LabelledValues = Iterable<readonly [label: string, value: number]>
+
+export function createInstruments(registry: Registry): Instruments {
+  const options = (name: string, help: string, labelNames: string[] = []) => ({
+    name: `mayfly_${name}`,
+    help,
+    labelNames,
+    registers: [registry],
+  })
+  return {
+    counter: (...described) => new Counter(options(...described)),
+    gauge: (...described) => new Gauge(options(...described)),
+    histogram: (...described) =>
+      new Histogram({ ...options(...described), buckets: DURATION_BUCKETS }),
+    gaugeOf(name, help, read) {
+      new Gauge({
+        ...options(name, help),
+        collect() {
+          this.set(read())
+        },
+      })
+    },
+    gaugeBy(name, help, source) {
+      new Gauge({
+        ...options(name, help, [source.label]),
+        async collect() {
+          await replaceValues(this, source)
+        },
+      })
+    },
+    counterBy(name, help, source) {
+      new Counter({
+        ...options(name, help, [source.label]),
+        async collect() {
+          await replaceValues(this, source)
+        },
+      })
+    },
+  }
+}
+
+async function replaceValues(
+  instrument: Gauge | Counter,
+  { label, read }: LabelledSource,
+): Promise<void> {
+  const values = await read()
+  instrument.reset()
+  for (const [name, value] of values ?? []) instrument.inc({ [label]: name }, value)
+}

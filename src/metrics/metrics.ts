@@ -1,0 +1,92 @@
+/**
+ * The metrics of one service, for Prometheus; docs/metrics.md lists all. The rooms below report to
+ * small observers and do not know this one. A file here has the metrics of one subject.
+ */
+import { readFileSync } from 'node:fs'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { StoreObserver } from '../db/measured.ts'
+import type { WorkOutcome } from '../http/fair-scheduler.ts'
+import type { AnswerObserver, Refusal } from '../http/metrics.ts'
+import type { Log } from '../lib/log.ts'
+import type { NodeObserver } from '../lightning/measured.ts'
+import { countRateLimited, observeResponses } from './http.ts'
+import { createInstruments, type Instruments } from './instruments.ts'
+import { observeNode } from './node.ts'
+import { countEvents } from './payments.ts'
+import { observeStore } from './store.ts'
+import { type Stored, watchStored } from './stored.ts'
+import { type Usage, watchUsage } from './usage.ts'
+
+export type Metrics = {
+  store: StoreObserver
+  node: NodeObserver
+  response: AnswerObserver
+  rateLimited(refusal: Refusal): void
+  purged(product: string, rows: number): void
+  searchEnded(outcome: WorkOutcome): void
+  /** A request took this many bytes of its inbox. */
+  ingested(bytes: number): void
+  clockJumped(): void
+  /** The same log, with its events counted. */
+  countedLog(log: Log): Log
+  /** Sets what is read when somebody scrapes. */
+  watch(sources: Stored & Usage): void
+  contentType: string
+  text(): Promise<string>
+}
+
+/** Metrics on a registry of their own. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const instruments = createInstruments(registry)
+  const build = instruments.gauge('build_info', 'The version that runs; always 1.', [
+    'version',
+    'node',
+  ])
+  build.set({ version: version(), node: process.versions.node }, 1)
+  return {
+    store: observeStore(instruments),
+    node: observeNode(instruments),
+    response: observeResponses(instruments),
+    rateLimited: countRateLimited(instruments),
+    purged: countPurged(instruments),
+    searchEnded: countSearches(instruments),
+    ingested: countIngested(instruments),
+    clockJumped: countClockJumps(instruments),
+    countedLog: countEvents(instruments),
+    watch(sources) {
+      watchStored(instruments, sources)
+      watchUsage(instruments, sources)
+    },
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  }
+}
+
+function countIngested({ counter }: Instruments): Metrics['ingested'] {
+  const kept = counter('ingest_kept_bytes_total', 'What stored requests took of their inboxes.')
+  return (bytes) => kept.inc(bytes)
+}
+
+function countSearches({ counter }: Instruments): Metrics['searchEnded'] {
+  const ended = counter('searches_total', 'Searches of inboxes, by how they ended.', ['outcome'])
+  for (const outcome of ['done', 'gone', 'refused']) ended.inc({ outcome }, 0)
+  return (outcome) => ended.inc({ outcome })
+}
+
+function countPurged({ counter }: Instruments): Metrics['purged'] {
+  const purged = counter('purged_rows_total', 'Rows that were over and are gone.', ['product'])
+  return (product, rows) => purged.inc({ product }, rows)
+}
+
+function countClockJumps({ counter }: Instruments): Metrics['clockJumped'] {
+  const jumps = counter('clock_jumps_total', 'Times that the clock was not where it should be.')
+  return () => jumps.inc()
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url)
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
+  return version
+}

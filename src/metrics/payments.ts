@@ -1,0 +1,87 @@
+/** Metrics of payments. They count the log: an event that payment or GATE logs is what happened. */
+import type { Log } from '../lib/log.ts'
+import type { Instruments } from './instruments.ts'
+
+type Facts = Parameters<Log['info']>[0]
+/** What is counted by the name of the event. */
+type EventCounters = Record<string, (facts: Facts) => void>
+
+/** Makes a log that writes to another, and counts the events on their way. */
+export function countEvents(instruments: Instruments): (log: Log) => Log {
+  const counters: EventCounters = { ...orderCounters(instruments), ...gateCounters(instruments) }
+  return (log) => {
+    const counted =
+      (write: Log['info']): Log['info'] =>
+      (facts) => {
+        counters[facts.event]?.(facts)
+        write(facts)
+      }
+    return {
+      info: counted((facts) => log.info(facts)),
+      warn: counted((facts) => log.warn(facts)),
+      error: counted((facts) => log.error(facts)),
+    }
+  }
+}
+
+function orderCounters({ counter }: Instruments): EventCounters {
+  const labels = ['product']
+  const quoted = counter('orders_quoted_total', 'Orders that got their invoice.', labels)
+  const settled = counter('orders_settled_total', 'Orders paid and provisioned, by way.', [
+    'product',
+    'by',
+  ])
+  const sats = counter('settled_sats_total', 'What settled orders paid, in satoshis.', labels)
+  const delivered = counter('orders_delivered_total', 'Capabilities handed out.', labels)
+  const expired = counter('orders_expired_total', 'Orders not paid in time.', labels)
+  const unfulfilled = counter(
+    'orders_paid_unfulfilled_total',
+    'Orders paid that could not be provisioned: somebody is owed something.',
+    labels,
+  )
+  const unknownInvoice = counter(
+    'invoice_unknown_total',
+    'Look-ups of invoices that the node has never seen.',
+  )
+  const unknownOrder = counter(
+    'orders_proven_unknown_total',
+    'Payments proven to us whose order the store does not know: somebody is owed something.',
+  )
+  return {
+    'order.quoted': (facts) => quoted.inc(productOf(facts)),
+    'order.settled': (facts) => {
+      settled.inc({ ...productOf(facts), by: String(facts.by) })
+      sats.inc(productOf(facts), Number(facts.amountSats))
+    },
+    'order.delivered': (facts) => delivered.inc(productOf(facts)),
+    'order.dead': (facts) => expired.inc(productOf(facts)),
+    'order.paid_unfulfilled': (facts) => unfulfilled.inc(productOf(facts)),
+    'order.invoice_unknown': () => unknownInvoice.inc(),
+    'order.proven_unknown': () => unknownOrder.inc(),
+  }
+}
+
+function gateCounters({ counter }: Instruments): EventCounters {
+  const intents = counter('gate_intents_total', 'Intents of GATE, quoted and authorized.', ['step'])
+  const late = counter(
+    'gate_late_authorizations_total',
+    'Intents of GATE that were proven long after their invoice, and honoured.',
+  )
+  const givenBack = counter(
+    'gate_give_backs_total',
+    'Receipts of GATE that were given back: a project failed a paid request.',
+  )
+  const unhonoured = counter(
+    'gate_unhonoured_total',
+    'Payments of GATE that are proven and were not honoured: somebody is owed something.',
+  )
+  return {
+    'gate.quoted': () => intents.inc({ step: 'quoted' }),
+    'gate.authorized': () => intents.inc({ step: 'authorized' }),
+    'gate.authorized_late': () => late.inc(),
+    'gate.given_back': () => givenBack.inc(),
+    'gate.unhonoured': () => unhonoured.inc(),
+  }
+}
+
+const productOf = ({ product }: Facts) => ({ product: String(product) })

@@ -1,0 +1,66 @@
+/** Metrics of what the store has, counted by queries when somebody scrapes. */
+import type { Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Instruments, LabelledValues } from './instruments.ts'
+
+/** Each query runs at most this often, however many scrape. */
+const QUERY_INTERVAL_MS = 15_000
+
+const ORDER_STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
+const UNPAID_PARTS = ['common', 'small']
+
+export type Stored = { db: Pick<Db, 'read'>; clock: Clock }
+
+export function watchStored({ gaugeBy }: Instruments, { db, clock }: Stored): void {
+  gaugeBy('orders', 'Orders in the store, by state.', {
+    label: 'state',
+    // The index on the state covers this query.
+    read: atIntervals(clock, async () => {
+      const rows = await db.read<{ state: string; orders: number }>(
+        'select state, count(*) as orders from purchase_order group by state',
+      )
+      return withZeros(
+        ORDER_STATES,
+        rows.map(({ state, orders }) => [state, Number(orders)] as const),
+      )
+    }),
+  })
+  gaugeBy(
+    'whisper_unpaid_bytes',
+    'Bytes of WHISPER that wait for their payment, by part of the room.',
+    {
+      label: 'part',
+      read: atIntervals(clock, async () => {
+        const rows = await db.read<{ scope: string; byte_count: number }>(
+          `select scope, byte_count from whisper_unpaid where scope in ('common', 'small')`,
+        )
+        return withZeros(
+          UNPAID_PARTS,
+          rows.map(({ scope, byte_count }) => [scope, Number(byte_count)] as const),
+        )
+      }),
+    },
+  )
+}
+
+/** Repeats the last result until the interval is over; null while the store fails. */
+function atIntervals(
+  clock: Clock,
+  query: () => Promise<LabelledValues>,
+): () => Promise<LabelledValues | null> {
+  let queriedAt = Number.NEGATIVE_INFINITY
+  let last: Promise<LabelledValues | null> = Promise.resolve(null)
+  return () => {
+    const now = clock.now()
+    const isFresh = now >= queriedAt && now - queriedAt < QUERY_INTERVAL_MS
+    if (isFresh) return last
+    queriedAt = now
+    last = query().catch(() => null)
+    return last
+  }
+}
+
+/** The values, and a zero for each label that has no value. */
+function withZeros(labels: string[], values: (readonly [string, number])[]): LabelledValues {
+  return new Map([...labels.map((label) => [label, 0] as const), ...values])
+}
