@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import { CATCH_GUIDE } from './catch/guide.ts'
+import { INGEST } from './catch/limits.ts'
 import { mountCatch } from './catch/routes.ts'
 import {
   CATCH_PLANS,
@@ -15,17 +16,20 @@ import {
 import { createCatch } from './catch/service.ts'
 import type { Db } from './db/db.ts'
 import type { Hints } from './db/hints.ts'
+import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './gate/limits.ts'
 import type { App } from './http/app.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import { FORWARDING_HEADERS, type IsProxied } from './http/client-address.ts'
 import type { EventStreams } from './http/event-stream.ts'
 import { createFairScheduler, type FairScheduler } from './http/fair-scheduler.ts'
+import { LIMITS, type Limit } from './http/limits.ts'
 import type { Paying } from './http/paid.ts'
 import type { ResponseBudget } from './http/response-budget.ts'
 import type { Clock, DeletionTime } from './lib/clock.ts'
 import type { Product } from './lib/product-names.ts'
 import type { Provisioning } from './payment/provisioning.ts'
 import { PULSE_GUIDE } from './pulse/guide.ts'
+import { PINGS, PUBLIC_STATUS } from './pulse/limits.ts'
 import { mountPulse } from './pulse/routes.ts'
 import {
   PULSE_PLANS,
@@ -38,6 +42,7 @@ import {
 } from './pulse/schema.ts'
 import { createPulse } from './pulse/service.ts'
 import { WHISPER_GUIDE } from './whisper/guide.ts'
+import { READS } from './whisper/limits.ts'
 import { mountWhisper } from './whisper/routes.ts'
 import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './whisper/schema.ts'
 import { createWhisper } from './whisper/service.ts'
@@ -82,6 +87,17 @@ const PRODUCTS: Record<Product, (materials: Materials) => Sold> = {
   whisper: sellWhisper,
   pulse: sellPulse,
 }
+
+/** The limits of the service and of every product. */
+export const ALL_LIMITS: readonly Limit[] = [
+  ...Object.values(LIMITS),
+  ...Object.values(INGEST),
+  READS,
+  PINGS,
+  PUBLIC_STATUS,
+  NEW_INTENTS,
+  NEW_INTENTS_OF_VISITOR,
+]
 
 /** The plans on sale, of every product. */
 export type Plans = ReturnType<typeof readAllPlans>

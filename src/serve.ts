@@ -44,7 +44,7 @@ import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
 import { createWatcher } from './payment/watcher.ts'
-import { openProducts, readAllPlans } from './products.ts'
+import { ALL_LIMITS, openProducts, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'
 import { secretSource, secretsGiven } from './secret-file.ts'
 import { createSecrets } from './secrets/secrets.ts'
@@ -76,7 +76,9 @@ export async function serve(
 ): Promise<Server> {
   refusePublicSimulator(config)
   const plans = readAllPlans(config.catalog)
-  const rates = readRates(config.rateLimits, config.lightningUrl.kind === 'simulator')
+  const rates = readRates(config.rateLimits, ALL_LIMITS, {
+    isSimulator: config.lightningUrl.kind === 'simulator',
+  })
   const { clientAddress, exactClient, isProxied } = createClientAddress(
     config.trustedProxies,
     isBehindTls(config),

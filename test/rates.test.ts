@@ -5,11 +5,17 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { FastifyReply } from 'fastify'
 import { ConfigError, readConfig } from '../src/config.ts'
-import { createLimits, DEFAULT_RATES, RATES, type Rates } from '../src/http/limits.ts'
+import { createLimits, LIMITS, OPEN_ORDERS, type Rate } from '../src/http/limits.ts'
+import { ALL_LIMITS } from '../src/products.ts'
 import { readRates } from '../src/rates.ts'
 import { messageOf } from './support/config.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { startServer } from './support/server.ts'
+
+const RATES = Object.fromEntries(
+  ALL_LIMITS.map(({ name, perMinute, burst }) => [name, { perMinute, burst }]),
+)
+const DEFAULT_RATES: Record<string, Rate | number> = { ...RATES, openOrders: OPEN_ORDERS }
 
 const noMember = (name: string) =>
   new RegExp(`^MAYFLY_RATE_LIMITS: the file has no member ${name}\\.$`)
@@ -24,9 +30,9 @@ suite('the rate limits', () => {
   const { quote: _quote, openOrders: _openOrders, ...onSimulator } = DEFAULT_RATES
 
   test('are the defaults, of which the simulator has none for what costs nothing there', () => {
-    assert.deepEqual(readRates('on', false), DEFAULT_RATES)
-    assert.deepEqual(readRates('on', true), onSimulator)
-    assert.deepEqual(readRates('off', false), {})
+    assert.deepEqual(ratesIn('on', false), DEFAULT_RATES)
+    assert.deepEqual(ratesIn('on', true), onSimulator)
+    assert.deepEqual(ratesIn('off', false), {})
   })
 
   test('are changed by the file where it names them, and switched off by null', async (t) => {
@@ -34,7 +40,7 @@ suite('the rate limits', () => {
     const changes = { quote: { perMinute: 7.5 }, poll: { perMinute: 9, burst: 2 }, catalog: null }
     await writeFile(file, JSON.stringify(changes))
     const { catalog: _catalog, ...rest } = DEFAULT_RATES
-    assert.deepEqual(readRates(readConfig({ MAYFLY_RATE_LIMITS: file }).rateLimits, false), {
+    assert.deepEqual(ratesIn(readConfig({ MAYFLY_RATE_LIMITS: file }).rateLimits, false), {
       ...rest,
       quote: { perMinute: 7.5, burst: 8 },
       poll: { perMinute: 9, burst: 2 },
@@ -93,27 +99,27 @@ suite('a file of limits', () => {
   }
 
   test('may name every limit, and none', () => {
-    assert.deepEqual(readRates({}, false), DEFAULT_RATES)
+    assert.deepEqual(ratesIn({}, false), DEFAULT_RATES)
     const once = { perMinute: 1, burst: 1 }
     const all = Object.fromEntries(Object.keys(RATES).map((name) => [name, once]))
-    assert.deepEqual(readRates({ ...all, openOrders: 3 }, false), { ...all, openOrders: 3 })
+    assert.deepEqual(ratesIn({ ...all, openOrders: 3 }, false), { ...all, openOrders: 3 })
     const none = Object.fromEntries(Object.keys(RATES).map((name) => [name, null]))
-    assert.deepEqual(readRates({ ...none, openOrders: null }, false), {})
+    assert.deepEqual(ratesIn({ ...none, openOrders: null }, false), {})
   })
 
   test('switches on what the simulator leaves off, and only what it names', () => {
     const { quote: _quote, openOrders: _openOrders, ...rest } = DEFAULT_RATES
-    assert.deepEqual(readRates({}, true), rest)
-    assert.deepEqual(readRates({ openOrders: 5 }, true), { ...rest, openOrders: 5 })
-    assert.deepEqual(readRates({ quote: { perMinute: 3 } }, true), {
+    assert.deepEqual(ratesIn({}, true), rest)
+    assert.deepEqual(ratesIn({ openOrders: 5 }, true), { ...rest, openOrders: 5 })
+    assert.deepEqual(ratesIn({ quote: { perMinute: 3 } }, true), {
       ...rest,
       quote: { perMinute: 3, burst: 3 },
     })
   })
 
   test('changes the defaults of nobody else', () => {
-    readRates({ catalog: null, quote: { perMinute: 1 } }, false)
-    assert.deepEqual(readRates('on', false), DEFAULT_RATES)
+    ratesIn({ catalog: null, quote: { perMinute: 1 } }, false)
+    assert.deepEqual(ratesIn('on', false), DEFAULT_RATES)
   })
 })
 
@@ -155,13 +161,30 @@ suite('a limit holds', () => {
   })
 })
 
+test('refuses a limit that nobody configured, rather than limit nothing', async () => {
+  const limits = createLimits({ limits: [], openOrders: null }, () => '203.0.113.7')
+  await assert.rejects(limits.take(LIMITS.catalog, 'somebody', {} as FastifyReply), {
+    message: 'no product brings a limit named catalog',
+  })
+})
+
+/** What is in force by name, without what is switched off. */
+function ratesIn(setting: unknown, isSimulator: boolean): Record<string, Rate | number> {
+  const { limits, openOrders } = readRates(setting, ALL_LIMITS, { isSimulator })
+  const inForce = limits.flatMap(({ limit, rate }): [string, Rate][] => {
+    return rate ? [[limit.name, { perMinute: rate.perMinute, burst: rate.burst }]] : []
+  })
+  return { ...Object.fromEntries(inForce), ...(openOrders === null ? {} : { openOrders }) }
+}
+
 /** Takes from the bucket of the catalogue. */
-function taking(rates: Rates): () => Promise<{ policy: string | undefined }> {
+function taking({ catalog }: { catalog: Rate }): () => Promise<{ policy: string | undefined }> {
+  const rates = { limits: [{ limit: LIMITS.catalog, rate: catalog }], openOrders: null }
   const limits = createLimits(rates, (_request: IncomingMessage) => '203.0.113.7')
   return async () => {
     const headers = new Map<string, string>()
     const reply = { header: (name: string, value: string) => headers.set(name, value) }
-    await limits.take('catalog', 'somebody', reply as unknown as FastifyReply)
+    await limits.take(LIMITS.catalog, 'somebody', reply as unknown as FastifyReply)
     return { policy: headers.get('ratelimit-policy') }
   }
 }

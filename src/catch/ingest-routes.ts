@@ -11,6 +11,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
+import { INGEST } from './limits.ts'
 import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
@@ -44,7 +45,7 @@ export function mountIngest(
     try {
       const inbox = await service.facts(params.publicId)
       if (!inbox) throw unavailable()
-      await limits.take(`ingest.${inbox.planId}`, inbox.publicId, reply)
+      await limits.take(INGEST[inbox.planId], inbox.publicId, reply)
       if (raw.rawHeaders.length > 2 * MAX_HEADER_LINES) throw problem('request too large')
       if (!isHere && !(await service.takes(params.publicId, announcedBytes(raw) ?? 0))) {
         throw unavailable()

@@ -8,7 +8,7 @@ import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { type Limits, rateLimited } from '../http/limits.ts'
+import { LIMITS, type Limits, rateLimited } from '../http/limits.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { bodyOf, eventJson } from './event.ts'
@@ -68,7 +68,7 @@ export function mountOwner(
       if (token === null) return limits.refuse(unauthorized(), request, reply)
       request.inbox = await service.owned(publicId, token)
       if (!request.inbox) return limits.refuse(unknown(), request, reply)
-      await limits.take('owner', publicId, reply)
+      await limits.take(LIMITS.owner, publicId, reply)
     }
   const notFound = (): Problem => problem('not found')
 

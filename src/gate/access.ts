@@ -2,8 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { bearerOf } from '../http/bearer.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import type { Limits } from '../http/limits.ts'
+import { LIMITS, type Limits } from '../http/limits.ts'
 import { isVisitorNetwork } from '../protocol/visitor-network.ts'
+import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './limits.ts'
 import type { GateService } from './service.ts'
 import type { IntentRow, ProjectRow } from './store.ts'
 
@@ -27,7 +28,7 @@ export async function ownIntent(
   const intent = await service.intent(project.project_id, request.params.intentId)
   // Guessing is paid for as a visit is, so that it takes nothing from those who have an intent.
   if (!intent) await takeVisit(limits, project, request, reply)
-  else await limits.take('poll', bucketOf(intent), reply)
+  else await limits.take(LIMITS.poll, bucketOf(intent), reply)
   if (!intent || !isRequestOf(service, intent, request)) throw mismatch()
   return intent
 }
@@ -43,8 +44,9 @@ export async function takeVisit(
   reply: FastifyReply,
 ): Promise<void> {
   const network = header(request, 'x-gate-visitor')
-  if (network === null || !isVisitorNetwork(network)) return limits.take('gate', project_id, reply)
-  await limits.take('gateVisitor', `${project_id} ${network}`, reply)
+  if (network === null || !isVisitorNetwork(network))
+    return limits.take(NEW_INTENTS, project_id, reply)
+  await limits.take(NEW_INTENTS_OF_VISITOR, `${project_id} ${network}`, reply)
 }
 
 /** The project of the bearer, which must be the one that is named, where one has to be. */

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastif
 import { type TSchema, Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import type { Limits } from '../http/limits.ts'
+import { LIMITS, type Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -114,7 +114,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
       isRequestOf(service, intent, request) &&
       challenges.isFor(intent, reading.credential)
     if (!isOwn) return limits.refuse(mismatch(), request, reply)
-    await limits.take('poll', intent.intent_id, reply)
+    await limits.take(LIMITS.poll, intent.intent_id, reply)
     return { intent, credentialPreimage: reading.credential.payload.preimage }
   }
 

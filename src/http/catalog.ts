@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import type { NodeHealth } from '../payment/health.ts'
 import type { App } from './app.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
-import type { Limits } from './limits.ts'
+import { LIMITS, type Limits } from './limits.ts'
 import { errors } from './schemas.ts'
 
 export type CatalogEntry = {
@@ -53,7 +53,7 @@ export function mountCatalog(
       },
     },
     async (request, reply) => {
-      await deps.limits.take('catalog', clientScope(deps.clientAddress(request.raw)), reply)
+      await deps.limits.take(LIMITS.catalog, clientScope(deps.clientAddress(request.raw)), reply)
       return {
         checkoutEnabled: deps.health.isHealthy(),
         currency: 'sat' as const,

@@ -9,47 +9,43 @@ import { type Problem, problem } from './errors.ts'
 
 export type Rate = { perMinute: number; burst: number }
 
-/** The limits by the names of the configuration, with their defaults and what they count by. */
-export const RATES = {
+/** A limit: the name that it has in the configuration, and its default rate. */
+export type Limit = Rate & {
+  name: string
+  /**
+   * Where instances share their counts, each decides by its own at once, and tells the others after
+   * that. For requests that are a write already: another write before it would halve their number.
+   */
+  isSharedAsync?: true
+}
+
+/** The limits of the service itself; each product brings its own. */
+export const LIMITS = {
   /** New orders, by client network. */
-  quote: { perMinute: 10, burst: 10 },
+  quote: { name: 'quote', perMinute: 10, burst: 10 },
   /** Polls and repeats, by order; polls and proofs, by GATE intent. */
-  poll: { perMinute: 120, burst: 30 },
+  poll: { name: 'poll', perMinute: 120, burst: 30 },
   /** By client. */
-  catalog: { perMinute: 120, burst: 120 },
+  catalog: { name: 'catalog', perMinute: 120, burst: 120 },
   /** Tokens that open nothing, by client; asked only after one, so a good one never meets it. */
-  badBearer: { perMinute: 20, burst: 20 },
+  badBearer: { name: 'badBearer', perMinute: 20, burst: 20 },
   /** Owner requests, by capability. */
-  owner: { perMinute: 120, burst: 120 },
-  /** Requests into an inbox, by its plan. */
-  'ingest.spark': { perMinute: 600, burst: 50 },
-  'ingest.standard': { perMinute: 1_200, burst: 100 },
-  'ingest.long': { perMinute: 3_000, burst: 250 },
-  /** Reads of a WHISPER, by its id. */
-  read: { perMinute: 30, burst: 30 },
-  /** Pings, by monitor. */
-  ping: { perMinute: 12, burst: 5 },
-  /** Public status, by client. */
-  publicStatus: { perMinute: 60, burst: 60 },
-  /** New GATE intents, by project, where it does not say for which visitor. */
-  gate: { perMinute: 120, burst: 120 },
-  /** New GATE intents, by project and network of the visitor. */
-  gateVisitor: { perMinute: 60, burst: 60 },
-} as const satisfies Record<string, Rate>
+  owner: { name: 'owner', perMinute: 120, burst: 120 },
+} as const satisfies Record<string, Limit>
 
-export type LimitName = keyof typeof RATES
-
-/** What is in force; a name left out is not limited. `openOrders` is a count, not a rate. */
-export type Rates = Partial<Record<LimitName, Rate>> & { openOrders?: number }
+/** What is in force. */
+export type Rates = {
+  /** Every limit that there is; null where it is switched off. */
+  limits: readonly { limit: Limit; rate: Rate | null }[]
+  /** How many unpaid orders one client network may have open; null for any number. */
+  openOrders: number | null
+}
 
 /** A longer timer fires at once, and would forget what it counts: 24 days. */
 const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
 
 /** Unpaid orders that one client network may have open at once. */
-const OPEN_ORDERS = 20
-
-/** Everything at its default. */
-export const DEFAULT_RATES: Rates = { ...RATES, openOrders: OPEN_ORDERS }
+export const OPEN_ORDERS = 20
 
 export type Limits = {
   /**
@@ -57,7 +53,7 @@ export type Limits = {
    * (draft-ietf-httpapi-ratelimit-headers).
    * @throws Problem `rate limited` with the seconds to wait.
    */
-  take(name: LimitName, key: string, reply: FastifyReply): Promise<void>
+  take(limit: Limit, key: string, reply: FastifyReply): Promise<void>
   /**
    * What a token that opens nothing gets: `refusal`, or 429 once its client has tried too many. A
    * request without any token tries nothing and is not counted.
@@ -73,24 +69,26 @@ export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefu
 export type Bucket = (key: string) => Promise<TakeResult>
 
 /** Where a limit keeps what it counts. */
-export type OpenBucket = (name: LimitName, rate: Rate) => Bucket
+export type OpenBucket = (limit: Limit) => Bucket
 
 export function createLimits(
   rates: Rates,
   clientAddress: ClientAddress,
   openBucket: OpenBucket = openMemoryBucket,
 ): Limits {
-  const buckets = new Map<LimitName, { take: Bucket; policy: string }>()
-  for (const name of Object.keys(RATES) as LimitName[]) {
-    const rate = rates[name]
-    if (!rate) continue
-    const policy = `"${name}";q=${rate.burst};w=${Math.ceil(windowSeconds(rate))}`
-    buckets.set(name, { take: openBucket(name, rate), policy })
+  const buckets = new Map<string, { take: Bucket; policy: string } | null>()
+  for (const { limit, rate } of rates.limits) {
+    buckets.set(
+      limit.name,
+      rate && { take: openBucket({ ...limit, ...rate }), policy: policyOf(limit.name, rate) },
+    )
   }
 
-  async function take(name: LimitName, key: string, reply: FastifyReply): Promise<void> {
+  async function take({ name }: Limit, key: string, reply: FastifyReply): Promise<void> {
     const bucket = buckets.get(name)
-    if (!bucket) return
+    // It would limit nothing, and no configuration could change that.
+    if (bucket === undefined) throw new Error(`no product brings a limit named ${name}`)
+    if (bucket === null) return
     const result = await bucket.take(key)
     const waitSeconds = Math.ceil(result.msBeforeNext / 1000)
     reply.header('ratelimit-policy', bucket.policy)
@@ -102,13 +100,16 @@ export function createLimits(
     take,
     async refuse(refusal, request, reply) {
       if (request.headers.authorization !== undefined) {
-        await take('badBearer', clientScope(clientAddress(request.raw)), reply)
+        await take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
       }
       throw refusal
     },
-    openOrders: rates.openOrders ?? null,
+    openOrders: rates.openOrders,
   }
 }
+
+const policyOf = (name: string, rate: Rate): string =>
+  `"${name}";q=${rate.burst};w=${Math.ceil(windowSeconds(rate))}`
 
 /** 429 with an integer Retry-After (RFC 9110 §10.2.3), never 0. */
 export function rateLimited(waitSeconds: number): Problem {
@@ -121,11 +122,11 @@ export function windowSeconds({ perMinute, burst }: Rate): number {
 }
 
 /** Counts in this process alone. */
-export const openMemoryBucket: OpenBucket = (name, rate) => {
+export const openMemoryBucket: OpenBucket = (limit) => {
   const limiter = new RateLimiterMemory({
-    keyPrefix: name,
-    points: rate.burst,
-    duration: windowSeconds(rate),
+    keyPrefix: limit.name,
+    points: limit.burst,
+    duration: windowSeconds(limit),
   })
   return (key) => resultOf(limiter.consume(key))
 }

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from './app.ts'
 import { Problem } from './errors.ts'
-import type { LimitName, Limits } from './limits.ts'
+import { LIMITS, type Limit, type Limits } from './limits.ts'
 
 /** The pattern of what matched no route. */
 const UNMATCHED = 'none'
@@ -18,7 +18,7 @@ export type AnswerObserver = (kind: {
 }) => (seconds: number | null) => void
 
 /** What a 429 came from: a limit by its name, or `room`, where too much was open already. */
-export type Refusal = LimitName | 'room'
+export type Refusal = string
 
 /** Observes every answer. Told before the routes are mounted. */
 export function measureRequests(
@@ -65,8 +65,8 @@ export function measuredLimits(
 ): Limits {
   const isRefusal = (error: unknown): error is Problem =>
     error instanceof Problem && error.phrase === 'rate limited'
-  const names = new WeakMap<Problem, LimitName>()
-  const named = async <T>(name: LimitName, work: Promise<T>): Promise<T> => {
+  const names = new WeakMap<Problem, string>()
+  const named = async <T>({ name }: Limit, work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
@@ -80,7 +80,8 @@ export function measuredLimits(
   })
   return {
     ...limits,
-    take: (name, key, reply) => named(name, limits.take(name, key, reply)),
-    refuse: (refusal, request, reply) => named('badBearer', limits.refuse(refusal, request, reply)),
+    take: (limit, key, reply) => named(limit, limits.take(limit, key, reply)),
+    refuse: (refusal, request, reply) =>
+      named(LIMITS.badBearer, limits.refuse(refusal, request, reply)),
   }
 }

@@ -22,7 +22,7 @@ import {
 } from './client-address.ts'
 import { checkoutUnavailable, type Phrase, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
-import type { LimitName, Limits } from './limits.ts'
+import { LIMITS, type Limit, type Limits } from './limits.ts'
 import {
   isProvenBy,
   paymentPreimageHeader,
@@ -170,7 +170,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         if (found.kind === 'known') {
           const { order } = found
           const isProven = await isProvenBy(request, reply, order.paymentHash, deps)
-          await take('poll', pollBucket(order.orderId, isProven || order.isProven))
+          await take(LIMITS.poll, pollBucket(order.orderId, isProven || order.isProven))
           const outcome = await order.answer({ isProven, body })
           return sendOutcome(reply, outcome, { attempt, binding, flows })
         }
@@ -186,7 +186,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         })
         // Before the limits: who waits for the node as told must not run out of tries meanwhile.
         if (!isSelling()) throw checkoutUnavailable()
-        await take('quote', network)
+        await take(LIMITS.quote, network)
         const outcome = await orders.open(name, asked, {
           plan,
           memo: route.memo(planId),
@@ -203,8 +203,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 /** A limit may be asked before the body is read and again after it: one request is counted once. */
 function onceEach(take: Take): Take {
   const taken = new Set<string>()
-  return async (limit: LimitName, bucket: string) => {
-    const name = `${limit} ${bucket}`
+  return async (limit: Limit, bucket: string) => {
+    const name = `${limit.name} ${bucket}`
     if (taken.has(name)) return
     taken.add(name)
     await take(limit, bucket)

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { provesPayment } from '../protocol/preimage.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
-import type { Limits } from './limits.ts'
+import { LIMITS, type Limits } from './limits.ts'
 
 /** For the document of a route that takes it. */
 export const paymentPreimageHeader = Type.Optional(
@@ -40,6 +40,6 @@ export async function isProvenBy(
 ): Promise<boolean> {
   if (request.raw.headersDistinct['payment-preimage'] === undefined) return false
   if (showsPreimageOf(request, paymentHash)) return true
-  await limits.take('badBearer', clientScope(clientAddress(request.raw)), reply)
+  await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
   return false
 }

@@ -5,6 +5,7 @@ import { renderPending } from '../payment/flows/native.ts'
 import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { sendDelivered } from './flows.ts'
+import { LIMITS } from './limits.ts'
 import { idempotencyKey, type Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
 import { DateTime, errors, ProofRequired } from './schemas.ts'
@@ -64,7 +65,7 @@ export function mountPoll(
       // Orders that are not there have no bucket: whoever made them up could fill the memory.
       const admit = async (paymentHash: string) => {
         const isProven = await isProvenBy(request, reply, paymentHash, deps)
-        await deps.limits.take('poll', pollBucket(orderId, isProven), reply)
+        await deps.limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply)
         return { isProven }
       }
       const client = deps.exactClient(request.raw)

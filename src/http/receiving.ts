@@ -6,8 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type Pace, readBody } from './body.ts'
 import { type BodyBudget, createBodyBudget } from './body-budget.ts'
 import { checkoutUnavailable, type Phrase } from './errors.ts'
-import type { LimitName } from './limits.ts'
-import { rateLimited } from './limits.ts'
+import { LIMITS, type Limit, rateLimited } from './limits.ts'
 import { pollBucket } from './payment-preimage.ts'
 
 const MIB = 1024 * 1024
@@ -40,7 +39,7 @@ const PACE: Pace = { everyMs: 10_000, bytes: 8 * 1024 }
 const RETRY_SECONDS = 10
 
 /** Takes one from a limit; from the same bucket once in a request, whoever asks. */
-export type Take = (limit: LimitName, key: string) => Promise<void>
+export type Take = (limit: Limit, key: string) => Promise<void>
 
 /** What the headers of a purchase say of its order. */
 export type Expected = { orderId: string | null; isProven: boolean; maxBodyBytes: number }
@@ -82,11 +81,11 @@ export async function receive(
   // Refused for itself before it takes anything from the limits.
   if ((announcedBytes(request) ?? 0) > limit) return readBody(request, limit, options)
   if (orderId !== null) {
-    await take('poll', pollBucket(orderId, isProven))
+    await take(LIMITS.poll, pollBucket(orderId, isProven))
   } else if (!isProven) {
     // Who waits for the node as told must not run out of tries meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
-    await take('quote', clientNetwork)
+    await take(LIMITS.quote, clientNetwork)
   }
   let giveUp = (): void => {}
   const kept = orderId === null ? 'fresh' : 'keyed'

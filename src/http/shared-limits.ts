@@ -7,14 +7,7 @@ import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import type { Db } from '../db/db.ts'
 import { messageOf } from '../lib/errors.ts'
 import { keyedHash } from '../secrets/secrets.ts'
-import {
-  type Bucket,
-  type LimitName,
-  type OpenBucket,
-  type Rate,
-  resultOf,
-  windowSeconds,
-} from './limits.ts'
+import { type Bucket, type Limit, type OpenBucket, resultOf, windowSeconds } from './limits.ts'
 
 const TABLE = 'rate_limit'
 const CONNECTIONS = 4
@@ -24,16 +17,6 @@ const QUERY_TIMEOUT_MS = 1_000
 const MAX_QUEUED_QUERIES = 500
 /** After a failed query the store is not asked for this long, so that requests do not queue for it. */
 const BACKOFF_MS = 1_000
-/**
- * Each request under these limits is a write already, and counting it in the store first would halve
- * the throughput. The instance decides by its own counts, and exchanges them with the others later.
- */
-const ASYNC_LIMITS: ReadonlySet<LimitName> = new Set([
-  'ingest.spark',
-  'ingest.standard',
-  'ingest.long',
-  'ping',
-])
 const SYNC_INTERVAL_MS = 100
 /** Only a key that has used more than this part of its burst is synced; most never do. */
 const SYNC_THRESHOLD = 0.2
@@ -60,43 +43,43 @@ export function openSharedLimits(
   const store = openStore(url, report)
   const closing: (() => void)[] = []
 
-  function postgres(name: LimitName, rate: Rate, insurance?: RateLimiterMemory) {
+  function postgres(limit: Limit, insurance?: RateLimiterMemory) {
     return new RateLimiterPostgres({
       storeClient: store,
       storeType: 'client',
       tableName: TABLE,
       tableCreated: true,
       clearExpiredByTimeout: false,
-      keyPrefix: name,
-      points: rate.burst,
-      duration: windowSeconds(rate),
+      keyPrefix: limit.name,
+      points: limit.burst,
+      duration: windowSeconds(limit),
       // A key that has used up its window is refused without a query until the next one.
-      inMemoryBlockOnConsumed: rate.burst,
+      inMemoryBlockOnConsumed: limit.burst,
       ...(insurance ? { insuranceLimiter: insurance } : {}),
     })
   }
 
-  const hashed = (name: LimitName, key: string): string =>
+  const hashed = ({ name }: Limit, key: string): string =>
     keyedHash(secret, name, key).subarray(0, 16).toString('base64url')
 
   /** Counts each request in the store before it is answered. */
-  function openSync(name: LimitName, rate: Rate): Bucket {
-    const limiter = postgres(name, rate, memory(name, rate))
-    return (key) => resultOf(limiter.consume(hashed(name, key)))
+  function openSync(limit: Limit): Bucket {
+    const limiter = postgres(limit, memory(limit))
+    return (key) => resultOf(limiter.consume(hashed(limit, key)))
   }
 
   /** Counts in this instance, and adds the counts to those in the store afterwards. */
-  function openAsync(name: LimitName, rate: Rate): Bucket {
-    const local = memory(name, rate)
-    const shared = postgres(name, rate)
-    const threshold = Math.max(1, Math.ceil(rate.burst * SYNC_THRESHOLD))
+  function openAsync(limit: Limit): Bucket {
+    const local = memory(limit)
+    const shared = postgres(limit)
+    const threshold = Math.max(1, Math.ceil(limit.burst * SYNC_THRESHOLD))
     /** By key, the count that is not in the store yet. */
     const pending = new Map<string, number>()
     let timer: NodeJS.Timeout | null = null
     closing.push(() => timer && clearTimeout(timer))
 
     async function sync(key: string, count: number): Promise<void> {
-      const { consumedPoints, msBeforeNext } = await shared.penalty(hashed(name, key), count)
+      const { consumedPoints, msBeforeNext } = await shared.penalty(hashed(limit, key), count)
       // From here on the local count includes those of all instances.
       await local.set(key, consumedPoints + (pending.get(key) ?? 0), msBeforeNext / 1000)
     }
@@ -116,7 +99,7 @@ export function openSharedLimits(
 
     return async (key) => {
       const result = await resultOf(local.consume(key))
-      const used = rate.burst - result.remainingPoints
+      const used = limit.burst - result.remainingPoints
       if (result.isRefused || used < threshold) return result
       if (pending.size >= MAX_PENDING_KEYS) pending.clear()
       // Reaching the threshold adds what was used below it.
@@ -127,8 +110,7 @@ export function openSharedLimits(
   }
 
   return {
-    openBucket: (name, rate) =>
-      ASYNC_LIMITS.has(name) ? openAsync(name, rate) : openSync(name, rate),
+    openBucket: (limit) => (limit.isSharedAsync ? openAsync(limit) : openSync(limit)),
     async close() {
       for (const close of closing) close()
       await store.close()
@@ -150,7 +132,7 @@ export async function purgeLimits(db: Db, now: number): Promise<void> {
   }
 }
 
-const memory = (name: LimitName, rate: Rate): RateLimiterMemory =>
+const memory = ({ name, ...rate }: Limit): RateLimiterMemory =>
   new RateLimiterMemory({ keyPrefix: name, points: rate.burst, duration: windowSeconds(rate) })
 
 type Query = { name?: string; text: string; values?: unknown[] }

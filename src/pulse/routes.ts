@@ -7,13 +7,14 @@ import { clientScope } from '../http/client-address.ts'
 import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem, unauthorized } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { type Limits, rateLimited } from '../http/limits.ts'
+import { LIMITS, type Limits, rateLimited } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
+import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import {
   PublicPulseStatus,
   PulseCapability,
@@ -86,7 +87,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
     const token = bearerToken(request.raw)
     const monitor = token === null ? null : await service.pinged(publicId, token)
     if (!monitor) return limits.refuse(notFound(), request, reply)
-    await limits.take('ping', publicId, reply)
+    await limits.take(PINGS, publicId, reply)
     if (!(await service.ping(monitor))) throw notFound()
   }
 
@@ -135,7 +136,7 @@ function mountOwner(
     if (token === null) return limits.refuse(unauthorized(), request, reply)
     request.monitor = await service.owned(publicId, token)
     if (!request.monitor) return limits.refuse(notFound(), request, reply)
-    await limits.take('owner', publicId, reply)
+    await limits.take(LIMITS.owner, publicId, reply)
   }
 
   app.get<Owned>(
@@ -266,7 +267,7 @@ function mountShared(
   }: Pick<Paying, 'limits' | 'clientAddress'> & { service: PulseService },
 ): void {
   async function found(request: FastifyRequest, reply: FastifyReply): Promise<PublicPulseStatus> {
-    await limits.take('publicStatus', clientScope(clientAddress(request.raw)), reply)
+    await limits.take(PUBLIC_STATUS, clientScope(clientAddress(request.raw)), reply)
     const { publicStatusId } = request.params as Shared['Params']
     const status = await service.publicStatus(publicStatusId)
     if (!status) throw notFound()

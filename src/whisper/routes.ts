@@ -10,6 +10,7 @@ import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors } from '../http/schemas.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
+import { READS } from './limits.ts'
 import { parseRevealAt } from './reveal-at.ts'
 import {
   MAX_READS,
@@ -117,7 +118,7 @@ function mountRead(
       const whisper = token === null ? null : await service.find(publicId, token)
       if (!whisper) return limits.refuse(problem('not found'), request, reply)
       // After the token: a stranger who knows the id must not keep its readers out.
-      await limits.take('read', publicId, reply)
+      await limits.take(READS, publicId, reply)
       const reservation = await responseBudget.forResponse(reply, publicId)
       // Before the read is spent: whoever has to wait for room, or has gone, loses none.
       if (!(await reservation.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Client } from 'pg'
+import { INGEST } from '../../src/catch/limits.ts'
 import type { Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
-import type { Bucket, LimitName } from '../../src/http/limits.ts'
+import { type Bucket, LIMITS, type Limit } from '../../src/http/limits.ts'
 import { openSharedLimits, purgeLimits } from '../../src/http/shared-limits.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +14,7 @@ const HOURLY = { perMinute: 0.5, burst: 30 }
 
 test('a burst is that of all instances, however it is split and however much comes at once', async (t) => {
   const { buckets } = await instances(t, 3)
-  const [a, b, c] = buckets('poll')
+  const [a, b, c] = buckets(LIMITS.poll)
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, i) => [a, b, c][i % 3]?.('order_x')),
   )
@@ -25,21 +26,21 @@ test('a burst is that of all instances, however it is split and however much com
 
 test('who is refused costs the store nothing more', async (t) => {
   const { buckets, sql } = await instances(t, 1)
-  const [a] = buckets('poll')
+  const [a] = buckets(LIMITS.poll)
   for (let i = 0; i < 40; i++) await a('order_x')
   assert.deepEqual(await sql('select points from rate_limit'), [{ points: '30' }])
 })
 
 test('a row names nobody', async (t) => {
   const { buckets, sql } = await instances(t, 1)
-  await buckets('catalog')[0]('203.0.113.7')
+  await buckets(LIMITS.catalog)[0]('203.0.113.7')
   const [row] = await sql('select key from rate_limit')
   assert.match(String(row?.key), /^catalog:[\w-]{22}$/)
 })
 
 test('limits of what is a write itself are shared afterwards', async (t) => {
   const { buckets } = await instances(t, 2)
-  const [a, b] = buckets('ingest.spark')
+  const [a, b] = buckets(INGEST.spark)
   for (let i = 0; i < 30; i++) assert.equal((await a('catch_x')).isRefused, false)
   let accepted = 0
   await until(
@@ -58,7 +59,7 @@ test('limits of what is a write itself are shared afterwards', async (t) => {
 
 test('who stays far below a limit is never told of', async (t) => {
   const { buckets, sql } = await instances(t, 1)
-  const [a] = buckets('ingest.spark')
+  const [a] = buckets(INGEST.spark)
   for (let i = 0; i < 5; i++) await a('catch_quiet')
   for (let i = 0; i < 6; i++) await a('catch_loud')
   await until('the loud one is told of', async () => {
@@ -70,7 +71,7 @@ test('who stays far below a limit is never told of', async (t) => {
 
 test('an instance counts by itself while the store is away, and says so once', async (t) => {
   const { buckets, sql, reports } = await instances(t, 1)
-  const [a] = buckets('poll')
+  const [a] = buckets(LIMITS.poll)
   await sql('alter table rate_limit rename to away')
   const answers = []
   for (let i = 0; i < 31; i++) answers.push((await a('order_x')).isRefused)
@@ -86,7 +87,7 @@ test('an instance counts by itself while the store is away, and says so once', a
 
 test('windows that are over are forgotten, and no others', async (t) => {
   const { buckets, sql, db } = await instances(t, 1)
-  await buckets('poll')[0]('order_x')
+  await buckets(LIMITS.poll)[0]('order_x')
   await sql(
     `insert into rate_limit select 'poll:' || n, 1, 1000 + n from generate_series(1, 2500) as n`,
   )
@@ -98,7 +99,7 @@ test('windows that are over are forgotten, and no others', async (t) => {
 
 type Shared = {
   /** The bucket of a limit on each instance. */
-  buckets(name: LimitName): [Bucket, Bucket, Bucket]
+  buckets(limit: Limit): [Bucket, Bucket, Bucket]
   sql(text: string): Promise<Record<string, unknown>[]>
   db: Db
   reports: string[]
@@ -121,15 +122,15 @@ async function instances(t: TestContext, many: number): Promise<Shared> {
   t.after(() => Promise.all(all.map((limits) => limits.close())))
   // With their connections made, since no answer is waited for longer than a second.
   await until('all of them count in the store', async () => {
-    const warming = all.map(({ openBucket }) => openBucket('catalog', HOURLY))
+    const warming = all.map(({ openBucket }) => openBucket({ ...LIMITS.catalog, ...HOURLY }))
     await Promise.all(Array.from({ length: 4 * many }, (_, i) => warming[i % many]?.(`warm ${i}`)))
     return reports.length === 0 || reports.at(-1) === 'back'
   })
   await client.query('delete from rate_limit')
   reports.length = 0
   return {
-    buckets: (name) =>
-      all.map(({ openBucket }) => openBucket(name, HOURLY)) as [Bucket, Bucket, Bucket],
+    buckets: (limit) =>
+      all.map(({ openBucket }) => openBucket({ ...limit, ...HOURLY })) as [Bucket, Bucket, Bucket],
     sql: async (text) => (await client.query(text)).rows,
     db,
     reports,

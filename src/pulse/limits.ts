@@ -1,0 +1,7 @@
+/** The rate limits of PULSE. */
+import type { Limit } from '../http/limits.ts'
+
+/** By monitor. */
+export const PINGS: Limit = { name: 'ping', perMinute: 12, burst: 5, isSharedAsync: true }
+/** Reads of what owners share, by client. */
+export const PUBLIC_STATUS: Limit = { name: 'publicStatus', perMinute: 60, burst: 60 }

@@ -1,0 +1,5 @@
+/** The rate limits of WHISPER. */
+import type { Limit } from '../http/limits.ts'
+
+/** By whisper. */
+export const READS: Limit = { name: 'read', perMinute: 30, burst: 30 }
