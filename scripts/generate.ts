@@ -106,10 +106,10 @@ function errorsPage(document: OpenApi): string {
 
 # Errors
 
-The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable and never repeats what was
-sent. Programs may compare it.
+The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable, so programs may compare it, and
+never repeats what was sent.
 
-| phrase | status | what it means, and what to do |
+| phrase | status | meaning, and what to do |
 |---|---|---|
 ${phrases.join('\n')}
 
@@ -118,21 +118,21 @@ Request headers above 32 KiB are answered with 431 and \`request too large\`. An
 
 ## Extensions
 
-The interface lists statuses for each operation. These are answered too. The paths of GATE are there with
-\`MAYFLY_GATE=on\` alone.
+Operations also answer with these statuses, which the interface does not list. The paths of GATE exist only with
+\`MAYFLY_GATE=on\`.
 
 On every path:
 
 | status | when |
 |---|---|
-| 400 | the request is not HTTP that can be read (\`invalid request body\`) |
+| 400 | the request is not valid HTTP (\`invalid request body\`) |
 | 404 | nothing is at this path |
-| 405 | the path does not take this method; \`Allow\` lists what it takes |
+| 405 | the path does not take this method; \`Allow\` lists those it takes |
 | 408 | the request did not arrive in time |
 | 431 | the request headers are too large |
-| 500 | our own mistake |
+| 500 | the service failed |
 
-By operation, where there is more:
+By operation:
 
 | operation | status | phrases |
 |---|---|---|

@@ -229,7 +229,7 @@ function refuseUnknown(environment: Record<string, string | undefined>): void {
   }
   for (const name of Object.keys(environment)) {
     if (name.startsWith('MAYFLY_') && !known.has(name)) {
-      throw new ConfigError(`${name} is not a setting of Mayfly. docs/operate.md lists them.`)
+      throw new ConfigError(`${name} is not a setting of Mayfly. See docs/operate.md.`)
     }
   }
 }

@@ -37,9 +37,9 @@ export const secretSource = ({
 
 /** What a used store without its secret is answered with. */
 export const lostSecret = (databaseFile: string): string =>
-  `${secretFile(databaseFile)} is gone, and ${databaseFile} has orders that were made under it. ` +
-  'Put it back from where you keep it, or set MAYFLY_SECRET to what was in it. ' +
-  'A new one would open none of them: whoever has paid and not collected would get nothing.'
+  `${secretFile(databaseFile)} is missing, and ${databaseFile} has orders that were made under it. ` +
+  'Restore it from your copy, or set MAYFLY_SECRET to its content. ' +
+  'A new secret would open none of these orders: buyers who have paid and not collected would get nothing.'
 
 /** Whether anything in the store was made under a secret. */
 export const USED =
@@ -72,7 +72,9 @@ function readOrMake(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const reason = messageOf(error)
-    throw new ConfigError(`${file} cannot be read or made: ${reason}. Or set MAYFLY_SECRET.`)
+    throw new ConfigError(
+      `${file} cannot be read or created: ${reason}. Fix that, or set MAYFLY_SECRET.`,
+    )
   }
 }
 

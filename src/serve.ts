@@ -321,7 +321,7 @@ async function openScrapes(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     throw new ConfigError(
-      `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must be an address that is free here (${code}).`,
+      `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must name a free address of this machine (${code}).`,
     )
   }
 }
@@ -382,10 +382,10 @@ async function refuseForeignOrders(foreign: Promise<number>, config: Config): Pr
   const orders = await foreign
   if (orders === 0) return
   throw new ConfigError(
-    `The secret of ${secretSource(config)} is not the one that ${orders} open or uncollected ${orders === 1 ? 'order was' : 'orders were'} made under. ` +
+    `The secret in ${secretSource(config)} is not the one that ${orders} open or uncollected ${orders === 1 ? 'order was' : 'orders were'} made under. ` +
       (config.secrets === null
-        ? 'Put the one that belongs to this store there.'
-        : 'Start with that secret, or add it after a comma.'),
+        ? 'Restore the secret that belongs to this store.'
+        : 'Set that secret, or add it after a comma.'),
   )
 }
 

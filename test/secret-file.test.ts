@@ -56,7 +56,7 @@ suite('the secret beside the database', () => {
     await rename(kept, `${kept}.away`)
 
     const lost = new RegExp(
-      `^Mayfly did not start\\. ${kept} is gone, and ${file} has orders that were made under it\\. Put it back`,
+      `^Mayfly did not start\\. ${kept} is missing, and ${file} has orders that were made under it\\. Restore it`,
     )
     for (let starts = 0; starts < 2; starts++) {
       const refused = await refusedStart(t, file)
@@ -91,7 +91,7 @@ suite('the secret beside the database', () => {
     const { told } = await refusedStart(t, file)
     assert.match(
       told,
-      new RegExp(`The secret of ${kept} is not the one that 1 open or uncollected`),
+      new RegExp(`The secret in ${kept} is not the one that 1 open or uncollected`),
     )
     assert.doesNotMatch(told, /MAYFLY_SECRET/)
   })
@@ -115,7 +115,7 @@ suite('the secret beside the database', () => {
     const { code, told } = await refusedStart(t, file)
     assert.match(
       told,
-      /^Mayfly did not start\. \S+mayfly\.secret cannot be read or made: [^\n]+\n$/,
+      /^Mayfly did not start\. \S+mayfly\.secret cannot be read or created: [^\n]+\n$/,
     )
     assert.equal(code, 1)
   })
@@ -146,8 +146,8 @@ suite('a new secret', () => {
     assert.deepEqual(refused, {
       code: 1,
       told:
-        'Mayfly did not start. The secret of MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
-        'Start with that secret, or add it after a comma.\n',
+        'Mayfly did not start. The secret in MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
+        'Set that secret, or add it after a comma.\n',
     })
 
     const both = await start(`${SECRET},${OLDER}`)

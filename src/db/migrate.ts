@@ -47,7 +47,7 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
     const current = row?.version ?? 0
     if (current > newest) {
       throw new StoreUnusable(
-        `The database is of version ${current} and this Mayfly knows up to ${newest}. Start the newer Mayfly that wrote it.`,
+        `The database has version ${current}, and this Mayfly supports up to ${newest}. Start the newer Mayfly that wrote it.`,
       )
     }
     for (const { version, name, statements } of migrations) {

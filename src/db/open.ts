@@ -22,7 +22,7 @@ async function migrated(db: Db, dialect: Dialect): Promise<Db> {
   } catch (error) {
     await db.close()
     throw error instanceof StoreError
-      ? new StoreUnusable(`The database cannot be brought up to date: ${error.message}.`)
+      ? new StoreUnusable(`The database cannot be migrated: ${error.message}.`)
       : error
   }
 }

@@ -31,5 +31,5 @@ export function detectUntrustedProxies(
 }
 
 const TOLD =
-  'a request says that it was forwarded, and no proxy is trusted: set MAYFLY_TRUSTED_PROXIES to the addresses of the proxies in front'
-const UNSOLD = '; until then forwarded purchases are refused'
+  'a forwarded request arrived, and no proxy is trusted: set MAYFLY_TRUSTED_PROXIES to the addresses of your proxies'
+const UNSOLD = '; until then, forwarded purchases are refused'

@@ -65,7 +65,7 @@ export function unusable(error: unknown, url: string): StoreUnusable {
           'docs/postgresql.md lists those it needs.',
       )
     case '53300':
-      return why(`${server} has no connection free. Raise its max_connections, or lower \`pool\`.`)
+      return why(`${server} has no free connection. Raise its max_connections, or lower \`pool\`.`)
     default:
       return isState(code)
         ? why(`${server} cannot be used: ${storeError(error).message}.`)

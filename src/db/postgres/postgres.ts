@@ -133,6 +133,8 @@ async function inspect(connection: Connection): Promise<void> {
     )
   }
   if (read_only === 'on') {
-    throw new StoreUnusable('The database is read-only: a standby, or set so. Name the primary.')
+    throw new StoreUnusable(
+      'The database is read-only: it is a standby, or set to be. Use the primary.',
+    )
   }
 }

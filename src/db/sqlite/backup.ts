@@ -54,7 +54,7 @@ export async function restoreSqlite(copy: string, file: string): Promise<Copied>
   const there = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
   if (there) {
     throw new StoreUnusable(
-      `${there} is there. Stop the service that uses it, and move away ${file} with its -wal and -shm.`,
+      `${there} exists. Stop the service that uses it, and move ${file}, its -wal and its -shm away.`,
     )
   }
   makeFolderOf(file)
@@ -99,7 +99,7 @@ async function throughDraft<T>(
   target: string,
   make: (draft: string) => T | Promise<T>,
 ): Promise<T> {
-  if (existsSync(target)) throw new StoreUnusable(`${target} is there, and is not written over.`)
+  if (existsSync(target)) throw new StoreUnusable(`${target} exists and is not overwritten.`)
   const draft = `${target}.draft`
   try {
     // Made before it has anything in it, and for its owner alone.

@@ -315,7 +315,7 @@ function unusable(
         `The database ${file} is damaged (${message.replaceAll(/\s+/g, ' ')}). Restore it from a backup; nothing was changed.`,
       )
     case 13:
-      return new StoreUnusable(`There is no room on the disk of ${file}.`)
+      return new StoreUnusable(`The disk of ${file} is full.`)
     case 14:
       return new StoreUnusable(
         `The database ${file} cannot be opened. Check that the path is right and writable.`,

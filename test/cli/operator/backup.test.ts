@@ -117,7 +117,7 @@ suite('a backup', () => {
     assert.deepEqual(refused, {
       code: 1,
       out: '',
-      err: `${copy} is there, and is not written over.\n`,
+      err: `${copy} exists and is not overwritten.\n`,
     })
     assert.equal(await readFile(copy, 'utf8'), 'precious')
     const missing = await backup(join(folder, 'none.db'), join(folder, 'other.db'))
@@ -150,10 +150,10 @@ suite('restoring', () => {
     assert.equal((await backup(server.file, copy)).code, 0)
     const used = await restore(server.file, copy)
     assert.deepEqual([used.code, used.out], [1, ''])
-    assert.match(used.err, /mayfly\.db is there\. Stop the service that uses it, and move away /)
+    assert.match(used.err, /mayfly\.db exists\. Stop the service that uses it, and move /)
     // Moved under the running service, its log gives it away.
     await rename(server.file, `${server.file}.old`)
-    assert.match((await restore(server.file, copy)).err, /mayfly\.db-wal is there\./)
+    assert.match((await restore(server.file, copy)).err, /mayfly\.db-wal exists\./)
     await rename(`${server.file}.old`, server.file)
   })
 
@@ -179,7 +179,7 @@ suite('restoring', () => {
           await copyFile(copy, file)
           alter(file, `insert into migration (version, name) values (999, 'later')`)
         },
-        /of version 999 and this Mayfly knows up to/,
+        /version 999, and this Mayfly supports up to/,
       ],
     ]
     for (const [name, make, said] of bad) {

@@ -110,7 +110,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     await refuses(
       t,
       file,
-      /^The database is of version 9999 and this Mayfly knows up to \d+\. Start the newer Mayfly that wrote it\.\n$/,
+      /^The database has version 9999, and this Mayfly supports up to \d+\. Start the newer Mayfly that wrote it\.\n$/,
     )
   })
 
