@@ -1,13 +1,13 @@
 /** The middleware on the platform's own Request and Response. */
 import { concat } from '../lib/bytes.ts'
-import type { Admission } from './gatekeeper.ts'
 import type { AnswerHeaders, Refused } from './refusals.ts'
 import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+import type { Admission } from './visit.ts'
 
 /** A body whose reader is gone has so long to end, where it is to be kept. */
 const AFTER_CANCEL_MS = 60_000
 
-/** Runs the handler, and tells what became of it. */
+/** Runs the handler, and reports what became of it. */
 export async function runHandler(
   run: () => Response | Promise<Response>,
   { signal }: { signal: AbortSignal },
@@ -102,7 +102,7 @@ async function readSmall(
   }
 }
 
-/** The same bytes; tells when they were all read, and when they were not. */
+/** The same bytes; calls back when they were all read, or when they were not. */
 function observed(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   { onEnd, onCut }: { onEnd: () => void; onCut: () => void },

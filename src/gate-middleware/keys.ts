@@ -3,10 +3,10 @@ import type { GateKey } from '../protocol/gate-receipt.ts'
 
 /** As long as the service lets its keys be cached. */
 const FRESH_MS = 5 * 60_000
-/** A service that is away does not make its receipts worthless at once. */
+/** A service that is unreachable does not invalidate its receipts at once. */
 const STALE_MS = 24 * 60 * 60_000
-/** A key that is not known is asked for this often: whoever makes up key ids costs nothing. */
-const ASK_EVERY_MS = 10_000
+/** An unknown key renews the ring this often at most, so that made-up key ids cost nothing. */
+const MIN_RENEWAL_MS = 10_000
 
 export type KeyRing = {
   /** The keys; `renewed` are those of now, where a receipt names one that was not known. */
@@ -19,11 +19,11 @@ export function createKeyRing(
   now: () => number,
 ): KeyRing {
   let held: { keys: readonly GateKey[]; at: number } | null = null
-  let askedAt = Number.NEGATIVE_INFINITY
-  let asking: Promise<void> | null = null
+  let renewedAt = Number.NEGATIVE_INFINITY
+  let renewing: Promise<void> | null = null
 
   async function renew(): Promise<void> {
-    askedAt = now()
+    renewedAt = now()
     const keys = await fetchKeys()
     held = { keys, at: now() }
   }
@@ -32,13 +32,13 @@ export function createKeyRing(
     async keys(want = 'cached') {
       const age = held ? now() - held.at : Number.POSITIVE_INFINITY
       const isWanted = want === 'renewed' || age > FRESH_MS
-      if (isWanted && (held === null || now() - askedAt >= ASK_EVERY_MS)) {
-        asking ??= renew().finally(() => {
-          asking = null
+      if (isWanted && (held === null || now() - renewedAt >= MIN_RENEWAL_MS)) {
+        renewing ??= renew().finally(() => {
+          renewing = null
         })
       }
       try {
-        await asking
+        await renewing
       } catch (error) {
         if (age > STALE_MS) throw error
       }

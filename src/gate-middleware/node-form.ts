@@ -1,8 +1,8 @@
 /** The middleware on Node's own requests and responses, as Express and Fastify have them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Admission } from './gatekeeper.ts'
 import type { AnswerHeaders } from './refusals.ts'
 import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+import type { Admission } from './visit.ts'
 
 /** A handler whose client is gone has so long to finish an answer that is to be kept. */
 const AFTER_CLOSE_MS = 60_000
@@ -12,8 +12,8 @@ export const isGone = (response: ServerResponse): boolean =>
   response.destroyed || response.socket?.destroyed === true
 
 /**
- * Tells what became of the handler. Its server failed where a 5xx was written whole to a client
- * that was there; a connection that ends before is the client's doing, and proves nothing.
+ * Reports what became of the handler. Its server failed where a 5xx was written whole to a connected
+ * client; a connection that ends before that is the client's doing, and proves nothing.
  */
 export function watchResponse(response: ServerResponse, admission: Admission): void {
   const { spent, failed, wantsAnswer } = admission
@@ -36,7 +36,7 @@ export function watchResponse(response: ServerResponse, admission: Admission): v
   })
 }
 
-/** Sees what the handler writes; tells the answer when the handler has ended it, or null. */
+/** Captures what the handler writes, and calls `onEnd` with the whole answer, or null. */
 function captureBody(
   response: ServerResponse,
   onEnd: (answer: Parameters<Admission['spent']>[0] | null) => void,
@@ -47,7 +47,7 @@ function captureBody(
   let length = 0
   let coding: unknown
 
-  function see(chunk: unknown, encoding: unknown): void {
+  function capture(chunk: unknown, encoding: unknown): void {
     if (length === 0) coding = response.getHeader('content-encoding')
     const bytes = bytesOf(chunk, encoding)
     length += bytes.length
@@ -56,17 +56,17 @@ function captureBody(
   }
 
   response.write = ((...args: unknown[]) => {
-    see(args[0], args[1])
+    capture(args[0], args[1])
     return write(...args)
   }) as typeof response.write
   response.end = ((...args: unknown[]) => {
     const isFirst = !response.writableEnded
-    if (isFirst) see(args[0], args[1])
+    if (isFirst) capture(args[0], args[1])
     const ended = end(...args)
     const { statusCode: status } = response
-    // What encodes after us has changed bytes that we have seen before.
-    const isAsSeen = response.getHeader('content-encoding') === coding
-    const isWhole = isAsSeen && length <= MAX_STORED_BYTES && isKept(status)
+    // A later encoder has changed the bytes that were captured.
+    const isUnchanged = response.getHeader('content-encoding') === coding
+    const isWhole = isUnchanged && length <= MAX_STORED_BYTES && isKept(status)
     if (isFirst) {
       onEnd(isWhole ? { status, headers: headersOf(response), body: Buffer.concat(chunks) } : null)
     }

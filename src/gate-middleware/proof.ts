@@ -1,4 +1,4 @@
-/** How a visitor proves that he has paid. */
+/** How a visitor proves a payment. */
 import { acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import { MAX_RECEIPT_CHARS } from '../protocol/gate-receipt.ts'
@@ -14,7 +14,7 @@ export type Proof =
 
 type Headers = { header(name: string): string | null }
 
-/** The proof of a visit; one that is for something else is none. */
+/** The proof that a visit brings; credentials for anything else are ignored. */
 export function readProof({ header }: Headers): Proof {
   const receipt = header('gate-receipt')
   if (receipt !== null && receipt.length <= MAX_RECEIPT_CHARS) return { kind: 'receipt', receipt }

@@ -1,4 +1,4 @@
-/** What a visitor is answered in place of the handler. */
+/** Answers that a visitor gets in place of the handler's. */
 import { type Answer, retryAfterSeconds } from '../client/http.ts'
 import type { AnswerHeaders } from './stored-answers.ts'
 
@@ -24,7 +24,7 @@ export function relay({ status, headers, body }: Answer): Refused {
   return { kind: 'refused', status, headers: kept, body: JSON.stringify(body) }
 }
 
-/** Nothing that the visitor could mend, and no invitation to pay. */
+/** A failure that the visitor cannot fix, and no invitation to pay. */
 export function unavailable(answer: Answer | null): Refused {
   const seconds = (answer && retryAfterSeconds(answer.headers)) ?? RETRY_SECONDS
   return refusal(503, 'payment unavailable', seconds)

@@ -1,4 +1,4 @@
-/** What was let in, so that it is let in once. */
+/** Remembers which receipts were used, so that each lets one request in. */
 
 /**
  * Where the middleware remembers. With several servers behind one name, a store that they share.
@@ -24,16 +24,16 @@ export type ReplayStore = {
 }
 
 /** Some 100 bytes each. */
-const REMEMBERED_MOST = 500_000
+const MAX_REMEMBERED = 500_000
 /** A receipt lets nobody in any more by then, with clocks that differ. */
 const RECEIPT_OVER_MS = 15 * 60_000
 
 /**
  * Remembers in this process, and does not say since when: another process may have let somebody in,
- * the one before it that is still at its last requests too. Full, it forgets the oldest, whose receipt is over; where all of them
- * are too young for that it refuses rather than forgets.
+ * such as the previous one while it ends its last requests. When full it forgets the oldest keys, whose
+ * receipts are over; where every key is too young for that, it refuses rather than forgets.
  */
-export function memoryStore(now: () => number = Date.now, most = REMEMBERED_MOST): ReplayStore {
+export function memoryStore(now: () => number = Date.now, maxKeys = MAX_REMEMBERED): ReplayStore {
   /** When each was added and ends, in the order they came. */
   const taken = new Map<string, { at: number; until: number }>()
 
@@ -42,11 +42,11 @@ export function memoryStore(now: () => number = Date.now, most = REMEMBERED_MOST
       const known = taken.get(key)
       if (known && known.until > now()) return false
       for (const [old, { at, until }] of taken) {
-        const isNeedless = taken.size >= most && at + RECEIPT_OVER_MS < now()
-        if (until > now() && !isNeedless) break
+        const isForgettable = taken.size >= maxKeys && at + RECEIPT_OVER_MS < now()
+        if (until > now() && !isForgettable) break
         taken.delete(old)
       }
-      if (taken.size >= most) return false
+      if (taken.size >= maxKeys) return false
       taken.delete(key)
       taken.set(key, { at: now(), until: now() + ttlMs })
       return true

@@ -3,22 +3,22 @@
  * its receipt is to be given back.
  */
 
-/** Runs remembered. One that is forgotten is not run again: the store has its key. */
-const RUNS_MOST = 10_000
+/** Runs remembered. A forgotten one is not run again: the store has its key. */
+const MAX_RUNS = 10_000
 /** Visitors who wait for one run, and for all: each holds a connection and its body. */
-const WAITING_MOST = 8
-const WAITING_MOST_IN_ALL = 256
+const MAX_WAITING = 8
+const MAX_WAITING_IN_ALL = 256
 
-/** What became of telling the service: `unknown` where it could not be told. */
+/** The service's answer to a give-back: `unknown` where it could not be reached. */
 export type GivenBack = 'recorded' | 'refused' | 'unknown'
 
 export type Run = {
-  state(): 'running' | 'spent' | 'owed' | 'given back'
+  state(): 'running' | 'spent' | 'give-back pending' | 'given back'
   /** The handler is done, or its client is gone: nothing is given back. */
   spent(): void
-  /** The server failed, and its client was there to see it. Resolves when that was tried to record. */
+  /** The server failed while its client was connected. Resolves once recording that was tried. */
   failed(): Promise<void>
-  /** Tries once more to record what is owed. */
+  /** Tries once more to record a pending give-back. */
   giveBack(): Promise<void>
   /** Whether it ended within this time; false too where too many wait. */
   ended(withinMs: number): Promise<boolean>
@@ -33,14 +33,14 @@ export function createRuns(): Runs {
   const runs = new Map<string, Run>()
   let waitingInAll = 0
 
-  function createRun(tell: () => Promise<GivenBack>): Run {
+  function createRun(recordGiveBack: () => Promise<GivenBack>): Run {
     const end = Promise.withResolvers<void>()
     let state: ReturnType<Run['state']> = 'running'
-    let telling: Promise<void> | null = null
+    let recording: Promise<void> | null = null
     let waiting = 0
 
     async function giveBackOnce(): Promise<void> {
-      const given = await tell().catch((): GivenBack => 'unknown')
+      const given = await recordGiveBack().catch((): GivenBack => 'unknown')
       if (given === 'recorded') state = 'given back'
       if (given === 'refused') state = 'spent'
     }
@@ -53,22 +53,22 @@ export function createRuns(): Runs {
       },
       async failed() {
         if (state !== 'running') return
-        state = 'owed'
+        state = 'give-back pending'
         await run.giveBack()
         end.resolve()
       },
       async giveBack() {
-        if (state !== 'owed') return
-        telling ??= giveBackOnce().finally(() => {
-          telling = null
+        if (state !== 'give-back pending') return
+        recording ??= giveBackOnce().finally(() => {
+          recording = null
         })
-        await telling
+        await recording
       },
       async ended(withinMs) {
-        // While it is being told that it failed, the run is not over for those who wait.
-        const isOver = state !== 'running' && telling === null
+        // While its failure is being recorded, the run is not over for those who wait.
+        const isOver = state !== 'running' && recording === null
         if (isOver) return true
-        if (waiting >= WAITING_MOST || waitingInAll >= WAITING_MOST_IN_ALL) return false
+        if (waiting >= MAX_WAITING || waitingInAll >= MAX_WAITING_IN_ALL) return false
         waiting++
         waitingInAll++
         try {
@@ -87,7 +87,7 @@ export function createRuns(): Runs {
       const run = createRun(giveBack)
       runs.set(key, run)
       for (const old of runs.keys()) {
-        if (runs.size <= RUNS_MOST) break
+        if (runs.size <= MAX_RUNS) break
         runs.delete(old)
       }
       return run

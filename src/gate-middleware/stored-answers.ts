@@ -5,15 +5,15 @@
 import { createHash } from 'node:crypto'
 import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
 
-/** Of one answer. What is longer is no lost answer of an API but a download. */
+/** Of one answer. A longer one is a download, not the answer of an API. */
 export const MAX_STORED_BYTES = 64 * 1024
 /** Of all together, and how many. */
-const STORED_BYTES_MOST = 16 * 1024 * 1024
-const STORED_MOST = 1_000
+const MAX_ALL_STORED_BYTES = 16 * 1024 * 1024
+const MAX_STORED = 1_000
 /** Losing a connection three times more is bad luck; beyond that somebody reads it as a page. */
-const REPEATS_MOST = 3
+const MAX_REPEATS = 3
 
-/** What is of one connection, a session that is not the second visitor's, and parts. */
+/** Headers of one connection, of another visitor's session, or of a part of the body. */
 const DROPPED = new Set<string>([
   ...HOP_BY_HOP,
   'set-cookie',
@@ -44,7 +44,7 @@ export type StoredAnswers = {
 
 export function createStoredAnswers(
   now: () => number,
-  { most = STORED_MOST, bytesMost = STORED_BYTES_MOST } = {},
+  { maxAnswers = MAX_STORED, maxBytes = MAX_ALL_STORED_BYTES } = {},
 ): StoredAnswers {
   const stored = new Map<string, { answer: Answer; untilMs: number; repeats: number }>()
   let bytes = 0
@@ -66,7 +66,7 @@ export function createStoredAnswers(
       })
       bytes += body.length
       for (const [old, { untilMs: end }] of stored) {
-        if (stored.size <= most && bytes <= bytesMost && end > now()) break
+        if (stored.size <= maxAnswers && bytes <= maxBytes && end > now()) break
         drop(old)
       }
     },
@@ -77,7 +77,7 @@ export function createStoredAnswers(
       if (!found) return null
       found.repeats++
       const isOver = found.untilMs <= now()
-      if (isOver || found.repeats >= REPEATS_MOST) drop(key)
+      if (isOver || found.repeats >= MAX_REPEATS) drop(key)
       return isOver ? null : found.answer
     },
   }

@@ -106,11 +106,11 @@ describe('stored answers', () => {
   })
 
   test('are bounded in number and in bytes, and the oldest go', () => {
-    const byNumber = createStoredAnswers(() => 0, { most: 2 })
+    const byNumber = createStoredAnswers(() => 0, { maxAnswers: 2 })
     for (const intent of ['a', 'b', 'c']) byNumber.keep(of(intent), anAnswer(1), 10)
     const left = ['a', 'b', 'c'].map((intent) => byNumber.take(of(intent)) !== null)
     assert.deepEqual(left, [false, true, true])
-    const byBytes = createStoredAnswers(() => 0, { bytesMost: 100 })
+    const byBytes = createStoredAnswers(() => 0, { maxBytes: 100 })
     for (const intent of ['a', 'b', 'c']) byBytes.keep(of(intent), anAnswer(50), 10)
     const rest = ['a', 'b', 'c'].map((intent) => byBytes.take(of(intent)) !== null)
     assert.deepEqual(rest, [false, true, true])

@@ -1,0 +1,127 @@
+/** What the middleware asks the GATE service. */
+import {
+  askForIntent,
+  askToGiveBack,
+  type GateProject,
+  intentPath,
+  outcomeOf,
+} from '../client/gate.ts'
+import type { Answer, Http } from '../client/http.ts'
+import type { GateReceipt } from '../protocol/gate-receipt.ts'
+import { type Proof, prefersPayment } from './proof.ts'
+import type { GivenBack } from './runs.ts'
+import type { Visit } from './visit.ts'
+
+/** A proof that the service has to judge. */
+export type PaymentProof = Exclude<Proof, { kind: 'none' | 'receipt' | 'unreadable' }>
+
+export type ServiceCalls = {
+  /** Asks for the quote of a visit. */
+  requestIntent(visit: Visit): Promise<Answer>
+  /** The service's verdict on a proof; `challengeId` where it recognised its own challenge. */
+  prove(proof: PaymentProof, visit: Visit): Promise<{ answer: Answer; challengeId: string | null }>
+  /** The newest receipt of an intent, or null where there is none to be had. */
+  newestReceipt(intentId: string, visit: Visit): Promise<string | null>
+  /** Records that the request of this receipt failed. */
+  giveBack(receipt: GateReceipt): Promise<GivenBack>
+}
+
+export function createServiceCalls(
+  http: Http,
+  { projectId, capability }: GateProject,
+): ServiceCalls {
+  const poll = (intentId: string, visit: Visit, bound: Record<string, string> = {}) =>
+    http.ask({
+      path: intentPath(intentId),
+      token: capability,
+      headers: { ...bound, ...visitorHeader(visit) },
+    })
+
+  /** Of another request the intent may still be paid: then this request is not asked to pay. */
+  async function proveByPoll(intentId: string, visit: Visit): Promise<Answer> {
+    const bound = { 'x-gate-method': visit.method, 'x-gate-path': visit.path }
+    const answer = await poll(intentId, visit, bound)
+    if (answer.status !== 401) return answer
+    const other = await poll(intentId, visit)
+    return other.status === 200 ? other : answer
+  }
+
+  /**
+   * By the capability, and without the request's own facts: the receipt has those, and is compared.
+   * So whoever brings the right preimage with another request is told that, and gets no invoice.
+   */
+  const proveByPreimage = ({ intentId, preimage }: IntentPreimage, visit: Visit) =>
+    http.ask({
+      method: 'POST',
+      path: `${intentPath(intentId)}/prove`,
+      token: capability,
+      headers: {
+        'x-gate-project': projectId,
+        'content-type': 'application/json',
+        ...visitorHeader(visit),
+      },
+      body: JSON.stringify({ preimage }),
+    })
+
+  /** By the payer's credential, whose challenge the service compares with its own. */
+  const proveByCredential = (
+    { intentId, preimage, line }: IntentPreimage & { line: string },
+    visit: Visit,
+  ) =>
+    http.ask({
+      method: 'POST',
+      path: `${intentPath(intentId)}/prove`,
+      headers: {
+        'x-gate-project': projectId,
+        'x-gate-method': visit.method,
+        'x-gate-path': visit.path,
+        'content-type': 'application/json',
+        authorization: line,
+      },
+      body: JSON.stringify({ preimage }),
+    })
+
+  return {
+    requestIntent: (visit) =>
+      askForIntent(http, { projectId, capability }, visit, {
+        // Each visit has its own: two visitors never see one invoice.
+        'idempotency-key': crypto.randomUUID(),
+        ...(prefersPayment(visit) ? { 'x-payment-protocol': 'payment' } : {}),
+        ...visitorHeader(visit),
+      }),
+
+    async prove(proof, visit) {
+      switch (proof.kind) {
+        case 'intent':
+          return { answer: await proveByPoll(proof.intentId, visit), challengeId: null }
+        case 'preimage':
+          return { answer: await proveByPreimage(proof, visit), challengeId: null }
+        case 'credential': {
+          const answer = await proveByCredential(proof, visit)
+          if (answer.status === 200) return { answer, challengeId: proof.challengeId }
+          // The challenge may be unknown where the payment is not: its secret may be lost.
+          return { answer: await proveByPreimage(proof, visit), challengeId: null }
+        }
+      }
+    },
+
+    async newestReceipt(intentId, visit) {
+      const answer = await poll(intentId, visit)
+      if (answer.status !== 200) return null
+      const outcome = outcomeOf(answer)
+      return outcome.settled ? outcome.receipt : null
+    },
+
+    async giveBack({ intent: intentId, jti: receiptId }) {
+      const { status } = await askToGiveBack(http, { capability, intentId, receiptId })
+      if (status === 204) return 'recorded'
+      return status === 409 ? 'refused' : 'unknown'
+    },
+  }
+}
+
+type IntentPreimage = { intentId: string; preimage: string }
+
+/** The network by which the service limits new intents. */
+const visitorHeader = ({ network }: Visit): Record<string, string> =>
+  network === null ? {} : { 'x-gate-visitor': network }
