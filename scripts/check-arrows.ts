@@ -114,11 +114,14 @@ const PORTS: Partial<Record<Room, readonly string[]>> = {
 const SERVER_ONLY = new Set([
   'protocol/bolt11-sign.ts',
   'protocol/hmac.ts',
+  'protocol/ip-address.ts',
   'protocol/l402-token.ts',
   'protocol/lnurl.ts',
   'protocol/macaroon.ts',
   'protocol/payment-challenge-id.ts',
   'protocol/preimage.ts',
+  'protocol/public-address.ts',
+  'protocol/visitor-network.ts',
 ])
 
 /** Rooms that a browser loads: nothing there comes from a package or from Node. */

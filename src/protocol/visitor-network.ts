@@ -1,20 +1,16 @@
 /** How a project's server tells GATE whose visit it is: by a network, and never by an address. */
-import { ipv4Number, ipv6Groups } from './public-address.ts'
+import { isIpv4, parseUnmappedIp } from './ip-address.ts'
 
 /** The longest network, `ffff:ffff:ffff::/48`, and a little. */
 const MAX_NETWORK_CHARS = 24
 
 /** The /24 or /48 of an address in its one spelling, or null where it is no address. */
-export function visitorNetwork(address: string): string | null {
-  const ipv4 = ipv4Number(address)
-  if (ipv4 !== null) return ipv4Network(ipv4)
-  const groups = ipv6Groups(address)
-  if (groups === null) return null
-  const [first = 0, second = 0, third = 0, , , mark = 0, high = 0, low = 0] = groups
-  // An IPv4 client on an IPv6 socket (RFC 4291 §2.5.5.2).
-  const isMapped = groups.slice(0, 5).every((group) => group === 0) && mark === 0xffff
-  if (isMapped) return ipv4Network(high * 65_536 + low)
-  return `${[first, second, third].map((group) => group.toString(16)).join(':')}::/48`
+export function visitorNetwork(text: string): string | null {
+  const address = parseUnmappedIp(text)
+  if (address === null) return null
+  if (isIpv4(address)) return `${address.octets.slice(0, 3).join('.')}.0/24`
+  const groups = address.parts.slice(0, 3).map((group) => group.toString(16))
+  return `${groups.join(':')}::/48`
 }
 
 /** Whether this is what `visitorNetwork` says of some address. */
@@ -23,6 +19,3 @@ export function isVisitorNetwork(text: string): boolean {
   const [address = ''] = text.split('/')
   return visitorNetwork(address) === text
 }
-
-const ipv4Network = (address: number): string =>
-  `${[24, 16, 8].map((shift) => (address >>> shift) & 255).join('.')}.0/24`
