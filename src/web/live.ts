@@ -1,0 +1,137 @@
+/** What an open capability shows of its live stream, of the time it has left, and of its end. */
+import { createHttp, type Http } from '../client/http.ts'
+import { forget } from './buying/capability.ts'
+import { confirmed, toast } from './components.ts'
+import { el } from './dom.ts'
+import { moment, remaining, sentence } from './format.ts'
+import { clock, timedFetch } from './service.ts'
+
+export type Live = {
+  /** The service; the state of its streams is shown. */
+  http: Http
+  /** Says how the stream is doing. */
+  state: HTMLElement
+  showClosed(): void
+}
+
+export function createLive(): Live {
+  const state = el('p', { class: 'state', role: 'status' }, 'Connecting…')
+  const show = (name: 'live' | 'lost', text: string): void => {
+    state.dataset.state = name
+    state.textContent = text
+  }
+  const http = createHttp(location.origin, async (input, init) => {
+    const answer = timedFetch(input, init)
+    if (!String(input).endsWith('/stream')) return answer
+    return watched(answer, {
+      onLive: () => show('live', 'Live'),
+      onLost: () => show('lost', 'Connection lost, trying again…'),
+    })
+  })
+  return { http, state, showClosed: () => show('lost', 'Closed') }
+}
+
+export type Follower<Item> = {
+  signal: AbortSignal
+  onItem: (item: Item) => void
+  /** Called when the service has ended the stream. */
+  onEnded?: () => Promise<void>
+  onFailed: (why: string) => void
+}
+
+/** Follows a stream until it ends, fails or is aborted. */
+export async function follow<Item>(
+  live: Live,
+  items: AsyncIterable<Item>,
+  { signal, onItem, onEnded, onFailed }: Follower<Item>,
+): Promise<void> {
+  try {
+    for await (const item of items) onItem(item)
+    if (!signal.aborted) await onEnded?.()
+  } catch (error) {
+    if (!signal.aborted) onFailed(sentence(error))
+  }
+  if (!signal.aborted) live.showClosed()
+}
+
+/** When something ends, and how long that is from now. */
+export function endOf(expiresAt: string): string {
+  const left = Date.parse(expiresAt) - clock.now()
+  return `${moment(expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
+}
+
+/** Does it now and every second until the signal. */
+export function everySecond(signal: AbortSignal, work: () => void): void {
+  work()
+  const timer = setInterval(work, 1_000)
+  signal.addEventListener('abort', () => clearInterval(timer))
+}
+
+/** Asks the person, then destroys a capability for good. */
+export async function destroyConfirmed({
+  noun,
+  loss,
+  publicId,
+  destroy,
+  onGone,
+}: {
+  /** Such as `inbox`. */
+  noun: string
+  /** A sentence about what is lost. */
+  loss: string
+  publicId: string
+  destroy: () => Promise<void>
+  onGone: () => void
+}): Promise<void> {
+  const isWanted = await confirmed(`Destroy this ${noun}?`, {
+    body: `${loss} Nothing is paid back.`,
+    action: 'Destroy it',
+  })
+  if (!isWanted) return
+  await attempt(async () => {
+    await destroy()
+    forget(publicId)
+    toast(`The ${noun} is destroyed`)
+    onGone()
+  })
+}
+
+/** Does work for the person, and says why it failed. */
+export async function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    toast(sentence(error))
+  }
+}
+
+/** The same answer; calls `onLive` when its stream opens, and `onLost` when it ends or fails. */
+async function watched(
+  answering: Promise<Response>,
+  { onLive, onLost }: { onLive: () => void; onLost: () => void },
+): Promise<Response> {
+  try {
+    const answer = await answering
+    if (!answer.ok || !answer.body) return answer
+    onLive()
+    const reader = answer.body.getReader()
+    const body = new ReadableStream<Uint8Array>({
+      async pull(stream) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) return stream.enqueue(value)
+          onLost()
+          stream.close()
+        } catch (error) {
+          onLost()
+          stream.error(error)
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    })
+    return new Response(body, { status: answer.status, headers: answer.headers })
+  } catch (error) {
+    onLost()
+    throw error
+  }
+}
