@@ -131,10 +131,11 @@ On every path:
 | 408 | the request did not arrive in time |
 | 431 | the request headers are too large |
 | 500 | the service failed |
+| 503 | the store is away or full (\`service unavailable\`), if the operation needs it |
 
 By operation:
 
-| operation | status | phrases |
+| status | phrases | operations |
 |---|---|---|
 ${extensions(document).join('\n')}
 
@@ -148,20 +149,26 @@ ${additions(document).join('\n')}
 `
 }
 
-/** Statuses said once for all paths above. */
-const EVERYWHERE = [408, 500]
+/** Said once for all paths above. */
+const EVERYWHERE = ['408', '500', '503 `service unavailable`']
 
+/** A row for each status with its phrases, and the operations that answer with them. */
 function extensions(document: OpenApi): string[] {
-  return operations(document).flatMap(({ name, responses }) =>
-    Object.entries(responses)
-      .filter(([status]) => {
-        const listed = LISTED[name]
-        return listed && ![...listed, ...EVERYWHERE].includes(Number(status))
-      })
-      .map(
-        ([status, { description }]) => `| \`${name}\` | ${status} | ${phrasesIn(description)} |`,
-      ),
-  )
+  const names = new Map<string, string[]>()
+  for (const { name, responses } of operations(document)) {
+    const listed = LISTED[name]
+    if (!listed) continue
+    for (const [status, { description }] of Object.entries(responses)) {
+      const phrases = phrasesIn(description)
+      const isAbove = EVERYWHERE.includes(status) || EVERYWHERE.includes(`${status} ${phrases}`)
+      if (listed.includes(Number(status)) || isAbove) continue
+      const row = `| ${status} | ${phrases}`
+      names.set(row, [...(names.get(row) ?? []), `\`${name}\``])
+    }
+  }
+  return [...names]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([row, operations]) => `${row} | ${operations.join(', ')} |`)
 }
 
 function additions(document: OpenApi): string[] {
