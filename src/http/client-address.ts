@@ -1,19 +1,24 @@
-/** Who is asking: the socket's peer, or what a proxy we trust says of it. */
+/**
+ * The client's address: the socket's peer, or the one that a trusted proxy names. Not by proxy-addr,
+ * which skips an empty hop and returns a malformed one, where we stop at the last hop that is known.
+ */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { isIpv4, parseIp, parseUnmappedIp } from '../protocol/ip-address.ts'
 
-/** A longer chain is somebody's joke; what counts stands at its right end. */
+/** No real chain is longer. The hops that count are at its right end. */
 const MAX_HOPS = 32
 
 export type ClientAddress = (request: IncomingMessage) => string
 
 /**
- * The address block of one client (/32 of IPv4, /64 of IPv6), or null where nobody can say that it
- * is this client's own. Who opened an order is told by it.
+ * The address block of one client (/32 of IPv4, /64 of IPv6), or null where others may share it. It
+ * identifies who opened an order.
  */
 export type ExactClient = (request: IncomingMessage) => string | null
 
-/** The forwarding headers that a proxy adds. From a trusted one they are no part of the message. */
+/** The forwarding headers that a proxy adds. Those of a trusted proxy are not part of the message. */
 export const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
   'forwarded',
   'via',
@@ -24,7 +29,7 @@ export const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
   'x-real-ip',
 ])
 
-/** The headers in which a proxy names its client; some write one alone, and not the standard one. */
+/** The headers in which a proxy names its client; some proxies write only one of them. */
 const CLIENT_HEADERS = [
   'x-forwarded-for',
   'forwarded',
@@ -37,14 +42,14 @@ const CLIENT_HEADERS = [
 /** Whether the peer of this request is one of the trusted proxies. */
 export type IsProxied = (request: IncomingMessage) => boolean
 
-/** Whether a proxy of any kind says in this request who its client is. */
+/** Whether any proxy, trusted or not, names its client in this request. */
 export function isForwarded({ headers }: IncomingMessage): boolean {
   return CLIENT_HEADERS.some((name) => headers[name] !== undefined)
 }
 
 /**
  * @param trusted CIDR blocks or addresses.
- * @param isBehindTls whether clients speak TLS, which something in front ends: no peer is a client.
+ * @param isBehindTls whether something in front ends TLS: then no peer is the client itself.
  */
 export function createClientAddress(
   trusted: readonly string[],
@@ -57,7 +62,7 @@ export function createClientAddress(
   const isTrusted = addressList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
-  /** The client, and whether it is the last hop that anybody speaks of. */
+  /** The client, and whether no hop before it is named. */
   function proxied(request: IncomingMessage): { client: string; isLast: boolean } {
     const direct = peer(request)
     if (!isTrusted(direct)) return { client: direct, isLast: !isForwarded(request) }
@@ -70,11 +75,11 @@ export function createClientAddress(
       client = address
       if (!isTrusted(address)) return { client, isLast: i === chain.length - 1 }
     }
-    // Proxies of ours alone are named: whose request it is was not said.
+    // Only trusted proxies are named, so the client is unknown.
     return { client, isLast: false }
   }
 
-  /** What forwards for others is nobody's own address, be it a proxy that we do not know. */
+  /** An address that forwards for others belongs to no client, even if the proxy is unknown. */
   function exactClient(request: IncomingMessage): string | null {
     if (trusted.length === 0 && isBehindTls) return null
     const { client, isLast } = proxied(request)
@@ -90,14 +95,12 @@ export function createClientAddress(
 
 /** An address block that one client can be assumed to hold: the address itself, or its /64. */
 export function clientScope(address: string): string {
-  return isIP(address) === 6 ? groups(address).slice(0, 4).join(':') : address
+  return firstGroups(address, 4) ?? address
 }
 
 /** A network that shares limits: /24 of IPv4, /48 of IPv6. */
 export function clientNetwork(address: string): string {
-  return isIP(address) === 6
-    ? groups(address).slice(0, 3).join(':')
-    : address.split('.').slice(0, 3).join('.')
+  return firstGroups(address, 3) ?? address.split('.').slice(0, 3).join('.')
 }
 
 /** The network around such a network: /16 of IPv4, /32 of IPv6. */
@@ -121,31 +124,27 @@ export function addressList(blocks: readonly string[]): (address: string) => boo
   }
 }
 
+/** The well-known prefix of translators from IPv4 to IPv6 (RFC 6052 §2.1). */
+const TRANSLATED = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
+
 /**
- * IPv4 that arrived on an IPv6 socket is IPv4, also through a translator (RFC 6052 §2.1), where all of
- * it would else be one /64; a zone belongs to the machine, not the client.
+ * IPv4 that arrived on an IPv6 socket is IPv4, also through a translator, whose addresses would else
+ * be one /64. A zone belongs to the machine, not the client.
  */
-function plain(address: string): string {
-  if (!address.includes(':')) return address
-  const unzoned = address.split('%')[0] ?? ''
-  const embedded = /^(?:::ffff|64:ff9b:):(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(unzoned)
-  if (embedded?.[1]) return embedded[1]
-  if (!/^0{0,2}64:ff9b:/i.test(unzoned) || isIP(unzoned) !== 6) return unzoned
-  const [, , a, b, c, d, high = '', low = ''] = groups(unzoned)
-  if ([a, b, c, d].some((group) => group !== '0')) return unzoned
-  const bytes = [high, low].flatMap((group) => {
-    const number = Number.parseInt(group, 16)
-    return [number >> 8, number & 0xff]
-  })
-  return bytes.join('.')
+function plain(text: string): string {
+  if (!text.includes(':')) return text
+  const [unzoned = ''] = text.split('%')
+  const address = parseUnmappedIp(unzoned)
+  if (address === null) return unzoned
+  if (isIpv4(address)) return address.toString()
+  if (!address.match(TRANSLATED)) return unzoned
+  return new ipaddr.IPv4(address.toByteArray().slice(12)).toString()
 }
 
-/** The eight groups of an IPv6 address, without leading zeros. */
-function groups(address: string): string[] {
-  const [head = '', tail] = address.toLowerCase().split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const missing = Math.max(0, 8 - left.length - right.length)
-  const filled = tail === undefined ? [] : Array.from({ length: missing }, () => '0')
-  return [...left, ...filled, ...right].map((group) => group.replace(/^0+(?=.)/, ''))
+/** The first groups of an IPv6 address, in hex; null for any other text. */
+function firstGroups(text: string, count: number): string | null {
+  const address = text.includes(':') ? parseIp(text) : null
+  if (address === null || isIpv4(address)) return null
+  const groups = address.parts.slice(0, count)
+  return groups.map((group) => group.toString(16)).join(':')
 }
