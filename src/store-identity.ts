@@ -15,12 +15,15 @@ export async function bindStore(
   { backend, network }: { backend: string; network: Network | null },
 ): Promise<Network> {
   if (network !== null) {
-    await db.write([
-      {
-        text: `insert into meta (name, value) values ('lightning', $1) on conflict (name) do nothing`,
-        values: [`${backend} on ${network}`],
+    await db.write({
+      lockKey: 'lightning',
+      statements: {
+        lightning: {
+          text: `insert into meta (name, value) values ('lightning', $1) on conflict (name) do nothing`,
+          values: [`${backend} on ${network}`],
+        },
       },
-    ])
+    })
   }
   const [row] = await db.read<{ value: string }>(`select value from meta where name = 'lightning'`)
   if (!row) {
@@ -48,25 +51,34 @@ export async function noteNode(
   nodeId: string,
   cursors: readonly string[],
 ): Promise<string | null> {
-  await db.write([
-    {
-      text: `insert into meta (name, value) values ('lightning_node', $1) on conflict (name) do nothing`,
-      values: [nodeId],
+  await db.write({
+    lockKey: 'lightning_node',
+    statements: {
+      node: {
+        text: `insert into meta (name, value) values ('lightning_node', $1) on conflict (name) do nothing`,
+        values: [nodeId],
+      },
     },
-  ])
+  })
   const [known] = await db.read<{ value: string }>(
     `select value from meta where name = 'lightning_node'`,
   )
   if (!known || known.value === nodeId) return null
   const changed = await attempt(
-    db.write([
-      {
-        text: `update meta set value = $1 where name = 'lightning_node' and value = $2`,
-        values: [nodeId, known.value],
-        expect: 1,
+    db.write({
+      lockKey: 'lightning_node',
+      statements: {
+        node: {
+          text: `update meta set value = $1 where name = 'lightning_node' and value = $2`,
+          values: [nodeId, known.value],
+          expect: 1,
+        },
+        cursors: cursors.map((name) => ({
+          text: 'delete from meta where name = $1',
+          values: [name],
+        })),
       },
-      ...cursors.map((name) => ({ text: 'delete from meta where name = $1', values: [name] })),
-    ]),
+    }),
   )
   return 'rows' in changed ? known.value : null
 }

@@ -40,7 +40,12 @@ export function createIngest(db: Db): StoreEvent {
     const first = together.find(({ isFirstUse }) => isFirstUse)
     const seal = first ? [sealDelivery(publicId, first.event.receivedAt)] : []
     try {
-      const done = await attempt(db.write([...insertEvents(publicId, events), ...seal]))
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          statements: { events: insertEvents(publicId, events), seal },
+        }),
+      )
       const isStored = 'rows' in done
       // There was no room for all of them, but there may be for some.
       if (!isStored && together.length > 1) for (const one of together) void store(publicId, [one])

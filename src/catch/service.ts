@@ -184,11 +184,17 @@ export function createCatch(deps: {
       const inboxes = await store.over(now, shownSince, PURGE_INBOXES)
       for (const inbox of inboxes) {
         for (;;) {
-          const [deleted] = await db.write([purgeEvents(inbox.public_id, PURGE_EVENTS)])
-          if ((deleted?.length ?? 0) < PURGE_EVENTS) break
+          const { deleted } = await db.write({
+            lockKey: inbox.public_id,
+            statements: { deleted: purgeEvents(inbox.public_id, PURGE_EVENTS) },
+          })
+          if (deleted.length < PURGE_EVENTS) break
         }
         if (inbox.destroyed_at === null && inbox.expires_at > shownSince) continue
-        await db.write([dropInbox(inbox.public_id)])
+        await db.write({
+          lockKey: inbox.public_id,
+          statements: { inbox: dropInbox(inbox.public_id) },
+        })
         dropped++
       }
       if (inboxes.length < PURGE_INBOXES) return dropped
@@ -273,7 +279,10 @@ export function createCatch(deps: {
 
     async used(inbox) {
       if (sealed.has(inbox.public_id)) return
-      await db.write([sealDelivery(inbox.public_id, clock.now())])
+      await db.write({
+        lockKey: inbox.public_id,
+        statements: { seal: sealDelivery(inbox.public_id, clock.now()) },
+      })
       sealed.set(inbox.public_id, true)
     },
 
@@ -319,7 +328,12 @@ export function createCatch(deps: {
     async deleteEvent(inbox, id) {
       const row = await find(inbox, id)
       if (!row) return false
-      const done = await attempt(db.write(deleteEvent(inbox.public_id, row.sequence, row.salt)))
+      const done = await attempt(
+        db.write({
+          lockKey: inbox.public_id,
+          statements: { event: deleteEvent(inbox.public_id, row.sequence, row.salt) },
+        }),
+      )
       return 'rows' in done
     },
 
@@ -339,7 +353,12 @@ export function createCatch(deps: {
 
     async destroy(inbox) {
       remembered.delete(inbox.public_id)
-      const done = await attempt(db.write([destroyInbox(inbox.public_id, clock.now())]))
+      const done = await attempt(
+        db.write({
+          lockKey: inbox.public_id,
+          statements: { inbox: destroyInbox(inbox.public_id, clock.now()) },
+        }),
+      )
       hints.tell(inbox.public_id)
       return 'rows' in done
     },

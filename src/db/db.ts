@@ -7,28 +7,45 @@ export type Value = null | number | string | Uint8Array
 
 export type Row = Record<string, Value>
 
-/** One statement of a unit. With `expect`, a different number of rows refuses the whole unit. */
+/** With `expect`, a different number of rows refuses the whole unit. */
 export type Statement = { text: string; values: Value[]; expect?: number }
 
-export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
+/** Statements that happen as a whole or not at all. */
+export type Unit<Name extends string = string> = {
+  /**
+   * Names the row, or the table, that the unit locks first. Engines that lock rows run the units of
+   * a commit in the order of their keys, so that two instances never wait for each other's locks in
+   * a circle. Units that lock the same row first must have the same key.
+   */
+  lockKey: string
+  /** In the order in which they run. One name may stand for several statements, or for none. */
+  statements: Record<Name, Statement | Statement[]>
+  /** Default `flushed`. */
+  durability?: Durability
+}
 
-/** When a unit is on the disk: a machine that stops after that has it still. */
-export type Kept = 'when resolved' | 'with the next'
+/**
+ * When a unit resolves. `flushed`: it is on the disk, and survives a loss of power. `deferred`:
+ * everybody sees it, and the next flushed unit takes it to the disk; a loss of power before that
+ * undoes it. Deferred is for what nobody outside is told of before a flushed unit follows.
+ */
+export type Durability = 'flushed' | 'deferred'
+
+/** The rows that the statements of each name returned. */
+export type Answer<Name extends string = string> = Record<Name, Row[]>
+
+export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
 
 export type Db = {
   /** Rows of one query. Sees every write that was acknowledged, and never waits behind one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
 
   /**
-   * Runs one unit as one transaction and resolves, once it is durable, to the rows that each
-   * statement returned. Units that arrive together share one commit.
+   * Runs one unit as one transaction. Units that arrive together share one commit.
    * @throws UnitRefused when an `expect` was not met: nothing of this unit happened.
-   * @param kept `with the next` resolves once everybody sees the unit, and leaves it to the next
-   * one to bring it to the disk. A machine that loses its power before has forgotten it: for what
-   * nobody outside is told of until a unit that follows.
    * @throws StoreError when the store failed: nothing of this unit was acknowledged.
    */
-  write(unit: Statement[], kept?: Kept): Promise<Row[][]>
+  write<Name extends string>(unit: Unit<Name>): Promise<Answer<Name>>
 
   /** Statements one after another in one transaction, alone. For cold paths only. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
@@ -37,12 +54,12 @@ export type Db = {
   close(): Promise<void>
 }
 
-/** The condition of a unit did not hold; `statement` is the index of the one that said so. */
+/** The condition of a unit did not hold; `statement` is the name of the one that said so. */
 export class UnitRefused extends Error {
   override name = 'UnitRefused'
-  readonly statement: number
-  constructor(statement: number) {
-    super(`statement ${statement} of the unit did not meet its condition`)
+  readonly statement: string
+  constructor(statement: string) {
+    super(`the statement '${statement}' of the unit did not meet its condition`)
     this.statement = statement
   }
 }
@@ -52,32 +69,32 @@ export class StoreError extends Error {
   override name = 'StoreError'
 }
 
-/** It cannot be reached, or takes nothing now. That passes, or is the operator's to mend. */
+/** The store cannot be reached, or takes nothing now. That passes, or the operator can mend it. */
 export class StoreAway extends StoreError {
   override name = 'StoreAway'
 }
 
 /**
- * It works, and does not take a value of this unit: too large, missing, or of another kind. The same
- * unit fails the same way each time.
+ * The store works and does not take a value of this unit: too large, missing, or of another type. The
+ * same unit fails the same way each time.
  */
 export class ValueRefused extends StoreError {
   override name = 'ValueRefused'
 }
 
-/** The store cannot be opened or is not ours; the message is a sentence for the operator. */
+/** The store cannot be opened or belongs to something else; the message is for the operator. */
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'
 }
 
-/** A unit whose refusal is an ordinary answer: its rows, or the statement that refused it. */
-export async function attempt(
-  unit: Promise<Row[][]>,
-): Promise<{ rows: Row[][] } | { refused: number }> {
+/** A unit whose refusal is an ordinary answer: its rows, or the name of the statement that refused it. */
+export async function attempt<Name extends string>(
+  unit: Promise<Answer<Name>>,
+): Promise<{ rows: Answer<Name> } | { refused: Name }> {
   try {
     return { rows: await unit }
   } catch (error) {
-    if (error instanceof UnitRefused) return { refused: error.statement }
+    if (error instanceof UnitRefused) return { refused: error.statement as Name }
     throw error
   }
 }

@@ -11,7 +11,7 @@ import {
   rfc3339,
   type SteadyClock,
 } from '../lib/clock.ts'
-import type { Db, Row, Statement } from './db.ts'
+import type { Db, Row, Statement, Unit } from './db.ts'
 
 /** A wall clock further than this from where it should be has jumped. NTP's steps are smaller. */
 export const JUMP_MS = 5 * 60_000
@@ -180,20 +180,23 @@ export async function openDeletionClock(deps: {
     const now = clock.now()
     const monotonic = clock.monotonic()
     const isTrusted = doubt === null
-    const rows = await db.write([
-      writeBeat(instance, beats, now, isTrusted),
-      READ_BEATS,
-      READ_TIMES,
-      ...(isTrusted ? [writeSeenAt(now)] : []),
-    ])
+    const read = await db.write({
+      lockKey: instance,
+      statements: {
+        beat: writeBeat(instance, beats, now, isTrusted),
+        beats: READ_BEATS,
+        times: READ_TIMES,
+        seenAt: isTrusted ? [setTime('clock_seen_at', now)] : [],
+      },
+    })
     beatenAt = monotonic
-    acceptedAt = timesOf(rows[2] ?? []).acceptedAt
-    hear((rows[1] ?? []) as Beat[], monotonic)
+    acceptedAt = timesOf(read.times).acceptedAt
+    hear(read.beats as Beat[], monotonic)
     observe()
     const left = [...witnesses].filter(([, { heardAt }]) => monotonic - heardAt > LEFT_MS)
     for (const [name, { beat: last }] of left) {
       witnesses.delete(name)
-      await db.write([dropBeat(name, last)])
+      await db.write(dropBeat(name, last))
     }
   }
 
@@ -236,13 +239,16 @@ export async function openDeletionClock(deps: {
     async close() {
       // So that a start that follows soon knows the clock.
       await beat().catch(() => undefined)
-      await db.write([dropBeat(instance, beats)]).catch(() => undefined)
+      await db.write(dropBeat(instance, beats)).catch(() => undefined)
     },
   }
 }
 
 /** The operator's word that this is the right time. An instance whose clock agrees deletes again. */
-export const acceptClock = (now: number): Statement => setTime('clock_accepted_at', now)
+export const acceptClock = (now: number): Unit => ({
+  lockKey: 'clock_accepted_at',
+  statements: { time: setTime('clock_accepted_at', now) },
+})
 
 /** The last time that the store has seen, and the one that the operator accepted. */
 export async function timesIn(
@@ -278,15 +284,18 @@ const writeBeat = (instance: string, beat: number, now: number, isTrusted: boole
   values: [instance, beat, now, Number(isTrusted)],
 })
 
-const writeSeenAt = (now: number): Statement => setTime('clock_seen_at', now)
-
 const setTime = (name: string, unixMs: number): Statement => ({
   text: `insert into meta (name, value) values ($1, $2)
     on conflict (name) do update set value = excluded.value`,
   values: [name, String(unixMs)],
 })
 
-const dropBeat = (instance: string, beat: number): Statement => ({
-  text: 'delete from clock_beat where instance = $1 and beat = $2',
-  values: [instance, beat],
+const dropBeat = (instance: string, beat: number): Unit => ({
+  lockKey: instance,
+  statements: {
+    beat: {
+      text: 'delete from clock_beat where instance = $1 and beat = $2',
+      values: [instance, beat],
+    },
+  },
 })

@@ -20,33 +20,39 @@ export function createInTurn(db: Db, now: () => number): InTurn {
   const holder = randomBytes(9).toString('base64url')
   return async (name, everyMs, work) => {
     const startedAt = now()
-    const [claimed] = await db.write([
-      {
-        text: `insert into lease (name, holder, held_until) values ($1, $2, $3)
+    const { claimed } = await db.write({
+      lockKey: name,
+      statements: {
+        claimed: {
+          text: `insert into lease (name, holder, held_until) values ($1, $2, $3)
           on conflict (name) do update
           set holder = excluded.holder, held_until = excluded.held_until
           where lease.held_until <= $4 or lease.held_until > $5 returning name`,
-        // One that is held for longer than any is was taken by a clock that was wrong.
-        values: [
-          name,
-          holder,
-          startedAt + WORK_MOST_MS,
-          startedAt,
-          startedAt + WORK_MOST_MS + everyMs + JUMP_MS,
-        ],
+          // One that is held for longer than any is was taken by a clock that was wrong.
+          values: [
+            name,
+            holder,
+            startedAt + WORK_MOST_MS,
+            startedAt,
+            startedAt + WORK_MOST_MS + everyMs + JUMP_MS,
+          ],
+        },
       },
-    ])
-    if (claimed?.length !== 1) return
+    })
+    if (claimed.length !== 1) return
     try {
       await work()
     } finally {
-      await db.write([
-        {
-          text: 'update lease set held_until = $3 where name = $1 and holder = $2',
-          // A little less, so that timers of the same length do not miss every other turn.
-          values: [name, holder, startedAt + Math.floor(everyMs * 0.9)],
+      await db.write({
+        lockKey: name,
+        statements: {
+          lease: {
+            text: 'update lease set held_until = $3 where name = $1 and holder = $2',
+            // A little less, so that timers of the same length do not miss every other turn.
+            values: [name, holder, startedAt + Math.floor(everyMs * 0.9)],
+          },
         },
-      ])
+      })
     }
   }
 }

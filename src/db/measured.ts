@@ -27,7 +27,7 @@ export function measuredDb(db: Db, observer: StoreObserver): Db {
   return {
     ...db,
     read: (text, ...values) => measured('read', () => db.read(text, ...values)),
-    write: (unit, kept) => measured('write', () => db.write(unit, kept)),
+    write: (unit) => measured('write', () => db.write(unit)),
     tx: (work) => measured('tx', () => db.tx(work)),
   }
 }

@@ -13,11 +13,9 @@ import { isBindable, matchesPattern } from './patterns.ts'
 import { failureReason, type Provider } from './provider.ts'
 import {
   createGateStore,
-  INSERTED_INTENT,
   type IntentRow,
   insertIntent,
   type NewIntent,
-  NOTED_HASH,
   type ProjectRow,
   type RouteRow,
 } from './store.ts'
@@ -98,10 +96,15 @@ export function createIntents(deps: {
       network,
       created_at: now,
     }
-    const done = await attempt(db.write(insertIntent(intent, { now, maxOpen: MAX_OPEN_INTENTS })))
+    const done = await attempt(
+      db.write({
+        lockKey: intent.project_id,
+        statements: insertIntent(intent, { now, maxOpen: MAX_OPEN_INTENTS }),
+      }),
+    )
     if ('refused' in done) return whyRefused(done.refused, intent, request)
     logQuoted(intent)
-    const [row] = done.rows[INSERTED_INTENT] ?? []
+    const [row] = done.rows.intent
     return { kind: 'quote', intent: row as IntentRow, isPayable: true }
   }
 
@@ -116,11 +119,11 @@ export function createIntents(deps: {
 
   /** Why an intent could not be inserted; read only after the insert was refused. */
   async function whyRefused(
-    statement: number,
+    statement: keyof ReturnType<typeof insertIntent>,
     { intent_id: intentId, project_id: projectId }: NewIntent,
     request: ProtectedRequest,
   ): Promise<OpenOutcome> {
-    if (statement === NOTED_HASH) {
+    if (statement === 'paymentHash') {
       log.error({ event: 'gate.invoice_reused', projectId })
       return { kind: 'checkout unavailable' }
     }

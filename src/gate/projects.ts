@@ -117,17 +117,18 @@ export function createProjects(deps: {
       const verification = await provider.probe(address, prices)
       const projectId = newId('gate_project')
       const capability = newCapability()
-      await db.write([
-        insertProject({
-          projectId,
-          keyHash: tokenHash(capability),
-          address,
-          verification,
-          credits,
-          createdAt: clock.now(),
-        }),
-        ...routes.map((route) => insertRoute(projectId, route)),
-      ])
+      const project = insertProject({
+        projectId,
+        keyHash: tokenHash(capability),
+        address,
+        verification,
+        credits,
+        createdAt: clock.now(),
+      })
+      await db.write({
+        lockKey: projectId,
+        statements: { project, routes: routes.map((route) => insertRoute(projectId, route)) },
+      })
       return { projectId, capability, verification }
     },
 
@@ -148,14 +149,21 @@ export function createProjects(deps: {
     },
 
     async suspend(projectId) {
-      const done = await attempt(db.write([suspendProject(projectId, clock.now())]))
+      const done = await attempt(
+        db.write({
+          lockKey: projectId,
+          statements: { project: suspendProject(projectId, clock.now()) },
+        }),
+      )
       if ('rows' in done) return
       await existing(projectId)
       throw new ProjectError(`${projectId} was suspended before.`)
     },
 
     async resume(projectId) {
-      const done = await attempt(db.write([resumeProject(projectId)]))
+      const done = await attempt(
+        db.write({ lockKey: projectId, statements: { project: resumeProject(projectId) } }),
+      )
       if ('rows' in done) return
       await existing(projectId)
       throw new ProjectError(`${projectId} is not suspended.`)
@@ -163,7 +171,12 @@ export function createProjects(deps: {
 
     async rotateKey(projectId) {
       const capability = newCapability()
-      const done = await attempt(db.write([replaceKey(projectId, tokenHash(capability))]))
+      const done = await attempt(
+        db.write({
+          lockKey: projectId,
+          statements: { project: replaceKey(projectId, tokenHash(capability)) },
+        }),
+      )
       if ('refused' in done) throw new ProjectError(`There is no project ${projectId}.`)
       return capability
     },
@@ -171,7 +184,9 @@ export function createProjects(deps: {
     async addRoute(projectId, route) {
       const { address } = await existing(projectId)
       await provider.probe(address, [route.priceSats])
-      const done = await attempt(db.write([insertRoute(projectId, route)]))
+      const done = await attempt(
+        db.write({ lockKey: projectId, statements: { route: insertRoute(projectId, route) } }),
+      )
       if ('refused' in done) {
         throw new ProjectError(
           `${projectId} has a route ${route.routeId}. Remove it first; open intents keep their price.`,
@@ -181,13 +196,17 @@ export function createProjects(deps: {
 
     async removeRoute(projectId, routeId) {
       await existing(projectId)
-      const done = await attempt(db.write([deleteRoute(projectId, routeId)]))
+      const done = await attempt(
+        db.write({ lockKey: projectId, statements: { route: deleteRoute(projectId, routeId) } }),
+      )
       if ('refused' in done) throw new ProjectError(`${projectId} has no route ${routeId}.`)
     },
 
     async grant(projectId, credits) {
-      const done = await attempt(db.write([grantCredits(projectId, credits)]))
-      if ('rows' in done) return Number(done.rows[0]?.[0]?.credits)
+      const done = await attempt(
+        db.write({ lockKey: projectId, statements: { project: grantCredits(projectId, credits) } }),
+      )
+      if ('rows' in done) return Number(done.rows.project[0]?.credits)
       await existing(projectId)
       throw new ProjectError(`${projectId} would have more than ${MAX_CREDITS} credits.`)
     },
@@ -212,10 +231,13 @@ export function createProjects(deps: {
       const receipt = await store.receiptOf(intentId)
       if (receipt) {
         const { receipt_id: receiptId } = receipt
+        const honoured = noteHonoured(intentId, now)
         const back = giveBackReceipt({ intentId, receiptId, now, max: ANY_NUMBER })
-        const done = await attempt(db.write([...back, noteHonoured(intentId, now)]))
+        const done = await attempt(
+          db.write({ lockKey: intentId, statements: { ...back, honoured } }),
+        )
         // Given back by the project in the same moment: the next proof makes a fresh one.
-        if ('refused' in done) await db.write([noteHonoured(intentId, now)])
+        if ('refused' in done) await db.write({ lockKey: intentId, statements: { honoured } })
         return 'fresh receipt'
       }
       if (intent.verify_url === null) {
@@ -223,8 +245,13 @@ export function createProjects(deps: {
           `The provider of ${intentId} does not tell of payments. The preimage of its invoice is honoured at any time, without this command.`,
         )
       }
-      const again = askProviderAgain(intentId, now + ASK_AGAIN_MS)
-      await db.write([again, noteHonoured(intentId, now)])
+      await db.write({
+        lockKey: intentId,
+        statements: {
+          intent: askProviderAgain(intentId, now + ASK_AGAIN_MS),
+          honoured: noteHonoured(intentId, now),
+        },
+      })
       return 'provider asked again'
     },
   }

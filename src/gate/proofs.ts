@@ -64,9 +64,11 @@ export function createProofs(deps: {
   async function authorize(intent: IntentRow, by: VerificationKind): Promise<ProofOutcome> {
     const now = clock.now()
     const receipt = await newReceipt(receipts, intent, { issuer: publicUrl(), by, now })
-    const done = await attempt(db.write(authorizeIntent(receipt)))
+    const done = await attempt(
+      db.write({ lockKey: intent.intent_id, statements: authorizeIntent(receipt) }),
+    )
     if ('rows' in done) {
-      const row = done.rows[2]?.[0] as ReceiptRow
+      const row = done.rows.receipt[0] as ReceiptRow
       logAuthorized(intent, row)
       return { kind: 'authorized', intent, receipt: row }
     }
@@ -110,8 +112,11 @@ export function createProofs(deps: {
       now: clock.now(),
       giveBacks: old.give_backs + 1,
     })
-    const renewed = await attempt(db.write([renewReceipt(old, next)]))
-    const row = 'rows' in renewed ? renewed.rows[0]?.[0] : await store.receiptOf(intent.intent_id)
+    const renewed = await attempt(
+      db.write({ lockKey: intent.intent_id, statements: { receipt: renewReceipt(old, next) } }),
+    )
+    const row =
+      'rows' in renewed ? renewed.rows.receipt[0] : await store.receiptOf(intent.intent_id)
     return row as ReceiptRow
   }
 
@@ -127,7 +132,8 @@ export function createProofs(deps: {
   }
 
   async function recordUnhonoured(intent: IntentRow, reason: UnhonouredReason): Promise<void> {
-    const noted = await attempt(db.write([noteUnhonoured(intent, { reason, now: clock.now() })]))
+    const unhonoured = noteUnhonoured(intent, { reason, now: clock.now() })
+    const noted = await attempt(db.write({ lockKey: intent.intent_id, statements: { unhonoured } }))
     if ('refused' in noted) return
     const amountSats = intent.amount_sats
     log.error({ event: 'gate.unhonoured', ...intentFacts(intent), amountSats, reason })
@@ -141,7 +147,9 @@ export function createProofs(deps: {
       if (verify === null || now > intent.honoured_until) return currentOutcome(intent)
       const waitMs = BACK_OFF_MS[Math.min(count, BACK_OFF_MS.length - 1)] ?? 0
       const claim = claimVerification(intent, { now, nextAt: now + waitMs })
-      const claimed = await attempt(db.write([claim]))
+      const claimed = await attempt(
+        db.write({ lockKey: intent.intent_id, statements: { intent: claim } }),
+      )
       if ('rows' in claimed && (await isSettled(intent, verify))) {
         return authorize(intent, 'provider')
       }
@@ -163,9 +171,9 @@ export function createProofs(deps: {
       const intentId = intent.intent_id
       const now = clock.now()
       const statements = giveBackReceipt({ intentId, receiptId, now, max: MAX_GIVE_BACKS })
-      const done = await attempt(db.write(statements))
+      const done = await attempt(db.write({ lockKey: intentId, statements }))
       if ('rows' in done) {
-        const giveBacks = Number(done.rows[0]?.[0]?.give_backs) + 1
+        const giveBacks = Number(done.rows.receipt[0]?.give_backs) + 1
         log.info({ event: 'gate.given_back', ...intentFacts(intent), receiptId, giveBacks })
         return 'recorded'
       }

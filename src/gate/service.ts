@@ -56,8 +56,11 @@ export function createGate(deps: {
     foreign: () => store.foreign(fingerprints(secrets), clock.now()),
 
     async purge(now) {
-      const [deleted] = await db.write([purgeUnpaid(before(now, KEEP_MS), PURGE_INTENTS)])
-      return deleted?.length ?? 0
+      const { deleted } = await db.write({
+        lockKey: 'gate_intent',
+        statements: { deleted: purgeUnpaid(before(now, KEEP_MS), PURGE_INTENTS) },
+      })
+      return deleted.length
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Projects, routes, intents and receipts in the store. */
-import type { Db, Row, Statement } from '../db/db.ts'
+import type { Db, Row, Statement, Unit } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { RouteSpec } from './route-spec.ts'
 import type { VerificationKind } from './schema.ts'
@@ -142,35 +142,32 @@ export const grantCredits = (projectId: string, credits: number): Statement => (
   expect: 1,
 })
 
-/** The places in `insertIntent` of the payment hash and of the intent, for its answers. */
-export const [NOTED_HASH, INSERTED_INTENT] = [1, 2]
-
 /**
- * Notes the payment hash for good, then the intent. The first statement is refused where the project
- * has no credit or is suspended, the second where an invoice with this hash was ever taken before,
- * the third where the intent is there already or too many of its project's wait for payment.
+ * Notes the payment hash for good, then the intent. `project` is refused where the project has no
+ * credit or is suspended, `paymentHash` where an invoice with this hash was ever taken before,
+ * `intent` where the intent is there already or too many of its project's wait for payment.
  *
- * The first also makes the openings of a project take turns until they are committed. Counting alone
+ * `project` also makes the openings of a project take turns until they are committed. Counting alone
  * is not exact where transactions see none of each other's intents; a later statement than the one
  * that waited sees them all.
  */
 export function insertIntent(
   intent: NewIntent,
   { now, maxOpen }: { now: number; maxOpen: number },
-): Statement[] {
-  return [
-    {
+) {
+  return {
+    project: {
       text: `update gate_project set credits = credits
         where project_id = $1 and credits > 0 and suspended_at is null`,
       values: [intent.project_id],
       expect: 1,
     },
-    {
+    paymentHash: {
       text: 'insert into gate_payment_hash (payment_hash) values ($1) on conflict do nothing',
       values: [intent.payment_hash],
       expect: 1,
     },
-    {
+    intent: {
       text: `insert into gate_intent
         (intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest,
          amount_sats, recipient, network, bolt11, payment_hash, description_hash, verify_url, state,
@@ -205,29 +202,29 @@ export function insertIntent(
       ],
       expect: 1,
     },
-  ]
+  } satisfies Unit['statements']
 }
 
 /**
- * Authorizes an intent, takes the credit and keeps the receipt, all or nothing. The first statement
- * carries the condition: of any number of proofs, one passes it. However late: the project has the
+ * Authorizes an intent, takes the credit and keeps the receipt, all or nothing. `intent` carries the
+ * condition: of any number of proofs, one passes it. However late: the project has the
  * money.
  */
-export function authorizeIntent(receipt: NewReceipt): Statement[] {
-  return [
-    {
+export function authorizeIntent(receipt: NewReceipt) {
+  return {
+    intent: {
       text: `update gate_intent set state = 'authorized'
         where intent_id = $1 and state = 'open'`,
       values: [receipt.intent_id],
       expect: 1,
     },
-    {
+    credit: {
       // The payer has paid: this may go below zero, by no more than what was open and came late.
       text: 'update gate_project set credits = credits - 1 where project_id = $1',
       values: [receipt.project_id],
       expect: 1,
     },
-    {
+    receipt: {
       text: `insert into gate_receipt (receipt_id, intent_id, project_id, verified_by,
           authorized_at, expires_at, credits_remaining, receipt)
         select $1, $2, project_id, $4, $5, $6, credits, $7
@@ -243,7 +240,7 @@ export function authorizeIntent(receipt: NewReceipt): Statement[] {
       ],
       expect: 1,
     },
-  ]
+  } satisfies Unit['statements']
 }
 
 /**
@@ -260,22 +257,22 @@ export function giveBackReceipt({
   receiptId: string
   now: number
   max: number
-}): Statement[] {
-  return [
-    {
+}) {
+  return {
+    receipt: {
       text: `update gate_receipt set given_back_at = $3
         where intent_id = $1 and receipt_id = $2 and given_back_at is null and give_backs < $4
         returning give_backs`,
       values: [intentId, receiptId, now, max],
       expect: 1,
     },
-    {
+    givenBack: {
       text: `insert into gate_give_back (receipt_id, intent_id, given_back_at)
         values ($1, $2, $3)`,
       values: [receiptId, intentId, now],
       expect: 1,
     },
-  ]
+  } satisfies Unit['statements']
 }
 
 /** Puts the next receipt in the place of one that was given back; of several, one passes. */

@@ -121,14 +121,17 @@ export function openSharedLimits(
 /** Deletes the counts of windows that have ended. */
 export async function purgeLimits(db: Db, now: number): Promise<void> {
   for (;;) {
-    const [deleted] = await db.write([
-      {
-        text: `delete from rate_limit where key in (
+    const { deleted } = await db.write({
+      lockKey: 'rate_limit',
+      statements: {
+        deleted: {
+          text: `delete from rate_limit where key in (
             select key from rate_limit where expire < $1 limit $2) returning key`,
-        values: [now, PURGE_ROWS],
+          values: [now, PURGE_ROWS],
+        },
       },
-    ])
-    if ((deleted?.length ?? 0) < PURGE_ROWS) return
+    })
+    if (deleted.length < PURGE_ROWS) return
   }
 }
 

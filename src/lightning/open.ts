@@ -85,14 +85,17 @@ export function storedCursor(db: Db, name: string) {
       return Number(row?.value ?? 0)
     },
     async write(value: number): Promise<void> {
-      await db.write([
-        {
-          text: `insert into meta (name, value) values ($1, $2) on conflict (name) do update
+      await db.write({
+        lockKey: name,
+        statements: {
+          cursor: {
+            text: `insert into meta (name, value) values ($1, $2) on conflict (name) do update
             set value = excluded.value
             where cast(meta.value as integer) < cast(excluded.value as integer)`,
-          values: [name, String(value)],
+            values: [name, String(value)],
+          },
         },
-      ])
+      })
     },
   }
 }

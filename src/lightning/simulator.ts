@@ -58,7 +58,7 @@ export async function createSimulator(deps: {
 
     async createInvoice(ask) {
       const { bolt11, paymentHash, statements } = signInvoice(ask)
-      await db.write(statements)
+      await db.write({ lockKey: paymentHash, statements: { invoice: statements } })
       return { bolt11, paymentHash }
     },
 
@@ -93,14 +93,17 @@ export async function createSimulator(deps: {
       const invoice = await invoiceOf(paymentHashOf(bolt11))
       if (invoice?.bolt11 !== bolt11.toLowerCase()) return { kind: 'unknown' }
       const { payment_hash: paymentHash, preimage } = invoice
-      const [paid] = await db.write([
-        {
-          text: `update simulator_invoice set state = 'settled'
+      const { paid } = await db.write({
+        lockKey: paymentHash,
+        statements: {
+          paid: {
+            text: `update simulator_invoice set state = 'settled'
             where payment_hash = $1 and state = 'open' and expires_at > $2 returning *`,
-          values: [paymentHash, clock.now()],
+            values: [paymentHash, clock.now()],
+          },
         },
-      ])
-      if (paid?.length === 1) for (const listener of listeners) listener(paymentHash)
+      })
+      if (paid.length === 1) for (const listener of listeners) listener(paymentHash)
       else if ((await invoiceOf(paymentHash))?.state !== 'settled') return { kind: 'expired' }
       return { kind: 'paid', preimage, paymentHash }
     },
@@ -164,12 +167,15 @@ const forget = (before: DeletionTime) => ({
 })
 
 async function nodeKey(db: Db): Promise<Uint8Array> {
-  await db.write([
-    {
-      text: `insert into meta (name, value) values ('simulator_key', $1) on conflict (name) do nothing`,
-      values: [randomBytes(32).toString('hex')],
+  await db.write({
+    lockKey: 'simulator_key',
+    statements: {
+      key: {
+        text: `insert into meta (name, value) values ('simulator_key', $1) on conflict (name) do nothing`,
+        values: [randomBytes(32).toString('hex')],
+      },
     },
-  ])
+  })
   const [row] = await db.read<{ value: string }>(
     `select value from meta where name = 'simulator_key'`,
   )

@@ -19,7 +19,8 @@ export type Aliases = {
 export function createAliases({ db, secrets }: { db: Db; secrets: Secrets }): Aliases {
   return {
     async add({ aliasId, orderId, key, now }) {
-      await attempt(db.write([insertAlias(aliasId, orderId, keyHash(secrets, key), now)]))
+      const alias = insertAlias(aliasId, orderId, keyHash(secrets, key), now)
+      await attempt(db.write({ lockKey: aliasId, statements: { alias } }))
     },
     async has(orderId, key) {
       const rows = await db.read<{ key_hash: Uint8Array }>(

@@ -70,7 +70,7 @@ export function createClaims({ store, secrets }: { store: OrderStore; secrets: S
     async afterUse(order, { key, client }) {
       const isFree = order.opened_by === null || isStrongKey(key) || isOpenedBy(order, client)
       if (isFree || order.contested !== CONTESTED.no) return order
-      const contested = await store.one(contestOrder(order.order_id))
+      const contested = await store.one(order.order_id, contestOrder(order.order_id))
       return contested ?? (await store.find([order.order_id])) ?? order
     },
   }

@@ -46,7 +46,10 @@ export function createDelivering(deps: {
   async function deliver(order: OrderRow, claim: Claim): Promise<Outcome> {
     const now = clock.now()
     if (isOver(order, now)) return { kind: 'order expired' }
-    const delivered = await store.one(deliverOrder(order.order_id, now, reachOf(claim)))
+    const delivered = await store.one(
+      order.order_id,
+      deliverOrder(order.order_id, now, reachOf(claim)),
+    )
     if (delivered) return handOver(delivered)
     const current = await store.find([order.order_id])
     if (!current) return { kind: 'order not found' }

@@ -13,6 +13,7 @@ export type Ending = (
 export function createEnding({ db, products }: { db: Db; products: Products }): Ending {
   return async (statement, order) => {
     const release = products[order.product]?.release?.(order.order_id) ?? []
-    return 'rows' in (await attempt(db.write([statement, ...release])))
+    const statements = { order: statement, release }
+    return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))
   }
 }

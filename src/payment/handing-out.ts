@@ -38,7 +38,9 @@ export async function handOutOrder(
   const opened = openSeed(secrets, order.seed, orderId)
   if (!opened) return { kind: 'other secret' }
   const resource = provisioningOf(products, order.product).capability(grantOf(order, opened.plain))
-  const done = await attempt(db.write([handOut(orderId, now)]))
+  const done = await attempt(
+    db.write({ lockKey: orderId, statements: { order: handOut(orderId, now) } }),
+  )
   if ('rows' in done) {
     return { kind: 'handed out', body: JSON.stringify({ settled: true, resource }) }
   }

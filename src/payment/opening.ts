@@ -85,14 +85,15 @@ export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => 
 
 /**
  * Makes the units that open orders of a client network take turns until they are committed. A unit
- * begins with it: units of a batch are sorted by the text that they begin with, so that all
- * instances take these locks in one order, and never wait for each other in a circle.
+ * begins with it, and has `lockKeyOfTurn` as its lock key.
  */
 export const takeTurn = (clientNetwork: string): Statement => ({
   text: `insert into opening_lock (bucket) values (cast($1 as integer))
     on conflict (bucket) do update set bucket = excluded.bucket`,
   values: [bucketOf(clientNetwork)],
 })
+
+export const lockKeyOfTurn = (clientNetwork: string): string => `opening ${bucketOf(clientNetwork)}`
 
 /**
  * Refused when the client network has more than `most` unpaid orders, the one that this unit has
@@ -108,9 +109,9 @@ export const limitOpen = (clientNetwork: string, now: number, most: number): Sta
   expect: 1,
 })
 
-/** One of 256, in three digits. */
-const bucketOf = (clientNetwork: string): string =>
-  String(Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)).padStart(3, '0')
+/** One of 256. */
+const bucketOf = (clientNetwork: string): number =>
+  Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)
 
 /** Takes over an opening order whose claim has run out. */
 export const reclaimOrder = (orderId: string, claimedAt: number, now: number): Statement => ({

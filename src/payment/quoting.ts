@@ -17,6 +17,7 @@ import {
   insertOrder,
   invoiceOrder,
   limitOpen,
+  lockKeyOfTurn,
   type NewOrder,
   reclaimOrder,
   takeTurn,
@@ -111,7 +112,12 @@ export function createQuoting(deps: {
         payment_hash: made.paymentHash,
         quote_expires_at: decoded.expiresAt,
       }
-      const given = await attempt(db.write([invoiceOrder(orderId, claimedAt, invoiced)]))
+      const given = await attempt(
+        db.write({
+          lockKey: orderId,
+          statements: { order: invoiceOrder(orderId, claimedAt, invoiced) },
+        }),
+      )
       // Our claim ran out and was taken over: the order's invoice is another one.
       if ('refused' in given) return awaitInvoice(orderId)
       const quoted: OrderRow = { ...order, ...invoiced, state: 'pending' }
@@ -135,8 +141,6 @@ export function createQuoting(deps: {
     const now = clock.now()
     const { clientNetwork, mostOpen } = offer
     const isLimited = mostOpen !== undefined
-    const turn = isLimited ? [takeTurn(clientNetwork)] : []
-    const limit = isLimited ? [limitOpen(clientNetwork, now, mostOpen)] : []
     const order: NewOrder = {
       order_id: orderId,
       secret_id: fingerprints(secrets)[0],
@@ -155,20 +159,26 @@ export function createQuoting(deps: {
     const reserve = offer.reserve?.(orderId) ?? []
     const signed = signHere(order)
     if (signed === 'failed') return { kind: 'checkout unavailable' }
-    const unit = [
-      ...turn,
-      insertOrder(order, signed?.invoice),
-      ...limit,
-      ...reserve,
-      ...(signed?.statements ?? []),
-    ]
-    // A claim has to be seen by others; what it leads to is shown after the unit that follows it.
-    const done = await attempt(db.write(unit, signed ? 'when resolved' : 'with the next'))
+    const done = await attempt(
+      db.write({
+        lockKey: isLimited ? lockKeyOfTurn(clientNetwork) : orderId,
+        // A claim has to be seen by others; what it leads to is shown after the unit that follows it.
+        durability: signed ? 'flushed' : 'deferred',
+        statements: {
+          turn: isLimited ? [takeTurn(clientNetwork)] : [],
+          order: insertOrder(order, signed?.invoice),
+          limit: isLimited ? [limitOpen(clientNetwork, now, mostOpen)] : [],
+          reserve,
+          invoice: signed?.statements ?? [],
+        },
+      }),
+    )
     if ('refused' in done) {
-      // Its turn is never refused, so that this is the order itself: it exists already.
-      if (done.refused === turn.length) return opened(await awaitInvoice(orderId))
-      const isFull = done.refused > turn.length + limit.length
-      return { kind: 'rate limited', retryAfterSeconds: isFull ? null : await secondsToNext(offer) }
+      // The order exists already.
+      if (done.refused === 'order') return opened(await awaitInvoice(orderId))
+      const isOfNetwork = done.refused === 'limit'
+      const retryAfterSeconds = isOfNetwork ? await secondsToNext(offer) : null
+      return { kind: 'rate limited', retryAfterSeconds }
     }
     if (!signed) return opened(await invoice(insertedOrder(order)))
     const quoted = insertedOrder(order, signed.invoice)
@@ -210,7 +220,7 @@ export function createQuoting(deps: {
       if (order?.state !== 'opening') return order
       const now = clock.now()
       if (order.claimed_at < now - CLAIM_MS) {
-        const ours = await store.one(reclaimOrder(orderId, order.claimed_at, now))
+        const ours = await store.one(orderId, reclaimOrder(orderId, order.claimed_at, now))
         if (ours) return invoice(ours)
       }
       await new Promise((resolve) => setTimeout(resolve, OPENING_LOOK_MS))

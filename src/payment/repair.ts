@@ -4,7 +4,7 @@
  * conditional unit, so that it may run beside the service.
  */
 import { randomBytes } from 'node:crypto'
-import { attempt, type Db, type Statement } from '../db/db.ts'
+import { attempt, type Db, type Statement, type Unit } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
@@ -110,8 +110,12 @@ export async function closeOrder(
   if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
   if (node === 'unknown' && !(await hasSigned(lightning, bolt11))) return { kind: 'other node' }
   const release = products[order.product]?.release?.(orderId) ?? []
+  const isFinal = 'isFinal' in status && status.isFinal
   const done = await attempt(
-    db.write([endOverdue(orderId, now, 'isFinal' in status && status.isFinal), ...release]),
+    db.write({
+      lockKey: orderId,
+      statements: { order: endOverdue(orderId, now, isFinal), release },
+    }),
   )
   if ('rows' in done) return { kind: 'closed', node }
   const current = await orderFacts(db, orderId)
@@ -129,10 +133,11 @@ export async function repairOrder(
   if (order.state !== 'paid_unfulfilled') return { kind: 'not unfulfilled', state: order.state }
   if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
   const unit = repairingUnit(deps, order)
-  const done = 'fault' in unit ? unit : await written(db, unit.statements)
+  const done =
+    'fault' in unit ? unit : await written(db, { lockKey: orderId, statements: unit.statements })
   if ('repaired' in unit && 'rows' in done) return unit.repaired
   if ('fault' in done) return { kind: 'refused', reason: messageOf(done.fault) }
-  if ('refused' in done && done.refused > 0) {
+  if ('refused' in done && done.refused !== 'order') {
     return { kind: 'refused', reason: 'the product refused' }
   }
   // Somebody else was faster.
@@ -143,7 +148,9 @@ export async function repairOrder(
 function repairingUnit(
   { secrets, clock, products }: { secrets: Secrets; clock: Clock; products: Products },
   order: OrderRow,
-): { statements: Statement[]; repaired: Repair } | { fault: unknown } {
+):
+  | { statements: Unit<'order' | 'provision'>['statements']; repaired: Repair }
+  | { fault: unknown } {
   try {
     const { order_id: orderId } = order
     const product = provisioningOf(products, order.product)
@@ -154,10 +161,10 @@ function repairingUnit(
     const expiresAt = endOfLife(planOf(order), now)
     const settled = { ...order, public_id: publicId, settled_at: now, expires_at: expiresAt }
     const sealed = seal(secrets.seedKeys[0], seed, orderId)
-    const statements = [
-      settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
-      ...product.provision(grantOf(settled, seed)),
-    ]
+    const statements = {
+      order: settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
+      provision: product.provision(grantOf(settled, seed)),
+    }
     return { statements, repaired: { kind: 'repaired', publicId, expiresAt } }
   } catch (fault) {
     return { fault }
@@ -173,7 +180,12 @@ export async function noteRefund(
   const facts = await orderFacts(db, orderId)
   if (!facts) return { kind: 'order not found' }
   const release = products[facts.product]?.release?.(orderId) ?? []
-  const done = await attempt(db.write([endUnfulfilled(orderId, clock.now()), ...release]))
+  const done = await attempt(
+    db.write({
+      lockKey: orderId,
+      statements: { order: endUnfulfilled(orderId, clock.now()), release },
+    }),
+  )
   return 'rows' in done ? { kind: 'refunded' } : otherwise(db, orderId)
 }
 

@@ -24,7 +24,10 @@ export async function reseal(deps: {
       if (!order.seed || !opened || opened.isCurrent) continue
       const key = secrets.seedKeys[0]
       const sealed = seal(key, opened.plain, order.order_id)
-      await db.write([resealOrder(order.order_id, order.seed, sealed)])
+      await db.write({
+        lockKey: order.order_id,
+        statements: { order: resealOrder(order.order_id, order.seed, sealed) },
+      })
     }
     if (orders.length < 500) return store.foreign(fingerprints(secrets), clock.now())
   }

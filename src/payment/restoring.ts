@@ -74,7 +74,12 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
     ...{ state: 'settled', by: paid.by, publicId, expiresAt, sealedAt: null },
     seed: seal(secrets.seedKeys[0], seed, orderId),
   })
-  const done = await attempt(db.write([...rows, ...product.provision(grant)]))
+  const done = await attempt(
+    db.write({
+      lockKey: orderId,
+      statements: { order: rows, provision: product.provision(grant) },
+    }),
+  )
   if ('rows' in done) return { kind: 'restored', publicId, expiresAt }
   // Somebody else was faster, or has the id.
   return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
@@ -87,12 +92,13 @@ export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring>
   if (reason) return reason
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid
+  const orderId = lost.orderId ?? newId('order')
   const rows = insertRestored(lost, {
-    ...(await placeOf(deps, lost.orderId ?? newId('order'))),
+    ...(await placeOf(deps, orderId)),
     ...{ state: 'refunded', by: paid.by, publicId: null, expiresAt: null, seed: null },
     sealedAt: clock.now(),
   })
-  const done = await attempt(db.write(rows))
+  const done = await attempt(db.write({ lockKey: orderId, statements: { order: rows } }))
   if ('rows' in done) return { kind: 'noted as refunded' }
   return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
 }

@@ -1,7 +1,7 @@
 /** Settling: learns from the node what became of an order, and settles or ends it in one unit. */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Db, Statement } from '../db/db.ts'
+import type { Db, Statement, Unit } from '../db/db.ts'
 import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -90,15 +90,18 @@ export function createSettling(deps: {
     const now = clock.now()
     const facts = { ...namedIn(order), amountSats: order.amount_sats }
     const unit = settlingUnit(order, { by, now, delivery, restored })
-    const done = 'fault' in unit ? unit : await written(db, unit.statements)
+    const done =
+      'fault' in unit
+        ? unit
+        : await written(db, { lockKey: order.order_id, statements: unit.statements })
     if ('settled' in unit && 'rows' in done) {
       log.info({ event: 'order.settled', ...facts, by })
       return unit.settled
     }
-    // Statement 0 is the order itself: somebody else settled it, and that is as good.
-    if ('refused' in done && done.refused === 0) return null
+    // Somebody else settled it, and that is as good.
+    if ('refused' in done && done.refused === 'order') return null
     const reason = 'fault' in done ? messageOf(done.fault) : 'the product refused'
-    const failed = await store.one(failSettlement(order.order_id, now, by))
+    const failed = await store.one(order.order_id, failSettlement(order.order_id, now, by))
     if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by, reason })
     return null
   }
@@ -112,7 +115,9 @@ export function createSettling(deps: {
       delivery,
       restored,
     }: { by: SettledBy; now: number; delivery: 'later' | 'now'; restored: Statement[] },
-  ): { statements: Statement[]; settled: Settled } | { fault: unknown } {
+  ):
+    | { statements: Unit<'order' | 'restored' | 'provision'>['statements']; settled: Settled }
+    | { fault: unknown } {
     try {
       const provisioning = provisioningOf(products, order.product)
       const seed = randomBytes(32)
@@ -126,12 +131,12 @@ export function createSettling(deps: {
         delivered_at: delivery === 'now' ? now : null,
       } as const
       const settledOrder: OrderRow = { ...order, ...settled }
-      const statements = [
+      const statements = {
         // What comes back with its proof may have been all that an order that is owed has lacked.
-        settleOrder(order.order_id, settled, restored.length > 0),
-        ...restored,
-        ...provisioning.provision(grantOf(settledOrder, seed)),
-      ]
+        order: settleOrder(order.order_id, settled, restored.length > 0),
+        restored,
+        provision: provisioning.provision(grantOf(settledOrder, seed)),
+      }
       return { statements, settled: { order: settledOrder, seed } }
     } catch (fault) {
       return { fault }
@@ -153,7 +158,7 @@ export function createSettling(deps: {
    */
   async function bury(order: OrderRow, isFinal: boolean): Promise<void> {
     if (order.state === 'dead') {
-      if (isFinal) await store.one(confirmDead(order.order_id), 'with the next')
+      if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
     } else if ((await deletion.now()) === NOTHING_IS_OVER) {
       keptDead.set(order.order_id, true)
     } else if (await end(killOrder(order.order_id, isFinal), order)) {
@@ -206,7 +211,7 @@ export function createSettling(deps: {
 
   async function claimAndLookUp({ order_id: orderId }: OrderRow): Promise<void> {
     const claim = claimLookup(orderId, clock.now(), LOOKUP_EVERY_MS)
-    const claimed = await store.one(claim, 'with the next')
+    const claimed = await store.one(orderId, claim, 'deferred')
     if (claimed) await lookUp(claimed, 'lookup')
   }
 

@@ -1,5 +1,13 @@
 /** Orders in the store: each change is one conditional statement whose row count is the answer. */
-import { attempt, type Db, type Kept, type Row, type Statement, ValueRefused } from '../db/db.ts'
+import {
+  attempt,
+  type Db,
+  type Durability,
+  type Row,
+  type Statement,
+  type Unit,
+  ValueRefused,
+} from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
@@ -190,10 +198,10 @@ export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array):
  * Runs a unit that provisions. A store that is away, full or broken says nothing about the order, and
  * throws. A value that it refuses is one of the order's, and would be refused each time.
  */
-export async function written(
+export async function written<Name extends string>(
   db: Db,
-  unit: Statement[],
-): Promise<Awaited<ReturnType<typeof attempt>> | { fault: ValueRefused }> {
+  unit: Unit<Name>,
+): Promise<Awaited<ReturnType<typeof attempt<Name>>> | { fault: ValueRefused }> {
   try {
     return await attempt(db.write(unit))
   } catch (error) {
@@ -203,11 +211,20 @@ export async function written(
 }
 
 export function createOrderStore(db: Db) {
-  const one = async (unit: Statement, kept?: Kept): Promise<OrderRow | null> => {
-    const [rows] = await db.write([unit], kept)
-    return (rows?.[0] as OrderRow | undefined) ?? null
+  const one = async (
+    orderId: string,
+    statement: Statement,
+    durability: Durability = 'flushed',
+  ): Promise<OrderRow | null> => {
+    const { order } = await db.write({
+      lockKey: orderId,
+      statements: { order: statement },
+      durability,
+    })
+    return (order[0] as OrderRow | undefined) ?? null
   }
   return {
+    /** Changes one order by a statement that returns its row; null where its condition did not hold. */
     one,
 
     /** The order of any of these ids: one per configured secret. */

@@ -93,8 +93,8 @@ export function createWatcher(deps: {
         const now = time.latest
         // Claimed before they are looked up: one that always fails must not hold up the rest.
         const claimed = await Promise.all(
-          some.map((order) =>
-            store.one(claimSweep(order.order_id, order.looked_up_at, now), 'with the next'),
+          some.map(({ order_id: orderId, looked_up_at: lookedUpAt }) =>
+            store.one(orderId, claimSweep(orderId, lookedUpAt, now), 'deferred'),
           ),
         )
         const ours = claimed.filter((order) => order !== null)
@@ -150,7 +150,13 @@ export function createWatcher(deps: {
 
   async function cleanUp(): Promise<void> {
     const now = await deletion.now()
-    await db.write([sealOverdue(now, REPLAY_MS), ...purgeOrders(before(now, KEEP_MS), now)])
+    await db.write({
+      lockKey: 'purchase_order',
+      statements: {
+        seal: sealOverdue(now, REPLAY_MS),
+        purge: purgeOrders(before(now, KEEP_MS), now),
+      },
+    })
     await orders.dropAbandoned(before(now, ABANDONED_MS))
   }
 

@@ -132,7 +132,13 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       const now = clock.now()
       const isFirstUse = !sealed.has(publicId)
       const done = await attempt(
-        db.write([acceptPing(publicId, now), ...(isFirstUse ? [sealDelivery(publicId, now)] : [])]),
+        db.write({
+          lockKey: publicId,
+          statements: {
+            ping: acceptPing(publicId, now),
+            seal: isFirstUse ? [sealDelivery(publicId, now)] : [],
+          },
+        }),
       )
       if ('refused' in done) {
         // Exhausted, expired or destroyed: what was remembered does not hold any more.
@@ -158,7 +164,10 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     async used(monitor) {
       if (sealed.has(monitor.public_id)) return
-      await db.write([sealDelivery(monitor.public_id, clock.now())])
+      await db.write({
+        lockKey: monitor.public_id,
+        statements: { seal: sealDelivery(monitor.public_id, clock.now()) },
+      })
       sealed.set(monitor.public_id, true)
     },
 
@@ -198,9 +207,15 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       }
       const now = clock.now()
       const done = await attempt(
-        db.write([changeSettings(publicId, now, changeOf(settings)), sealDelivery(publicId, now)]),
+        db.write({
+          lockKey: publicId,
+          statements: {
+            monitor: changeSettings(publicId, now, changeOf(settings)),
+            seal: sealDelivery(publicId, now),
+          },
+        }),
       )
-      const changed = 'rows' in done && (done.rows[0]?.[0] as MonitorRow | undefined)
+      const changed = 'rows' in done && (done.rows.monitor[0] as MonitorRow | undefined)
       if (!changed) return { kind: 'not found' }
       sealed.set(publicId, true)
       hints.tell(publicId)
@@ -209,7 +224,13 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     async destroy({ public_id: publicId }) {
       const done = await attempt(
-        db.write([dropMonitor(publicId), sealDelivery(publicId, clock.now())]),
+        db.write({
+          lockKey: publicId,
+          statements: {
+            monitor: dropMonitor(publicId),
+            seal: sealDelivery(publicId, clock.now()),
+          },
+        }),
       )
       remembered.delete(publicId)
       if ('refused' in done) return false
@@ -235,9 +256,12 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       const expiredBefore = before(now, SHOW_EXPIRED_MS)
       let gone = 0
       for (;;) {
-        const [some] = await db.write([purgeMonitors(expiredBefore, PURGE_MONITORS)])
-        gone += some?.length ?? 0
-        if ((some?.length ?? 0) < PURGE_MONITORS) return gone
+        const { some } = await db.write({
+          lockKey: 'pulse_monitor',
+          statements: { some: purgeMonitors(expiredBefore, PURGE_MONITORS) },
+        })
+        gone += some.length
+        if (some.length < PURGE_MONITORS) return gone
       }
     },
   }

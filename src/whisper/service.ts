@@ -11,7 +11,6 @@ import {
   createWhisperStore,
   dropWhisper,
   insertWhisper,
-  READ_BYTES,
   releaseCiphertext,
   reserveCiphertext,
   restoreCiphertext,
@@ -75,13 +74,13 @@ export function createWhisper(deps: {
     for (;;) {
       const over = await store.expired(now, PURGE_AT_ONCE)
       for (const publicId of over) {
-        await db.write(dropWhisper(publicId))
+        await db.write({ lockKey: publicId, statements: { whisper: dropWhisper(publicId) } })
         remembered.delete(publicId)
         dropped++
       }
       if (over.length < PURGE_AT_ONCE) break
     }
-    await db.write(recountUnpaid())
+    await db.write({ lockKey: 'whisper_unpaid', statements: { counters: recountUnpaid() } })
     return dropped
   }
 
@@ -121,17 +120,20 @@ export function createWhisper(deps: {
       }
       const isFirstUse = !sealed.has(publicId)
       const done = await attempt(
-        db.write([
-          ...spendRead(publicId, now),
-          ...(isFirstUse ? [sealDelivery(publicId, now)] : []),
-        ]),
+        db.write({
+          lockKey: publicId,
+          statements: {
+            ...spendRead(publicId, now),
+            seal: isFirstUse ? [sealDelivery(publicId, now)] : [],
+          },
+        }),
       )
       if ('refused' in done) {
         remembered.delete(publicId)
         return GONE
       }
       if (isFirstUse) sealed.set(publicId, true)
-      const bytes = done.rows[READ_BYTES]?.[0]?.ciphertext
+      const bytes = done.rows.bytes[0]?.ciphertext
       if (!(bytes instanceof Uint8Array)) throw new Error('a read was spent on no bytes')
       const ciphertext = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       return { kind: 'revealed', ciphertext }

@@ -90,35 +90,36 @@ export const insertWhisper = (whisper: {
 ]
 
 /**
- * Spends one read and returns the bytes. The first statement carries every condition, the second
- * has the bytes, and with the last read the rest leaves nothing of them: all in one unit, so that
- * no read that was spent comes too late for its bytes.
+ * Spends one read and returns the bytes. `read` carries every condition, `bytes` returns the bytes, and
+ * `forget` leaves nothing of them after the last read: all in one unit, so that no read that was
+ * spent comes too late for its bytes.
  */
-export const READ_BYTES = 1
-export const spendRead = (publicId: string, now: number): Statement[] => [
-  {
+export const spendRead = (publicId: string, now: number) => ({
+  read: {
     text: `update whisper set reads_left = reads_left - 1
       where public_id = $1 and reads_left > 0 and expires_at > $2
         and (reveal_at is null or reveal_at <= $2)`,
     values: [publicId, now],
     expect: 1,
   },
-  {
+  bytes: {
     text: `select c.ciphertext from whisper w join whisper_ciphertext c on c.order_id = w.order_id
       where w.public_id = $1`,
     values: [publicId],
     expect: 1,
   },
-  {
-    text: `delete from whisper_ciphertext where order_id = (
-      select order_id from whisper where public_id = $1 and reads_left = 0)`,
-    values: [publicId],
-  },
-  {
-    text: 'delete from whisper where public_id = $1 and reads_left = 0',
-    values: [publicId],
-  },
-]
+  forget: [
+    {
+      text: `delete from whisper_ciphertext where order_id = (
+        select order_id from whisper where public_id = $1 and reads_left = 0)`,
+      values: [publicId],
+    },
+    {
+      text: 'delete from whisper where public_id = $1 and reads_left = 0',
+      values: [publicId],
+    },
+  ],
+})
 
 /** Deletes one that is over, and its bytes. */
 export const dropWhisper = (publicId: string): Statement[] => [

@@ -125,7 +125,7 @@ suite('a clock that jumps', () => {
     t.mock.timers.tick(PURGE)
     await server.restart()
     const db = await openDatabase(server.databaseUrl)
-    await db.write([acceptClock(server.clock.now())])
+    await db.write(acceptClock(server.clock.now()))
     await db.close()
     await server.restart()
     server.clock.advance(PURGE)

@@ -9,6 +9,7 @@ import {
   UnitRefused,
   ValueRefused,
 } from '../../src/db/db.ts'
+import { unit, withDurability } from '../support/unit.ts'
 
 /** An empty store, and the same store opened anew after `db` was closed. */
 export type OpenStore = { db: Db; reopen(): Promise<Db> }
@@ -62,64 +63,80 @@ export function dbContract(
   const counted = async (db: Db): Promise<unknown> => (await db.read('select n from counter'))[0]?.n
 
   suite(`${name} as a store`, { timeout: 600_000 }, () => {
-    test('a unit resolves to the rows that each of its statements returned', async (t) => {
+    test('a unit resolves to the rows that its statements returned, by their names', async (t) => {
       const { db } = await opened(t)
-      const rows = await db.write([
-        {
-          text: 'insert into item (id, n) values ($1, 1), ($2, 2) returning id, n',
-          values: ['a', 'b'],
+      const read = { text: 'select id, n from item order by id', values: [] }
+      const answer = await db.write({
+        lockKey: 'item',
+        statements: {
+          made: {
+            text: 'insert into item (id, n) values ($1, 1), ($2, 2) returning id, n',
+            values: ['a', 'b'],
+          },
+          changed: { text: 'update item set n = n + 10', values: [] },
+          nothing: [],
+          several: [anItem('c'), read, anItem('d'), read],
+          read,
+          gone: { text: `delete from item where id = 'nobody' returning id`, values: [] },
         },
-        { text: 'update item set n = n + 10', values: [] },
-        { text: 'select id, n from item order by id', values: [] },
-        { text: `delete from item where id = 'nobody' returning id`, values: [] },
-      ])
-      assert.deepEqual(rows, [
-        [
+      })
+      const [a, b] = [
+        { id: 'a', n: 11 },
+        { id: 'b', n: 12 },
+      ]
+      const [c, d] = [
+        { id: 'c', n: 1 },
+        { id: 'd', n: 1 },
+      ]
+      assert.deepEqual(answer, {
+        made: [
           { id: 'a', n: 1 },
           { id: 'b', n: 2 },
         ],
-        [],
-        [
-          { id: 'a', n: 11 },
-          { id: 'b', n: 12 },
-        ],
-        [],
-      ])
+        changed: [],
+        nothing: [],
+        several: [a, b, c, a, b, c, d],
+        read: [a, b, c, d],
+        gone: [],
+      })
     })
 
     test('an empty unit happens, and returns nothing', async (t) => {
       const { db } = await opened(t)
-      assert.deepEqual(await db.write([]), [])
+      assert.deepEqual(await db.write({ lockKey: 'item', statements: {} }), {})
+      assert.deepEqual(await db.write(unit()), { all: [] })
     })
 
     test('expect counts changed rows without returning, and returned rows with it', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('a'), anItem('b'), anItem('c')])
+      await db.write(unit(anItem('a'), anItem('b'), anItem('c')))
       const three = await attempt(
-        db.write([
-          { text: 'update item set n = 2', values: [], expect: 3 },
-          { text: 'update item set n = 3 returning id', values: [], expect: 3 },
-          { text: 'select id from item', values: [], expect: 3 },
-          { text: `delete from item where id = 'nobody'`, values: [], expect: 0 },
-        ]),
+        db.write(
+          unit(
+            { text: 'update item set n = 2', values: [], expect: 3 },
+            { text: 'update item set n = 3 returning id', values: [], expect: 3 },
+            { text: 'select id from item', values: [], expect: 3 },
+            { text: `delete from item where id = 'nobody'`, values: [], expect: 0 },
+          ),
+        ),
       )
       assert.ok('rows' in three)
       const two = await attempt(
-        db.write([{ text: 'update item set n = 9', values: [], expect: 2 }]),
+        db.write(unit({ text: 'update item set n = 9', values: [], expect: 2 })),
       )
-      assert.deepEqual(two, { refused: 0 })
+      assert.deepEqual(two, { refused: 'all' })
       assert.deepEqual(await db.read('select distinct n from item'), [{ n: 3 }])
     })
 
     test('$n binds by position, however often and in whatever order it is named', async (t) => {
       const { db } = await opened(t)
-      const [rows] = await db.write([
-        {
+      const { all: rows } = await db.write(
+        unit({
           text: `insert into wide (a, b, c, d, e, f, g, h, i, j, k, l)
             values ($12, $11, $10, $9, $8, $7, $6, $5, $4, $3, $2, $1) returning *`,
           values: LETTERS,
-        },
-      ])
+        }),
+      )
       const reversed = LETTERS.toReversed()
       assert.deepEqual(rows, [
         Object.fromEntries(LETTERS.map((letter, i) => [letter, reversed[i] ?? ''])),
@@ -132,8 +149,8 @@ export function dbContract(
 
     test('a statement used again keeps nothing of the values before', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('a', 1)])
-      await db.write([anItem('b', null)])
+      await db.write(unit(anItem('a', 1)))
+      await db.write(unit(anItem('b', null)))
       assert.deepEqual(await db.read('select id, n from item order by id'), [
         { id: 'a', n: 1 },
         { id: 'b', n: null },
@@ -150,7 +167,7 @@ export function dbContract(
         ['naïve ✓ 🪰 \n"\'', Number.MIN_SAFE_INTEGER, all.subarray(7, 9)],
       ]
       const text = 'insert into item (id, n, bytes) values ($1, $2, $3)'
-      await db.write(rows.map((values) => ({ text, values })))
+      await db.write(unit(...rows.map((values) => ({ text, values }))))
       const read = await db.read('select id, n, bytes from item')
       assert.deepEqual(
         read.map(({ id, n, bytes }) => [
@@ -164,10 +181,10 @@ export function dbContract(
 
     test('an integer beyond 2^53 - 1 is an error, never another number', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('a', Number.MAX_SAFE_INTEGER)])
+      await db.write(unit(anItem('a', Number.MAX_SAFE_INTEGER)))
       await assert.rejects(db.read('select n + 2 as n from item'), StoreError)
       await assert.rejects(
-        db.write([{ text: 'update item set n = n + 2 returning n', values: [] }]),
+        db.write(unit({ text: 'update item set n = n + 2 returning n', values: [] })),
         StoreError,
       )
       assert.deepEqual(await db.read('select n from item'), [{ n: Number.MAX_SAFE_INTEGER }])
@@ -175,14 +192,14 @@ export function dbContract(
 
     test('a value that is refused each time is told from a store that is broken', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('a')])
+      await db.write(unit(anItem('a')))
       const missing = { text: 'insert into strict_item (id) values ($1)', values: [null] }
-      for (const unit of [[anItem('a')], [anItem('b'), anItem('a')], [anItem('c'), missing]]) {
-        await assert.rejects(db.write(unit), ValueRefused)
+      for (const refused of [[anItem('a')], [anItem('b'), anItem('a')], [anItem('c'), missing]]) {
+        await assert.rejects(db.write(unit(...refused)), ValueRefused)
       }
       const elsewhere = { text: 'insert into no_such_table values ($1)', values: ['a'] }
       await assert.rejects(
-        db.write([anItem('d'), elsewhere]),
+        db.write(unit(anItem('d'), elsewhere)),
         (error) => error instanceof StoreError && !(error instanceof ValueRefused),
       )
       assert.deepEqual(await ids(db), ['a'])
@@ -190,23 +207,39 @@ export function dbContract(
 
     test('a refused unit names the statement that refused it, and nothing of it happened', async (t) => {
       const { db } = await opened(t)
-      for (const index of [0, 1, 2]) {
-        const unit = [anItem('a'), anItem('b')].toSpliced(index, 0, refusal())
+      const parts = {
+        first: anItem('a'),
+        pair: [anItem('b'), anItem('c')],
+        none: [],
+        last: anItem('d'),
+      }
+      const refused = [
+        { first: refusal() },
+        { pair: [refusal(), anItem('b')] },
+        { pair: [anItem('b'), refusal()] },
+        { last: refusal() },
+      ]
+      for (const part of refused) {
+        const statements = { ...parts, ...part }
+        const [name] = Object.keys(part)
         await assert.rejects(
-          db.write(unit),
-          (error) => error instanceof UnitRefused && error.statement === index,
+          db.write({ lockKey: 'item', statements }),
+          (error) => error instanceof UnitRefused && error.statement === name,
         )
+        assert.deepEqual(await attempt(db.write({ lockKey: 'item', statements })), {
+          refused: name,
+        })
       }
       assert.deepEqual(await ids(db), [])
     })
 
     test('a condition that is not met comes before what fails behind it', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('a')])
+      await db.write(unit(anItem('a')))
       const outcomes = await Promise.all(
-        ['b', 'c'].map((id) => attempt(db.write([anItem(id), refusal(), anItem('a')]))),
+        ['b', 'c'].map((id) => attempt(db.write(unit(anItem(id), refusal(), anItem('a'))))),
       )
-      assert.deepEqual(outcomes, [{ refused: 1 }, { refused: 1 }])
+      assert.deepEqual(outcomes, [{ refused: 'all' }, { refused: 'all' }])
       assert.deepEqual(await ids(db), ['a'])
     })
 
@@ -217,12 +250,12 @@ export function dbContract(
       const name = (i: number): string => `item ${String(i).padStart(2, '0')}`
       const outcomes = await Promise.all(
         numbers.map((i) =>
-          attempt(db.write([anItem(name(i)), ...(isRefused(i) ? [refusal()] : [])])),
+          attempt(db.write(unit(anItem(name(i)), ...(isRefused(i) ? [refusal()] : [])))),
         ),
       )
       assert.deepEqual(
         outcomes,
-        numbers.map((i) => (isRefused(i) ? { refused: 1 } : { rows: [[]] })),
+        numbers.map((i) => (isRefused(i) ? { refused: 'all' } : { rows: { all: [] } })),
       )
       assert.deepEqual(await ids(db), numbers.filter((i) => !isRefused(i)).map(name))
     })
@@ -230,10 +263,10 @@ export function dbContract(
     test('of units that arrive together, one that breaks a constraint fails alone', async (t) => {
       const { db } = await opened(t)
       const outcomes = await Promise.allSettled([
-        db.write([anItem('a')]),
-        db.write([anItem('b'), anItem('a')]),
-        db.write([{ text: 'insert into no_such_table values (1)', values: [] }]),
-        db.write([anItem('c')]),
+        db.write(unit(anItem('a'))),
+        db.write(unit(anItem('b'), anItem('a'))),
+        db.write(unit({ text: 'insert into no_such_table values (1)', values: [] })),
+        db.write(unit(anItem('c'))),
       ])
       assert.deepEqual(
         outcomes.map((outcome) =>
@@ -247,20 +280,20 @@ export function dbContract(
     test('units take their turn: a later one sees the earlier ones', async (t) => {
       const { db } = await opened(t)
       const results = await Promise.all([
-        db.write([aCounter(99)]),
-        ...Array.from({ length: 20 }, () => db.write([count()])),
+        db.write(unit(aCounter(99))),
+        ...Array.from({ length: 20 }, () => db.write(unit(count()))),
       ])
       assert.deepEqual(
-        results.slice(1).map(([rows]) => rows?.[0]?.n),
+        results.slice(1).map(({ all: [row] }) => row?.n),
         Array.from({ length: 20 }, (_, i) => i + 1),
       )
     })
 
     test('200 units at once against a counter with a limit take exactly the limit', async (t) => {
       const { db } = await opened(t)
-      await db.write([aCounter(120)])
+      await db.write(unit(aCounter(120)))
       const outcomes = await Promise.all(
-        Array.from({ length: 200 }, () => attempt(db.write([count()]))),
+        Array.from({ length: 200 }, () => attempt(db.write(unit(count())))),
       )
       const refused = outcomes.filter((outcome) => 'refused' in outcome)
       assert.equal(refused.length, 80)
@@ -269,25 +302,27 @@ export function dbContract(
 
     test('a read sees every write that was acknowledged', async (t) => {
       const { db } = await opened(t)
-      await db.write([aCounter(1_000)])
+      await db.write(unit(aCounter(1_000)))
       await Promise.all(
         Array.from({ length: 50 }, async () => {
-          const [rows] = await db.write([count()])
-          const mine = Number(rows?.[0]?.n)
+          const { all } = await db.write(unit(count()))
+          const mine = Number(all[0]?.n)
           const seen = Number(await counted(db))
           assert.ok(seen >= mine, `wrote ${mine} and read ${seen}`)
         }),
       )
     })
 
-    test('a unit that is kept with the next is seen at once, and refused like any other', async (t) => {
+    test('a deferred unit is seen at once, and refused like any other', async (t) => {
       const { db, reopen } = await opened(t)
-      await db.write([anItem('soon')], 'with the next')
+      const deferred = (...statements: Statement[]) =>
+        withDurability('deferred', unit(...statements))
+      await db.write(deferred(anItem('soon')))
       assert.deepEqual(await ids(db), ['soon'])
-      const refused = await attempt(db.write([anItem('no'), refusal()], 'with the next'))
-      assert.deepEqual(refused, { refused: 1 })
-      await Promise.all([db.write([anItem('a')], 'with the next'), db.write([anItem('b')])])
-      await db.write([anItem('last')], 'with the next')
+      const refused = await attempt(db.write(deferred(anItem('no'), refusal())))
+      assert.deepEqual(refused, { refused: 'all' })
+      await Promise.all([db.write(deferred(anItem('a'))), db.write(unit(anItem('b')))])
+      await db.write(deferred(anItem('last')))
       await db.close()
       assert.deepEqual(await ids(await reopen()), ['a', 'b', 'last', 'soon'])
     })
@@ -304,7 +339,7 @@ export function dbContract(
 
     test('a read does not wait behind writes, nor behind a transaction', async (t) => {
       const { db } = await opened(t)
-      await db.write([anItem('before')])
+      await db.write(unit(anItem('before')))
       const gate = Promise.withResolvers<void>()
       const inside = Promise.withResolvers<void>()
       const transaction = db.tx(async (tx) => {
@@ -313,7 +348,7 @@ export function dbContract(
         await gate.promise
       })
       await inside.promise
-      const queued = db.write([anItem('queued')])
+      const queued = db.write(unit(anItem('queued')))
       assert.deepEqual(await ids(db), ['before'])
       gate.resolve()
       await Promise.all([transaction, queued])
@@ -347,13 +382,13 @@ export function dbContract(
         }),
         StoreError,
       )
-      await db.write([anItem('c')])
+      await db.write(unit(anItem('c')))
       assert.deepEqual(await ids(db), ['c'])
     })
 
     test('transactions and units that start together run one after another', async (t) => {
       const { db } = await opened(t)
-      await db.write([aCounter(1_000)])
+      await db.write(unit(aCounter(1_000)))
       const readAndWrite = () =>
         db.tx(async (tx) => {
           const [row] = await tx.run<{ n: number }>('select n from counter')
@@ -362,9 +397,9 @@ export function dbContract(
       await Promise.all([
         readAndWrite(),
         readAndWrite(),
-        db.write([count()]),
+        db.write(unit(count())),
         readAndWrite(),
-        db.write([count()]),
+        db.write(unit(count())),
         readAndWrite(),
       ])
       assert.equal(await counted(db), 6)
@@ -372,27 +407,27 @@ export function dbContract(
 
     test('units that arrive during a transaction wait for its end, and then happen', async (t) => {
       const { db } = await opened(t)
-      await db.write([aCounter(1_000)])
+      await db.write(unit(aCounter(1_000)))
       const units: Promise<unknown>[] = []
       await db.tx(async (tx) => {
-        units.push(db.write([count()]), db.write([count()]))
+        units.push(db.write(unit(count())), db.write(unit(count())))
         for (let i = 0; i < 5; i++) {
           assert.deepEqual(await tx.run('select n from counter'), [{ n: 0 }])
         }
         await tx.run('update counter set n = 100')
       })
-      assert.deepEqual(await Promise.all(units), [[[{ n: 101 }]], [[{ n: 102 }]]])
+      assert.deepEqual(await Promise.all(units), [{ all: [{ n: 101 }] }, { all: [{ n: 102 }] }])
     })
 
     test('close waits for what is under way, and what was acknowledged is kept', async (t) => {
       const { db, reopen } = await opened(t)
-      await db.write([aCounter(1_000)])
+      await db.write(unit(aCounter(1_000)))
       const gate = Promise.withResolvers<void>()
       const transaction = db.tx(async (tx) => {
         await gate.promise
         await tx.run('update counter set n = n + 500')
       })
-      const units = Array.from({ length: 100 }, () => db.write([count()]))
+      const units = Array.from({ length: 100 }, () => db.write(unit(count())))
       const read = ids(db)
       const closed = db.close()
       gate.resolve()
@@ -403,7 +438,7 @@ export function dbContract(
     test('a closed store refuses work, rather than let it wait', async (t) => {
       const { db } = await opened(t)
       await db.close()
-      await assert.rejects(db.write([anItem('a')]), StoreError)
+      await assert.rejects(db.write(unit(anItem('a'))), StoreError)
       await assert.rejects(db.read('select id from item'), StoreError)
       await assert.rejects(
         db.tx(() => Promise.resolve()),

@@ -15,6 +15,7 @@ import { insertOrder, type NewOrder } from '../../src/payment/opening.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { DAY, HOUR, type ManualClock, manualClock, SECOND } from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 
 const MINUTE = 60 * SECOND
 const BEAT = 15 * SECOND
@@ -188,13 +189,15 @@ for (const [engine, open] of [
     test('a store that never saw a time counts from its newest order', async (t) => {
       const { db, run } = await aStore(t)
       const clock = manualClock()
-      await db.write([
-        insertOrder({ ...ORDER, order_id: 'order_1', created_at: clock.now() - 2 * DAY }),
-        insertOrder({ ...ORDER, order_id: 'order_2', created_at: clock.now() - DAY }),
-      ])
+      await db.write(
+        unit(
+          insertOrder({ ...ORDER, order_id: 'order_1', created_at: clock.now() - 2 * DAY }),
+          insertOrder({ ...ORDER, order_id: 'order_2', created_at: clock.now() - DAY }),
+        ),
+      )
       const migration = await readFile(MIGRATION, 'utf8')
       const text = migration.slice(migration.indexOf('insert into meta')).replace(/;\s*$/, '')
-      await db.write([{ text, values: [] }])
+      await db.write(unit({ text, values: [] }))
       assert.equal((await timesIn(db)).seenAt, clock.now() - DAY)
       const one = await run(clock)
       assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
@@ -205,10 +208,10 @@ for (const [engine, open] of [
       const one = await run()
       one.clock.jump(DAY)
       assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
-      await db.write([acceptClock(one.clock.now() - DAY)])
+      await db.write(acceptClock(one.clock.now() - DAY))
       await one.pass(BEAT)
       assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
-      await db.write([acceptClock(one.clock.now())])
+      await db.write(acceptClock(one.clock.now()))
       await one.pass(BEAT)
       assert.equal(await one.deletion.now(), one.clock.now())
       assert.equal(one.logged.at(-1)?.because, 'the operator')
@@ -261,7 +264,7 @@ for (const [engine, open] of [
         assert.equal(await right.deletion.now(), NOTHING_IS_OVER)
         assert.equal(await wrong.deletion.now(), NOTHING_IS_OVER)
       }
-      await db.write([acceptClock(right.clock.now())])
+      await db.write(acceptClock(right.clock.now()))
       await together(BEAT, right, wrong)
       assert.equal(await right.deletion.now(), right.clock.now())
       await together(HOUR, right, wrong)

@@ -6,6 +6,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
@@ -125,13 +126,15 @@ suite('bytes that were deleted are in no file', () => {
     const others = 120
     const db = await openSqlite(shop.server.file)
     await db.write(
-      Array.from({ length: others }, (_, i) => ({
-        text: `insert into catch_inbox
+      unit(
+        ...Array.from({ length: others }, (_, i) => ({
+          text: `insert into catch_inbox
           select $2, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
             max_bytes_per_request, 0, 0, 0, created_at, $3, null, null
           from catch_inbox where public_id = $1`,
-        values: [shop.inbox.publicId, `catch_${String(i).padStart(22, '0')}`, Date.now() - 1_000],
-      })),
+          values: [shop.inbox.publicId, `catch_${String(i).padStart(22, '0')}`, Date.now() - 1_000],
+        })),
+      ),
     )
     await db.close()
     const last = { ...shop, inbox: await buy(shop.server) }
@@ -150,18 +153,18 @@ suite('the write-ahead log', () => {
     const db = await openSqlite(file, { truncateEveryMs: 20 })
     t.after(() => db.close())
     await migrate(db)
-    await db.write([
-      {
+    await db.write(
+      unit({
         text: 'insert into meta (name, value) values ($1, $2)',
         values: ['note', 'marker-in-the-log'],
-      },
-    ])
+      }),
+    )
     assert.equal(await isOnDisk(file, 'marker-in-the-log'), true)
-    await db.write([{ text: `delete from meta where name = 'note'`, values: [] }])
+    await db.write(unit({ text: `delete from meta where name = 'note'`, values: [] }))
     await db.read('select * from meta')
     await until('the log is empty', async () => (await stat(`${file}-wal`)).size === 0)
     assert.equal(await isOnDisk(file, 'marker-in-the-log'), false)
-    await db.write([{ text: `insert into meta (name, value) values ('a', 'b')`, values: [] }])
+    await db.write(unit({ text: `insert into meta (name, value) values ('a', 'b')`, values: [] }))
     assert.deepEqual(await db.read('select * from meta'), [{ name: 'a', value: 'b' }])
   })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { aGate, authorized, pay, type World } from '../support/gate.ts'
+import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
 
@@ -156,7 +157,7 @@ describe('what was paid and could not be honoured', () => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const preimage = world.wallet.pay(intent.bolt11)
-    await world.db.write([{ text: 'delete from gate_project', values: [] }])
+    await world.db.write(unit({ text: 'delete from gate_project', values: [] }))
     assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
     assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
     const [line, ...more] = unhonoured(world)

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { deleteRoute } from '../../src/gate/store.ts'
 import { aGate, aRequest, pay, SECRET } from '../support/gate.ts'
+import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
 
@@ -39,7 +40,7 @@ describe('an intent', () => {
   test('is found again after the secret was changed, and after its route is gone', async (t) => {
     const world = await aGate(t)
     const first = await world.quoted({ key: 'a-key-of-one' })
-    await world.db.write([deleteRoute(world.projectId, 'render')])
+    await world.db.write(unit(deleteRoute(world.projectId, 'render')))
     const rotated = await world.another({ secrets: ['22'.repeat(32), SECRET] })
     const again = await rotated.open(await world.project(), 'a-key-of-one', aRequest())
     assert.deepEqual(again, { kind: 'quote', intent: first, isPayable: true })
@@ -160,16 +161,16 @@ describe('credits', () => {
   test('cannot be overdrawn by more than the open intents of a project', async (t) => {
     const world = await aGate(t, { credits: 1 })
     const intent = await world.quoted()
-    await world.db.write([
-      {
+    await world.db.write(
+      unit({
         text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
           insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
             body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
             description_hash, verify_url, state, created_at, quote_expires_at, honoured_until,
             verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
         values: [intent.intent_id],
-      },
-    ])
+      }),
+    )
     const refused = await world.open()
     assert.equal(refused.kind, 'too many open')
     // One that is settled, or over, makes room for another.

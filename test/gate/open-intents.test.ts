@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inARow } from '../../src/db/unit.ts'
 import { insertIntent, insertProject } from '../../src/gate/store.ts'
 import { aPool, inTransaction } from '../support/transactions.ts'
 
@@ -28,26 +29,28 @@ test('the open intents of a project are limited exactly on PostgreSQL, where tra
 })
 
 const anIntent = (i: number, projectId: string) =>
-  insertIntent(
-    {
-      intent_id: `gate_intent_${i}`,
-      secret_id: '',
-      project_id: projectId,
-      route_id: 'render',
-      method: 'POST',
-      path: '/render',
-      body_sha256: '',
-      request_digest: '',
-      amount_sats: 1,
-      recipient: 'us@example.com',
-      network: 'regtest',
-      bolt11: '',
-      payment_hash: `hash ${i}`,
-      description_hash: 'none',
-      verify_url: null,
-      created_at: 0,
-      quote_expires_at: 10,
-      honoured_until: 10,
-    },
-    { now: 0, maxOpen: MOST },
+  inARow(
+    insertIntent(
+      {
+        intent_id: `gate_intent_${i}`,
+        secret_id: '',
+        project_id: projectId,
+        route_id: 'render',
+        method: 'POST',
+        path: '/render',
+        body_sha256: '',
+        request_digest: '',
+        amount_sats: 1,
+        recipient: 'us@example.com',
+        network: 'regtest',
+        bolt11: '',
+        payment_hash: `hash ${i}`,
+        description_hash: 'none',
+        verify_url: null,
+        created_at: 0,
+        quote_expires_at: 10,
+        honoured_until: 10,
+      },
+      { now: 0, maxOpen: MOST },
+    ),
   )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Db, Statement } from '../../src/db/db.ts'
-import { insertOrder, limitOpen, takeTurn } from '../../src/payment/opening.ts'
+import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/opening.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { openDatabase, query } from '../support/store.ts'
@@ -60,7 +60,10 @@ test('two instances that open orders of many networks never wait for each other 
       // Ids and networks in no order, and no two buyers in the same.
       const id = hash('sha256', `order ${orders++}`)
       const network = `network ${(seed * 37 + i * (2 * seed + 1)) % 100}`
-      await store.write(anOrder(id, network, 2_000))
+      await store.write({
+        lockKey: lockKeyOfTurn(network),
+        statements: { all: anOrder(id, network, 2_000) },
+      })
     }
   }
   await Promise.all(
@@ -73,7 +76,7 @@ test('two instances that open orders of many networks never wait for each other 
   assert.deepEqual(await query({ databaseUrl }, deadlocks), [{ deadlocks: 0 }])
 })
 
-/** The unit that opens an order. */
+/** The statements that open an order. */
 const anOrder = (id: string, clientNetwork: string, most: number): Statement[] => [
   takeTurn(clientNetwork),
   insertOrder({

@@ -6,6 +6,7 @@ import { createWatcher } from '../../src/payment/watcher.ts'
 import { delivered, events, many, nodeSays, plainPoll } from '../support/orders.ts'
 import { aShop, DAY, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
+import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
@@ -92,12 +93,12 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
     const shop = await aShop(t)
     const quote = await shop.quote()
     // As a version before wrote it: the column has its default.
-    await shop.db.write([
-      {
+    await shop.db.write(
+      unit({
         text: `update purchase_order set state = 'dead' where order_id = $1`,
         values: [quote.orderId],
-      },
-    ])
+      }),
+    )
     nodeSays(shop, 'settled')
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
@@ -115,7 +116,7 @@ suite('an order that is dead', () => {
     const open = await shop.quote(key(1))
     const { stop } = watching(t, shop)
     await until('the open order was looked up', () => shop.node.lookups.length > 0)
-    for (let i = 0; i < 50; i++) await shop.db.write([])
+    for (let i = 0; i < 50; i++) await shop.db.write(unit())
     await stop()
     assert.deepEqual(shop.node.lookups, [open.paymentHash])
   })
@@ -218,7 +219,7 @@ suite('the start with many orders that are dead by a guess', () => {
       new Set(shop.node.lookups.slice(0, 3)),
       new Set(open.map(({ paymentHash }) => paymentHash)),
     )
-    for (let i = 0; i < 50; i++) await shop.db.write([])
+    for (let i = 0; i < 50; i++) await shop.db.write(unit())
     assert.equal(shop.node.lookups.length, 3 + 64)
     await sweeps(() => shop.node.lookups.length >= 3 + dead.length)
     let idle = 0

@@ -20,6 +20,7 @@ import {
   type Shop,
 } from '../support/shop.ts'
 import { query } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const WEAK = 'attempt-0002'
 const ELSEWHERE = '198.51.100.9'
@@ -54,7 +55,7 @@ async function buy(
 /** Deletes what is over, as the watcher does. */
 async function purge(shop: Shop): Promise<void> {
   const now = overBy(shop.clock.now())
-  await shop.db.write(purgeOrders(now, now))
+  await shop.db.write(unit(...purgeOrders(now, now)))
 }
 
 suite('a verified credential under another key', () => {

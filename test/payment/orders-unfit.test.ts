@@ -9,6 +9,7 @@ import { createWatcher } from '../../src/payment/watcher.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, events, keyPoll, plainPoll } from '../support/orders.ts'
 import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
@@ -28,13 +29,13 @@ const BROKEN_PLANS: Record<string, string> = {
 }
 
 const plant = (shop: Shop, { orderId }: { orderId: string }, plan: string) =>
-  shop.db.write([
-    {
+  shop.db.write(
+    unit({
       text: 'update purchase_order set plan = $2 where order_id = $1',
       values: [orderId, plan],
       expect: 1,
-    },
-  ])
+    }),
+  )
 
 const mend = (shop: Shop, quote: { orderId: string }) =>
   plant(shop, quote, JSON.stringify(anOffer().plan))
@@ -152,7 +153,8 @@ suite('a settling unit', () => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       const write = shop.db.write
-      shop.db.write = (unit, kept) => (unit.length > 1 ? Promise.reject(error) : write(unit, kept))
+      shop.db.write = (unit) =>
+        'provision' in unit.statements ? Promise.reject(error) : write(unit)
       await assert.rejects(shop.orders.reconcile(quote.paymentHash, 'stream'), error)
       shop.db.write = write
       assert.equal((await shop.order(quote))?.state, 'pending')
@@ -217,6 +219,6 @@ suite('the pass at the start', () => {
 /** Fails the settling unit of one order, and lets everything else through. */
 function failSettling(db: Db, { orderId }: { orderId: string }, error: Error): void {
   const write = db.write
-  db.write = (unit, kept) =>
-    unit.length > 1 && unit[0]?.values[0] === orderId ? Promise.reject(error) : write(unit, kept)
+  db.write = (unit) =>
+    unit.lockKey === orderId && 'provision' in unit.statements ? Promise.reject(error) : write(unit)
 }

@@ -8,6 +8,7 @@ import { closeOrder, noteRefund, orderFacts, repairOrder } from '../../src/payme
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
 import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
 const poll = (shop: Shop, orderId: string) =>
@@ -243,7 +244,7 @@ suite('noting a refund', () => {
     const { shop, orderId } = await anUnfulfilled(t)
     await refund(shop, orderId)
     const later = overBy(shop.clock.now() + LIFE * 100)
-    await shop.db.write(purgeOrders(later, later))
+    await shop.db.write(unit(...purgeOrders(later, later)))
     assert.equal((await orderFacts(shop.db, orderId))?.state, 'refunded')
   })
 })

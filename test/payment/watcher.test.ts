@@ -14,6 +14,7 @@ import { createWatcher, PAUSES } from '../../src/payment/watcher.ts'
 import { overBy } from '../support/deletion.ts'
 import { aShop, DAY, HOUR, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
+import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
@@ -104,7 +105,7 @@ suite('the watcher', () => {
     const { stop } = watching(t, shop)
     await until('the node was asked', () => shop.node.lookups.length > 0)
     // Were it to go on, it would have marked and asked many more by then.
-    for (let i = 0; i < 50; i++) await shop.db.write([])
+    for (let i = 0; i < 50; i++) await shop.db.write(unit())
     await stop()
     assert.ok(shop.node.lookups.length < 20, `asked ${shop.node.lookups.length} times`)
   })
@@ -141,7 +142,7 @@ suite('the watcher', () => {
         const { stop } = watching(t, shop)
         await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
         // Were it to go on, it would ask many times more by then.
-        for (let i = 0; i < 50; i++) await shop.db.write([])
+        for (let i = 0; i < 50; i++) await shop.db.write(unit())
         await stop()
         assert.deepEqual(
           shop.node.lookups.toSorted(),
@@ -286,10 +287,10 @@ suite('the sweep', () => {
     for (const [overMs, pauseMs] of pauses) {
       const now = expiresAt + overMs
       const last = now - pauseMs
-      await shop.db.write([claimSweep(orderId, await lookedUp(), last)])
+      await shop.db.write(unit(claimSweep(orderId, await lookedUp(), last)))
       assert.deepEqual(await store.due(at(now), PAUSES, 10), [], `${overMs} after ${pauseMs}`)
-      const [claimed] = await shop.db.write([claimSweep(orderId, last, last - 1)])
-      assert.equal(claimed?.length, 1)
+      const claimed = await shop.db.write(unit(claimSweep(orderId, last, last - 1)))
+      assert.equal(claimed.all.length, 1)
       assert.equal(
         (await store.due(at(now), PAUSES, 10)).length,
         1,
@@ -305,7 +306,7 @@ suite('the sweep', () => {
     const now = shop.clock.now()
     const found = async (lookedUpAt: number) => {
       const order = await shop.order({ orderId })
-      await shop.db.write([claimSweep(orderId, Number(order?.looked_up_at), lookedUpAt)])
+      await shop.db.write(unit(claimSweep(orderId, Number(order?.looked_up_at), lookedUpAt)))
       const [atStart, due] = [
         await store.pending(at(now), 10),
         await store.due(at(now), PAUSES, 10),
@@ -321,9 +322,9 @@ suite('the sweep', () => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()
     const claims = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => shop.db.write([claimSweep(orderId, 0, i + 1)])),
+      Array.from({ length: 10 }, (_, i) => shop.db.write(unit(claimSweep(orderId, 0, i + 1)))),
     )
-    assert.equal(claims.flat(2).length, 1)
+    assert.equal(claims.flatMap(({ all }) => all).length, 1)
   })
 
   test('wipes the seeds whose replay is over', async (t) => {
@@ -345,7 +346,7 @@ suite('what the watcher tidies up', () => {
     await shop.orders.reconcile(settled.paymentHash, 'stream')
     const likeness = (await shop.order(settled)) as OrderRow
     const created_at = shop.clock.now()
-    await shop.db.write([insertOrder({ ...likeness, order_id: 'order_opening', created_at })])
+    await shop.db.write(unit(insertOrder({ ...likeness, order_id: 'order_opening', created_at })))
     const states = async () =>
       (
         await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
@@ -396,7 +397,7 @@ suite('what the watcher tidies up', () => {
     await shop.orders.reconcile(fresh.paymentHash, 'stream')
     await shop.orders.poll(fresh.orderId, { key: null, isPrefetch: false })
     const wiped = async () => {
-      await shop.db.write([sealOverdue(overBy(shop.clock.now()), DAY)])
+      await shop.db.write(unit(sealOverdue(overBy(shop.clock.now()), DAY)))
       const orders = await Promise.all([fresh, collected, uncollected].map(shop.order))
       return orders.map((order) => order?.seed === null && order.sealed_at !== null)
     }
@@ -422,9 +423,9 @@ suite('what the watcher tidies up', () => {
     await soldOut.reconcile(owed.paymentHash, 'stream')
     const opening = { orderId: 'order_opening' }
     const likeness = (await shop.order(pending)) as OrderRow
-    await shop.db.write([
-      insertOrder({ ...likeness, order_id: opening.orderId, created_at: shop.clock.now() }),
-    ])
+    await shop.db.write(
+      unit(insertOrder({ ...likeness, order_id: opening.orderId, created_at: shop.clock.now() })),
+    )
     const states = async () =>
       (await Promise.all([settled, dead, pending, owed, opening].map(shop.order))).map(
         (order) => order?.state ?? 'forgotten',
@@ -432,10 +433,10 @@ suite('what the watcher tidies up', () => {
     const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
     assert.deepEqual(await states(), all)
 
-    await shop.db.write(purgeOrders(overBy(dead.expiresAt), overBy(shop.clock.now())))
+    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt), overBy(shop.clock.now()))))
     await shop.orders.dropAbandoned(overBy(shop.clock.now()))
     assert.deepEqual(await states(), all)
-    await shop.db.write(purgeOrders(overBy(dead.expiresAt + 1), overBy(shop.clock.now())))
+    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt + 1), overBy(shop.clock.now()))))
     await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
     assert.deepEqual(await states(), [
       'settled',
@@ -445,7 +446,7 @@ suite('what the watcher tidies up', () => {
       'forgotten',
     ])
     const later = overBy(shop.clock.now() + 1000 * DAY)
-    await shop.db.write(purgeOrders(later, later))
+    await shop.db.write(unit(...purgeOrders(later, later)))
     assert.deepEqual(await states(), [
       'forgotten',
       'forgotten',

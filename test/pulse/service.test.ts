@@ -9,6 +9,7 @@ import type { MonitorRow } from '../../src/pulse/store.ts'
 import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -254,7 +255,7 @@ async function aShop(t: After): Promise<Shop> {
         settledAt: now,
         expiresAt: now + plan.durationSeconds * SECOND,
       }
-      await db.write(pulse.provisioning.provision(grant))
+      await db.write(unit(...pulse.provisioning.provision(grant)))
       return pulse.provisioning.capability(grant) as PulseCapability
     },
   }

@@ -5,6 +5,7 @@ import type { Db } from '../../src/db/db.ts'
 import { audit, nothingTold, settledBySimulator, type Told } from './accounting.ts'
 import { startServer } from './server.ts'
 import { openDatabase } from './store.ts'
+import { unit } from './unit.ts'
 
 type Scene = { db: Db; ids: Record<'inbox' | 'monitor' | 'whisper', string> }
 
@@ -139,16 +140,18 @@ suite('the accounting check', { timeout: 300_000 }, () => {
       ...nothingTold(),
       reads: new Map([[ids.whisper, { sold: 3, asked, answered: 0 }]]),
     })
-    await db.write([
-      {
-        text: `update purchase_order set seed = null, sealed_at = 1 where product = 'whisper' and state = 'settled'`,
-        values: [],
-      },
-      {
-        text: `delete from whisper_ciphertext where order_id in (select order_id from whisper)`,
-        values: [],
-      },
-    ])
+    await db.write(
+      unit(
+        {
+          text: `update purchase_order set seed = null, sealed_at = 1 where product = 'whisper' and state = 'settled'`,
+          values: [],
+        },
+        {
+          text: `delete from whisper_ciphertext where order_id in (select order_id from whisper)`,
+          values: [],
+        },
+      ),
+    )
     const GONE = `delete from whisper`
     assert.deepEqual(await auditWith(db, GONE), ['settled order … has no whisper capability'])
     assert.deepEqual(await auditWith(db, GONE, reads(2)), [

@@ -8,6 +8,7 @@ import { type After, temporaryFolder } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
 import { openDatabase, type Stored } from './store.ts'
+import { unit } from './unit.ts'
 
 export const UNAVAILABLE: Answer = { status: 401, text: '{"error":"catch unavailable"}' }
 export const INVALID_QUERY: Answer = { status: 400, text: '{"error":"invalid query"}' }
@@ -79,6 +80,6 @@ export function get({ url }: { url: string }, target: string): Promise<Exchanged
 /** What the operator's commands do, on the store of the running server. */
 export async function asOperator({ databaseUrl }: Stored, change: Statement): Promise<void> {
   const store = await openDatabase(databaseUrl)
-  await store.write([change])
+  await store.write(unit(change))
   await store.close()
 }

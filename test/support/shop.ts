@@ -23,6 +23,7 @@ import { tokenFromSeed } from '../../src/secrets/tokens.ts'
 import { believing } from './deletion.ts'
 import type { After } from './folder.ts'
 import { aDatabaseUrl, openDatabase } from './store.ts'
+import { unit } from './unit.ts'
 
 export const SECOND = 1_000
 export const HOUR = 3_600 * SECOND
@@ -214,7 +215,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
         (row) => row.name,
       ),
     async use(publicId) {
-      await db.write([sealDelivery(publicId, clock.now())])
+      await db.write(unit(sealDelivery(publicId, clock.now())))
     },
     another,
   }

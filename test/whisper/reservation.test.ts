@@ -14,6 +14,7 @@ import type { UnpaidBytes } from '../../src/whisper/unpaid.ts'
 import { believing, overBy } from '../support/deletion.ts'
 import { testClock } from '../support/server.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -230,7 +231,9 @@ suite('the room for unpaid bytes is shared, so that', () => {
       for (const { text, values } of other.service.reserve({ ...ask, orderId: taken })) {
         await tx.run(text, ...values)
       }
-      const write = attempt(shop.db.write(shop.service.reserve({ ...ask, orderId: asked })))
+      const write = attempt(
+        shop.db.write(unit(...shop.service.reserve({ ...ask, orderId: asked }))),
+      )
       // It gets as far as it can before the other commits.
       for (let i = 0; i < 40; i++) await shop.db.read('select 1 as n')
       return { write }

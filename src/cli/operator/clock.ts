@@ -16,7 +16,7 @@ export async function clockCommand([verb = '', ...stray]: string[]): Promise<num
     const now = systemClock.now()
     const here = `The time here is ${rfc3339(now)}.`
     if (verb === 'accept') {
-      await db.write([acceptClock(now)])
+      await db.write(acceptClock(now))
       return {
         isDone: true,
         text:

@@ -17,7 +17,7 @@ export async function moderateCommand(
   const isSuspending = verb === 'suspend'
   return operateOnStore(async (_config, db) => {
     const change = isSuspending ? suspendInbox(publicId, systemClock.now()) : resumeInbox(publicId)
-    const done = await attempt(db.write([change]))
+    const done = await attempt(db.write({ lockKey: publicId, statements: { inbox: change } }))
     if ('rows' in done) {
       return { isDone: true, text: `${publicId} is ${isSuspending ? 'suspended' : 'active'}.\n` }
     }

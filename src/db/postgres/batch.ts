@@ -4,15 +4,24 @@
  * that it fails alone.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Kept, type Row, type Statement, StoreAway, StoreError, UnitRefused } from '../db.ts'
-import type { Answer, Connection, Query, Result } from './connection.ts'
+import {
+  type Answer,
+  type Statement,
+  StoreAway,
+  StoreError,
+  type Unit,
+  UnitRefused,
+} from '../db.ts'
+import { byName, nameAt } from '../unit.ts'
+import type { Connection, PipelineAnswer, Query, Result } from './connection.ts'
 import { isConflict, needsFreshConnection } from './errors.ts'
 import type { Slot } from './slot.ts'
 
 export type Job = {
-  unit: Statement[]
-  kept: Kept
-  resolve: (rows: Row[][]) => void
+  unit: Unit
+  /** Those of the unit, in a row. */
+  statements: Statement[]
+  resolve: (answer: Answer) => void
   reject: (error: Error) => void
 }
 
@@ -27,7 +36,7 @@ const COMMIT: Query = { text: 'commit', values: [] }
 const UNFLUSHED: Query = { text: 'set local synchronous_commit = off', values: [] }
 const ROLLBACK: Query = { text: 'rollback', values: [] }
 
-type Done = { rows: Row[][] } | { error: Error }
+type Done = { answer: Answer } | { error: Error }
 type Outcome =
   | { kind: 'committed'; done: Done[] }
   /** Rolled back, because of the unit at this place. */
@@ -88,7 +97,7 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
   } catch (error) {
     return { kind: 'given up', error: error as Error }
   }
-  const answer = await connection.send([BEGIN, ...jobs.flatMap(({ unit }) => unit)])
+  const answer = await connection.send([BEGIN, ...jobs.flatMap(({ statements }) => statements)])
   const outcome = read(jobs, answer)
   if (outcome.kind === 'again') {
     if (needsFreshConnection(answer.failure?.code ?? '')) slot.drop()
@@ -99,7 +108,7 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
     await connection.send([ROLLBACK])
     return outcome
   }
-  const isFlushed = jobs.some(({ kept }) => kept === 'when resolved')
+  const isFlushed = jobs.some(({ unit }) => unit.durability !== 'deferred')
   const { results, failure } = await connection.send(isFlushed ? [COMMIT] : [UNFLUSHED, COMMIT])
   if (!failure && results.at(-1)?.tag === 'COMMIT') return outcome
   if (failure && isConflict(failure.code)) {
@@ -113,41 +122,47 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
 }
 
 /** What a batch has come to before its commit. */
-function read(jobs: Job[], { results, failure }: Answer): Outcome {
+function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
   if (failure) {
     const { error, code, isLost } = failure
     if (isLost || needsFreshConnection(code)) return { kind: 'again', why: 'connection', error }
     if (isConflict(code)) return { kind: 'again', why: 'conflict', error }
     const { place, first } = unitOf(jobs, results.length)
     // A statement that failed behind an unmet condition would never have been run.
-    const refusal = unmet(jobs[place]?.unit ?? [], results.slice(first))
+    const job = jobs[place]
+    const refusal = job ? unmet(job, results.slice(first)) : null
     return { kind: 'failed', at: place, error: refusal ?? error }
   }
   const done: Done[] = []
   let at = 1
-  for (const [place, { unit }] of jobs.entries()) {
-    const own = results.slice(at, at + unit.length)
-    at += unit.length
-    const error = whyNot(unit, own)
+  for (const [place, job] of jobs.entries()) {
+    const { unit, statements } = job
+    const own = results.slice(at, at + statements.length)
+    at += statements.length
+    const error = whyNot(job, own)
     if (error && own.some(hasChanged)) return { kind: 'failed', at: place, error }
     // A unit that is refused and changed nothing need not be undone, and spoils nobody's commit.
-    done.push(error ? { error } : { rows: own.map(({ rows }) => rows) })
+    const rows = own.map((result) => result.rows)
+    done.push(error ? { error } : { answer: byName(unit.statements, rows) })
   }
   return { kind: 'committed', done }
 }
 
-function whyNot(unit: Statement[], results: Result[]): Error | null {
-  if (results.length < unit.length)
+function whyNot(job: Job, results: Result[]): Error | null {
+  if (results.length < job.statements.length) {
     return new StoreError('PostgreSQL gave no answer to a statement')
-  return unmet(unit, results)
+  }
+  return unmet(job, results)
 }
 
 /** The first of these results that is not what its statement expects. */
-function unmet(unit: Statement[], results: Result[]): Error | null {
+function unmet({ unit, statements }: Job, results: Result[]): Error | null {
   for (const [i, { count, error }] of results.entries()) {
     if (error) return error
-    const expect = unit[i]?.expect
-    if (expect !== undefined && count !== expect) return new UnitRefused(i)
+    const expect = statements[i]?.expect
+    if (expect !== undefined && count !== expect) {
+      return new UnitRefused(nameAt(unit.statements, i))
+    }
   }
   return null
 }
@@ -157,14 +172,14 @@ const hasChanged = ({ tag, count }: Result): boolean => count > 0 && !tag.starts
 /** The unit that a result would belong to, and where its results begin. BEGIN has the first. */
 function unitOf(jobs: Job[], result: number): { place: number; first: number } {
   let first = 1
-  for (const [place, { unit }] of jobs.entries()) {
-    if (result < first + unit.length) return { place, first }
-    first += unit.length
+  for (const [place, { statements }] of jobs.entries()) {
+    if (result < first + statements.length) return { place, first }
+    first += statements.length
   }
   return { place: 0, first: 1 }
 }
 
 function settle(job: Job, done: Done | undefined): void {
-  if (done && 'rows' in done) job.resolve(done.rows)
+  if (done && 'answer' in done) job.resolve(done.answer)
   else job.reject(done?.error ?? new StoreError('PostgreSQL gave no answer to a unit'))
 }

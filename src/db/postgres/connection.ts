@@ -17,7 +17,7 @@ export type Result = { rows: Row[]; count: number; tag: string; error: StoreErro
  * The results up to the first statement that failed. When the connection is lost, nobody knows
  * what became of the last ones.
  */
-export type Answer = {
+export type PipelineAnswer = {
   results: Result[]
   failure: null | { isLost: boolean; code: string; error: StoreError }
 }
@@ -25,7 +25,7 @@ export type Answer = {
 export type Connection = {
   isOpen(): boolean
   /** Never rejects. One pipeline at a time. */
-  send(pipeline: Query[]): Promise<Answer>
+  send(pipeline: Query[]): Promise<PipelineAnswer>
   /** Closes the socket at once, whatever is under way. */
   drop(): void
   /** Ends the session; nothing may be under way. */
@@ -123,7 +123,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
     toClose.push(...names)
   }
 
-  function send(pipeline: Query[]): Promise<Answer> {
+  function send(pipeline: Query[]): Promise<PipelineAnswer> {
     return new Promise((resolve) => {
       const statements: Prepared[] = []
       const results: Result[] = []
@@ -212,7 +212,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
   }
 }
 
-const NOTHING: Answer = { results: [], failure: null }
+const NOTHING: PipelineAnswer = { results: [], failure: null }
 
 const emptyResult = (): Result => ({ rows: [], count: 0, tag: '', error: null })
 

@@ -1,6 +1,14 @@
 /** The store on a PostgreSQL server: reads on some connections, group commit on others. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Db, type Row, type Statement, StoreError, StoreUnusable } from '../db.ts'
+import {
+  type Answer,
+  type Db,
+  type Row,
+  type Statement,
+  StoreError,
+  StoreUnusable,
+  type Unit,
+} from '../db.ts'
 import { type Connection, connect, settingsOf } from './connection.ts'
 import { isAway, unusable } from './errors.ts'
 import { createReader } from './reader.ts'
@@ -48,9 +56,9 @@ export async function openPostgres(
       refuseClosed()
       return reader.read(text, values) as Promise<T[]>
     },
-    async write(unit, kept = 'when resolved') {
+    async write<Name extends string>(unit: Unit<Name>) {
       refuseClosed()
-      return unit.length === 0 ? [] : writer.write(unit, kept)
+      return writer.write(unit) as Promise<Answer<Name>>
     },
     async tx(work) {
       refuseClosed()

@@ -3,13 +3,14 @@
  * over one connection, so that they wait for each other here and not for each other's locks; only
  * a large one has another.
  */
-import { type Kept, type Row, type Statement, StoreAway } from '../db.ts'
+import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
+import { byName, inARow } from '../unit.ts'
 import { type Job, runBatch } from './batch.ts'
 import type { Connection } from './connection.ts'
 import type { Slot } from './slot.ts'
 
 export type Writer = {
-  write(unit: Statement[], kept: Kept): Promise<Row[][]>
+  write(unit: Unit): Promise<Answer>
   /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   idle(): Promise<void>
@@ -26,7 +27,7 @@ const LARGE_BYTES = 512 * 1024
 const MAX_WAITING_UNITS = 10_000
 const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
-type Waiting = Job & { key: string | null; bytes: number }
+type Waiting = Job & { bytes: number }
 type Queue = { slot: Slot; waiting: Waiting[]; isBusy: boolean; isScheduled: boolean }
 
 export function createWriter(slots: { small: Slot; large: Slot }): Writer {
@@ -64,7 +65,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
       const batch = queue.waiting.splice(0, batchLength(queue.waiting))
       waitingUnits -= batch.length
       for (const { bytes } of batch) waitingBytes -= bytes
-      await runBatch(queue.slot, inOrder(batch))
+      await runBatch(queue.slot, batch.sort(byLockKey))
     }
     queue.isBusy = false
     wake()
@@ -77,13 +78,15 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
   const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
-    write: (unit, kept) =>
+    write: (unit) =>
       new Promise((resolve, reject) => {
-        const bytes = sizeOf(unit)
+        const statements = inARow(unit.statements)
+        if (statements.length === 0) return resolve(byName(unit.statements, null))
+        const bytes = sizeOf(statements)
         if (waitingUnits >= MAX_WAITING_UNITS || waitingBytes + bytes > MAX_WAITING_BYTES) {
           return reject(new StoreAway('too many writes are waiting'))
         }
-        add({ unit, kept, resolve, reject, key: keyOf(unit), bytes })
+        add({ unit, statements, resolve, reject, bytes })
       }),
     async alone(work) {
       // Looked at and taken without a wait between: of two woken at once, only one goes on.
@@ -108,50 +111,25 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
   }
 }
 
-/** The id that a unit begins with, which nearly all of them do. */
-function keyOf([first]: Statement[]): string | null {
-  const key = first?.values.find((value) => typeof value === 'string')
-  return key ?? null
-}
-
-/**
- * By id, so that all instances take the locks of a batch in one order and none waits for another
- * in a circle. A unit without an id stays where it is, after those before it.
- */
-function inOrder(batch: Waiting[]): Waiting[] {
-  const ordered: Waiting[] = []
-  let run: (Waiting & { key: string })[] = []
-  const finish = (): void => {
-    ordered.push(...run.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
-    run = []
-  }
-  for (const waiting of batch) {
-    const { key } = waiting
-    if (key !== null) {
-      run.push({ ...waiting, key })
-      continue
-    }
-    finish()
-    ordered.push(waiting)
-  }
-  finish()
-  return ordered
+/** All instances take the locks of a batch in this one order. Units of the same key keep theirs. */
+function byLockKey({ unit: { lockKey: a } }: Job, { unit: { lockKey: b } }: Job): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 function batchLength(waiting: Waiting[]): number {
   let statements = 0
   let bytes = 0
   const cut = waiting.findIndex((one, place) => {
-    statements += one.unit.length
+    statements += one.statements.length
     bytes += one.bytes
     return place > 0 && (statements > STATEMENTS_IN_BATCH || bytes > BYTES_IN_BATCH)
   })
   return Math.min(cut === -1 ? waiting.length : cut, UNITS_IN_BATCH)
 }
 
-function sizeOf(unit: Statement[]): number {
+function sizeOf(statements: Statement[]): number {
   let bytes = 0
-  for (const { values } of unit) {
+  for (const { values } of statements) {
     for (const value of values) {
       if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
     }

@@ -3,19 +3,21 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import {
+  type Answer,
   type Db,
-  type Kept,
   type Row,
   type Statement,
   StoreAway,
   StoreError,
   StoreUnusable,
+  type Unit,
   UnitRefused,
   type Value,
   ValueRefused,
 } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
-import { createPacker, type Message, putBytes } from './message.ts'
+import { byName, inARow, nameAt } from '../unit.ts'
+import { createPacker, putBytes } from './message.ts'
 import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
 
 /**
@@ -30,10 +32,10 @@ const TRUNCATE_EVERY_MS = 20_000
 /** Below this a copy costs less than handing over. */
 const TRANSFER_FROM_BYTES = 16 * 1024
 
-type Job<Answer> = {
-  unit: Statement[]
-  kept: Kept
-  resolve: (answer: Answer) => void
+/** A unit or a query on its way, and whoever waits for what it came to. */
+type Job<Asked, Outcome> = {
+  asked: Asked
+  resolve: (outcome: Outcome) => void
   reject: (error: Error) => void
 }
 
@@ -59,18 +61,22 @@ export async function openSqlite(
       throw error
     },
   )
-  const units = batcher<Row[][]>(
-    writer,
-    (message, isFlushed) => ({ kind: 'units', message, isFlushed }),
-    (reply, unit, place) =>
-      reply.kind === 'units' ? unitRows(reply.results[place], unit) : NO_ANSWER,
-  )
-  const queries = batcher<Row[]>(
-    reader,
-    (message) => ({ kind: 'queries', message }),
-    (reply, _query, place) =>
+  const packUnits = createPacker()
+  const units = batcher<Unit, Answer>(writer, {
+    request: (batch) => ({
+      kind: 'units',
+      message: packUnits(batch.map(({ statements }) => inARow(statements))),
+      isFlushed: batch.some(({ durability }) => durability !== 'deferred'),
+    }),
+    outcome: (reply, place, unit) =>
+      reply.kind === 'units' ? unitAnswer(reply.results[place], unit) : NO_ANSWER,
+  })
+  const packQueries = createPacker()
+  const queries = batcher<Statement, Row[]>(reader, {
+    request: (batch) => ({ kind: 'queries', message: packQueries(batch.map((query) => [query])) }),
+    outcome: (reply, place) =>
       reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
-  )
+  })
 
   async function run(text: string, values: Statement['values']): Promise<Row[]> {
     const reply = await asked(writer, { kind: 'run', text, values })
@@ -81,8 +87,8 @@ export async function openSqlite(
 
   return {
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
-      queries.add([{ text, values }]) as Promise<T[]>,
-    write: units.add,
+      queries.add({ text, values }) as Promise<T[]>,
+    write: <Name extends string>(unit: Unit<Name>) => units.add(unit) as Promise<Answer<Name>>,
     tx: (work) =>
       units.alone(async () => {
         await run('begin immediate', [])
@@ -108,11 +114,12 @@ export async function openSqlite(
 
 const NO_ANSWER = new StoreError('the store gave no answer')
 
-function unitRows(result: UnitResult | undefined, unit: Statement[]): Row[][] | Error {
+function unitAnswer(result: UnitResult | undefined, { statements }: Unit): Answer | Error {
   if (result === undefined) return NO_ANSWER
-  if (result === null) return unit.map(() => [])
-  if ('tables' in result) return result.tables.map(rowsOf)
-  return 'refused' in result ? new UnitRefused(result.refused) : storeError(result)
+  if (result === null) return byName(statements, null)
+  if ('tables' in result) return byName(statements, result.tables.map(rowsOf))
+  if ('refused' in result) return new UnitRefused(nameAt(statements, result.refused))
+  return storeError(result)
 }
 
 function queryRows(result: QueryResult | undefined): Row[] | Error {
@@ -144,18 +151,23 @@ function rowsOf(table: Table | null): Row[] {
  * Carries units to a thread, several in a message. The thread shares one commit among all that has
  * come while it was busy: this is the group commit.
  */
-function batcher<Answer>(
+function batcher<Asked, Outcome>(
   thread: Thread,
-  requestOf: (message: Message, isFlushed: boolean) => Request,
-  answerOf: (reply: Reply, unit: Statement[], place: number) => Answer | Error,
+  {
+    request,
+    outcome,
+  }: {
+    request: (batch: Asked[]) => Request
+    /** What the reply says of the one at this place. */
+    outcome: (reply: Reply, place: number, asked: Asked) => Outcome | Error
+  },
 ): {
-  add(unit: Statement[], kept?: Kept): Promise<Answer>
+  add(asked: Asked): Promise<Outcome>
   /** Runs `work` when nothing is under way; what is added meanwhile waits. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
 } {
-  const pack = createPacker()
-  let waiting: Job<Answer>[] = []
+  let waiting: Job<Asked, Outcome>[] = []
   let underWay = 0
   let isExclusive = false
   let isScheduled = false
@@ -166,14 +178,12 @@ function batcher<Answer>(
     const batch = waiting
     waiting = []
     underWay++
-    const message = pack(batch.map(({ unit }) => unit))
-    const isFlushed = batch.some(({ kept }) => kept === 'when resolved')
-    thread.ask(requestOf(message, isFlushed), (reply) => {
+    thread.ask(request(batch.map(({ asked }) => asked)), (reply) => {
       for (let place = 0; place < batch.length; place++) {
-        const job = batch[place] as Job<Answer>
-        const answer = reply instanceof Error ? reply : answerOf(reply, job.unit, place)
-        if (answer instanceof Error) job.reject(answer)
-        else job.resolve(answer)
+        const job = batch[place] as Job<Asked, Outcome>
+        const done = reply instanceof Error ? reply : outcome(reply, place, job.asked)
+        if (done instanceof Error) job.reject(done)
+        else job.resolve(done)
       }
       underWay--
       if (underWay === 0) wake()
@@ -201,9 +211,9 @@ function batcher<Answer>(
   }
 
   return {
-    add: (unit, kept = 'when resolved') =>
+    add: (asked) =>
       new Promise((resolve, reject) => {
-        waiting.push({ unit, kept, resolve, reject })
+        waiting.push({ asked, resolve, reject })
         if (waiting.length >= UNITS_IN_MESSAGE) flush()
         else schedule()
       }),

@@ -8,6 +8,7 @@ import type { After } from '../../support/folder.ts'
 import { aPostgresDatabase, startPostgres } from '../../support/postgres.ts'
 import { refusedStart, startProgram } from '../../support/program.ts'
 import { query } from '../../support/store.ts'
+import { unit } from '../../support/unit.ts'
 
 const note = (name: string, value = 'x') => ({
   text: 'insert into meta (name, value) values ($1, $2)',
@@ -48,16 +49,16 @@ test('of four programs that start at once on an empty database, all come up', as
 test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
-  await Promise.all([db.write([note('a')]), db.read('select 1 as n')])
+  await Promise.all([db.write(unit(note('a'))), db.read('select 1 as n')])
   await cutOff(url)
-  await Promise.all([db.write([note('b')]), db.read('select 1 as n')])
+  await Promise.all([db.write(unit(note('b'))), db.read('select 1 as n')])
   assert.equal((await db.read('select name from meta')).length, 2)
 })
 
 test('a row is found by its index also where its table was small when the plan was made', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
-  await db.write([note('a')])
+  await db.write(unit(note('a')))
   // Now PostgreSQL knows that a scan of the whole table is one page.
   await query({ databaseUrl: url }, 'analyze meta')
   const plan = await db.read('explain select value from meta where name = $1', 'a')
@@ -68,18 +69,18 @@ test('units that a lost connection took with it happen once', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
   const blocker = await connect(settingsOf(url))
-  await db.write([note('held', '0')])
+  await db.write(unit(note('held', '0')))
   await blocker.send([
     { text: 'begin', values: [] },
     { text: `update meta set value = 'taken' where name = 'held'`, values: [] },
   ])
   const count = { text: `update meta set value = value || '1' where name = 'held'`, values: [] }
-  const writing = db.write([count])
+  const writing = db.write(unit(count))
   // Until the unit waits for the lock: by then its transaction has begun.
   const waits = `select 1 as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
   while ((await query({ databaseUrl: url }, waits)).length === 0);
   await cutOff(url)
-  assert.deepEqual(await writing, [[]])
+  assert.deepEqual(await writing, { all: [] })
   assert.deepEqual(await db.read(`select value from meta where name = 'held'`), [{ value: '01' }])
   assert.equal(blocker.isOpen(), false)
 })
@@ -87,7 +88,7 @@ test('units that a lost connection took with it happen once', async (t) => {
 test('two stores whose units lock the same rows in opposite orders both get through', async (t) => {
   const url = await aPostgresDatabase()
   const [one, other] = [await open(t, url), await open(t, url)]
-  await one.write([note('a', ''), note('b', '')])
+  await one.write(unit(note('a', ''), note('b', '')))
   const both = (names: string[]) =>
     names.map((name) => ({
       text: `update meta set value = value || '1' where name = $1`,
@@ -96,8 +97,8 @@ test('two stores whose units lock the same rows in opposite orders both get thro
     }))
   await Promise.all(
     Array.from({ length: 5 }, () => [
-      one.write(both(['a', 'b'])),
-      other.write(both(['b', 'a'])),
+      one.write(unit(...both(['a', 'b']))),
+      other.write(unit(...both(['b', 'a']))),
     ]).flat(),
   )
   const rows = await one.read(`select length(value) as n from meta where name in ('a', 'b')`)
@@ -106,8 +107,8 @@ test('two stores whose units lock the same rows in opposite orders both get thro
 
 test('an error quotes no value', async (t) => {
   const db = await open(t, await aPostgresDatabase())
-  await db.write([note('hunter2')])
-  await assert.rejects(db.write([note('hunter2')]), (error: Error) => {
+  await db.write(unit(note('hunter2')))
+  await assert.rejects(db.write(unit(note('hunter2'))), (error: Error) => {
     assert.ok(error instanceof StoreError)
     assert.ok(!JSON.stringify([error.message, error.stack, error.cause]).includes('hunter2'))
     return true
@@ -135,12 +136,12 @@ suite('a server that is away', () => {
       reasons.join(),
       /^PostgreSQL at 127\.0\.0\.1:\d+ cannot be reached: ECONNREFUSED\./,
     )
-    await db.write([note('a')])
+    await db.write(unit(note('a')))
     await server.stop()
-    await assert.rejects(db.write([note('b')]), StoreError)
+    await assert.rejects(db.write(unit(note('b'))), StoreError)
     await assert.rejects(db.read('select 1 as n'), StoreError)
     await server.start()
-    await db.write([note('c')])
+    await db.write(unit(note('c')))
     assert.deepEqual(await db.read('select name from meta order by name'), [
       { name: 'a' },
       { name: 'c' },
@@ -157,7 +158,10 @@ suite('a server that is away', () => {
     const db = await open(t, url.href)
     const tried = async (): Promise<string[]> => {
       await cutOff(databaseUrl)
-      const results = await Promise.allSettled([db.read('select 1 as n'), db.write([note('a')])])
+      const results = await Promise.allSettled([
+        db.read('select 1 as n'),
+        db.write(unit(note('a'))),
+      ])
       return results.map((one) => (one.status === 'rejected' ? one.reason.name : 'done'))
     }
     await role(`alter role it password 'another'`)
@@ -257,12 +261,13 @@ test('a refused unit of a batch leaves the others of it alone, also when it is t
     expect: 1,
   }
   const outcomes = await Promise.all([
-    attempt(db.write([refused, note('never')])),
-    attempt(db.write([note('a')])),
-    attempt(db.write([refused])),
-    attempt(db.write([note('b')])),
+    attempt(db.write(unit(refused, note('never')))),
+    attempt(db.write(unit(note('a')))),
+    attempt(db.write(unit(refused))),
+    attempt(db.write(unit(note('b')))),
   ])
-  assert.deepEqual(outcomes, [{ refused: 0 }, { rows: [[]] }, { refused: 0 }, { rows: [[]] }])
+  const [isRefused, isDone] = [{ refused: 'all' }, { rows: { all: [] } }]
+  assert.deepEqual(outcomes, [isRefused, isDone, isRefused, isDone])
   assert.deepEqual(await db.read('select name from meta order by name'), [
     { name: 'a' },
     { name: 'b' },

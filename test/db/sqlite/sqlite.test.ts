@@ -7,6 +7,7 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
+import { unit } from '../../support/unit.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
 const NOBODY = 65_534
@@ -17,13 +18,15 @@ async function aStore(t: TestContext, ...statements: string[]): Promise<string> 
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const db = await openSqlite(file)
   await migrate(db)
-  await db.write([
-    ...Array.from({ length: 200 }, (_, i) => ({
-      text: 'insert into meta (name, value) values ($1, $2)',
-      values: [`filler ${i}`, randomBytes(1_500).toString('hex')],
-    })),
-    ...statements.map((text) => ({ text, values: [] })),
-  ])
+  await db.write(
+    unit(
+      ...Array.from({ length: 200 }, (_, i) => ({
+        text: 'insert into meta (name, value) values ($1, $2)',
+        values: [`filler ${i}`, randomBytes(1_500).toString('hex')],
+      })),
+      ...statements.map((text) => ({ text, values: [] })),
+    ),
+  )
   await db.close()
   return file
 }
@@ -203,7 +206,9 @@ suite('the SQLite file', () => {
     const before = commits(await readFile(`${file}-wal`))
     await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        db.write([{ text: 'insert into meta (name, value) values ($1, $1)', values: [`${i}`] }]),
+        db.write(
+          unit({ text: 'insert into meta (name, value) values ($1, $1)', values: [`${i}`] }),
+        ),
       ),
     )
     const took = commits(await readFile(`${file}-wal`)) - before

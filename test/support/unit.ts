@@ -1,0 +1,13 @@
+import type { Durability, Statement, Unit } from '../../src/db/db.ts'
+
+/** These statements as one unit, for a test that asks nothing of them by name. */
+export const unit = (...statements: Statement[]): Unit<'all'> => ({
+  lockKey: 'a test',
+  statements: { all: statements },
+})
+
+/** The same unit with another durability. */
+export const withDurability = (durability: Durability, one: Unit<'all'>): Unit<'all'> => ({
+  ...one,
+  durability,
+})
