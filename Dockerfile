@@ -1,5 +1,5 @@
-# The service and nothing else: no compiler, no tests, no shell of its own needed. It runs as a user
-# without rights, on a file system that may be read-only; what it keeps is in /data.
+# The service and nothing else: no compiler and no tests. It runs as an unprivileged user, on a file system
+# that may be read-only. Its data is in /data.
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /app

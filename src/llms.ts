@@ -20,7 +20,7 @@ export function llmsText({
 const INTRODUCTION = `# Mayfly
 
 > Temporary, narrowly scoped capabilities, paid in satoshis over the Lightning network. No accounts:
-> you pay an invoice and get bearer tokens, which end by themselves.
+> you pay an invoice and get bearer tokens, which expire.
 
 Base address: {base_url}
 `
@@ -28,13 +28,13 @@ Base address: {base_url}
 const BUYING = `## Buying
 
 Each purchase is one POST with a header Idempotency-Key: <a fresh UUIDv4>, made before you pay. The same
-key and body is the same order and the same invoice, however often and from wherever you send it. Use a
-new key only for a new purchase. An order whose key can be guessed (a counter, a hash, a UUIDv5) and came
-from two addresses is delivered to proof of payment alone: a credential of flow 2 or 3, or the header
+key and body get the same order and the same invoice, however often and from wherever you send them. Use a
+new key only for a new purchase. If a key can be guessed (a counter, a hash, a UUIDv5) and comes from two
+addresses, its order is delivered only to proof of payment: a credential of flow 2 or 3, or the header
 Payment-Preimage: <64 hex> on the poll or the repeated POST.
 Nothing is charged before you pay the invoice. Check its amount before you pay.
 
-Choose one of three flows. They show the same order, and you may change between them.
+Choose one of three flows. They show the same order, and you may switch between them.
 
 1. Native. Send the POST. 402 has {"orderId","amountSats","bolt11","paymentHash","expiresAt",…}. Pay
    bolt11 with any wallet. Then GET /api/payments/{orderId} about once a second: 402 while unpaid, then
@@ -50,13 +50,13 @@ Choose one of three flows. They show the same order, and you may change between 
    WWW-Authenticate: L402 macaroon="…", invoice="…". Pay it, then repeat the identical request with
    Authorization: L402 <macaroon>:<preimage as hex>. 200 is the capability.
 
-Flows 2 and 3 need a wallet that shows the preimage. A credential is good for its own order, route and
-body alone. If the answer to a paid request is lost, send the same request again: never pay again.
+Flows 2 and 3 need a wallet that shows the preimage. A credential is valid only for its own order, route
+and body. If the answer to a paid request is lost, send the same request again: never pay again.
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
-- 404 "proof of payment required": it is paid; pay nothing again, and send Payment-Preimage.
-- 401: the L402 credential is malformed. 404 "already delivered": you have had it. 404 "order expired":
-  it was not paid in time; buy anew with a new key.
+- 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage.
+- 401: the L402 credential is malformed. 404 "already delivered": you already got it. 404 "order
+  expired": it was not paid in time; use a new key to buy again.
 - 429 and 503: wait for Retry-After seconds, then send the same request again.
 - Errors are {"error":"<phrase>"}.
 `
@@ -65,9 +65,9 @@ const SIMULATED = `This service runs on a simulator: no real money moves. Instea
 POST /simulator/pay {"bolt11":"…"} pays an invoice and answers {"preimage","paymentHash"}.
 `
 
-const SAVING = `## Keeping what you bought
+const SAVING = `## Saving what you bought
 
-The answer can be repeated until you first use one of its tokens, for 24 hours at most. Save it before
+You can repeat the answer until you first use one of its tokens, for at most 24 hours. Save it before
 anything else. Tokens are secrets: never put them into URLs, logs or shared places. Send them as
 Authorization: Bearer <token>. A lost token cannot be recovered.
 `

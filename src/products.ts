@@ -138,8 +138,7 @@ function sellCatch(materials: Materials): Sold {
     catalog: {
       schema: CatchCatalog,
       entry: {
-        description:
-          'A webhook inbox: any request sent to it is kept, exact to the byte, for its owner.',
+        description: 'A webhook inbox: it stores any request, byte for byte, for its owner.',
         plans: Object.values(plans),
       },
     },
@@ -169,7 +168,7 @@ function sellWhisper({ plans: { whisper: plans }, unpaidBytes, db, clock }: Mate
       schema: WhisperCatalog,
       entry: {
         description:
-          'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on.',
+          'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set.',
         clientEncryption: 'AES-256-GCM',
         plans: Object.values(plans),
       },
@@ -191,7 +190,7 @@ function sellPulse({ plans: { pulse: plans }, db, hints, clock }: Materials): So
     catalog: {
       schema: PulseCatalog,
       entry: {
-        description: 'A heartbeat monitor: it knows when a job that should ping it has stopped.',
+        description: 'A heartbeat monitor: it notices when a job stops pinging it.',
         plans: Object.values(plans),
       },
     },

@@ -6,12 +6,12 @@ Buy: POST /api/payments/catch, Content-Type: application/json, body {"planId":"s
 
 You get: {"product":"catch","publicId","ownerToken","ingestToken","expiresAt"}. Save all of it.
 
-- Give {base_url}/c/{publicId} to whoever sends. Any method, content type and sub-path; no token
-  needed. 204: stored. 401: the inbox is full, over or unknown.
-- A sender that you trust adds Authorization: Bearer {ingestToken}; its events are marked
+- Give {base_url}/c/{publicId} to the sender. Any method, content type and sub-path; no token
+  needed. 204: stored. 401: the inbox is full, expired or unknown.
+- A trusted sender adds Authorization: Bearer {ingestToken}; its events are marked
   "access":"authenticated", all others "public".
 - Read: GET /api/catch/{publicId}/events with Authorization: Bearer {ownerToken}. Newest first;
-  limit (1 to 50), cursor (the nextCursor of the page before), access, method, contentType, q.
+  limit (1 to 50), cursor (nextCursor of the previous page), access, method, contentType, q.
   Each event has method, path, query, headers, body, bodyEncoding, sourceIp and more.
 - Counters and state: GET /api/catch/{publicId}. Delete one event:
   DELETE /api/catch/{publicId}/events/{eventId}. Destroy all: DELETE /api/catch/{publicId}.

@@ -183,7 +183,7 @@ export const CatchEvent = Type.Object(
   { description: 'One request as it came' },
 )
 /**
- * One captured request, exact to the byte. `sequence` counts from 1 in its inbox; `body` is text or
+ * One captured request, byte for byte. `sequence` counts from 1 in its inbox; `body` is text or
  * base64, as `bodyEncoding` says, and `bodyBytes` its length in bytes; `headers` are in their order.
  *
  * ```ts

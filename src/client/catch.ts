@@ -37,7 +37,7 @@ export type CatchClient = {
   events(query?: EventQuery): AsyncGenerator<CatchEvent, void, undefined>
   /** One event. Rejects with `not found` where there is none. */
   event(eventId: string): Promise<CatchEvent>
-  /** The raw body of one event, exact to the byte. */
+  /** The raw body of one event, byte for byte. */
   body(eventId: string): Promise<Uint8Array<ArrayBuffer>>
   /**
    * Events as they come, each once and in order; returns the inbox's status when no more can come.

@@ -23,7 +23,7 @@ const CURL_ADDS = ['Accept', 'User-Agent']
 const UNTYPEABLE = /[^\n\P{Cc}]/u
 
 /**
- * The body of an event, exact to the byte.
+ * The body of an event, byte for byte.
  *
  * ```ts
  * const bytes = eventBody(event) // event.body may be text or base64

@@ -22,7 +22,7 @@ import { type Answer, createHttp, errorOf, type Http, platformFetch } from './ht
 export type GateProject = { projectId: string; capability: string }
 
 /**
- * The request that is to be paid for, to the byte.
+ * The exact request to pay for.
  *
  * ```ts
  * const request: ProtectedRequest = { route: 'ping', method: 'GET', path: '/ping?n=1' }

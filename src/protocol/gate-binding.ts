@@ -1,4 +1,4 @@
-/** What a GATE payment is bound to: one request to one route of one project, to the byte. */
+/** What a GATE payment is bound to: exactly one request to one route of one project. */
 import { hex, utf8 } from '../lib/bytes.ts'
 import { jcs } from '../lib/jcs.ts'
 

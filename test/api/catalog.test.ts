@@ -17,7 +17,7 @@ test('the catalogue says exactly what is on sale', async (t) => {
     products: {
       catch: {
         description:
-          'A webhook inbox: any request sent to it is kept, exact to the byte, for its owner. Simulator: no real money moves.',
+          'A webhook inbox: it stores any request, byte for byte, for its owner. Simulator: no real money moves.',
         plans: [
           {
             planId: 'spark',
@@ -53,13 +53,13 @@ test('the catalogue says exactly what is on sale', async (t) => {
       },
       whisper: {
         description:
-          'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on. Simulator: no real money moves.',
+          'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set. Simulator: no real money moves.',
         clientEncryption: 'AES-256-GCM',
         plans: Object.values(WHISPER_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
       },
       pulse: {
         description:
-          'A heartbeat monitor: it knows when a job that should ping it has stopped. Simulator: no real money moves.',
+          'A heartbeat monitor: it notices when a job stops pinging it. Simulator: no real money moves.',
         plans: Object.values(PULSE_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
       },
     },

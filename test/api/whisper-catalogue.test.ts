@@ -20,7 +20,7 @@ suite('the catalogue', () => {
     ) => ({ planId, priceSats, durationLabel, bestFor, available: true, ...limits })
     assert.deepEqual(products.whisper, {
       description:
-        'Bytes that were encrypted before they came here, read a bounded number of times, from a set time on. Simulator: no real money moves.',
+        'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set. Simulator: no real money moves.',
       clientEncryption: 'AES-256-GCM',
       plans: [
         plan('spark', 21, '24 hours', 'One password to one person', {
