@@ -61,7 +61,7 @@ suite('the secret beside the database', () => {
     for (let starts = 0; starts < 2; starts++) {
       const refused = await refusedStart(t, file)
       assert.match(refused.told, lost)
-      assert.equal(refused.code, 1)
+      assert.equal(refused.code, 2)
       assert.equal(existsSync(kept), false)
     }
     const doctor = async () =>
@@ -117,7 +117,7 @@ suite('the secret beside the database', () => {
       told,
       /^Mayfly did not start\. \S+mayfly\.secret cannot be read or created: [^\n]+\n$/,
     )
-    assert.equal(code, 1)
+    assert.equal(code, 2)
   })
 
   test('is shared by two starts at once', async (t) => {
@@ -144,7 +144,7 @@ suite('a new secret', () => {
 
     const refused = await refusedStart(t, file, { environment: { MAYFLY_SECRET: SECRET } })
     assert.deepEqual(refused, {
-      code: 1,
+      code: 2,
       told:
         'Mayfly did not start. The secret in MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
         'Set that secret, or add it after a comma.\n',

@@ -22,7 +22,7 @@ suite('a start that would give something away', () => {
     ]
     assert.deepEqual(
       await Promise.all(starts.map((environment) => refusedStart(t, file, { environment }))),
-      starts.map(() => ({ code: 1, told: REFUSAL })),
+      starts.map(() => ({ code: 2, told: REFUSAL })),
     )
   })
 
@@ -37,7 +37,7 @@ suite('a start that would give something away', () => {
   test('on another network than the node’s stops', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     assert.deepEqual(await refusedStart(t, file, { environment: { MAYFLY_NETWORK: 'mainnet' } }), {
-      code: 1,
+      code: 2,
       told: 'Mayfly did not start. MAYFLY_NETWORK is mainnet, and the node is on regtest.\n',
     })
   })
@@ -54,7 +54,7 @@ suite('a start that would give something away', () => {
     await assert.rejects(bindStore(db, { backend: 'cln', network: null }), ConfigError)
     await db.close()
     assert.deepEqual(await refusedStart(t, file), {
-      code: 1,
+      code: 2,
       told:
         'Mayfly did not start. This store belongs to lnd on mainnet, and MAYFLY_LIGHTNING_URL is simulator on regtest. ' +
         'Restore the setting, or choose another MAYFLY_DATABASE_URL.\n',

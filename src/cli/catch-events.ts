@@ -32,9 +32,9 @@ function addEvents(parent: Command): void {
       ),
     )
     .action(
-      client<{ filter?: string; limit: string }>(async (cli, options, name: string) => {
+      client<{ filter?: string; limit: string }>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const limit = wholeNumber('--limit', options.limit, 1, MAX_EVENTS)
+        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const events = await newest(inbox, parseFilter(options.filter), limit)
         const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
@@ -56,14 +56,16 @@ function addShow(parent: Command): void {
       examples('mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'),
     )
     .action(
-      client<{ body?: true }>(async (cli, options, name: string, which?: string) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
-        if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
-        else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
-        else cli.answer(event, whole(event))
-        return EXIT.ok
-      }),
+      client<{ body?: true }, [name: string, event?: string]>(
+        async (cli, options, [name, which]) => {
+          const { capability, baseUrl } = loadCatch(cli, name)
+          const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
+          if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
+          else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
+          else cli.answer(event, whole(event))
+          return EXIT.ok
+        },
+      ),
     )
 }
 

@@ -33,9 +33,9 @@ export function addCatchExport(parent: Command): void {
       ),
     )
     .action(
-      client<Options>(async (cli, options, name: string) => {
+      client<Options>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const limit = wholeNumber('--limit', options.limit, 1, MAX_EVENTS)
+        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
         const url =
           options.to === undefined
             ? `${baseUrl}/c/${capability.publicId}`

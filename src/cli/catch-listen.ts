@@ -58,7 +58,7 @@ Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence, to tell a re
 `,
     )
     .action(
-      client<Options>(async (cli, options, name: string) => {
+      client<Options>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const filter = parseFilter(options.filter)
@@ -130,7 +130,9 @@ async function follow(
   take: (event: CatchEvent) => Promise<void>,
 ): Promise<number> {
   const seconds =
-    timeout === undefined ? null : wholeNumber('--timeout', timeout, 1, MAX_TIMEOUT_SECONDS)
+    timeout === undefined
+      ? null
+      : wholeNumber(timeout, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS })
   const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
   const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
   const stream = inbox.stream({ after, signal })

@@ -18,7 +18,7 @@ export function addCatchReplay(parent: Command): void {
     .requiredOption('--to <url>', 'the receiver')
     .addHelpText('after', examples('mayfly catch replay hooks 7 --to http://localhost:3000/hook'))
     .action(
-      client<{ to: string }>(async (cli, options, name: string, which: string) => {
+      client<{ to: string }, [name: string, event: string]>(async (cli, options, [name, which]) => {
         const to = receiverOf(options.to)
         const { capability, baseUrl } = loadCatch(cli, name)
         const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)

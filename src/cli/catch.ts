@@ -31,7 +31,7 @@ function addStatus(parent: Command): void {
     .argument('<name>', 'the inbox')
     .addHelpText('after', examples('mayfly catch status hooks'))
     .action(
-      client(async (cli, _options, name: string) => {
+      client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
         const status = await cli.mayfly(baseUrl).catch(capability).status()
         cli.answer(
@@ -63,7 +63,7 @@ function addDelete(parent: Command): void {
       ),
     )
     .action(
-      client(async (cli, _options, name: string, which: string) => {
+      client<object, [name: string, event: string]>(async (cli, _options, [name, which]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const { id, sequence } = await findEvent(inbox, which)
@@ -82,7 +82,7 @@ function addDestroy(parent: Command): void {
     .option('--yes', 'do not ask: it cannot be undone')
     .addHelpText('after', examples('mayfly catch destroy hooks --yes'))
     .action(
-      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
         if (!yes) await confirmDestroying(cli, name, `${name} and all its webhooks`)
         await cli.mayfly(baseUrl).catch(capability).destroy()

@@ -1,94 +1,96 @@
-/** What every client command is given: the settings, the ways to speak, and how it is ended. */
-import { styleText } from 'node:util'
+/** What a client's command is given: the settings, the output, the SDK, and how it is ended. */
 import type { Command } from 'commander'
 import { createMayfly, type Mayfly } from '../client/index.ts'
 import { readOptions } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { dataFolder } from './data-folder.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
-import { harmless, STEERING } from './text.ts'
+import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
+import { finish, type GlobalOptions, isForPrograms, type Output, openOutput } from './output.ts'
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
-
-export type Cli = {
-  /** The service that is talked to where a capability does not name its own. */
+export type Cli = Output & {
+  /** The service to talk to, unless a capability names its own. */
   url: string
   maxSats: number
   /** MAYFLY_WALLET_URL: a secret. */
   walletUrl: string | null
   /** Where capabilities are kept. */
   folder: string
-  /** Answers go to programs: `--json`, or stdout is no terminal. */
-  isJson: boolean
-  /** `--json` was given: programs want it even where bytes would be piped. */
+  /** `--json` was given: programs want JSON even where bytes would be piped. */
   isJsonAsked: boolean
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
-  /** From here on signals are the listener's to answer, and abort nothing. */
+  /** From here on the listener answers signals, and nothing is aborted. */
   onSignal(listener: (signal: NodeJS.Signals) => void): void
   now(): number
   mayfly(baseUrl?: string): Mayfly
-  /** The answer, once or in lines: JSON for programs, text for people. */
-  answer(json: unknown, text: string): void
-  /** A sentence beside the answer, on stderr. */
-  note(sentence: string): void
-  /** Text in a style, where the terminal that it goes to shows styles. */
-  paint(style: Style, text: string, stream?: NodeJS.WriteStream): string
 }
 
-export type GlobalOptions = { url?: string; json?: true; color: boolean; maxSats?: string }
+/** Positional arguments. Commander has checked how many there are. */
+export type Args = readonly (string | undefined)[]
 
-/** A command's work: its exit code, or nothing for 0. `args` are the positional arguments. */
-export type Work<Options> = (
+/** A command's work: its exit code, or nothing for 0. */
+export type Work<Options, Given extends Args> = (
   cli: Cli,
   options: Options,
-  ...args: string[]
+  args: Given,
 ) => Promise<number | undefined>
 
-/** The action of a client command: opens what it needs, and ends with a code and a sentence. */
-export function client<Options = object>(work: Work<Options>) {
+/** The action of a client's command. Most take one argument, the name of a capability. */
+export function client<Options = object, Given extends Args = [name: string]>(
+  work: Work<Options, Given>,
+) {
   return async function action(this: Command): Promise<void> {
     const options = this.optsWithGlobals<GlobalOptions & Options>()
-    process.exitCode = await run(options, (cli) => work(cli, options, ...this.args))
+    const args = this.args as Args as Given
+    process.exitCode = await run(options, (cli) => work(cli, options, args))
   }
 }
 
-/** A whole number of an option. @throws CliError that names the option. */
-export function wholeNumber(name: string, text: string, least: number, most: number): number {
+/** The whole number that an option has. @throws CliError that names the option. */
+export function wholeNumber(
+  text: string,
+  { option, least, most }: { option: string; least: number; most: number },
+): number {
   const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (number >= least && number <= most) return number
-  throw new CliError(`${name} must be a whole number from ${least} to ${most}.`, EXIT.usage)
+  throw new CliError(`${option} must be a whole number from ${least} to ${most}.`, EXIT.usage)
 }
 
+/** Runs the work with signals turned into an abort. The second signal ends the process at once. */
 async function run(
   options: GlobalOptions,
   work: (cli: Cli) => Promise<number | undefined>,
 ): Promise<number> {
   const interruption = new AbortController()
+  const { signal } = interruption
   let answerSignal = (_signal: NodeJS.Signals): void => {
-    if (interruption.signal.aborted) process.exit(EXIT.interrupted)
+    if (signal.aborted) process.exit(EXIT.interrupted)
     interruption.abort()
   }
-  const signalled = (signal: NodeJS.Signals): void => answerSignal(signal)
-  for (const name of SIGNALS) process.on(name, signalled)
-  // The service that was talked to last, for the sentence that says that it does not answer.
-  const asked = { url: '' }
+  const onSignal = (name: NodeJS.Signals): void => answerSignal(name)
+  for (const name of SIGNALS) process.on(name, onSignal)
+  // The service that was asked last, for the sentence that says that it does not answer.
+  const lastAsked = { url: '' }
+  const explain = (error: unknown): Ending | null => {
+    if (signal.aborted && isAbort(error, signal)) return { code: EXIT.interrupted, sentence: '' }
+    const ending = endingOf(error, lastAsked.url)
+    return ending && signal.aborted ? { ...ending, code: EXIT.interrupted } : ending
+  }
   try {
-    const cli = openCli(options, asked, interruption.signal, (listener) => {
-      answerSignal = listener
-    })
-    return (await work(cli)) ?? EXIT.ok
-  } catch (error) {
-    if (interruption.signal.aborted && isAbort(error, interruption.signal)) return EXIT.interrupted
-    const ending = endingOf(error, asked.url)
-    if (ending === null) throw error
-    process.stderr.write(`${harmless(ending.sentence, { lines: true })}\n`)
-    if (options.json) {
-      process.stdout.write(`${spelled(JSON.stringify({ error: ending.sentence }))}\n`)
-    }
-    return interruption.signal.aborted ? EXIT.interrupted : ending.code
+    return await finish(
+      options,
+      () =>
+        work({
+          ...openCli(options, lastAsked),
+          signal,
+          onSignal(listener) {
+            answerSignal = listener
+          },
+        }),
+      explain,
+    )
   } finally {
-    for (const name of SIGNALS) process.off(name, signalled)
+    for (const name of SIGNALS) process.off(name, onSignal)
   }
 }
 
@@ -96,52 +98,29 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
 function openCli(
   options: GlobalOptions,
-  asked: { url: string },
-  signal: AbortSignal,
-  onSignal: Cli['onSignal'],
-): Cli {
+  lastAsked: { url: string },
+): Omit<Cli, 'signal' | 'onSignal'> {
   const settings = readOptions(['url', 'walletUrl', 'maxSats'])
   const url = options.url === undefined ? settings.url : serviceUrl(options.url)
-  asked.url = url
+  lastAsked.url = url
   const maxSats =
     options.maxSats === undefined
       ? settings.maxSats
-      : wholeNumber('--max-sats', options.maxSats, 0, 100_000_000)
-  const isJson = options.json ?? !process.stdout.isTTY
+      : wholeNumber(options.maxSats, { option: '--max-sats', least: 0, most: 100_000_000 })
   return {
+    ...openOutput(options, isForPrograms(options)),
     url,
     maxSats,
     walletUrl: settings.walletUrl,
     folder: dataFolder(),
-    isJson,
     isJsonAsked: options.json ?? false,
-    signal,
-    onSignal,
     now: systemClock.now,
     mayfly(baseUrl = url) {
-      asked.url = baseUrl
+      lastAsked.url = baseUrl
       return createMayfly({ baseUrl, maxSats })
-    },
-    answer(json, text) {
-      process.stdout.write(isJson ? `${spelled(JSON.stringify(json))}\n` : text)
-    },
-    note(sentence) {
-      process.stderr.write(`${harmless(sentence, { lines: true })}\n`)
-    },
-    paint(style, text, stream = process.stdout) {
-      return options.color ? styleText(style, text, { stream }) : text
     },
   }
 }
-
-/** On a terminal, JSON too has every character spelled out that could steer it. */
-const spelled = (json: string): string =>
-  process.stdout.isTTY ? json.replace(STEERING, escaped) : json
-
-const escaped = (character: string): string =>
-  [...Array(character.length).keys()]
-    .map((i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`)
-    .join('')
 
 function serviceUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -6,7 +6,7 @@ import { codeOf } from '../lib/errors.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { span } from './text.ts'
 
-/** The exit codes, as docs/cli.md lists them. */
+/** The exit codes of all commands. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -16,6 +16,17 @@ export const EXIT = {
   unreachable: 5,
   interrupted: 130,
 } as const
+
+/** What each means, for the help and for docs/cli.md. */
+export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
+  ok: 'done',
+  failed: 'refused or failed; the sentence on stderr says what to do',
+  usage: 'the command line or a setting is wrong; nothing was done',
+  notPaid: 'not paid: the price is above the ceiling, the wallet refused, or time ran out',
+  gone: 'not there: expired, used up, destroyed or unknown',
+  unreachable: 'the service, its Lightning node or a receiver does not answer',
+  interrupted: 'interrupted by Ctrl-C or SIGTERM',
+}
 
 /** A command cannot do what it was asked; the message is a sentence for who asked. */
 export class CliError extends Error {

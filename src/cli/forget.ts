@@ -32,7 +32,7 @@ good, or may be, is only forgotten with --yes: its tokens are nowhere else.
 `,
     )
     .action(
-      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         const isDraft = readIfThere(draftFile(cli, checkName(name))) !== null
         const isSaved = readIfThere(fileOf(cli, name)) !== null
         if (!isDraft && !isSaved) {

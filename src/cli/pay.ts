@@ -13,7 +13,7 @@ export function addPay(program: Command): void {
     .option('--show-preimage', 'show the preimage, which proves the payment to whoever has it')
     .addHelpText('after', examples('mayfly pay lnbc… --max-sats 500'))
     .action(
-      client<{ showPreimage?: true }>(async (cli, { showPreimage }, text: string) => {
+      client<{ showPreimage?: true }>(async (cli, { showPreimage }, [text]) => {
         const bolt11 = text.replace(/^lightning:/i, '')
         const { amountMsat, paymentHash } = readPayable(bolt11, cli.maxSats, cli.now())
         const { preimage } = await withWallet(cli, (wallet) => {

@@ -4,10 +4,16 @@ import { Command, CommanderError } from 'commander'
 import { addBuy } from './buy.ts'
 import { addCatalog } from './catalog.ts'
 import { addCatch } from './catch.ts'
-import type { GlobalOptions } from './cli.ts'
 import { examples } from './examples.ts'
-import { EXIT, endingOf } from './exit.ts'
-import { addGate, isOperatorsGate } from './gate-commands.ts'
+import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
+import { addGate } from './gate.ts'
+import { addBackup } from './operator/backup.ts'
+import { addClock } from './operator/clock.ts'
+import { addDoctor } from './operator/doctor.ts'
+import { addGateOperator } from './operator/gate.ts'
+import { addModeration } from './operator/moderate.ts'
+import { addOrder } from './operator/order.ts'
+import { addServe } from './operator/serve.ts'
 import { addPay } from './pay.ts'
 import { addPulse } from './pulse.ts'
 import { addSavedCommands } from './saved-commands.ts'
@@ -17,13 +23,7 @@ import { addWhisper } from './whisper.ts'
 export async function runProgram(given: string[]): Promise<number> {
   // Commander's own `help` knows the first name alone.
   const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
-  const [name = '', ...rest] = args
-  if (isOperatorsGate(args)) return (await import('./operator/gate.ts')).gateCommand(rest)
-  const operators = rest.some((argument) => argument === '--help' || argument === '-h')
-    ? undefined
-    : AS_THEY_ARE[name]
-  if (operators) return operators.run(rest)
-  if (name !== 'serve') allowEarlyEnd()
+  if (args[0] !== 'serve') allowEarlyEnd()
   const program = createProgram()
   try {
     if (args.length === 0) program.outputHelp()
@@ -49,7 +49,7 @@ export function createProgram(): Command {
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
     .showSuggestionAfterError()
-    .showHelpAfterError('Run it with --help for what it takes.')
+    .showHelpAfterError('Run the command with --help to see its arguments and options.')
     .exitOverride()
     .addHelpText(
       'after',
@@ -60,15 +60,24 @@ export function createProgram(): Command {
         'mayfly pulse run backup -- ./backup.sh',
       ),
     )
+    .addHelpText('after', exitCodes())
+  program.commandsGroup('Commands:')
   addBuy(program)
   addSavedCommands(program)
   addCatalog(program)
   addCatch(program)
   addWhisper(program)
   addPulse(program)
-  addGate(program)
+  const gate = addGate(program)
   addPay(program)
-  addOperators(program)
+  program.commandsGroup('Commands of the operator, on the machine of the service:')
+  addServe(program)
+  addDoctor(program)
+  addOrder(program)
+  addModeration(program)
+  addClock(program)
+  addBackup(program)
+  addGateOperator(gate)
   for (const command of commandsOf(program)) command.copyInheritedSettings(program)
   program.addHelpText('afterAll', ({ command }) => (command === program ? '' : COMMON_OPTIONS))
   return program
@@ -83,97 +92,11 @@ export function commandsOf(command: Command): Command[] {
   return command.commands.flatMap((child) => [child, ...commandsOf(child)])
 }
 
-type Operators = {
-  takes: string
-  /** What its argument is. */
-  such: string
-  what: string
-  examples: string[]
-  run(args: string[]): Promise<number>
-}
-
-/** Operator's commands that read their arguments themselves, as GATE's do. */
-const AS_THEY_ARE: Record<string, Operators> = {
-  suspend: {
-    takes: '<publicId>',
-    such: 'the inbox, catch_…',
-    what: 'stop an inbox from taking requests (abuse); its owner still reads it',
-    examples: ['mayfly suspend catch_…'],
-    run: async (args) => (await import('./operator/moderate.ts')).moderateCommand('suspend', args),
-  },
-  resume: {
-    takes: '<publicId>',
-    such: 'the inbox, catch_…',
-    what: 'let a suspended inbox take requests again',
-    examples: ['mayfly resume catch_…'],
-    run: async (args) => (await import('./operator/moderate.ts')).moderateCommand('resume', args),
-  },
-  order: {
-    takes: '[command...]',
-    such: 'show, close, repair, refunded or restore, and a payment hash or order_…',
-    what: 'look at, close or repair one order, or note its refund; alone it says how',
-    examples: [
-      'mayfly order show <paymentHash>',
-      'mayfly order show order_…',
-      'mayfly order close <paymentHash>',
-      'mayfly order repair <paymentHash>',
-      'mayfly order repair <paymentHash> --deliver',
-      'mayfly order refunded <paymentHash>',
-      'mayfly order restore <paymentHash> --product catch --plan spark',
-    ],
-    run: async (args) => (await import('./operator/order.ts')).orderCommand(args),
-  },
-  clock: {
-    takes: '<command>',
-    such: 'show, or accept',
-    what: 'say that the clock is right after a jump, so that the service deletes what is over again',
-    examples: ['mayfly clock show', 'mayfly clock accept'],
-    run: async (args) => (await import('./operator/clock.ts')).clockCommand(args),
-  },
-  backup: {
-    takes: '<file>',
-    such: 'where the copy goes; nothing is written over',
-    what: 'copy the embedded store, also while the service runs',
-    examples: ['mayfly backup /backups/mayfly-2026-01-02.db'],
-    run: async (args) => (await import('./operator/backup.ts')).backupCommand(args),
-  },
-  restore: {
-    takes: '<file>',
-    such: 'the copy; the service is stopped',
-    what: 'put a copy where the store belongs',
-    examples: ['mayfly restore /backups/mayfly-2026-01-02.db'],
-    run: async (args) => (await import('./operator/backup.ts')).restoreCommand(args),
-  },
-}
-
-/** What runs the service. These load the server, so each is imported only when it runs. */
-function addOperators(program: Command): void {
-  program
-    .command('serve')
-    .description('start the service (docs/operate.md)')
-    .addHelpText('after', examples('mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'))
-    .action(async () => {
-      process.exitCode = await (await import('./operator/serve.ts')).serveCommand()
-    })
-  program
-    .command('doctor')
-    .description('check the configuration, the store, the node, the clock and the wallet')
-    .addHelpText('after', examples('mayfly doctor'))
-    .action(async function action(this: Command) {
-      const isJson = this.optsWithGlobals<GlobalOptions>().json ?? !process.stdout.isTTY
-      process.exitCode = await (await import('./operator/doctor.ts')).doctorCommand({ isJson })
-    })
-  for (const [name, operators] of Object.entries(AS_THEY_ARE)) {
-    const { takes, such, what, run } = operators
-    program
-      .command(name)
-      .description(what)
-      .argument(takes, such)
-      .addHelpText('after', examples(...operators.examples))
-      .action(async function action(this: Command) {
-        process.exitCode = await run(this.args)
-      })
-  }
+function exitCodes(): string {
+  const lines = Object.entries(EXIT_MEANINGS).map(
+    ([name, meaning]) => `  ${String(EXIT[name as keyof typeof EXIT]).padEnd(3)}  ${meaning}\n`,
+  )
+  return `\nExit codes:\n${lines.join('')}`
 }
 
 function isJsonAsked(args: string[]): boolean {

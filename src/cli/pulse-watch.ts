@@ -29,7 +29,7 @@ MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One runs at a time.
 `,
     )
     .action(
-      client<Options>(async (cli, { exec, once: isOnce }, name: string) => {
+      client<Options>(async (cli, { exec, once: isOnce }, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
         const stream = cli.mayfly(baseUrl).pulse(capability).stream({ signal: cli.signal })
         let before: string | null = null

@@ -30,7 +30,7 @@ function addPing(parent: Command): void {
     .argument('<name>', 'the monitor')
     .addHelpText('after', examples('mayfly pulse ping backup'))
     .action(
-      client(async (cli, _options, name: string) => {
+      client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
         await cli.mayfly(baseUrl).pulse(capability).ping()
         cli.answer({ name, pinged: true }, 'Pinged.\n')
@@ -46,7 +46,7 @@ function addStatus(parent: Command): void {
     .argument('<name>', 'the monitor')
     .addHelpText('after', examples('mayfly pulse status backup'))
     .action(
-      client(async (cli, _options, name: string) => {
+      client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
         tell(cli, await cli.mayfly(baseUrl).pulse(capability).status())
         return EXIT.ok
@@ -75,7 +75,7 @@ function addSet(parent: Command): void {
     .option('--no-public', 'stop sharing it')
     .addHelpText('after', examples('mayfly pulse set backup --interval 3600 --grace 600 --public'))
     .action(
-      client<SetOptions>(async (cli, options, name: string) => {
+      client<SetOptions>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
         tell(cli, await cli.mayfly(baseUrl).pulse(capability).update(settingsOf(options)))
         return EXIT.ok
@@ -90,10 +90,16 @@ function settingsOf(options: SetOptions): PulseSettings {
     ...(description === undefined ? {} : { description }),
     ...(interval === undefined
       ? {}
-      : { expectedIntervalSeconds: wholeNumber('--interval', interval, 20, MOST_SECONDS) }),
+      : {
+          expectedIntervalSeconds: wholeNumber(interval, {
+            option: '--interval',
+            least: 20,
+            most: MOST_SECONDS,
+          }),
+        }),
     ...(grace === undefined
       ? {}
-      : { graceSeconds: wholeNumber('--grace', grace, 60, MOST_SECONDS) }),
+      : { graceSeconds: wholeNumber(grace, { option: '--grace', least: 60, most: MOST_SECONDS }) }),
     ...(options.public === undefined ? {} : { publicStatusEnabled: options.public }),
   }
   if (Object.keys(settings).length > 0) return settings
@@ -108,7 +114,7 @@ function addDestroy(parent: Command): void {
     .option('--yes', 'do not ask: it cannot be undone')
     .addHelpText('after', examples('mayfly pulse destroy backup --yes'))
     .action(
-      client<{ yes?: true }>(async (cli, { yes }, name: string) => {
+      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
         if (!yes) await confirmDestroying(cli, name, `${name} and what it shares`)
         await cli.mayfly(baseUrl).pulse(capability).destroy()

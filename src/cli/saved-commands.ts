@@ -100,7 +100,7 @@ function addShow(program: Command): void {
       examples('mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'),
     )
     .action(
-      client<{ reveal?: true }>(async (cli, { reveal }, name: string) => {
+      client<{ reveal?: true }>(async (cli, { reveal }, [name]) => {
         const { capability, baseUrl, planId = null } = load(cli, name)
         const shown = {
           name,
@@ -124,7 +124,7 @@ function addImport(program: Command): void {
     .requiredOption('--name <name>', 'the name to save it under')
     .addHelpText('after', examples('mayfly import hooks.json --name hooks'))
     .action(
-      client<{ name: string }>(async (cli, { name }, file: string) => {
+      client<{ name: string }>(async (cli, { name }, [file]) => {
         const text =
           file === '-'
             ? await readStream(process.stdin)

@@ -47,7 +47,7 @@ password or a full disk the same command opens it from there, and spends nothing
 `,
     )
     .action(
-      client<Options>(async (cli, options, given: string) => {
+      client<Options>(async (cli, options, [given]) => {
         const { code, baseUrl } = await codeOf(cli, given)
         const parsed = parseWhisperCode(code)
         if (parsed === null) throw new MayflyError('invalid share code', 0)

@@ -47,7 +47,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
       ),
     )
     .action(
-      client<Options>(async (cli, options, file = '-') => {
+      client<Options, [file?: string]>(async (cli, options, [file = '-']) => {
         const open =
           options.resume === undefined
             ? await newDraft(cli, file, options)
@@ -69,7 +69,9 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   const planId = planOf(options.plan)
   const { name, reads, revealAt } = options
   const terms = {
-    ...(reads === undefined ? {} : { readLimit: wholeNumber('--reads', reads, 1, MAX_READS) }),
+    ...(reads === undefined
+      ? {}
+      : { readLimit: wholeNumber(reads, { option: '--reads', least: 1, most: MAX_READS }) }),
     ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
   }
   const password = await passwordOf(cli, options)

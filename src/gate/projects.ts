@@ -50,6 +50,11 @@ export class ProjectError extends Error {
   override name = 'ProjectError'
 }
 
+/** There is no such project or intent. */
+export class UnknownProject extends ProjectError {
+  override name = 'UnknownProject'
+}
+
 export type Projects = {
   /** @throws LnurlError where the address cannot be paid. The capability is shown here alone. */
   add(
@@ -102,7 +107,7 @@ export function createProjects(deps: {
 
   async function existing(projectId: string): Promise<ProjectRow> {
     const project = await store.project(projectId)
-    if (!project) throw new ProjectError(`There is no project ${projectId}.`)
+    if (!project) throw new UnknownProject(`There is no project ${projectId}.`)
     return project
   }
 
@@ -177,7 +182,7 @@ export function createProjects(deps: {
           statements: { project: replaceKey(projectId, tokenHash(capability)) },
         }),
       )
-      if ('refused' in done) throw new ProjectError(`There is no project ${projectId}.`)
+      if ('refused' in done) throw new UnknownProject(`There is no project ${projectId}.`)
       return capability
     },
 
@@ -225,7 +230,7 @@ export function createProjects(deps: {
 
     async honour(intentId) {
       const intent = await store.intent(intentId)
-      if (!intent) throw new ProjectError(`There is no intent ${intentId}.`)
+      if (!intent) throw new UnknownProject(`There is no intent ${intentId}.`)
       await existing(intent.project_id)
       const now = clock.now()
       const receipt = await store.receiptOf(intentId)

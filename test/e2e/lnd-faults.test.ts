@@ -153,7 +153,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     await testbed.alice.kill()
     try {
       assert.deepEqual(await refusedStart(t, store, { environment }), {
-        code: 1,
+        code: 2,
         told: 'Mayfly did not start. The first start on a new store needs the Lightning node to answer.\n',
       })
     } finally {

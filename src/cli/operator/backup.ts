@@ -1,50 +1,60 @@
-/** `mayfly backup <file>` and `mayfly restore <file>`: the embedded store, copied and put back. */
+/** `mayfly backup FILE` and `mayfly restore FILE`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
-import { type Config, ConfigError } from '../../config.ts'
-import { backupSqlite, restoreSqlite } from '../../db/sqlite/backup.ts'
+import type { Command } from 'commander'
+import { type Config, readConfig } from '../../config.ts'
 import { secretFile } from '../../secret-file.ts'
-import { operate } from './command.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { operator } from './command.ts'
 
-export function backupCommand(args: string[]): Promise<number> {
-  return withFile('backup', args, async (config, copy) => {
-    const file = sqliteFile(config)
-    const { orders } = await backupSqlite(file, copy)
-    const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
-    return (
-      `${copy} has the store with ${orders} orders, and was read back whole.\n` +
-      `The secret is not in it: keep ${secret} too, somewhere else.\n`
+export function addBackup(program: Command): void {
+  program
+    .command('backup')
+    .description('copy the embedded store, also while the service runs')
+    .argument('<file>', 'the copy; an existing file is never overwritten')
+    .addHelpText('after', examples('mayfly backup /backups/mayfly-2026-01-02.db'))
+    .action(
+      operator<object, [copy: string]>(async (output, _options, [copy]) => {
+        const config = readConfig()
+        const file = sqliteFile(config)
+        const { backupSqlite } = await import('../../db/sqlite/backup.ts')
+        const { orders } = await backupSqlite(file, copy)
+        const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
+        output.answer(
+          { file: copy, orders, secret },
+          `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
+            `The secret is not in it. Keep ${secret} too, in another place.\n`,
+        )
+        return EXIT.ok
+      }),
     )
-  })
-}
-
-export function restoreCommand(args: string[]): Promise<number> {
-  return withFile('restore', args, async (config, copy) => {
-    const file = sqliteFile(config)
-    const { orders } = await restoreSqlite(copy, file)
-    const isMissing = config.secrets === null && !existsSync(secretFile(file))
-    return (
-      `${file} has the store with ${orders} orders again.\n` +
-      (isMissing ? `Put its secret back before the start, as ${secretFile(file)}.\n` : '')
+  program
+    .command('restore')
+    .description('put a copy back in place of the store; stop the service first')
+    .argument('<file>', 'the copy')
+    .addHelpText('after', examples('mayfly restore /backups/mayfly-2026-01-02.db'))
+    .action(
+      operator<object, [copy: string]>(async (output, _options, [copy]) => {
+        const config = readConfig()
+        const file = sqliteFile(config)
+        const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
+        const { orders } = await restoreSqlite(copy, file)
+        const isMissing = config.secrets === null && !existsSync(secretFile(file))
+        output.answer(
+          { file, orders, missingSecret: isMissing ? secretFile(file) : null },
+          `${file} has the store with ${orders} orders again.\n` +
+            (isMissing
+              ? `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
+              : ''),
+        )
+        return EXIT.ok
+      }),
     )
-  })
-}
-
-async function withFile(
-  verb: string,
-  args: string[],
-  act: (config: Config, file: string) => Promise<string>,
-): Promise<number> {
-  const [file] = args
-  if (file === undefined || file.startsWith('-') || args.length > 1) {
-    process.stderr.write(`Usage: mayfly ${verb} <file>\n`)
-    return 2
-  }
-  return operate(async (config) => ({ isDone: true, text: await act(config, file) }))
 }
 
 function sqliteFile({ databaseUrl }: Config): string {
   if (databaseUrl.kind === 'sqlite') return databaseUrl.file
-  throw new ConfigError(
-    'MAYFLY_DATABASE_URL is a PostgreSQL server, which has tools of its own for this: docs/backup.md.',
+  throw new CliError(
+    'MAYFLY_DATABASE_URL names a PostgreSQL server. Use its own tools for backups: docs/backup.md.',
   )
 }

@@ -1,32 +1,59 @@
-/** The frame of the operator's commands on the store, beside the running service. */
-import { type Config, ConfigError, readConfig } from '../../config.ts'
+/** The frame of the operator's commands. They work on the store, also beside the running service. */
+import type { Command } from 'commander'
+import { type Config, readConfig } from '../../config.ts'
 import { type Db, StoreUnusable } from '../../db/db.ts'
-import { openStore } from '../../db/open.ts'
+import type { Args } from '../cli.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
 
-/** What a command says; `isDone` is false where nothing was there to do. */
-export type Said = { isDone: boolean; text: string }
+/** What a command answers: to programs with `--json`, and to people. */
+export type Answer = {
+  json: unknown
+  text: string
+  /** A sentence beside it, on stderr. */
+  note?: string
+}
 
-/** Resolves to the exit code. What the operator can mend ends as a sentence. */
-export async function operate(work: (config: Config) => Promise<Said>): Promise<number> {
-  try {
-    const { isDone, text } = await work(readConfig())
-    ;(isDone ? process.stdout : process.stderr).write(text)
-    return isDone ? 0 : 1
-  } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof StoreUnusable)) throw error
-    process.stderr.write(`${error.message}\n`)
-    return 1
+/** A command's work: its exit code, or nothing for 0. */
+export type OperatorWork<Options, Given extends Args> = (
+  output: Output,
+  options: GlobalOptions & Options,
+  args: Given,
+) => Promise<number | undefined>
+
+/** The action of an operator's command. It answers in text unless `--json` is given. */
+export function operator<Options = object, Given extends Args = []>(
+  work: OperatorWork<Options, Given>,
+) {
+  return async function action(this: Command): Promise<void> {
+    const options = this.optsWithGlobals<GlobalOptions & Options>()
+    const output = openOutput(options, options.json ?? false)
+    const args = this.args as Args as Given
+    process.exitCode = await finish(options, async () => {
+      try {
+        return await work(output, options, args)
+      } catch (error) {
+        throw error instanceof StoreUnusable ? new CliError(error.message) : error
+      }
+    })
   }
 }
 
-/** The same with the store open. */
-export function operateOnStore(work: (config: Config, db: Db) => Promise<Said>): Promise<number> {
-  return operate(async (config) => {
-    const db = await openStore(config.databaseUrl)
-    try {
-      return await work(config, db)
-    } finally {
-      await db.close()
-    }
-  })
+/** Prints an answer. */
+export function give(output: Output, { json, text, note }: Answer): number {
+  if (note !== undefined) output.note(note)
+  output.answer(json, text)
+  return EXIT.ok
+}
+
+/** Works on the store that the settings name. Only here are its engines loaded. */
+export async function withStore<T>(work: (config: Config, db: Db) => Promise<T>): Promise<T> {
+  const config = readConfig()
+  const { openStore } = await import('../../db/open.ts')
+  const db = await openStore(config.databaseUrl)
+  try {
+    return await work(config, db)
+  } finally {
+    await db.close()
+  }
 }

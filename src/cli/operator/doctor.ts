@@ -2,18 +2,19 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
-import { openPostgres } from '../../db/postgres/postgres.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
-import { openLightning } from '../../lightning/open.ts'
 import { lostSecret, secretFile, secretsGiven, USED } from '../../secret-file.ts'
 import { dataFolder } from '../data-folder.ts'
+import { examples } from '../examples.ts'
 import { EXIT } from '../exit.ts'
+import { isForPrograms, openOutput } from '../output.ts'
 import { columns } from '../text.ts'
-import { openWallet } from '../wallet.ts'
+import { operator } from './command.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
@@ -22,12 +23,20 @@ const MAX_SKEW_SECONDS = 30
 
 type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
 
-/** Resolves to 1 where something is bad, and to 0 otherwise. */
-export async function doctorCommand({ isJson }: { isJson: boolean }): Promise<number> {
-  const findings = await examine()
-  const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
-  process.stdout.write(isJson ? `${JSON.stringify(findings)}\n` : columns(rows))
-  return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
+export function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('check the settings, the store, the node, the clock and the wallet')
+    .addHelpText('after', examples('mayfly doctor'))
+    .action(
+      operator(async (_output, options) => {
+        const findings = await examine()
+        const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
+        // Monitoring reads this one through a pipe, and gets JSON there.
+        openOutput(options, isForPrograms(options)).answer(findings, columns(rows))
+        return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
+      }),
+    )
 }
 
 const MARKS = { ok: 'ok', note: 'note', bad: 'BAD' }
@@ -56,6 +65,7 @@ async function examine(): Promise<Finding[]> {
 async function checkStore({ databaseUrl }: Config): Promise<Finding> {
   if (databaseUrl.kind === 'sqlite') return checkFile(resolve(databaseUrl.file))
   try {
+    const { openPostgres } = await import('../../db/postgres/postgres.ts')
     const db = await inTime(openPostgres(databaseUrl.url, { startWithinMs: 0 }))
     try {
       await inTime(db.read('select 1 as one'))
@@ -139,6 +149,7 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
     )
   }
   try {
+    const { openLightning } = await import('../../lightning/open.ts')
     const opened = await openLightning(lightningUrl.url, {
       db: NO_STORE,
       clock: systemClock,
@@ -227,6 +238,7 @@ async function checkWallet({ walletUrl }: Config): Promise<Finding> {
     )
   }
   try {
+    const { openWallet } = await import('../wallet.ts')
     const { close } = await openWallet(walletUrl)
     await close()
     return ok('wallet', 'MAYFLY_WALLET_URL can be read; nothing was asked of it')

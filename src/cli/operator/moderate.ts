@@ -1,27 +1,47 @@
-/** `mayfly suspend|resume <publicId>`: the operator's answer to abuse, on the running store. */
+/** `mayfly suspend|resume INBOX`: the operator's answer to abuse, on the running store. */
+import type { Command } from 'commander'
 import { resumeInbox, suspendInbox } from '../../catch/store.ts'
-import { attempt } from '../../db/db.ts'
+import { attempt, type Statement } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
-import { operateOnStore } from './command.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { operator, withStore } from './command.ts'
 
-export async function moderateCommand(
-  verb: 'suspend' | 'resume',
-  [publicId = '']: string[],
-): Promise<number> {
-  if (!isId('catch', publicId)) {
-    if (publicId !== '') process.stderr.write(`${publicId} is not the id of an inbox.\n`)
-    process.stderr.write(`Usage: mayfly ${verb} catch_…\n`)
-    return 2
+export function addModeration(program: Command): void {
+  program
+    .command('suspend')
+    .description('stop an inbox from accepting requests; its owner can still read it')
+    .argument('<inbox>', 'its public id, catch_…')
+    .addHelpText('after', examples('mayfly suspend catch_…'))
+    .action(
+      operator<object, [inbox: string]>(async (output, _options, [inbox]) => {
+        await change(inbox, suspendInbox(inbox, systemClock.now()), 'was already suspended')
+        output.answer({ publicId: inbox, isSuspended: true }, `${inbox} is suspended.\n`)
+        return EXIT.ok
+      }),
+    )
+  program
+    .command('resume')
+    .description('let a suspended inbox accept requests again')
+    .argument('<inbox>', 'its public id, catch_…')
+    .addHelpText('after', examples('mayfly resume catch_…'))
+    .action(
+      operator<object, [inbox: string]>(async (output, _options, [inbox]) => {
+        await change(inbox, resumeInbox(inbox), 'is not suspended')
+        output.answer({ publicId: inbox, isSuspended: false }, `${inbox} is active.\n`)
+        return EXIT.ok
+      }),
+    )
+}
+
+/** @throws CliError where the inbox does not exist any more, or is in that state already. */
+async function change(inbox: string, statement: Statement, already: string): Promise<void> {
+  if (!isId('catch', inbox)) {
+    throw new CliError(`${inbox} is not the id of an inbox (catch_…).`, EXIT.usage)
   }
-  const isSuspending = verb === 'suspend'
-  return operateOnStore(async (_config, db) => {
-    const change = isSuspending ? suspendInbox(publicId, systemClock.now()) : resumeInbox(publicId)
-    const done = await attempt(db.write({ lockKey: publicId, statements: { inbox: change } }))
-    if ('rows' in done) {
-      return { isDone: true, text: `${publicId} is ${isSuspending ? 'suspended' : 'active'}.\n` }
-    }
-    const before = isSuspending ? 'suspended' : 'resumed'
-    return { isDone: false, text: `${publicId} is unknown, gone, or was ${before} before.\n` }
-  })
+  const done = await withStore((_config, db) =>
+    attempt(db.write({ lockKey: inbox, statements: { inbox: statement } })),
+  )
+  if ('refused' in done) throw new CliError(`${inbox} is unknown, deleted, or ${already}.`)
 }

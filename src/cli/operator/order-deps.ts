@@ -1,22 +1,26 @@
 /** What the operator's commands on orders work with: the products, and the node of the service. */
-import { type Config, ConfigError } from '../../config.ts'
+import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { createHints } from '../../db/hints.ts'
 import { systemClock } from '../../lib/clock.ts'
 import type { Product } from '../../lib/product-names.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
-import { openLightning } from '../../lightning/open.ts'
+
+import { NodeError } from '../../lightning/node/error.ts'
+import { type Opened, openLightning } from '../../lightning/open.ts'
 import type { Provisioning } from '../../payment/provisioning.ts'
+
 import { openProducts, readAllPlans } from '../../products.ts'
 import { bindStore } from '../../store-identity.ts'
+import { CliError, EXIT } from '../exit.ts'
 
-/** What each product does to provision, and to let go of what it reserved. */
+/** What each product does to provision, and to release what it reserved. */
 export function provisionings(config: Config, db: Db): Partial<Record<Product, Provisioning>> {
   const products = openProducts({
     plans: readAllPlans(config.catalog),
     unpaidBytes: config.unpaidBytes,
     db,
-    // Who looks at what is provisioned here learns of it by looking again.
+    // Readers in the running service find what is provisioned here at their next look.
     hints: createHints(),
     clock: systemClock,
     isProxied: () => false,
@@ -27,21 +31,40 @@ export function provisionings(config: Config, db: Db): Partial<Record<Product, P
 
 /**
  * Works with the node of the settings, if the store belongs to it.
- * @throws ConfigError for a node that is another one's, or cannot be reached by these settings.
+ * @throws CliError for a node that does not answer, or that these settings do not open.
+ * @throws ConfigError where the store belongs to another node.
  */
 export async function withNode<T>(
   config: Config,
   db: Db,
   work: (lightning: Lightning) => Promise<T>,
 ): Promise<T> {
-  const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
-  const node = await openLightning(config.lightningUrl.url, { db, clock: systemClock, warn })
+  const node = await openNode(config, db)
   try {
-    if (node.problem) throw new ConfigError(node.problem.sentence)
     const { network } = await node.lightning.info()
     await bindStore(db, { backend: config.lightningUrl.kind, network })
     return await work(node.lightning)
+  } catch (error) {
+    throw error instanceof NodeError ? new CliError(`${error.message}.`, EXIT.unreachable) : error
   } finally {
     await node.close()
   }
 }
+
+async function openNode(config: Config, db: Db): Promise<Opened> {
+  const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
+  const node = await openLightning(config.lightningUrl.url, { db, clock: systemClock, warn }).catch(
+    (error: unknown) => {
+      // A file or a form that the setting names: the message says which.
+      throw isSettingsError(error) ? new CliError(error.message, EXIT.usage) : error
+    },
+  )
+  const { problem } = node
+  if (problem === null) return node
+  await node.close()
+  throw new CliError(problem.sentence, problem.isAway ? EXIT.unreachable : EXIT.usage)
+}
+
+/** What reads a URL or its files throws a plain Error. Any other kind is a bug. */
+const isSettingsError = (error: unknown): error is Error =>
+  error instanceof Error && error.name === 'Error'

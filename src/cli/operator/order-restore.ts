@@ -1,128 +1,115 @@
-/** `mayfly order restore`: makes good a paid order that this store has lost, beside the service. */
+/** `mayfly order restore`: brings back a paid order that this store has lost, beside the service. */
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-import { type Config, ConfigError } from '../../config.ts'
+import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
-import { isPlanId, isProduct, type PlanId, type Product } from '../../lib/product-names.ts'
+import { isProduct, PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { type Lost, noteLostRefund, type Restoring, restoreOrder } from '../../payment/restoring.ts'
 import { readAllPlans } from '../../products.ts'
 import { secretsGiven } from '../../secret-file.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
-import { operateOnStore, type Said } from './command.ts'
+import { withFile } from '../data-folder.ts'
+import { planOf } from '../drafts.ts'
+import { CliError, EXIT } from '../exit.ts'
+import type { Answer } from './command.ts'
 import { provisionings, withNode } from './order-deps.ts'
 
-export const RESTORE_USAGE = `  order restore <paymentHash> --product <catch|pulse|whisper> --plan <plan>
-                           make good a paid order that this store has lost (restored backup);
-                           --order <id>            the id that the buyer has
-                           --preimage-file <file>  the proof, where the node has lost the invoice
-                           --refunded              note that you have paid it back instead
-`
-
-type Asked = Omit<Lost, 'plan' | 'memo' | 'preimage'> & {
-  preimageFile: string | null
-  isRefunded: boolean
+export type RestoreOptions = {
+  product: string
+  plan: string
+  order?: string
+  preimageFile?: string
+  refunded?: true
 }
 
-/** Null where the arguments are none of this command's. */
-export async function orderRestore(args: string[]): Promise<number | null> {
-  const asked = readAsked(args)
-  return asked && operateOnStore((config, db) => restore(config, db, asked))
-}
-
-function readAsked(args: string[]): Asked | null {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        product: { type: 'string' },
-        plan: { type: 'string' },
-        order: { type: 'string' },
-        'preimage-file': { type: 'string' },
-        refunded: { type: 'boolean' },
-      },
-    })
-    const { product, plan, order = null, 'preimage-file': preimageFile = null } = values
-    const [paymentHash = '', ...rest] = positionals
-    const isWhole =
-      /^[0-9a-f]{64}$/.test(paymentHash) &&
-      rest.length === 0 &&
-      isPlanId(plan) &&
-      isProduct(product) &&
-      (order === null || isId('order', order))
-    if (!isWhole) return null
-    const isRefunded = values.refunded === true
-    return { paymentHash, product, planId: plan, orderId: order, preimageFile, isRefunded }
-  } catch {
-    // An option that there is not.
-    return null
+/** The order as its buyer and the operator know it. */
+export type LostOrder = Omit<Lost, 'plan' | 'memo'> & { isRefunded: boolean }
+/** @throws CliError for an argument that cannot be meant. */
+export function readLost(paymentHash: string, options: RestoreOptions): LostOrder {
+  const { order = null, preimageFile } = options
+  if (!/^[0-9a-f]{64}$/.test(paymentHash)) {
+    throw new CliError(`${paymentHash} is not a payment hash (64 hex digits).`, EXIT.usage)
+  }
+  if (order !== null && !isId('order', order)) {
+    throw new CliError('--order must be the id of an order, order_….', EXIT.usage)
+  }
+  return {
+    paymentHash,
+    product: productOf(options.product),
+    planId: planOf(options.plan),
+    orderId: order,
+    preimage:
+      preimageFile === undefined
+        ? null
+        : withFile(preimageFile, () => readFileSync(preimageFile, 'utf8').trim()),
+    isRefunded: options.refunded ?? false,
   }
 }
 
-async function restore(config: Config, db: Db, asked: Asked): Promise<Said> {
-  const { product, planId, isRefunded, preimageFile } = asked
-  const plan = planIn(config, product, planId)
-  const preimage = preimageFile === null ? null : readText(preimageFile)
-  const lost: Lost = {
-    ...{ paymentHash: asked.paymentHash, product, planId, orderId: asked.orderId },
-    ...{ plan, preimage, memo: `Mayfly ${product.toUpperCase()} ${planId}` },
-  }
+function productOf(text: string): Product {
+  if (isProduct(text)) return text
+  throw new CliError(`--product must be one of ${PRODUCT_NAMES.join(', ')}.`, EXIT.usage)
+}
+
+/** @throws CliError where nothing can be restored, with the reason. */
+export async function restore(
+  config: Config,
+  db: Db,
+  { isRefunded, ...order }: LostOrder,
+): Promise<Answer> {
+  const { product, planId } = order
+  const memo = `Mayfly ${product.toUpperCase()} ${planId}`
+  // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
+  const lost: Lost = { ...order, memo, plan: readAllPlans(config.catalog)[product][planId] }
   const secrets = createSecrets(await secretsGiven(config)(db))
   const products = provisionings(config, db)
   return withNode(config, db, async (lightning) => {
     const deps = { db, lightning, secrets, clock: systemClock, products }
-    return said(lost, await (isRefunded ? noteLostRefund(deps, lost) : restoreOrder(deps, lost)))
+    return answerFor(
+      lost,
+      await (isRefunded ? noteLostRefund(deps, lost) : restoreOrder(deps, lost)),
+    )
   })
 }
 
-/** @throws ConfigError for a file that cannot be read. */
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new ConfigError(`--preimage-file: ${error instanceof Error ? error.message : error}`)
-  }
-}
-
-/** The plan as it is sold now, or was: what is not on sale any more can still be owed. */
-function planIn(config: Config, product: Product, planId: PlanId): Lost['plan'] {
-  return readAllPlans(config.catalog)[product][planId]
-}
-
-function said({ paymentHash, product, orderId }: Lost, outcome: Restoring): Said {
-  const no = (text: string): Said => ({ isDone: false, text: `${text}\n` })
+function answerFor({ paymentHash, product, orderId }: Lost, outcome: Restoring): Answer {
   switch (outcome.kind) {
-    case 'restored':
+    case 'restored': {
+      const { publicId } = outcome
+      const expiresAt = rfc3339(outcome.expiresAt)
+      const proof = orderId === null ? 'credential' : 'credential, preimage or key'
       return {
-        isDone: true,
+        json: { paymentHash, publicId, expiresAt },
         text:
-          `${paymentHash} is settled as ${outcome.publicId} until ${rfc3339(outcome.expiresAt)}. ` +
-          `${orderId === null ? 'The buyer’s credential' : 'The buyer’s credential, preimage or key'} delivers it; ` +
-          `so does: mayfly order repair ${paymentHash} --deliver\n`,
+          `${paymentHash} is settled as ${publicId} until ${expiresAt}. The buyer’s ${proof} collects it. ` +
+          `You can deliver it yourself: mayfly order repair ${paymentHash} --deliver\n`,
       }
+    }
     case 'noted as refunded':
-      return { isDone: true, text: `${paymentHash} is noted as refunded. Nothing is owed.\n` }
+      return {
+        json: { paymentHash, refunded: true },
+        text: `${paymentHash} is recorded as refunded. Nothing is owed.\n`,
+      }
     case 'in the store':
-      return no(
-        `${paymentHash}, or the id of --order, is in this store, and is ${outcome.state}: mayfly order show ${paymentHash}`,
+      throw new CliError(
+        `${paymentHash}, or the id of --order, is in this store and is ${outcome.state}: mayfly order show ${paymentHash}`,
       )
     case 'of the past':
-      return no(
-        `${paymentHash} was an order of this store. It was delivered or ran out long ago, and nothing is handed out twice.`,
+      throw new CliError(
+        `${paymentHash} was an order of this store. It was delivered or expired long ago, and is never delivered twice.`,
       )
     case 'not paid':
-      return no(
+      throw new CliError(
         outcome.node === 'unknown'
-          ? `The node does not know the invoice of ${paymentHash}. If it has lost it, and the log named this hash as proven, give the preimage of the buyer: --preimage-file.`
-          : `${paymentHash} is ${outcome.node} and not paid, says the node. Nothing was changed.`,
+          ? `The node does not know the invoice of ${paymentHash}. If the node has lost it, and the log named this hash as proven, give the buyer’s preimage: --preimage-file.`
+          : `The node says that ${paymentHash} is ${outcome.node} and not paid. Nothing was changed.`,
       )
     case 'wrong preimage':
-      return no(`That preimage does not open ${paymentHash}. Nothing was changed.`)
+      throw new CliError(`That is not the preimage of ${paymentHash}. Nothing was changed.`)
     case 'bytes are lost':
-      return no(
-        `A ${product} cannot be restored: the bytes that the buyer sent are lost with the order. Pay it back, and then note it: the same command with --refunded`,
+      throw new CliError(
+        `A ${product} cannot be restored: the content that the buyer sent is lost with the order. Refund it, and then record that: the same command with --refunded`,
       )
   }
 }

@@ -1,11 +1,15 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
-import { pino } from 'pino'
+import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
-import { type Server, serve } from '../../serve.ts'
+import { codeOf } from '../../lib/errors.ts'
+import type { Server } from '../../serve.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { operator } from './command.ts'
 import { onceATurn } from './log-output.ts'
 
-/** Fields that could carry a secret are cut, should one ever be logged. */
+/** Fields that could carry a secret are removed, should one ever be logged. */
 export const REDACTED = [
   'req',
   'res',
@@ -20,10 +24,31 @@ export const REDACTED = [
   '*["payment-preimage"]',
 ]
 
-export async function serveCommand(): Promise<number> {
-  // Asked for before anything is started: a signal must never find nobody listening.
-  const stop = signalled()
-  let server: Server
+export function addServe(program: Command): void {
+  program
+    .command('serve')
+    .description('start the service (docs/operate.md)')
+    .addHelpText('after', examples('mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'))
+    .action(
+      operator(async () => {
+        // Signals are listened for before anything is started, so that every one has a listener.
+        const stop = signalled()
+        const server = await start()
+        await stop
+        process.stderr.write(
+          'Stopping after the requests under way. Signal again to stop at once.\n',
+        )
+        void signalled().then(() => process.exit(EXIT.failed))
+        await server.stop()
+        // Only the second signal's listeners are left.
+        process.exit(EXIT.ok)
+      }),
+    )
+}
+
+/** @throws CliError for what the operator can change. */
+async function start(): Promise<Server> {
+  const [{ pino }, { serve }] = await Promise.all([import('pino'), import('../../serve.ts')])
   try {
     const config = readConfig()
     const output = onceATurn(pino.destination())
@@ -39,21 +64,12 @@ export async function serveCommand(): Promise<number> {
       },
       output,
     )
-    server = await serve(config, log)
+    const server = await serve(config, log)
     greet(config, server)
+    return server
   } catch (error) {
-    if (isForTheOperator(error)) {
-      process.stderr.write(`Mayfly did not start. ${error.message}\n`)
-      return 1
-    }
-    throw error
+    throw notStarted(error) ?? error
   }
-  await stop
-  process.stderr.write('Stopping: finishing what is under way. Once more to stop at once.\n')
-  void signalled().then(() => process.exit(1))
-  await server.stop()
-  // The second signal's listeners are all that is left.
-  process.exit(0)
 }
 
 function greet(config: Config, { url }: Server): void {
@@ -82,18 +98,19 @@ function shownStore({ databaseUrl }: Config): string {
   return `PostgreSQL ${host}${pathname}`
 }
 
-function isForTheOperator(error: unknown): error is Error {
-  if (error instanceof ConfigError || error instanceof StoreUnusable) return true
-  if (!(error instanceof Error) || !('code' in error)) return false
-  const sentences: Record<string, string> = {
-    EADDRINUSE: 'The port is taken by another program. Set MAYFLY_PORT to a free one.',
-    EACCES: 'This user may not listen on that port. Set MAYFLY_PORT to one above 1023.',
-    EADDRNOTAVAIL: 'MAYFLY_HOST is not an address of this machine.',
-    ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
-  }
-  const sentence = sentences[String(error.code)]
-  if (sentence) error.message = sentence
-  return sentence !== undefined
+/** What keeps the service from starting and is the operator's to change, as a sentence; else null. */
+function notStarted(error: unknown): CliError | null {
+  const code = error instanceof ConfigError ? EXIT.usage : EXIT.failed
+  const isKnown = error instanceof ConfigError || error instanceof StoreUnusable
+  const sentence = isKnown ? error.message : ADDRESS_ERRORS[codeOf(error)]
+  return sentence === undefined ? null : new CliError(`Mayfly did not start. ${sentence}`, code)
+}
+
+const ADDRESS_ERRORS: Record<string, string> = {
+  EADDRINUSE: 'Another program uses the port. Set MAYFLY_PORT to a free one.',
+  EACCES: 'This user may not listen on that port. Set MAYFLY_PORT to one above 1023.',
+  EADDRNOTAVAIL: 'MAYFLY_HOST is not an address of this machine.',
+  ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
 }
 
 function signalled(): Promise<void> {

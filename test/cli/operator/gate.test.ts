@@ -130,7 +130,7 @@ test('a payment that was proven and not honoured is listed, and honoured by a co
   )
   assert.match((await gate(databaseUrl, ['payment', 'list'])).out, new RegExp(paymentHash))
   const honoured = await gate(databaseUrl, ['payment', 'honour', intentId])
-  assert.match(honoured.out, /is let in once more/)
+  assert.match(honoured.out, /it is let in once more/)
   assert.notEqual(await receiptId(), last)
   assert.equal((await gate(databaseUrl, ['payment', 'list', '--json'])).out, '[]\n')
 })
@@ -138,31 +138,39 @@ test('a payment that was proven and not honoured is listed, and honoured by a co
 describe('what cannot be done', () => {
   const nobody = `gate_project_${'0'.repeat(22)}`
   const cases: { args: string[]; code: number; says: RegExp }[] = [
-    { args: ['project'], code: 2, says: /There is no command `project`/ },
-    { args: ['project', 'remove'], code: 2, says: /There is no command `project remove`/ },
-    { args: ['project', 'add'], code: 2, says: /--address <name@domain> is missing/ },
-    { args: ['project', 'add', '--adress', 'a@b.com'], code: 2, says: /--adress/ },
-    { args: ['project', 'list', 'x'], code: 2, says: /takes no arguments/ },
-    { args: ['project', 'list', '--credits', '1'], code: 2, says: /--credits belongs to/ },
-    { args: ['project', 'show'], code: 2, says: /takes one argument/ },
-    { args: ['project', 'show', 'x'], code: 2, says: /A project id is gate_project_/ },
-    { args: ['payment', 'honour', 'x'], code: 2, says: /An intent id is gate_intent_/ },
+    { args: ['project'], code: 2, says: /^Usage: mayfly gate project/ },
+    { args: ['project', 'remove'], code: 2, says: /unknown command 'remove'/ },
+    {
+      args: ['project', 'add'],
+      code: 2,
+      says: /required option '--address <name@domain>' not specified/,
+    },
+    {
+      args: ['project', 'add', '--address', 'a@b.com', '--adress', 'x'],
+      code: 2,
+      says: /--adress/,
+    },
+    { args: ['project', 'list', 'x'], code: 2, says: /too many arguments/ },
+    { args: ['project', 'list', '--credits', '1'], code: 2, says: /unknown option '--credits'/ },
+    { args: ['project', 'show'], code: 2, says: /missing required argument 'project'/ },
+    { args: ['project', 'show', 'x'], code: 2, says: /The id of a project is gate_project_/ },
+    { args: ['payment', 'honour', 'x'], code: 2, says: /The id of an intent is gate_intent_/ },
     {
       args: ['payment', 'honour', `gate_intent_${'0'.repeat(22)}`],
-      code: 1,
+      code: 4,
       says: /There is no intent/,
     },
     { args: ['credits', 'grant', nobody, '0'], code: 2, says: /whole number from 1/ },
     { args: ['credits', 'grant', nobody, '1.5'], code: 2, says: /whole number from 1/ },
     { args: ['route', 'add', nobody, 'x'], code: 2, says: /A route reads `<id>=<method>/ },
     { args: ['route', 'add', nobody, 'x=GET:/a//b:1'], code: 2, says: /The path of route x/ },
-    { args: ['project', 'show', nobody], code: 1, says: /There is no project gate_project_0/ },
-    { args: ['project', 'suspend', nobody], code: 1, says: /There is no project/ },
-    { args: ['project', 'resume', nobody], code: 1, says: /There is no project/ },
-    { args: ['project', 'rotate-key', nobody], code: 1, says: /There is no project/ },
-    { args: ['credits', 'grant', nobody, '1'], code: 1, says: /There is no project/ },
-    { args: ['route', 'add', nobody, 'x=GET:/a:1'], code: 1, says: /There is no project/ },
-    { args: ['route', 'remove', nobody, 'x'], code: 1, says: /There is no project/ },
+    { args: ['project', 'show', nobody], code: 4, says: /There is no project gate_project_0/ },
+    { args: ['project', 'suspend', nobody], code: 4, says: /There is no project/ },
+    { args: ['project', 'resume', nobody], code: 4, says: /There is no project/ },
+    { args: ['project', 'rotate-key', nobody], code: 4, says: /There is no project/ },
+    { args: ['credits', 'grant', nobody, '1'], code: 4, says: /There is no project/ },
+    { args: ['route', 'add', nobody, 'x=GET:/a:1'], code: 4, says: /There is no project/ },
+    { args: ['route', 'remove', nobody, 'x'], code: 4, says: /There is no project/ },
     {
       args: ['project', 'add', '--address', 'alice@localhost'],
       code: 1,
@@ -177,7 +185,7 @@ describe('what cannot be done', () => {
       says: /The route x is there twice/,
     },
   ]
-  test('is said on stderr, with 2 for a wrong command and 1 for what is refused', async (t) => {
+  test('is said on stderr, with 2 for a wrong command, 4 for what is not there and 1 for what is refused', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     for (const { args, code, says } of cases) {
       const ended = await gate(databaseUrl, args)
@@ -267,18 +275,19 @@ describe('an address with a provider of its own', () => {
     const databaseUrl = await aDatabaseUrl(t)
     const { MAYFLY_NETWORK: _unset, ...rest } = lnd('127.0.0.1:9')
     const refused = await gate(databaseUrl, add('alice@example.com'), rest)
-    assert.equal(refused.code, 1)
+    assert.equal(refused.code, 2)
     assert.match(refused.err, /first start on a new store needs the Lightning node/)
   })
 })
 
-test('alone it lists its commands', async (t) => {
+test('a group without a command is a mistake that lists its commands, and --help is none', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
-  for (const args of [[], ['project', 'add', '--help']]) {
-    const { code, err } = await gate(databaseUrl, args)
-    assert.equal(code, 0)
-    assert.match(err, /^Usage: mayfly gate <command>/)
-  }
+  const alone = await gate(databaseUrl, [])
+  assert.deepEqual([alone.code, alone.out], [2, ''])
+  assert.match(alone.err, /^Usage: mayfly gate [\s\S]+ project [\s\S]+ payment /)
+  const help = await gate(databaseUrl, ['project', 'add', '--help'])
+  assert.deepEqual([help.code, help.err], [0, ''])
+  assert.match(help.out, /^Usage: mayfly gate project add [\s\S]+--address/)
 })
 
 test('it says where GATE is switched off', async (t) => {

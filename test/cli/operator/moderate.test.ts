@@ -20,7 +20,7 @@ test('an inbox is suspended and resumed beside the service, and says so when it 
   assert.deepEqual(await mayfly('suspend'), {
     code: 1,
     out: '',
-    err: `${publicId} is unknown, gone, or was suspended before.\n`,
+    err: `${publicId} is unknown, deleted, or was already suspended.\n`,
   })
   assert.deepEqual(await mayfly('resume'), { code: 0, out: `${publicId} is active.\n`, err: '' })
   assert.equal(await status(), 204)

@@ -90,13 +90,13 @@ test('a paid order that nobody has got is printed once, as its buyer would have 
   await settlement
   const given = await order(server.file, 'repair', '--deliver', paymentHash)
   assert.equal(given.code, 0, given.err)
-  assert.match(given.err, /is delivered and sealed: what follows is the only copy/)
+  assert.match(given.err, /is delivered and sealed\. This is the only copy/)
   const { resource } = JSON.parse(given.out) as { resource: CatchCapability }
   assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
   assert.deepEqual((await poll(server, orderId)).text, '{"error":"already delivered"}')
   const again = await order(server.file, 'repair', paymentHash, '--deliver')
   assert.deepEqual([again.code, again.out], [1, ''])
-  assert.match(again.err, /was delivered at .+, and nothing is handed out twice/)
+  assert.match(again.err, /was delivered at .+, and is never delivered twice/)
   assert.match((await order(server.file, 'show', paymentHash)).out, /^delivered_by +operator$/m)
   assert.equal((await order(server.file, 'show', paymentHash, '--deliver')).code, 2)
 })
@@ -113,7 +113,7 @@ test('an order that was paid back is noted as such, and its buyer told', async (
   await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
   assert.deepEqual(await order(server.file, 'refunded', orderId), {
     code: 0,
-    out: `${orderId} is refunded. Its buyer is told so.\n`,
+    out: `${orderId} is recorded as refunded. Its buyer will see that.\n`,
     err: '',
   })
   const told = { status: 404, text: '{"error":"order refunded"}' }
@@ -159,6 +159,11 @@ test('an order is named by its payment hash, as the log does, or by its id', asy
   assert.equal(byHash.code, 0)
   assert.match(byHash.out, new RegExp(`^order_id +${orderId}$`, 'm'))
   assert.equal(byHash.out, byId.out)
+  const shown = JSON.parse((await order(server.file, 'show', orderId, '--json')).out)
+  assert.deepEqual(
+    [shown.orderId, shown.paymentHash, shown.state, shown.settledAt],
+    [orderId, paymentHash, 'pending', null],
+  )
   assert.match((await order(server.file, 'close', paymentHash)).err, /can prove it until/)
   assert.deepEqual(await order(server.file, 'refunded', paymentHash), {
     code: 1,
@@ -171,26 +176,28 @@ test('an order is named by its payment hash, as the log does, or by its id', asy
   assert.ok(!repaired.out.includes(orderId))
   const nobodys = 'ab'.repeat(32)
   assert.deepEqual(await order(server.file, 'show', nobodys), {
-    code: 1,
+    code: 4,
     out: '',
-    err: `No order is ${nobodys} in this store.\n`,
+    err: `There is no order ${nobodys} in this store.\n`,
   })
 })
 
 test('what is no command, or no order, is told how', async (t) => {
   const server = await startServer(t)
-  for (const args of [
-    [],
-    ['show'],
-    ['show', 'catch_1'],
-    ['drop', 'order_0000000000000000000000'],
-  ]) {
+  const nobodys = 'order_0000000000000000000000'
+  for (const [args, says] of [
+    [[], /^Usage: mayfly order/],
+    [['show'], /missing required argument 'order'/],
+    [['show', 'catch_1'], /^catch_1 is neither a payment hash nor the id of an order/],
+    [['drop', nobodys], /unknown command 'drop'/],
+    [['restore', 'ab'.repeat(32), '--plan', 'spark'], /required option '--product <product>'/],
+  ] as const) {
     const { code, err } = await order(server.file, ...args)
+    assert.match(err, says)
     assert.equal(code, 2)
-    assert.match(err, /^Usage: mayfly order/m)
   }
-  const { code, err } = await order(server.file, 'show', 'order_0000000000000000000000')
-  assert.deepEqual([code, err], [1, 'No order is order_0000000000000000000000 in this store.\n'])
+  const { code, err } = await order(server.file, 'show', nobodys)
+  assert.deepEqual([code, err], [4, `There is no order ${nobodys} in this store.\n`])
 })
 
 async function onPostgres(connectionString: string, text: string): Promise<void> {

@@ -247,7 +247,7 @@ suite('what cannot be used', () => {
   test('a start without a secret', async (t) => {
     const url = await aPostgresDatabase()
     const { code, told } = await refusedStart(t, url, { environment: { MAYFLY_SECRET: '' } })
-    assert.equal(code, 1)
+    assert.equal(code, 2)
     assert.match(told, /MAYFLY_SECRET must be set with PostgreSQL/)
     assert.ok(!told.includes('mayfly:mayfly'))
   })

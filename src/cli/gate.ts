@@ -14,31 +14,17 @@ import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { columns, harmless } from './text.ts'
 
-const PAYERS = ['intent', 'prove', 'poll', 'verify']
-
-/** Whether these arguments are for `gate.ts`, which reads them itself. */
-export function isOperatorsGate([command, verb]: string[]): boolean {
-  return command === 'gate' && ![...PAYERS, '--help', '-h'].includes(verb ?? '')
-}
-
-export function addGate(program: Command): void {
-  const parent = program
+/** @returns the group, for the operator's part of it. */
+export function addGate(program: Command): Command {
+  const gate = program
     .command('gate')
-    .description('GATE (private beta): paid requests for an API, and their receipts')
-    .addHelpText(
-      'after',
-      `
-The operator's commands, on the store of the service (\`mayfly gate\` alone explains them):
-  gate project add|list|show|suspend|resume|rotate-key
-  gate route add|remove
-  gate credits grant
-  gate payment list|honour
-`,
-    )
-  addIntent(parent)
-  addProve(parent)
-  addPoll(parent)
-  addVerify(parent)
+    .description('GATE (private beta): sell requests to an API, and check their receipts')
+  gate.commandsGroup('Commands:')
+  addIntent(gate)
+  addProve(gate)
+  addPoll(gate)
+  addVerify(gate)
+  return gate
 }
 
 type Project = { project: string; keyFile: string }
@@ -94,7 +80,7 @@ function addProve(parent: Command): void {
       examples('mayfly gate prove gate_intent_… --project … --key-file key < preimage'),
     )
     .action(
-      client<Project>(async (cli, options, intentId: string) => {
+      client<Project>(async (cli, options, [intentId]) => {
         const preimage = (await readStream(process.stdin)).trim()
         return tell(cli, await gateOf(cli, options).prove(intentId, preimage))
       }),
@@ -107,7 +93,7 @@ function addPoll(parent: Command): void {
     .argument('<intent>', 'gate_intent_…')
     .addHelpText('after', examples('mayfly gate poll gate_intent_… --project … --key-file key'))
     .action(
-      client<Project>(async (cli, options, intentId: string) =>
+      client<Project>(async (cli, options, [intentId]) =>
         tell(cli, await gateOf(cli, options).poll(intentId)),
       ),
     )
@@ -121,7 +107,7 @@ function addVerify(parent: Command): void {
     .option('--project <id>', 'the project that it must be for')
     .addHelpText('after', examples('mayfly gate verify < receipt'))
     .action(
-      client<{ project?: string }>(async (cli, { project }, given = '-') => {
+      client<{ project?: string }, [receipt?: string]>(async (cli, { project }, [given = '-']) => {
         const receipt = (given === '-' ? await readStream(process.stdin) : given).trim()
         const keys = await fetchGateKeys(createHttp(cli.url, fetch)).catch((error: unknown) => {
           if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
