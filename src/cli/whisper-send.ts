@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
+import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { askHidden, firstLine } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { withFile } from './data-folder.ts'
@@ -13,9 +14,6 @@ import { CliError, EXIT } from './exit.ts'
 import { purchase, savedAs } from './purchase.ts'
 import { checkName, publicPart } from './saved.ts'
 import { away } from './text.ts'
-
-/** The most that any plan can sell. */
-const MAX_READS = 402
 
 type Options = {
   plan: string

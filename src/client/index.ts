@@ -13,15 +13,15 @@ import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
-import { type Ask, createHttp, platformFetch } from './http.ts'
-import { createPayments } from './payments.ts'
+import { createHttp, platformFetch } from './http.ts'
+import { createPayments, planOrder } from './payments.ts'
 import {
   createPulseClient,
   type PulseClient,
   type PulseHolder,
   pulsePublicStatus,
 } from './pulse.ts'
-import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
+import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 import type { Wallet } from './wallet.ts'
 import { createWhisperClient, type SharedWhisper, type WhisperPurchase } from './whisper.ts'
 
@@ -213,23 +213,15 @@ export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions)
   return {
     catalog: () => http.get<Catalog>({ path: '/api/catalog' }, 'checkoutEnabled', 'products'),
     async buyCatch(purchase) {
-      return (await payments.buy(planSelection('catch', purchase), purchase)) as CatchCapability
+      return (await payments.buy(planOrder('catch', purchase.planId), purchase)) as CatchCapability
     },
     catch: (owner) => createCatchClient(http, owner),
     async buyPulse(purchase) {
-      return (await payments.buy(planSelection('pulse', purchase), purchase)) as PulseCapability
+      return (await payments.buy(planOrder('pulse', purchase.planId), purchase)) as PulseCapability
     },
     pulse: (holder) => createPulseClient(http, holder),
     pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
     ...createWhisperClient(http, payments),
     gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),
-  }
-}
-
-function planSelection(product: 'catch' | 'pulse', { planId }: PurchaseTerms): Ask {
-  return {
-    path: `/api/payments/${product}`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ planId }),
   }
 }

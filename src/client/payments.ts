@@ -1,5 +1,6 @@
 /** Buying: one key, one order, one invoice, one payment, however often an answer is lost. */
 import { hex, hexBytes } from '../lib/bytes.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 import { MayflyError } from './errors.ts'
 import { type Answer, type Ask, errorOf, type Http, retryAfterSeconds } from './http.ts'
 import { type Offer, readOffer } from './offer.ts'
@@ -29,6 +30,15 @@ export type Payments = {
 }
 
 export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
+
+/** The request that orders a plan; a whisper is ordered with its bytes. */
+export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): Ask {
+  return {
+    path: `/api/payments/${product}`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ planId }),
+  }
+}
 
 /** What collects an order: its key, and the proof of its payment where a wallet gave one. */
 type Claim = { key: string; preimage?: string | undefined }

@@ -200,6 +200,21 @@ export function envelopeLength({
   return beforeIv + IV_BYTES + paddedLength(plaintext) + TAG_BYTES
 }
 
+/** Whether an envelope takes this media type. */
+export function isMediaType(text: string): boolean {
+  // It is all ASCII, so that a character is a byte.
+  return text.length <= MAX_MEDIA_TYPE_BYTES && MEDIA_TYPE.test(text)
+}
+
+/** A name that an envelope takes, made from any other; null where nothing of it is left. */
+export function safeName(name: string): string | null {
+  let safe = [...name.toWellFormed()]
+    .map((character) => (UNSAFE_IN_NAME.test(character) ? '_' : character))
+    .join('')
+  while (utf8(safe).length > MAX_NAME_BYTES) safe = [...safe].slice(0, -1).join('')
+  return safe !== '' && isName(safe, utf8(safe).length) ? safe : null
+}
+
 /** `name length (1) ‖ name ‖ media type length (1) ‖ media type ‖ data length (4) ‖ data`. */
 function plaintextOf({ data, name = '', mediaType = '' }: WhisperContent): Uint8Array<ArrayBuffer> {
   const nameBytes = utf8(name)
@@ -207,7 +222,7 @@ function plaintextOf({ data, name = '', mediaType = '' }: WhisperContent): Uint8
   if (!name.isWellFormed() || !isName(name, nameBytes.length)) {
     throw new RangeError('"name" must be a file name without a path, of at most 255 bytes')
   }
-  if (!isMediaType(mediaType, mediaTypeBytes.length)) {
+  if (mediaType !== '' && !isMediaType(mediaType)) {
     throw new RangeError('"mediaType" must be a media type of at most 255 bytes')
   }
   if (data.length > MAX_DATA_BYTES) throw new RangeError('"data" must be at most 2 GiB')
@@ -243,16 +258,12 @@ function contentOf(padded: Uint8Array<ArrayBuffer>): OpenedWhisper | null {
   const mediaType = utf8Text(padded.subarray(nameEnd + 1, mediaTypeEnd))
   // The sender is a stranger too: nothing that a page or a file system could trip over.
   if (name === null || !isName(name, nameEnd - 1)) return null
-  if (mediaType === null || !isMediaType(mediaType, mediaTypeEnd - nameEnd - 1)) return null
+  if (mediaType === null || (mediaType !== '' && !isMediaType(mediaType))) return null
   return { data: padded.slice(dataAt, dataEnd), name: name || null, mediaType: mediaType || null }
 }
 
 function isName(name: string, bytes: number): boolean {
   return bytes <= MAX_NAME_BYTES && name !== '.' && name !== '..' && !UNSAFE_IN_NAME.test(name)
-}
-
-function isMediaType(mediaType: string, bytes: number): boolean {
-  return bytes <= MAX_MEDIA_TYPE_BYTES && (mediaType === '' || MEDIA_TYPE.test(mediaType))
 }
 
 /** A lone surrogate has no bytes, and nobody could type it again. */

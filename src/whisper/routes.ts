@@ -10,10 +10,10 @@ import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors } from '../http/schemas.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
+import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { READS } from './limits.ts'
 import { parseRevealAt } from './reveal-at.ts'
 import {
-  MAX_READS,
   MIN_CIPHERTEXT_BYTES,
   NotRevealed,
   WhisperCapability,

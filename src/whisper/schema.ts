@@ -8,9 +8,8 @@ import {
   planFields,
 } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { MAX_READS } from '../protocol/whisper-limits.ts'
 
-/** The most reads that any plan can sell. */
-export const MAX_READS = 402
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
 export const MIN_CIPHERTEXT_BYTES = 30
 /** A body is held whole in memory, and our own client takes no longer answer. */

@@ -10,6 +10,7 @@ import {
   needsPassword,
   openWhisper,
   paddedLength,
+  safeName,
   sealWhisper,
   UnreadableWhisper,
 } from '../../src/protocol/whisper-envelope.ts'
@@ -89,6 +90,21 @@ suite('sealing', () => {
     const { data } = await openWhisper(framed.subarray(7, 7 + envelope.length), key)
     assert.equal(utf8Text(data), 'inside')
   })
+
+  const names: [from: string, to: string | null][] = [
+    ['door.txt', 'door.txt'],
+    ['a/b\\c', 'a_b_c'],
+    ['a\u0000\u202eb', 'a__b'],
+    ['ü'.repeat(128), 'ü'.repeat(127)],
+    ['..', null],
+    ['', null],
+  ]
+  for (const [from, to] of names) {
+    test(`makes ${to === null ? 'no name' : 'a name it takes'} of ${JSON.stringify(from)}`, async () => {
+      assert.equal(safeName(from), to)
+      if (to !== null) await sealWhisper({ data: utf8('x'), name: to })
+    })
+  }
 
   const refused: [what: string, ask: object][] = [
     ['a name with a path', { name: 'a/b' }],

@@ -1,6 +1,6 @@
 /** Buying: a product, a plan, then the invoice. */
 import type { Catalog, CatchCapability, PulseCapability } from '../../client/index.ts'
-import { createPayments } from '../../client/payments.ts'
+import { createPayments, planOrder } from '../../client/payments.ts'
 import { button, notice, tabs } from '../components.ts'
 import { byId, el, fill } from '../dom.ts'
 import { bytes, count, sentence } from '../format.ts'
@@ -100,14 +100,14 @@ async function buy(
 ): Promise<CatchCapability | PulseCapability> {
   // What the person saw is the most that they are asked for.
   const payments = createPayments(http, { maxSats: priceSats })
-  const order = {
-    path: `/api/payments/${product}`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ planId }),
-  }
   const { preimage } = pendingPurchase() ?? {}
   const proof = preimage === undefined ? {} : { preimage }
-  const bought = await payments.buy(order, { planId, idempotencyKey, ...proof, ...steps })
+  const bought = await payments.buy(planOrder(product, planId), {
+    planId,
+    idempotencyKey,
+    ...proof,
+    ...steps,
+  })
   return bought as CatchCapability | PulseCapability
 }
 

@@ -1,16 +1,10 @@
 /** What a whisper is to hold, and how it may be read, as the form takes it. */
 import { utf8 } from '../../lib/bytes.ts'
-import { envelopeLength } from '../../protocol/whisper-envelope.ts'
+import { envelopeLength, isMediaType, safeName } from '../../protocol/whisper-envelope.ts'
+import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { button, field, tabs } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { bytes } from '../format.ts'
-
-/** What `sealWhisper` takes as a name: no path, no control characters, nothing that turns text. */
-const UNSAFE_IN_NAME = /[/\\\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
-const MAX_NAME_BYTES = 255
-const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+$/
-/** The interface's bound, whatever the plan sells. */
-const MAX_READS = 402
 
 export type Draft = {
   data: Uint8Array
@@ -161,12 +155,10 @@ export function draftForm(onChange: () => void): DraftForm {
 
 /** A name and a type that the envelope takes, from whatever the system says. */
 function described({ name, type }: File): { name?: string; mediaType?: string } {
-  let safe = name.toWellFormed().replaceAll(UNSAFE_IN_NAME, '_')
-  while (utf8(safe).length > MAX_NAME_BYTES) safe = [...safe].slice(0, -1).join('')
-  const isName = safe !== '' && safe !== '.' && safe !== '..'
+  const safe = safeName(name)
   return {
-    ...(isName ? { name: safe } : {}),
-    ...(MEDIA_TYPE.test(type) ? { mediaType: type } : {}),
+    ...(safe === null ? {} : { name: safe }),
+    ...(isMediaType(type) ? { mediaType: type } : {}),
   }
 }
 
