@@ -60,13 +60,6 @@ export function endOf(expiresAt: string): string {
   return `${moment(expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
 }
 
-/** Does it now and every second until the signal. */
-export function everySecond(signal: AbortSignal, work: () => void): void {
-  work()
-  const timer = setInterval(work, 1_000)
-  signal.addEventListener('abort', () => clearInterval(timer))
-}
-
 /** Asks the person, then destroys a capability for good. */
 export async function destroyConfirmed({
   noun,

@@ -6,6 +6,13 @@ import { createServerClock } from './server-clock.ts'
 /** Set by each answer: what expires does so by this, whatever the clock of this computer says. */
 export const clock = createServerClock()
 
+/** Does it now and every second until the signal. */
+export function everySecond(signal: AbortSignal, work: () => void): void {
+  work()
+  const timer = setInterval(work, 1_000)
+  signal.addEventListener('abort', () => clearInterval(timer))
+}
+
 /** A fetch from the service, from whose answers the clock is set. */
 export const timedFetch: typeof globalThis.fetch = async (...request) => {
   const answer = await platformFetch(...request)

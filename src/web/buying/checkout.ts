@@ -2,12 +2,12 @@
 import { MayflyError } from '../../client/errors.ts'
 import type { Http } from '../../client/http.ts'
 import type { PaymentQuote } from '../../client/index.ts'
-import { button, confirmed, copyButton, notice, toast, working } from '../components.ts'
+import { button, confirmed, notice, working } from '../components.ts'
 import { byId, type Child, el, fill } from '../dom.ts'
-import { remaining, sats, sentence } from '../format.ts'
-import { clock, watchfulService } from '../service.ts'
+import { sentence } from '../format.ts'
+import { everySecond, watchfulService } from '../service.ts'
+import { createInvoiceView, type InvoiceView } from './invoice-view.ts'
 import { guardTab } from './pending.ts'
-import { qrCode } from './qr.ts'
 
 export type Checkout<Order> = {
   /** Shows the invoice of an order and stays until it is paid, given up or refused. */
@@ -48,8 +48,6 @@ export type Steps = {
   onInvoice: (quote: PaymentQuote) => void
 }
 
-const isSimulator = document.documentElement.dataset.mode === 'simulator'
-
 export function createCheckout<Order, Bought>({
   place,
   buy,
@@ -65,26 +63,15 @@ export function createCheckout<Order, Bought>({
 
   async function pay(order: Order): Promise<void> {
     const stop = new AbortController()
-    let showReach = (_isReached: boolean): void => {}
-    const giveUp = async (): Promise<void> => {
-      const isWanted = await confirmed('Choose another plan?', {
-        body: 'If you have paid this invoice already, stay: the page shows the capability within seconds. Otherwise nothing is lost.',
-        action: 'Choose another',
-      })
-      if (!isWanted || stop.signal.aborted) return
-      stop.abort()
-      leave()
-    }
+    let invoice: InvoiceView | null = null
     fill(place, working(asking))
     try {
       const bought = await buy(order, {
-        http: watchfulService((isReached) => showReach(isReached)),
+        http: watchfulService((isReached) => invoice?.setReached(isReached)),
         signal: stop.signal,
         onInvoice(quote) {
           isAtStake = true
-          showReach = showInvoice(place, quote, {
-            ...{ signal: stop.signal, giveUp, keepOpen, onProof },
-          })
+          invoice = showInvoice(quote, stop)
         },
       })
       stop.abort()
@@ -95,6 +82,24 @@ export function createCheckout<Order, Bought>({
       stop.abort()
       showFailure(error, order)
     }
+  }
+
+  function showInvoice(quote: PaymentQuote, stop: AbortController): InvoiceView {
+    const invoice = createInvoiceView(quote, { giveUp: () => giveUp(stop), keepOpen, onProof })
+    everySecond(stop.signal, invoice.tick)
+    fill(place, invoice.element)
+    byId('step').focus()
+    return invoice
+  }
+
+  async function giveUp(stop: AbortController): Promise<void> {
+    const isWanted = await confirmed('Choose another plan?', {
+      body: 'If you have paid this invoice already, stay: the page shows the capability within seconds. Otherwise nothing is lost.',
+      action: 'Choose another',
+    })
+    if (!isWanted || stop.signal.aborted) return
+    stop.abort()
+    leave()
   }
 
   function leave(): void {
@@ -146,115 +151,9 @@ export function createCheckout<Order, Bought>({
   return { pay }
 }
 
-/** What leaves the order as it was, for its key to find: a lost connection, or a mistake over there. */
+/** After these the order may still be good, and its key finds it: nothing is decided. */
 const UNDECIDED = ['service unreachable', 'unexpected answer', 'paid but not collected']
 
 function isRefusal({ status, phrase }: MayflyError): boolean {
   return status < 500 && status !== 429 && !UNDECIDED.includes(phrase)
-}
-
-type InvoiceOptions = {
-  signal: AbortSignal
-  giveUp: () => unknown
-  keepOpen: string
-  onProof: (preimage: string) => void
-}
-
-/** Shows it, and hands back what is to be told whether the service can be reached. */
-function showInvoice(
-  place: HTMLElement,
-  quote: PaymentQuote,
-  { signal, giveUp, keepOpen, onProof }: InvoiceOptions,
-): (isReached: boolean) => void {
-  const { bolt11, amountSats, expiresAt } = quote
-  const left = el('span', { class: 'number' })
-  const state = el('p', { class: 'state', role: 'status', 'aria-live': 'polite' })
-  const simulated = button('Pay (simulator)', () => paySimulated(bolt11, simulated, onProof), {
-    kind: 'primary wide',
-  })
-  const wallet = el(
-    'a',
-    { class: isSimulator ? 'button' : 'button primary', href: `lightning:${bolt11}` },
-    'Open in a wallet',
-  )
-  const means = el(
-    'div',
-    { class: 'stack' },
-    el(
-      'div',
-      { class: 'qr' },
-      qrCode(`lightning:${bolt11}`.toUpperCase(), 'QR code of the Lightning invoice'),
-    ),
-    isSimulator && simulated,
-    el(
-      'div',
-      { class: 'row even' },
-      wallet,
-      copyButton(() => bolt11, { label: 'Copy the invoice' }),
-    ),
-  )
-  let isReached = true
-  const show = (): void => {
-    const milliseconds = Date.parse(expiresAt) - clock.now()
-    const isOver = milliseconds <= 0
-    left.textContent = isOver ? 'over' : remaining(milliseconds)
-    // A wallet would refuse it.
-    means.inert = isOver
-    const said = !isReached
-      ? 'The service is away. Asking again; what is paid is kept.'
-      : isOver
-        ? 'The time is over. Checking whether it was paid…'
-        : 'Waiting for the payment…'
-    state.dataset.state = isReached ? 'waiting' : 'lost'
-    // A reader hears of a change alone.
-    if (state.textContent !== said) state.textContent = said
-  }
-  show()
-  const timer = setInterval(show, 1_000)
-  signal.addEventListener('abort', () => clearInterval(timer))
-  fill(
-    place,
-    el(
-      'div',
-      { class: 'card stack narrow' },
-      el(
-        'div',
-        { class: 'row between' },
-        el('h2', { tabindex: '-1', id: 'step' }, `Pay ${sats(amountSats)}`),
-        el('p', { class: 'small quiet' }, 'Time left: ', left),
-      ),
-      means,
-      state,
-      el('p', { class: 'small quiet' }, keepOpen),
-      el('div', { class: 'row' }, button('Choose another plan', giveUp, { kind: 'small' })),
-    ),
-  )
-  byId('step').focus()
-  return (now) => {
-    isReached = now
-    show()
-  }
-}
-
-/** The simulator's payer. What it does shows in the state, as with any wallet. */
-async function paySimulated(
-  bolt11: string,
-  button: HTMLButtonElement,
-  onProof: (preimage: string) => void,
-): Promise<void> {
-  button.disabled = true
-  try {
-    const answer = await fetch('/simulator/pay', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ bolt11 }),
-    })
-    button.disabled = answer.ok
-    if (!answer.ok) return toast('The simulator did not pay. Nothing was charged.')
-    const { preimage } = (await answer.json()) as { preimage?: unknown }
-    if (typeof preimage === 'string') onProof(preimage)
-  } catch {
-    toast('The simulator could not be reached. Nothing was charged.')
-    button.disabled = false
-  }
 }
