@@ -75,7 +75,7 @@ export function createDelivering(deps: {
     if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
     return {
       kind: 'delivered',
-      body: settledPayment(order, seed),
+      body: settledPayment(order, seed, products),
       paymentHash: payment_hash,
       settledAt: settled_at,
     }
@@ -87,10 +87,11 @@ export function createDelivering(deps: {
     return opened.plain
   }
 
-  function settledPayment(order: OrderRow, seed: Uint8Array): string {
-    const resource = provisioningOf(products, order.product).capability(grantOf(order, seed))
-    return JSON.stringify({ settled: true, resource })
-  }
-
   return { answer, handOver }
+}
+
+/** The JSON of SettledPayment: the same bytes each time. */
+export function settledPayment(order: OrderRow, seed: Uint8Array, products: Products): string {
+  const resource = provisioningOf(products, order.product).capability(grantOf(order, seed))
+  return JSON.stringify({ settled: true, resource })
 }

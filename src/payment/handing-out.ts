@@ -1,12 +1,12 @@
 /**
- * Delivery by the operator: for a buyer who has paid and cannot prove it to the service. Once, like any
- * delivery, and sealed with it: nobody gets the same capability from the service after that.
+ * Delivery by the operator, to a buyer who has paid and cannot prove it to the service. It happens once,
+ * like any delivery, and seals the order: the service delivers the capability to nobody after that.
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
-import { grantOf } from './order.ts'
-import { type Products, provisioningOf } from './provisioning.ts'
+import { settledPayment } from './delivering.ts'
+import type { Products } from './provisioning.ts'
 import { type Repair, repairOrder } from './repair.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
@@ -37,13 +37,11 @@ export async function handOutOrder(
   if (reason || !order?.seed) return reason ?? { kind: 'already delivered', at: null }
   const opened = openSeed(secrets, order.seed, orderId)
   if (!opened) return { kind: 'other secret' }
-  const resource = provisioningOf(products, order.product).capability(grantOf(order, opened.plain))
+  const body = settledPayment(order, opened.plain, products)
   const done = await attempt(
     db.write({ lockKey: orderId, statements: { order: handOut(orderId, now) } }),
   )
-  if ('rows' in done) {
-    return { kind: 'handed out', body: JSON.stringify({ settled: true, resource }) }
-  }
+  if ('rows' in done) return { kind: 'handed out', body }
   // Somebody else was faster.
   const current = await store.find([orderId])
   return whyNot(current, now) ?? { kind: 'already delivered', at: null }

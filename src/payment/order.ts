@@ -109,7 +109,13 @@ export function quoteOf(order: OrderRow): Quote {
 }
 
 /** What a settled order grants, under its delivery seed. */
-export function grantOf(order: OrderRow, seed: Uint8Array): Grant {
+export function grantOf(
+  order: Pick<
+    OrderRow,
+    'order_id' | 'public_id' | 'plan_id' | 'plan' | 'terms' | 'settled_at' | 'expires_at'
+  >,
+  seed: Uint8Array,
+): Grant {
   const { public_id, settled_at, expires_at } = order
   if (public_id === null || settled_at === null || expires_at === null) {
     throw new Error('an order that is not settled grants nothing')
@@ -127,7 +133,7 @@ export function grantOf(order: OrderRow, seed: Uint8Array): Grant {
 }
 
 /** The plan as it was when the order was opened. */
-export function planOf(order: OrderRow): PlanTerms & Record<string, Json> {
+export function planOf(order: Pick<OrderRow, 'plan'>): PlanTerms & Record<string, Json> {
   return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
 }
 

@@ -2,7 +2,6 @@
  * The life of an order: quote → settle → deliver → seal. One order has one invoice, whatever the
  * flow that shows it, and each step is one conditional update: whoever changes the row did it.
  */
-import { LRUCache } from 'lru-cache'
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
 import type { Json } from '../lib/jcs.ts'
@@ -10,6 +9,7 @@ import { objectIn } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import { createAlarms } from './alarms.ts'
 import { createAliases } from './aliases.ts'
 import { type Claim, createClaims, PROOF } from './claims.ts'
 import { createDelivering } from './delivering.ts'
@@ -106,10 +106,6 @@ export type Orders = {
   reseal(): Promise<number>
 }
 
-/** What stays wrong with an order is told again after this, for as many as are remembered. */
-const TELL_AGAIN_MS = 60 * 60 * 1000
-const MOST_TOLD = 10_000
-
 /** The orders of a store, at one node. */
 export function createOrders(deps: {
   db: Db
@@ -132,8 +128,8 @@ export function createOrders(deps: {
   const aliases = createAliases({ db, secrets })
   const match = createMatching({ db, store, clock })
 
-  /** When it was last told of a proven payment whose order is lost. */
-  const told = new LRUCache<string, number>({ max: MOST_TOLD })
+  /** Alarms about proven payments whose order is lost. */
+  const isAlarmDue = createAlarms(clock)
 
   /** A purchase looks for its order and then opens it, under the same name. */
   const ids = new WeakMap<OrderName, [string, ...string[]]>()
@@ -156,7 +152,7 @@ export function createOrders(deps: {
     const restored = restoredIn(order, body)
     const isOwed = order.state === 'paid_unfulfilled' && restored.length > 0
     if (order.state === 'pending' || order.state === 'dead' || isOwed) {
-      const settled = await settle(order, 'preimage', 'now', restored)
+      const settled = await settle(order, { by: 'preimage', delivery: 'now', restored })
       if (settled) return handOver(settled.order, settled.seed)
     }
     const current = await store.find([order.order_id])
@@ -188,7 +184,8 @@ export function createOrders(deps: {
     if (status === 'mismatched') {
       // The payment is proven, whichever request the credential was made for.
       if (order.state === 'pending' || order.state === 'dead') {
-        await settle(order, 'preimage', 'later', restoredIn(order, body))
+        const restored = restoredIn(order, body)
+        await settle(order, { by: 'preimage', delivery: 'later', restored })
       }
       return { kind: 'invalid credential', quote: null }
     }
@@ -198,11 +195,8 @@ export function createOrders(deps: {
     return { kind: 'invalid credential', quote }
   }
 
-  /** Programs repeat themselves, so that an order is told of now and then only. */
-  function tellLost(paymentHash: string, { product, planId }: OrderRequest): void {
-    const toldAt = told.get(paymentHash)
-    if (toldAt !== undefined && clock.now() - toldAt < TELL_AGAIN_MS) return
-    told.set(paymentHash, clock.now())
+  function logLost(paymentHash: string, { product, planId }: OrderRequest): void {
+    if (!isAlarmDue(paymentHash)) return
     log.error({ event: 'order.proven_unknown', paymentHash, product, planId })
   }
 
@@ -244,7 +238,7 @@ export function createOrders(deps: {
       )
       if (found.kind === 'none') return found
       if (found.kind === 'order') return { kind: 'known', order: known(found, name, request) }
-      tellLost(found.paymentHash, request)
+      logLost(found.paymentHash, request)
       return { kind: 'lost' }
     },
 

@@ -3,19 +3,19 @@
  * has lost, provision again what was paid, note that it was paid back. Each change is one
  * conditional unit, so that it may run beside the service.
  */
-import { randomBytes } from 'node:crypto'
-import { attempt, type Db, type Statement, type Unit } from '../db/db.ts'
+import type { Db, Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
-import type { Product } from '../lib/product-names.ts'
-import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import type { Lightning } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
-import { fingerprints, type Secrets, seal } from '../secrets/secrets.ts'
-import { endOfLife, grantOf, planOf } from './order.ts'
-import { type Provisioning, provisioningOf } from './provisioning.ts'
-import { createOrderStore, type OrderRow, type OrderState, written } from './store.ts'
+import { fingerprints, type Secrets } from '../secrets/secrets.ts'
+import { createEnding } from './ending.ts'
+import { statusAtNode } from './node-status.ts'
+import type { Products } from './provisioning.ts'
+import { type SettledFields, settleSale } from './settlement.ts'
+import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
 /** What may be shown of an order: no key, seed or hash of one, and nothing of the buyer's network. */
 export type OrderFacts = Pick<
@@ -63,8 +63,6 @@ export type Refund =
   | Extract<Repair, { kind: 'order not found' | 'not unfulfilled' }>
   | { kind: 'refunded' }
 
-type Products = Partial<Record<Product, Provisioning>>
-
 /** Whether `text` can name an order: by its payment hash, as the log does, or by its id. */
 export const isOrderName = (text: string): boolean => isPaymentHash(text) || isId('order', text)
 
@@ -109,15 +107,9 @@ export async function closeOrder(
   const { state: node } = status
   if (node === 'open' || node === 'settled') return { kind: 'node knows it', state: node }
   if (node === 'unknown' && !(await hasSigned(lightning, bolt11))) return { kind: 'other node' }
-  const release = products[order.product]?.release?.(orderId) ?? []
-  const isFinal = 'isFinal' in status && status.isFinal
-  const done = await attempt(
-    db.write({
-      lockKey: orderId,
-      statements: { order: endOverdue(orderId, now, isFinal), release },
-    }),
-  )
-  if ('rows' in done) return { kind: 'closed', node }
+  const end = createEnding({ db, products })
+  const isFinal = node === 'dead' && status.isFinal
+  if (await end(endOverdue(orderId, now, isFinal), order)) return { kind: 'closed', node }
   const current = await orderFacts(db, orderId)
   return current ? { kind: 'not open', state: current.state } : { kind: 'order not found' }
 }
@@ -127,47 +119,25 @@ export async function repairOrder(
   deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
   orderId: string,
 ): Promise<Repair> {
-  const { db, secrets } = deps
+  const { db, secrets, clock } = deps
   const order = await createOrderStore(db).find([orderId])
   if (!order) return { kind: 'order not found' }
   if (order.state !== 'paid_unfulfilled') return { kind: 'not unfulfilled', state: order.state }
   if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
-  const unit = repairingUnit(deps, order)
-  const done =
-    'fault' in unit ? unit : await written(db, { lockKey: orderId, statements: unit.statements })
-  if ('repaired' in unit && 'rows' in done) return unit.repaired
-  if ('fault' in done) return { kind: 'refused', reason: messageOf(done.fault) }
-  if ('refused' in done && done.refused !== 'order') {
-    return { kind: 'refused', reason: 'the product refused' }
-  }
-  // Somebody else was faster.
-  return otherwise(db, orderId)
-}
-
-/** What provisions the order in one unit; or why it still cannot be done. */
-function repairingUnit(
-  { secrets, clock, products }: { secrets: Secrets; clock: Clock; products: Products },
-  order: OrderRow,
-):
-  | { statements: Unit<'order' | 'provision'>['statements']; repaired: Repair }
-  | { fault: unknown } {
-  try {
-    const { order_id: orderId } = order
-    const product = provisioningOf(products, order.product)
+  const done = await settleSale(deps, order, {
     // Its life begins now: the buyer had nothing of the time since the payment.
-    const now = clock.now()
-    const seed = randomBytes(32)
-    const publicId = product.newPublicId()
-    const expiresAt = endOfLife(planOf(order), now)
-    const settled = { ...order, public_id: publicId, settled_at: now, expires_at: expiresAt }
-    const sealed = seal(secrets.seedKeys[0], seed, orderId)
-    const statements = {
-      order: settleUnfulfilled(orderId, { at: now, publicId, seed: sealed, expiresAt }),
-      provision: product.provision(grantOf(settled, seed)),
+    now: clock.now(),
+    transition: (fields) => [settleUnfulfilled(orderId, fields)],
+  })
+  switch (done.kind) {
+    case 'settled': {
+      const { public_id: publicId, expires_at: expiresAt } = done.fields
+      return { kind: 'repaired', publicId, expiresAt }
     }
-    return { statements, repaired: { kind: 'repaired', publicId, expiresAt } }
-  } catch (fault) {
-    return { fault }
+    case 'failed':
+      return { kind: 'refused', reason: messageOf(done.fault) }
+    case 'not applied':
+      return notUnfulfilled(db, orderId)
   }
 }
 
@@ -179,34 +149,17 @@ export async function noteRefund(
   const { db, clock, products } = deps
   const facts = await orderFacts(db, orderId)
   if (!facts) return { kind: 'order not found' }
-  const release = products[facts.product]?.release?.(orderId) ?? []
-  const done = await attempt(
-    db.write({
-      lockKey: orderId,
-      statements: { order: endUnfulfilled(orderId, clock.now()), release },
-    }),
-  )
-  return 'rows' in done ? { kind: 'refunded' } : otherwise(db, orderId)
+  const end = createEnding({ db, products })
+  const isNoted = await end(endUnfulfilled(orderId, clock.now()), facts)
+  return isNoted ? { kind: 'refunded' } : notUnfulfilled(db, orderId)
 }
 
-/** Why an order was not one that is paid and owed, read only after it was not. */
-async function otherwise(db: Db, orderId: string) {
+/** The answer when the order turned out not to be paid and unfulfilled: somebody else was faster. */
+async function notUnfulfilled(db: Db, orderId: string) {
   const current = await orderFacts(db, orderId)
   return current
     ? ({ kind: 'not unfulfilled', state: current.state } as const)
     : ({ kind: 'order not found' } as const)
-}
-
-async function statusAtNode(
-  lightning: Lightning,
-  paymentHash: string,
-): Promise<InvoiceStatus | { state: 'unknown' }> {
-  try {
-    return await lightning.lookupInvoice(paymentHash)
-  } catch (error) {
-    if (error instanceof UnknownInvoice) return { state: 'unknown' }
-    throw error
-  }
 }
 
 /**
@@ -233,13 +186,10 @@ const endUnfulfilled = (orderId: string, now: number): Statement => ({
   expect: 1,
 })
 
-const settleUnfulfilled = (
-  orderId: string,
-  settled: { at: number; publicId: string; seed: Uint8Array; expiresAt: number },
-): Statement => ({
+const settleUnfulfilled = (orderId: string, settled: SettledFields): Statement => ({
   text: `update purchase_order
     set state = 'settled', settled_at = $2, public_id = $3, seed = $4, expires_at = $5
     where order_id = $1 and state = 'paid_unfulfilled' returning *`,
-  values: [orderId, settled.at, settled.publicId, settled.seed, settled.expiresAt],
+  values: [orderId, settled.settled_at, settled.public_id, settled.seed, settled.expires_at],
   expect: 1,
 })

@@ -9,11 +9,12 @@ import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
-import { type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+import type { Lightning } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
-import { fingerprints, type Secrets, seal } from '../secrets/secrets.ts'
-import { endOfLife } from './order.ts'
+import { fingerprints, type Secrets } from '../secrets/secrets.ts'
+import { statusAtNode } from './node-status.ts'
 import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
+import { settleSale } from './settlement.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
 /** What the operator decides, since nobody can look it up any more. */
@@ -53,36 +54,36 @@ type Deps = {
 
 /** Provisions the order anew, for whoever proves the payment. */
 export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
-  const { db, secrets, clock, products } = deps
+  const { db, products } = deps
   const reason = await whyNot(db, lost)
   if (reason) return reason
-  const product = provisioningOf(products, lost.product)
-  // Who reserves at quote time keeps what the buyer sent, and nobody else has it.
-  if (product.release) return { kind: 'bytes are lost' }
+  // A product that reserves at quote time keeps what the buyer sent, and nobody else has it.
+  if (provisioningOf(products, lost.product).release) return { kind: 'bytes are lost' }
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid
-
-  const now = clock.now()
-  const orderId = lost.orderId ?? newId('order')
-  const seed = randomBytes(32)
-  const publicId = product.newPublicId()
-  const expiresAt = endOfLife(lost.plan, now)
-  const { planId, plan } = lost
-  const grant = { orderId, publicId, planId, plan, terms: null, seed, settledAt: now, expiresAt }
-  const rows = insertRestored(lost, {
-    ...(await placeOf(deps, orderId)),
-    ...{ state: 'settled', by: paid.by, publicId, expiresAt, sealedAt: null },
-    seed: seal(secrets.seedKeys[0], seed, orderId),
+  const origin = await originOf(deps, lost)
+  const { orderId: order_id, now } = origin
+  const { product, planId: plan_id } = lost
+  const sale = { order_id, product, plan_id, plan: jcs(lost.plan), terms: NO_TERMS }
+  const done = await settleSale(deps, sale, {
+    now,
+    transition: (fields) =>
+      insertRestored(lost, {
+        ...origin,
+        ...{ state: 'settled', by: paid.by, sealedAt: null, seed: fields.seed },
+        ...{ publicId: fields.public_id, expiresAt: fields.expires_at },
+      }),
   })
-  const done = await attempt(
-    db.write({
-      lockKey: orderId,
-      statements: { order: rows, provision: product.provision(grant) },
-    }),
-  )
-  if ('rows' in done) return { kind: 'restored', publicId, expiresAt }
-  // Somebody else was faster, or has the id.
-  return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
+  switch (done.kind) {
+    case 'settled': {
+      const { public_id: publicId, expires_at: expiresAt } = done.fields
+      return { kind: 'restored', publicId, expiresAt }
+    }
+    case 'failed':
+      throw done.fault
+    case 'not applied':
+      return inTheWay(db, lost)
+  }
 }
 
 /** Notes that the buyer of a lost order was paid back: its credential then buys nothing, and alarms nobody. */
@@ -92,14 +93,18 @@ export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring>
   if (reason) return reason
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid
-  const orderId = lost.orderId ?? newId('order')
+  const origin = await originOf(deps, lost)
   const rows = insertRestored(lost, {
-    ...(await placeOf(deps, orderId)),
+    ...origin,
     ...{ state: 'refunded', by: paid.by, publicId: null, expiresAt: null, seed: null },
     sealedAt: clock.now(),
   })
-  const done = await attempt(db.write({ lockKey: orderId, statements: { order: rows } }))
-  if ('rows' in done) return { kind: 'noted as refunded' }
+  const done = await attempt(db.write({ lockKey: origin.orderId, statements: { order: rows } }))
+  return 'rows' in done ? { kind: 'noted as refunded' } : inTheWay(db, lost)
+}
+
+/** The answer when the insert was refused: somebody else was faster, or has the id. */
+async function inTheWay(db: Db, lost: Lost): Promise<Restoring> {
   return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
 }
 
@@ -129,21 +134,25 @@ async function paymentOf(
     const isProof = provesPayment(preimage, paymentHash)
     return isProof ? { kind: 'paid', by: 'preimage' } : { kind: 'wrong preimage' }
   }
-  try {
-    const { state } = await lightning.lookupInvoice(paymentHash)
-    return state === 'settled' ? { kind: 'paid', by: 'lookup' } : { kind: 'not paid', node: state }
-  } catch (error) {
-    if (error instanceof UnknownInvoice) return { kind: 'not paid', node: 'unknown' }
-    throw error
+  const { state } = await statusAtNode(lightning, paymentHash)
+  return state === 'settled' ? { kind: 'paid', by: 'lookup' } : { kind: 'not paid', node: state }
+}
+
+/** What a restored row has from here and now. */
+type Origin = { orderId: string; secretId: string; network: string; now: number }
+
+async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promise<Origin> {
+  const { network } = await lightning.info()
+  return {
+    orderId: lost.orderId ?? newId('order'),
+    secretId: fingerprints(secrets)[0],
+    network,
+    now: clock.now(),
   }
 }
 
-type Place = { orderId: string; secretId: string; network: string; now: number }
-
-async function placeOf({ lightning, secrets, clock }: Deps, orderId: string): Promise<Place> {
-  const { network } = await lightning.info()
-  return { orderId, secretId: fingerprints(secrets)[0], network, now: clock.now() }
-}
+/** What was asked for under the plan is lost; JSON. */
+const NO_TERMS = 'null'
 
 /**
  * The row, refused where the order is here. Nobody knows its key, so that what is kept of one fits
@@ -151,7 +160,7 @@ async function placeOf({ lightning, secrets, clock }: Deps, orderId: string): Pr
  */
 const insertRestored = (
   { paymentHash, product, planId, plan, memo }: Lost,
-  row: Place & {
+  row: Origin & {
     state: 'settled' | 'refunded'
     by: 'lookup' | 'preimage'
     publicId: string | null
@@ -166,7 +175,7 @@ const insertRestored = (
        client_network, state, created_at, claimed_at, looked_up_at, network, bolt11, payment_hash,
        quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
        contested, restored_at)
-      values ($1, $2, $3, $4, $5, $6, $7, 'null', $8, $9, '', $10, $11, $11, 0, $12, 'unknown', $13,
+      values ($1, $2, $3, $4, $5, $6, $7, '${NO_TERMS}', $8, $9, '', $10, $11, $11, 0, $12, 'unknown', $13,
         $11, $11, $14, $15, $16, $17, $18, '', ${CONTESTED.beforePayment}, $11)
       on conflict do nothing`,
     values: [

@@ -1,15 +1,17 @@
 /** Settling: learns from the node what became of an order, and settles or ends it in one unit. */
-import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Db, Statement, Unit } from '../db/db.ts'
+import type { Db, Statement } from '../db/db.ts'
 import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
-import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
-import { type Secrets, seal } from '../secrets/secrets.ts'
+import type { Lightning } from '../lightning/lightning.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { createAlarms } from './alarms.ts'
 import type { Ending } from './ending.ts'
-import { endOfLife, grantOf, namedIn, planOf } from './order.ts'
-import { type Products, provisioningOf } from './provisioning.ts'
+import { type NodeStatus, statusAtNode } from './node-status.ts'
+import { namedIn } from './order.ts'
+import type { Products } from './provisioning.ts'
+import { settleSale } from './settlement.ts'
 import {
   claimLookup,
   confirmDead,
@@ -20,7 +22,6 @@ import {
   type OrderStore,
   type SettledBy,
   settleOrder,
-  written,
 } from './store.ts'
 
 /** Whoever asks, the node is asked about one order at most this often. */
@@ -31,31 +32,29 @@ const LOOKUP_WAIT_MS = 2_000
 /** Polls of dead orders cost the buyer nothing, so that they may take no more of the node than this. */
 const DEAD_LOOKUPS_AT_ONCE = 8
 
-/** What stays wrong with an order is told again after this, for as many orders as are remembered. */
-const TELL_AGAIN_MS = 60 * 60 * 1000
-const MOST_TOLD = 10_000
-/** Orders that ended while deletion was held back; what is forgotten of them is asked for again. */
-const MOST_KEPT = 10_000
+/** Orders that ended while deletion was held back. The node is asked again about a forgotten one. */
+const MAX_KEPT_DEAD = 10_000
 
 /** A settled order with its delivery seed, which need not be opened again. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
 
 export type Settling = {
   /**
-   * Settles and provisions in one unit; with `delivery`, claims the delivery in the same one.
-   * Resolves to the order as it is then, or null where it was not this call that settled it.
+   * Settles and provisions in one unit. Resolves to the settled order, or to null when this call did
+   * not settle it.
    */
   settle(
     order: OrderRow,
-    by: SettledBy,
-    delivery?: 'later' | 'now',
-    /** What may have been let go of because the order died, and is there again. */
-    restored?: Statement[],
+    how: {
+      by: SettledBy
+      /** Whether the same unit claims the delivery. */
+      delivery: 'later' | 'now'
+      /** The statements that reserve again what the product let go of when the order died. */
+      restored: Statement[]
+    },
   ): Promise<Settled | null>
   /** Asks the node about an order and acts on the answer. False when it could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
-  /** The same for whoever waits for it: no longer than it is worth. */
-  lookUpBriefly(order: OrderRow): Promise<void>
   /** The newest state of an order that may have been paid since; asks the node when it is time. */
   refresh(order: OrderRow): Promise<OrderRow>
 }
@@ -73,80 +72,52 @@ export function createSettling(deps: {
   end: Ending
 }): Settling {
   const { db, store, lightning, secrets, clock, deletion, log, products, end } = deps
-  /** When it was last told that the node does not know an order's invoice. */
-  const told = new LRUCache<string, number>({ max: MOST_TOLD })
+  /** Alarms about invoices that the node does not know. */
+  const isAlarmDue = createAlarms(clock)
   /** Orders that are over by a clock that is doubted: answered so, and kept with their bytes. */
-  const keptDead = new LRUCache<string, true>({ max: MOST_KEPT })
+  const keptDead = new LRUCache<string, true>({ max: MAX_KEPT_DEAD })
 
   /** Look-ups of dead orders for those who ask. */
   let deadUnderWay = 0
 
-  async function settle(
-    order: OrderRow,
-    by: SettledBy,
-    delivery: 'later' | 'now' = 'later',
-    restored: Statement[] = [],
-  ): Promise<Settled | null> {
+  const settle: Settling['settle'] = async (order, { by, delivery, restored }) => {
     const now = clock.now()
+    const deliveredAt = delivery === 'now' ? now : null
     const facts = { ...namedIn(order), amountSats: order.amount_sats }
-    const unit = settlingUnit(order, { by, now, delivery, restored })
-    const done =
-      'fault' in unit
-        ? unit
-        : await written(db, { lockKey: order.order_id, statements: unit.statements })
-    if ('settled' in unit && 'rows' in done) {
-      log.info({ event: 'order.settled', ...facts, by })
-      return unit.settled
-    }
-    // Somebody else settled it, and that is as good.
-    if ('refused' in done && done.refused === 'order') return null
-    const reason = 'fault' in done ? messageOf(done.fault) : 'the product refused'
-    const failed = await store.one(order.order_id, failSettlement(order.order_id, now, by))
-    if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by, reason })
-    return null
-  }
-
-  /** What settles the order in one unit; or why nothing ever will, which is the order's own fault. */
-  function settlingUnit(
-    order: OrderRow,
-    {
-      by,
+    const done = await settleSale({ db, secrets, products }, order, {
       now,
-      delivery,
       restored,
-    }: { by: SettledBy; now: number; delivery: 'later' | 'now'; restored: Statement[] },
-  ):
-    | { statements: Unit<'order' | 'restored' | 'provision'>['statements']; settled: Settled }
-    | { fault: unknown } {
-    try {
-      const provisioning = provisioningOf(products, order.product)
-      const seed = randomBytes(32)
-      const settled = {
-        state: 'settled',
-        settled_at: now,
-        settled_by: by,
-        public_id: provisioning.newPublicId(),
-        seed: seal(secrets.seedKeys[0], seed, order.order_id),
-        expires_at: endOfLife(planOf(order), now),
-        delivered_at: delivery === 'now' ? now : null,
-      } as const
-      const settledOrder: OrderRow = { ...order, ...settled }
-      const statements = {
-        // What comes back with its proof may have been all that an order that is owed has lacked.
-        order: settleOrder(order.order_id, settled, restored.length > 0),
-        restored,
-        provision: provisioning.provision(grantOf(settledOrder, seed)),
+      transition: (fields) => [
+        // What comes back with its proof may be all that an unfulfilled order lacked.
+        settleOrder(
+          order.order_id,
+          { ...fields, settled_by: by, delivered_at: deliveredAt },
+          restored.length > 0,
+        ),
+      ],
+    })
+    switch (done.kind) {
+      case 'settled': {
+        log.info({ event: 'order.settled', ...facts, by })
+        const { fields, seed } = done
+        const state = { state: 'settled', settled_by: by, delivered_at: deliveredAt } as const
+        return { order: { ...order, ...fields, ...state }, seed }
       }
-      return { statements, settled: { order: settledOrder, seed } }
-    } catch (fault) {
-      return { fault }
+      case 'not applied':
+        return null
+      case 'failed': {
+        const failed = await store.one(order.order_id, failSettlement(order.order_id, now, by))
+        const reason = messageOf(done.fault)
+        if (failed) log.error({ event: 'order.paid_unfulfilled', ...facts, by, reason })
+        return null
+      }
     }
   }
 
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
     if (!order.payment_hash) return true
-    const status = await statusAtNode(order, order.payment_hash)
-    if (status.state === 'settled') await settle(order, by)
+    const status = await statusOf(order, order.payment_hash)
+    if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
     if (status.state === 'dead') await bury(order, status.isFinal)
     else keptDead.delete(order.order_id)
     return status.state !== 'unreachable'
@@ -166,33 +137,22 @@ export function createSettling(deps: {
     }
   }
 
-  async function statusAtNode(
+  async function statusOf(
     { state }: OrderRow,
     paymentHash: string,
-  ): Promise<InvoiceStatus | { state: 'unknown' | 'unreachable' }> {
+  ): Promise<NodeStatus | { state: 'unreachable' }> {
     try {
-      return await lightning.lookupInvoice(paymentHash)
-    } catch (error) {
-      const facts = { paymentHash, reason: messageOf(error) }
-      if (error instanceof UnknownInvoice) {
-        // What a dead order's node has forgotten since is no news.
-        if (state === 'dead') return { state: 'unknown' }
-        // A restored or a wrong node. The order stays open: the buyer may have paid.
-        const toldAt = told.get(paymentHash)
-        const now = clock.now()
-        if (toldAt === undefined || now - toldAt >= TELL_AGAIN_MS) {
-          told.set(paymentHash, now)
-          log.error({ event: 'order.invoice_unknown', ...facts })
-        }
-        return { state: 'unknown' }
+      const status = await statusAtNode(lightning, paymentHash)
+      // A node that was restored, or is the wrong one. The order stays open: the buyer may have paid. That
+      // a node has forgotten the invoice of a dead order is no news.
+      if (status.state === 'unknown' && state !== 'dead' && isAlarmDue(paymentHash)) {
+        log.error({ event: 'order.invoice_unknown', paymentHash, reason: status.reason })
       }
-      log.warn({ event: 'lightning.lookup_failed', ...facts })
+      return status
+    } catch (error) {
+      log.warn({ event: 'lightning.lookup_failed', paymentHash, reason: messageOf(error) })
       return { state: 'unreachable' }
     }
-  }
-
-  async function lookUpBriefly(order: OrderRow): Promise<void> {
-    await withinMs(lookUp(order, 'lookup'), LOOKUP_WAIT_MS)
   }
 
   async function refresh(order: OrderRow): Promise<OrderRow> {
@@ -215,7 +175,7 @@ export function createSettling(deps: {
     if (claimed) await lookUp(claimed, 'lookup')
   }
 
-  return { settle, lookUp, lookUpBriefly, refresh }
+  return { settle, lookUp, refresh }
 }
 
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {

@@ -1,0 +1,17 @@
+/** What the node says of an order's invoice. */
+import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
+
+export type NodeStatus = InvoiceStatus | { state: 'unknown'; reason: string }
+
+/**
+ * The status of an invoice; `unknown` where the node does not know it.
+ * @throws whatever the node throws when it cannot be asked.
+ */
+export async function statusAtNode(lightning: Lightning, paymentHash: string): Promise<NodeStatus> {
+  try {
+    return await lightning.lookupInvoice(paymentHash)
+  } catch (error) {
+    if (error instanceof UnknownInvoice) return { state: 'unknown', reason: error.message }
+    throw error
+  }
+}
