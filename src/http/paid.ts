@@ -11,7 +11,7 @@ import type { Json } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { type Binding, paymentHashIn } from '../payment/flows/flow.ts'
 import { isIdempotencyKey } from '../payment/idempotency.ts'
-import type { OrderName, Orders } from '../payment/orders.ts'
+import type { Orders, Purchase } from '../payment/orders.ts'
 import type { PlanTerms } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import {
@@ -99,11 +99,11 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, rooms } = deps
 
   /** What a request says of its order before its body is there, and how large that may be. */
-  async function expected(request: FastifyRequest, name: OrderName): Promise<Expected> {
+  async function expected(request: FastifyRequest, purchase: Purchase): Promise<Expected> {
     const { maxBodyBytes, bodyBytesUnder } = route
     const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
     const paymentHash = paymentHashIn(credential)
-    const order = await orders.glance(name, paymentHash)
+    const order = await purchase.glance(paymentHash)
     // The preimage opens the payment hash that the credential names; we must have an order with that hash.
     const isPaid =
       (credential.kind === 'verified' || credential.kind === 'mismatched') &&
@@ -147,6 +147,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           clientAddress: clientScope(address),
           client: exactClient(request.raw),
         }
+        const purchase = orders.purchase(name)
         const network = clientNetwork(address)
         const isSelling = (): boolean => orders.isSelling() && !isClientUnknown(request.raw)
         const take = onceEach((limit, bucket) => limits.take(limit, bucket, reply))
@@ -156,7 +157,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
           maxBodyBytes: route.maxBodyBytes,
           hasOwnLimit: route.bodyBytesUnder !== undefined,
           ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
-          expected: () => expected(request, name),
+          expected: () => expected(request, purchase),
           isSelling,
           take,
         })
@@ -164,7 +165,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         const binding = bindingOf(request, hash('sha256', body, 'hex'))
         const attempt = readAttempt(request, binding, flows)
         const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
-        const found = await orders.find(name, asked, attempt.credential)
+        const found = await purchase.find(asked, attempt.credential)
         // A client that has proven a payment to us is never asked to pay.
         if (found.kind === 'lost') throw problem('order not found')
         if (found.kind === 'known') {
@@ -187,7 +188,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
         // Before the limits: who waits for the node as told must not run out of tries meanwhile.
         if (!isSelling()) throw checkoutUnavailable()
         await take(LIMITS.quote, network)
-        const outcome = await orders.open(name, asked, {
+        const outcome = await purchase.open(asked, {
           plan,
           memo: route.memo(planId),
           clientNetwork: network,

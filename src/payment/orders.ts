@@ -74,19 +74,20 @@ export type PollAsk = {
 /** The id of an order, its payment hash, and the plan that it keeps; null where that is unreadable. */
 export type Glance = { orderId: string; paymentHash: string | null; plan: Json | null }
 
+/** A purchase under one name, from the request that asks for it. */
+export type Purchase = {
+  /** Finds the order of the purchase: by its key or by its credential. */
+  find(request: OrderRequest, credential: CheckedCredential<unknown>): Promise<Found>
+  /** What is known of the order of this key, or of this invoice, before the body has arrived. */
+  glance(paymentHash: string | null): Promise<Glance | null>
+  /** Opens an order and makes its invoice. Of several calls at once, one does and all get the same. */
+  open(request: OrderRequest, offer: Offer): Promise<Outcome>
+}
+
 export type Orders = {
-  /** The order that a purchase is about, by its key or by its credential. */
-  find(
-    name: OrderName,
-    request: OrderRequest,
-    credential: CheckedCredential<unknown>,
-  ): Promise<Found>
-  /** What is known of the order of this key, or of this invoice, before it is asked for anything. */
-  glance(name: OrderName, paymentHash: string | null): Promise<Glance | null>
+  purchase(name: OrderName): Purchase
   /** Whether a new order can be opened now: the node takes money. */
   isSelling(): boolean
-  /** Opens an order and makes its invoice; of several at once, one does and all get the same. */
-  open(name: OrderName, request: OrderRequest, offer: Offer): Promise<Outcome>
   /**
    * The order as the poll sees it. A key, when given, must be the order's own. `admit` is asked once
    * the order is known to be there, before anything comes of it; what it throws refuses the poll.
@@ -105,6 +106,9 @@ export type Orders = {
    */
   reseal(): Promise<number>
 }
+
+/** The order id under each configured secret, the current one first. */
+type OrderIds = [string, ...string[]]
 
 /** The orders of a store, at one node. */
 export function createOrders(deps: {
@@ -130,19 +134,6 @@ export function createOrders(deps: {
 
   /** Alarms about proven payments whose order is lost. */
   const isAlarmDue = createAlarms(clock)
-
-  /** A purchase looks for its order and then opens it, under the same name. */
-  const ids = new WeakMap<OrderName, [string, ...string[]]>()
-
-  function idsOf(name: OrderName): [string, ...string[]] {
-    const known = ids.get(name) ?? orderIds(secrets, name)
-    ids.set(name, known)
-    return known
-  }
-
-  /** The orders of old come first: nobody else can have opened one at this address. */
-  const findNamed = (name: OrderName) =>
-    store.findNamed([...formerOrderIds(secrets, name), ...idsOf(name)])
 
   /**
    * A preimage is the proof by itself: the node is not asked, which may be away, or have forgotten
@@ -202,8 +193,7 @@ export function createOrders(deps: {
 
   function known(
     match: Extract<Match, { kind: 'order' }>,
-    name: OrderName,
-    request: OrderRequest,
+    { name, ids, request }: { name: OrderName; ids: OrderIds; request: OrderRequest },
   ): KnownOrder {
     const { order, by } = match
     const { order_id: orderId } = order
@@ -218,7 +208,7 @@ export function createOrders(deps: {
         // A preimage without a credential counts only together with the key of its order.
         const status = isProven && by !== 'credential' ? 'verified' : match.status
         if (status === 'verified' && by === 'credential') {
-          const [aliasId] = idsOf(name)
+          const [aliasId] = ids
           await aliases.add({ aliasId, orderId, key: name.key, now: clock.now() })
         }
         const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
@@ -228,44 +218,58 @@ export function createOrders(deps: {
     }
   }
 
-  return {
-    async find(name, request, credential) {
-      const named = await findNamed(name)
-      const found = await match(
-        named && named.order.state !== 'opening' ? named : null,
-        request,
-        credential,
-      )
-      if (found.kind === 'none') return found
-      if (found.kind === 'order') return { kind: 'known', order: known(found, name, request) }
-      logLost(found.paymentHash, request)
-      return { kind: 'lost' }
-    },
+  function purchase(name: OrderName): Purchase {
+    const ids: OrderIds = orderIds(secrets, name)
 
-    async glance(name, paymentHash) {
-      const byHash = paymentHash === null ? null : await store.findByPaymentHash(paymentHash)
-      const order = byHash ?? (await findNamed(name))?.order
-      if (!order) return null
-      const { order_id: orderId, payment_hash } = order
-      return { orderId, paymentHash: payment_hash, plan: objectIn(order.plan) as Json | null }
-    },
+    /** Orders under an old id come first: nobody else can have opened one at this address. */
+    const findNamed = () => store.findNamed([...formerOrderIds(secrets, name), ...ids])
+
+    return {
+      async find(request, credential) {
+        const named = await findNamed()
+        const found = await match(
+          named && named.order.state !== 'opening' ? named : null,
+          request,
+          credential,
+        )
+        if (found.kind === 'none') return found
+        if (found.kind === 'order') {
+          return { kind: 'known', order: known(found, { name, ids, request }) }
+        }
+        logLost(found.paymentHash, request)
+        return { kind: 'lost' }
+      },
+
+      async glance(paymentHash) {
+        const byHash = paymentHash === null ? null : await store.findByPaymentHash(paymentHash)
+        const order = byHash ?? (await findNamed())?.order
+        if (!order) return null
+        const { order_id: orderId, payment_hash } = order
+        return { orderId, paymentHash: payment_hash, plan: objectIn(order.plan) as Json | null }
+      },
+
+      async open(request, offer) {
+        if (!health.isHealthy()) return { kind: 'checkout unavailable' }
+        const [orderId] = ids
+        const asked = requestHash(request, offer.plan)
+        const opened = await quoting.open({ orderId, name, request, offer, requestHash: asked })
+        if (opened.kind !== 'opened') return opened
+        const { order } = opened
+        // An order that existed before may have been opened under another plan.
+        if (!asked.equals(order.request_hash) && !isSameRequest(order, request)) {
+          return { kind: 'idempotency key reused with a different request' }
+        }
+        // Of several calls at once, some may come from another client than the one who opened it.
+        const used = await claims.afterUse(order, name)
+        return answer(used, claims.ofKey(used, name, false))
+      },
+    }
+  }
+
+  return {
+    purchase,
 
     isSelling: health.isHealthy,
-
-    async open(name, request, offer) {
-      if (!health.isHealthy()) return { kind: 'checkout unavailable' }
-      const [orderId] = idsOf(name)
-      const asked = requestHash(request, offer.plan)
-      const opened = await quoting.open(orderId, name, request, offer, asked)
-      if (opened.kind !== 'opened') return opened
-      const { order } = opened
-      // One that was there already may have been opened under another plan.
-      if (!asked.equals(order.request_hash) && !isSameRequest(order, request))
-        return { kind: 'idempotency key reused with a different request' }
-      // Of several at once, not all may be the client who opened it.
-      const used = await claims.afterUse(order, name)
-      return answer(used, claims.ofKey(used, name, false))
-    },
 
     async poll(orderId, { key, client = null, isPrefetch, admit }) {
       const found = await store.find([orderId])

@@ -44,18 +44,18 @@ export type Opened =
   | { kind: 'checkout unavailable' }
   | TooMany
 
+/** An order to open. `requestHash` is that of the request under the offered plan. */
+export type Opening = {
+  orderId: string
+  name: OrderName
+  request: OrderRequest
+  offer: Offer
+  requestHash: Uint8Array
+}
+
 export type Quoting = {
-  /**
-   * Opens the order of this id, or finds it open; of several at once, one does for all. `asked` is
-   * the request's hash under the offered plan.
-   */
-  open(
-    orderId: string,
-    name: OrderName,
-    request: OrderRequest,
-    offer: Offer,
-    asked: Uint8Array,
-  ): Promise<Opened>
+  /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
+  open(opening: Opening): Promise<Opened>
   /** Forgets orders that a process left before they had an invoice, with what they reserved. */
   dropAbandoned(before: DeletionTime): Promise<void>
 }
@@ -73,7 +73,7 @@ export function createQuoting(deps: {
   end: Ending
 }): Quoting {
   const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
-  const opening = new Map<string, Promise<Opened>>()
+  const underWay = new Map<string, Promise<Opened>>()
 
   const askFor = (order: NewOrder): InvoiceAsk => ({
     amountMsat: order.amount_sats * 1000,
@@ -81,7 +81,7 @@ export function createQuoting(deps: {
     expirySeconds: quoteSeconds,
   })
 
-  function tellQuoted(order: OrderRow): void {
+  function logQuoted(order: OrderRow): void {
     log.info({
       event: 'order.quoted',
       ...namedIn(order),
@@ -90,8 +90,8 @@ export function createQuoting(deps: {
     })
   }
 
-  /** There is no invoice to name the order by. */
-  function tellFailed({ product, plan_id: planId }: NewOrder, error: unknown): void {
+  /** Without an invoice there is no payment hash, so the line cannot name the order. */
+  function logFailed({ product, plan_id: planId }: NewOrder, error: unknown): void {
     log.error({ event: 'lightning.invoice_failed', product, planId, reason: messageOf(error) })
     health.doubt()
   }
@@ -121,23 +121,23 @@ export function createQuoting(deps: {
       // Our claim ran out and was taken over: the order's invoice is another one.
       if ('refused' in given) return awaitInvoice(orderId)
       const quoted: OrderRow = { ...order, ...invoiced, state: 'pending' }
-      tellQuoted(quoted)
+      logQuoted(quoted)
       return quoted
     } catch (error) {
-      tellFailed(order, error)
+      logFailed(order, error)
       await end(dropOpening(orderId, claimedAt), order)
       return null
     }
   }
 
   /** Inserts the order or finds it inserted, and comes back when it has its invoice, or cannot. */
-  async function openOnce(
-    orderId: string,
-    name: OrderName,
-    request: OrderRequest,
-    offer: Offer,
-    asked: Uint8Array,
-  ): Promise<Opened> {
+  async function openOnce({
+    orderId,
+    name,
+    request,
+    offer,
+    requestHash,
+  }: Opening): Promise<Opened> {
     const now = clock.now()
     const { clientNetwork, mostOpen } = offer
     const isLimited = mostOpen !== undefined
@@ -145,7 +145,7 @@ export function createQuoting(deps: {
       order_id: orderId,
       secret_id: fingerprints(secrets)[0],
       key_hash: keyHash(secrets, name.key),
-      request_hash: asked,
+      request_hash: requestHash,
       product: request.product,
       plan_id: request.planId,
       plan: jcs(offer.plan),
@@ -182,7 +182,7 @@ export function createQuoting(deps: {
     }
     if (!signed) return opened(await invoice(insertedOrder(order)))
     const quoted = insertedOrder(order, signed.invoice)
-    tellQuoted(quoted)
+    logQuoted(quoted)
     return opened(quoted)
   }
 
@@ -201,7 +201,7 @@ export function createQuoting(deps: {
       const invoice = { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt }
       return { invoice, statements }
     } catch (error) {
-      tellFailed(order, error)
+      logFailed(order, error)
       return 'failed'
     }
   }
@@ -229,11 +229,12 @@ export function createQuoting(deps: {
   }
 
   return {
-    open(orderId, name, request, offer, asked) {
-      let work = opening.get(orderId)
+    open(opening) {
+      const { orderId } = opening
+      let work = underWay.get(orderId)
       if (!work) {
-        work = openOnce(orderId, name, request, offer, asked).finally(() => opening.delete(orderId))
-        opening.set(orderId, work)
+        work = openOnce(opening).finally(() => underWay.delete(orderId))
+        underWay.set(orderId, work)
       }
       return work
     },

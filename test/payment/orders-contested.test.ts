@@ -25,7 +25,7 @@ const MINUTE = 60 * SECOND
 const PROOF_REQUIRED = { kind: 'proof of payment required' }
 
 const open = async (shop: Shop, key = WEAK, client: string | null = CLIENT) =>
-  pendingQuote(await shop.orders.open(aName(key, { client }), aRequest(), anOffer()))
+  pendingQuote(await shop.orders.purchase(aName(key, { client })).open(aRequest(), anOffer()))
 
 const poll = (shop: Shop, orderId: string, ask: Partial<PollAsk> = {}): Promise<Outcome> =>
   shop.orders.poll(orderId, { key: null, client: CLIENT, isPrefetch: false, ...ask })
@@ -239,11 +239,9 @@ suite('at once', () => {
     const elsewhere = shop.another()
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
-        (i % 3 === 0 ? elsewhere : shop.orders).open(
-          aName(WEAK, { client: i % 2 === 0 ? CLIENT : ELSEWHERE }),
-          aRequest(),
-          anOffer(),
-        ),
+        (i % 3 === 0 ? elsewhere : shop.orders)
+          .purchase(aName(WEAK, { client: i % 2 === 0 ? CLIENT : ELSEWHERE }))
+          .open(aRequest(), anOffer()),
       ),
     )
     assert.equal(new Set(outcomes.map((one) => pendingQuote(one).paymentHash)).size, 1)

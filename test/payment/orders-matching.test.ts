@@ -48,7 +48,9 @@ async function buy(
     request = aRequest(),
     at = shop.orders,
   } = ask
-  const found = await at.find(aName(key, { client: ask.client ?? CLIENT }), request, credential)
+  const found = await at
+    .purchase(aName(key, { client: ask.client ?? CLIENT }))
+    .find(request, credential)
   return found.kind === 'known' ? found.order.answer(PLAIN) : found.kind
 }
 
@@ -136,7 +138,9 @@ suite('a verified credential under another key', () => {
   test('finds its order where the key names another one that is not decided', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
-    const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
+    const next = pendingQuote(
+      await shop.orders.purchase(aName(OTHER_KEY)).open(aRequest(), anOffer()),
+    )
     delivered((await buy(shop, { credential: verified(paymentHash) })) as Outcome)
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
   })
@@ -161,7 +165,7 @@ suite('a verified credential under another key', () => {
       const elsewhere = shop.another()
       const [mine] = await Promise.all([
         buy(shop, { credential: verified(paymentHash) }),
-        elsewhere.open(aName(OTHER_KEY), aRequest(), anOffer()),
+        elsewhere.purchase(aName(OTHER_KEY)).open(aRequest(), anOffer()),
         buy(shop, { credential: verified(paymentHash), at: elsewhere }),
       ])
       const { outcome } = delivered(mine as Outcome)
@@ -190,7 +194,7 @@ suite('a credential of ours that is not verified', () => {
     assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote })
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote: null })
-    const withPreimage = await shop.orders.find(aName(OTHER_KEY), aRequest(), credential)
+    const withPreimage = await shop.orders.purchase(aName(OTHER_KEY)).find(aRequest(), credential)
     assert.deepEqual(
       withPreimage.kind === 'known' &&
         (await withPreimage.order.answer({ ...PLAIN, isProven: true })),
@@ -253,7 +257,7 @@ suite('a verified credential whose order is not there', () => {
     const aged = await aPaid(shop, OTHER_KEY)
     await buy(shop, { key: WEAK, credential: verified(aged) })
     const dead = pendingQuote(
-      await shop.orders.open(aName('another-key-0003'), aRequest(), anOffer()),
+      await shop.orders.purchase(aName('another-key-0003')).open(aRequest(), anOffer()),
     )
     shop.clock.advance(QUOTE_LIFE)
     nodeSays(shop, 'dead')
@@ -301,7 +305,7 @@ suite('a verified credential whose order is not there', () => {
 
 /** Opens an order and settles it; its payment hash. */
 async function aPaid(shop: Shop, key: string): Promise<string> {
-  const quote = pendingQuote(await shop.orders.open(aName(key), aRequest(), anOffer()))
+  const quote = pendingQuote(await shop.orders.purchase(aName(key)).open(aRequest(), anOffer()))
   await shop.pay(quote)
   await shop.orders.reconcile(quote.paymentHash, 'stream')
   return quote.paymentHash

@@ -189,7 +189,8 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     orders,
     logged,
     log,
-    quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
+    quote: async (key) =>
+      pendingQuote(await orders.purchase(aName(key)).open(aRequest(), anOffer())),
     async paid(key) {
       const quote = await shop.quote(key)
       await shop.pay(quote)
@@ -203,9 +204,11 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       const { key = KEY, request = aRequest(), credential = 'none', at = orders } = ask
       const { client = CLIENT, isProven = false } = ask
       const name = aName(key, { client })
-      const named = await at.find(name, request, { kind: 'none' })
+      const named = await at.purchase(name).find(request, { kind: 'none' })
       if (named.kind !== 'known') return null
-      const found = await at.find(name, request, credentialOf(credential, named.order.paymentHash))
+      const found = await at
+        .purchase(name)
+        .find(request, credentialOf(credential, named.order.paymentHash))
       return found.kind === 'known' ? found.order.answer({ ...PLAIN, isProven }) : null
     },
     order: async ({ orderId }) =>

@@ -366,13 +366,13 @@ function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidByte
 
   function open({ bytes, network = NETWORK }: Ask): Promise<Outcome> {
     const ciphertext = randomBytes(bytes)
-    return orders.open(
-      {
-        route: '/api/payments/whisper',
-        key: randomUUID(),
-        clientAddress: `${network}.7`,
-        client: `${network}.7`,
-      },
+    const purchase = orders.purchase({
+      route: '/api/payments/whisper',
+      key: randomUUID(),
+      clientAddress: `${network}.7`,
+      client: `${network}.7`,
+    })
+    return purchase.open(
       {
         product: 'whisper',
         planId: 'spark',
