@@ -1,0 +1,10 @@
+/** The `Idempotency-Key` header, which names an order. */
+import type { FastifyRequest } from 'fastify'
+import { isIdempotencyKey } from '../payment/idempotency.ts'
+
+/** The one Idempotency-Key of a request, or null when it is missing, repeated or malformed. */
+export function idempotencyKey(request: FastifyRequest): string | null {
+  const lines = request.raw.headersDistinct['idempotency-key']
+  const key = lines?.length === 1 ? lines[0] : undefined
+  return key !== undefined && isIdempotencyKey(key) ? key : null
+}

@@ -1,0 +1,49 @@
+/** What a product says of its paid route. */
+import type { FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { Statement } from '../db/db.ts'
+import type { Json } from '../lib/jcs.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
+import type { PlanTerms } from '../payment/provisioning.ts'
+import type { Phrase } from './errors.ts'
+
+export type PaidRoute = {
+  product: Product
+  path: string
+  /** One line for the OpenAPI document. */
+  summary: string
+  contentType: 'application/json' | 'application/octet-stream'
+  /** The largest body under the plans on sale. */
+  maxBodyBytes: number
+  /** The largest body under the plan that an order keeps, where a plan bounds it. */
+  bodyBytesUnder?(plan: Json): number
+  /** The error for a larger body. Default `request too large`. */
+  tooLarge?: Phrase
+  /** For the document; `parse` applies them. */
+  bodySchema: TSchema
+  headerSchemas: Record<string, TSchema>
+  resourceSchema: TSchema
+  /** The errors that only this route answers, for the document. */
+  phrases?: Phrase[]
+  /** Looks at the headers before the body is read. @throws Problem from the catalogue. */
+  checkHeaders?(request: FastifyRequest): void
+  /** What the buyer asks for. @throws Problem from the catalogue. */
+  parse(
+    body: Buffer,
+    request: FastifyRequest,
+  ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
+  /** The plan as it is sold now, or null when it is not. */
+  plan(planId: PlanId): (PlanTerms & Record<string, Json>) | null
+  /** The invoice's text: product and plan, nothing else. */
+  memo(planId: PlanId): string
+  /**
+   * Checks what matters only for a new order, and returns the statements that reserve for it.
+   * @throws Problem from the catalogue.
+   */
+  reserve?(ask: {
+    planId: PlanId
+    terms: Json
+    body: Buffer
+    clientNetwork: string
+  }): (orderId: string) => Statement[]
+}
