@@ -3,6 +3,7 @@
  * a bound on size and time. What comes back is judged elsewhere.
  */
 import { Agent, type Dispatcher } from 'undici'
+import { unlessAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf } from '../lib/errors.ts'
 import { parseJsonBytes } from '../lib/json.ts'
@@ -62,6 +63,7 @@ export function createOutbound({
     const host = hostAndPort(url)
     const agent = allowed.has(host) ? plain : guarded
     return slots.use(host, signal, async () => {
+      // undici watches the signal only once the request has a connection, however long that takes.
       const response = await unlessAborted(
         signal,
         agent.request({
@@ -104,15 +106,6 @@ async function bounded({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-/** undici heeds the signal of a request only once that has a connection, however long that takes. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  return Promise.race([work, aborted])
 }
 
 function isOutage(error: unknown): boolean {

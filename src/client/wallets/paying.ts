@@ -1,4 +1,5 @@
 /** What every wallet here does around its node's own calls, so that no invoice is paid twice. */
+import { unlessAborted } from '../../lib/abort.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
 import { wait } from '../wait.ts'
@@ -197,17 +198,6 @@ export function readInvoice(bolt11: string): PayableInvoice {
 export const notPaid = (message: string): WalletError => new WalletError(message, 'not paid')
 
 export const unknown = (message: string): WalletError => new WalletError(message, 'unknown')
-
-/** What ends with `signal` at the latest, also where the work does not heed it. */
-export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    const done = () => signal.removeEventListener('abort', abort)
-    work.then(resolve, reject).finally(done)
-  })
-}
 
 /** A node's own word, else the kind of the error: its text may quote an address and a password. */
 export function said(error: unknown): string {

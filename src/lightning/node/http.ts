@@ -1,5 +1,6 @@
 /** HTTP to a Lightning node: bounded in time and size, and every failure a `NodeError`. */
 import { type Dispatcher, Pool } from 'undici'
+import { unlessAborted } from '../../lib/abort.ts'
 import { NodeError, transportError } from './error.ts'
 
 export type NodeHttp = {
@@ -66,6 +67,7 @@ export function createNodeHttp(options: {
         status: response.statusCode,
         text: await boundedText(node, response.body),
       }))
+      // undici watches the signal only once the request has a connection, however long that takes.
       return await unlessAborted(signal, work)
     } catch (error) {
       throw transportError(node, ask.what, error)
@@ -103,15 +105,6 @@ export function createNodeHttp(options: {
   }
 
   return { exchange, open, close: () => pool.destroy() }
-}
-
-/** undici heeds the signal of a request only once that has a connection, however long that takes. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  return Promise.race([work, aborted])
 }
 
 async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<string> {

@@ -5,6 +5,7 @@ import {
   Nip47UnsupportedEncryptionError,
   Nip47WalletError,
 } from '@getalby/sdk/nwc'
+import { unlessAborted } from '../../lib/abort.ts'
 import { NodeError, quotable } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
 import type { NodeTimeouts } from '../node/timeouts.ts'
@@ -149,12 +150,4 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  return Promise.race([work, aborted])
 }

@@ -1,0 +1,15 @@
+/** Waiting that an AbortSignal ends. */
+
+/**
+ * The result of `work`, or a rejection as soon as `signal` is aborted. For work that does not watch the
+ * signal itself, or does so late: it goes on, and nobody waits for it.
+ */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    const done = () => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject).finally(done)
+  })
+}
