@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { addBuy } from './buy.ts'
 import { addCatalog } from './catalog.ts'
 import { addCatch } from './catch.ts'
+import { addCompletion } from './completion.ts'
 import { examples } from './examples.ts'
 import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
 import { addGate } from './gate.ts'
@@ -70,6 +71,7 @@ export function createProgram(): Command {
   addPulse(program)
   const gate = addGate(program)
   addPay(program)
+  addCompletion(program)
   program.commandsGroup('Commands of the operator, on the machine of the service:')
   addServe(program)
   addDoctor(program)
