@@ -1,8 +1,8 @@
 /**
- * The Lightning port: all that Mayfly asks of a node, and nothing a backend cannot do.
+ * The Lightning port: everything that Mayfly needs of a node, and nothing a backend cannot do.
  *
- * An invoice is money that may already be under way, so a backend that is unsure says so by
- * throwing; the states it does report are final words, except `open` and a `dead` that is a guess.
+ * An invoice is money that may already be under way, so a backend that is unsure throws; the states
+ * it does report are final, except `open` and a `dead` that is a guess.
  */
 
 import type { Statement } from '../db/db.ts'
@@ -14,32 +14,32 @@ export type Network = 'mainnet' | 'regtest' | 'signet'
 export type InvoiceState = 'open' | 'settled' | 'dead'
 
 /**
- * What a node says of an invoice. `dead` is final where it is the node's own word that the invoice can never
- * be settled any more. Some nodes have no such word: there it is a guess by the clock, long after the
- * expiry, and the same invoice may turn out to be settled.
+ * The state of an invoice at its node. `dead` is final where the node itself says that the invoice can
+ * never be settled any more. Some nodes have no such state: there it is a guess by the clock, long after
+ * the expiry, and the same invoice may turn out to be settled.
  */
 export type InvoiceStatus = { state: 'open' | 'settled' } | { state: 'dead'; isFinal: boolean }
 
 export type Lightning = {
-  /** What the node says of itself. Throws when it cannot be reached or refuses us. */
+  /** What the node reports of itself. Throws when it cannot be reached or refuses the call. */
   info(): Promise<NodeInfo>
 
   /** Makes one invoice for exactly `amountMsat`. Throws when the node did not make it. */
-  createInvoice(ask: InvoiceAsk): Promise<{ bolt11: string; paymentHash: string }>
+  createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
 
   /**
    * The same where this process is the node, which then need not be waited for: the invoice exists
    * once `statements` are in the store, and they join the unit that opens its order. Throws when
    * there can be none.
    */
-  signInvoice?(ask: InvoiceAsk): SignedInvoice
+  signInvoice?(request: InvoiceRequest): SignedInvoice
 
   /** The truth about one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
   lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
 
   /**
-   * Calls `onSettled` for each settlement the node tells of, until `signal` aborts. A hint that
-   * makes things fast: events may come late, twice or never, and every one is looked up.
+   * Calls `onSettled` for each settlement the node reports, until `signal` aborts. A hint that
+   * makes things fast: events may come late, twice or never, and each invoice is looked up.
    */
   watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
 }
@@ -51,7 +51,7 @@ export type Lightning = {
 export type NodeInfo = { network: Network; synced: boolean; nodeId: string | null }
 
 /** `expirySeconds` counts from now; `memo` is at most 639 bytes (BOLT 11 `d`). */
-export type InvoiceAsk = { amountMsat: number; memo: string; expirySeconds: number }
+export type InvoiceRequest = { amountMsat: number; memo: string; expirySeconds: number }
 
 /** `expiresAt` is a whole second, in unix milliseconds. */
 export type SignedInvoice = {

@@ -1,13 +1,13 @@
-/** A node that tells how long its calls take and what it said of itself. */
-import { type InvoiceAsk, type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
+/** A node whose calls are timed, and whose state is reported. */
+import { type InvoiceRequest, type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
 
 export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
 
 export type NodeObserver = {
-  /** An invoice that the node has never seen is an answer, and no failure. */
+  /** An invoice that the node has never seen is an answer, not a failure. */
   ended(call: NodeCall, seconds: number, hasFailed: boolean): void
-  /** What `info` said, or null where it failed. */
-  said(node: NodeInfo | null): void
+  /** The answer of `info`, or null where it failed. */
+  infoReceived(node: NodeInfo | null): void
 }
 
 /** The same node, observed. */
@@ -39,16 +39,18 @@ export function measuredLightning<T extends Lightning>(lightning: T, observer: N
   const sign = lightning.signInvoice
   return {
     ...lightning,
-    ...(sign ? { signInvoice: (ask: InvoiceAsk) => timed('create_invoice', () => sign(ask)) } : {}),
-    createInvoice: (ask) => measured('create_invoice', () => lightning.createInvoice(ask)),
+    ...(sign
+      ? { signInvoice: (request: InvoiceRequest) => timed('create_invoice', () => sign(request)) }
+      : {}),
+    createInvoice: (request) => measured('create_invoice', () => lightning.createInvoice(request)),
     lookupInvoice: (hash) => measured('lookup_invoice', () => lightning.lookupInvoice(hash)),
     async info() {
       try {
         const node = await measured('info', lightning.info)
-        observer.said(node)
+        observer.infoReceived(node)
         return node
       } catch (error) {
-        observer.said(null)
+        observer.infoReceived(null)
         throw error
       }
     },

@@ -1,6 +1,6 @@
 /**
- * The simulator: real, signed regtest invoices from a throwaway key, paid by asking. It is how one
- * tries Mayfly, and what it sells is as real as anything else; only the money is not.
+ * The simulator: real, signed regtest invoices from a throwaway key, paid by a request. It is for trying
+ * Mayfly out: everything is real but the money.
  */
 import { hash, randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
@@ -11,10 +11,14 @@ import {
   type DeletionTime,
   NOTHING_IS_OVER,
 } from '../lib/clock.ts'
-import { decodeInvoice, InvalidInvoice } from '../protocol/bolt11.ts'
 import { encodeInvoice, publicKeyOf } from '../protocol/bolt11-sign.ts'
-import { type InvoiceAsk, type Lightning, type SignedInvoice, UnknownInvoice } from './lightning.ts'
-import { checkAsk } from './node/check-invoice.ts'
+import {
+  type InvoiceRequest,
+  type Lightning,
+  type SignedInvoice,
+  UnknownInvoice,
+} from './lightning.ts'
+import { checkInvoiceRequest, readableInvoice } from './node/check-invoice.ts'
 
 const NETWORK = 'regtest'
 /** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
@@ -27,8 +31,8 @@ export type PayOutcome =
   | { kind: 'expired' }
 
 export type Simulator = Lightning & {
-  signInvoice(ask: InvoiceAsk): SignedInvoice
-  /** Pays an invoice of ours, once; asked again, gives the same preimage and pays nothing. */
+  signInvoice(request: InvoiceRequest): SignedInvoice
+  /** Pays one of its invoices, once; a repeat gives the same preimage and pays nothing. */
   pay(bolt11: string): Promise<PayOutcome>
 }
 
@@ -56,8 +60,8 @@ export async function createSimulator(deps: {
   return {
     info: async () => ({ network: NETWORK, synced: true, nodeId }),
 
-    async createInvoice(ask) {
-      const { bolt11, paymentHash, statements } = signInvoice(ask)
+    async createInvoice(request) {
+      const { bolt11, paymentHash, statements } = signInvoice(request)
       await db.write({ lockKey: paymentHash, statements: { invoice: statements } })
       return { bolt11, paymentHash }
     },
@@ -68,7 +72,7 @@ export async function createSimulator(deps: {
       const invoice = await invoiceOf(paymentHash)
       if (!invoice) throw new UnknownInvoice()
       if (invoice.state === 'settled') return { state: 'settled' }
-      // By the same clock that `pay` asks.
+      // By the same clock as `pay`.
       return invoice.expires_at <= clock.now()
         ? { state: 'dead', isFinal: true }
         : { state: 'open' }
@@ -90,7 +94,7 @@ export async function createSimulator(deps: {
     },
 
     async pay(bolt11) {
-      const invoice = await invoiceOf(paymentHashOf(bolt11))
+      const invoice = await invoiceOf(readableInvoice(bolt11)?.paymentHash ?? '')
       if (invoice?.bolt11 !== bolt11.toLowerCase()) return { kind: 'unknown' }
       const { payment_hash: paymentHash, preimage } = invoice
       const { paid } = await db.write({
@@ -109,9 +113,9 @@ export async function createSimulator(deps: {
     },
   }
 
-  function signInvoice(ask: InvoiceAsk): SignedInvoice {
-    checkAsk(ask)
-    const { amountMsat, memo, expirySeconds } = ask
+  function signInvoice(request: InvoiceRequest): SignedInvoice {
+    checkInvoiceRequest(request)
+    const { amountMsat, memo, expirySeconds } = request
     const now = clock.now()
     const preimage = randomBytes(32)
     const paymentHash = hash('sha256', preimage, 'hex')
@@ -149,15 +153,6 @@ export async function createSimulator(deps: {
       paymentHash,
     )
     return invoice
-  }
-}
-
-function paymentHashOf(bolt11: string): string {
-  try {
-    return decodeInvoice(bolt11).paymentHash
-  } catch (error) {
-    if (error instanceof InvalidInvoice) return ''
-    throw error
   }
 }
 

@@ -20,7 +20,7 @@ export function observeNode({ counter, gauge, histogram }: Instruments): NodeObs
       duration.observe({ call }, seconds)
       if (hasFailed) errors.inc({ call })
     },
-    said(node) {
+    infoReceived(node) {
       up.set(node === null ? 0 : 1)
       synced.set(node?.synced ? 1 : 0)
       if (node === null) return

@@ -4,7 +4,7 @@ import type { Clock, DeletionTime } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
 import type { Log } from '../lib/log.ts'
-import type { InvoiceAsk, Lightning, Network } from '../lightning/lightning.ts'
+import type { InvoiceRequest, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
@@ -75,7 +75,7 @@ export function createQuoting(deps: {
   const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
   const underWay = new Map<string, Promise<Opened>>()
 
-  const askFor = (order: NewOrder): InvoiceAsk => ({
+  const askFor = (order: NewOrder): InvoiceRequest => ({
     amountMsat: order.amount_sats * 1000,
     memo: order.memo,
     expirySeconds: quoteSeconds,

@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { type InvoiceAsk, type Lightning, UnknownInvoice } from '../../src/lightning/lightning.ts'
+import {
+  type InvoiceRequest,
+  type Lightning,
+  UnknownInvoice,
+} from '../../src/lightning/lightning.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { payeeOf } from '../../src/protocol/bolt11-sign.ts'
 import { until } from '../support/until.ts'
@@ -202,7 +206,7 @@ function watch({ lightning, pay }: LightningUnderTest) {
   return { told, isUnderWay, end }
 }
 
-function anAsk(changes: Partial<InvoiceAsk> = {}): InvoiceAsk {
+function anAsk(changes: Partial<InvoiceRequest> = {}): InvoiceRequest {
   return { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900, ...changes }
 }
 

@@ -1,14 +1,18 @@
 /** Core Lightning over clnrest, the REST plugin that comes with it. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import { type InvoiceStatus, type Lightning, type Network, UnknownInvoice } from '../lightning.ts'
+import {
+  type InvoiceRequest,
+  type InvoiceStatus,
+  type NodeInfo,
+  UnknownInvoice,
+} from '../lightning.ts'
 import { type AccessProblem, accessProblem } from '../node/access.ts'
-import { checkAsk, checkInvoice } from '../node/check-invoice.ts'
 import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp } from '../node/http.ts'
 import { nodeIdOf } from '../node/id.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
-import type { LightningNode } from '../node/node.ts'
+import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
 import type { Cursor } from '../node/watch.ts'
 import type { ClnAccess } from './url.ts'
@@ -40,17 +44,15 @@ export function createCln(options: ClnOptions): LightningNode {
     certificate,
     connectTimeoutMs: timeouts.connectMs,
   })
-  const closing = new AbortController()
-  let network: Network | undefined
 
-  const call: ClnCall = async ({ method, params, ...ask }) => {
+  const call: ClnCall = async ({ method, params, ...request }) => {
     const path = `/v1/${method}`
-    const { status, text } = await http.exchange({ ...ask, method: 'POST', path, json: params })
+    const { status, text } = await http.exchange({ ...request, method: 'POST', path, json: params })
     if (status === 201 || status === 200) return read.parse(text)
-    throw refusal(ask.what, status, text)
+    throw refusal(request.what, status, text)
   }
 
-  async function info() {
+  async function info(): Promise<NodeInfo> {
     const answer = await call({
       what: 'asking for the node',
       method: 'getinfo',
@@ -58,35 +60,32 @@ export function createCln(options: ClnOptions): LightningNode {
       timeoutMs: timeouts.infoMs,
     })
     const chain = read.string(answer, 'network')
-    network = supportedNetwork(NODE, chain === 'bitcoin' ? 'mainnet' : chain)
+    const network = supportedNetwork(NODE, chain === 'bitcoin' ? 'mainnet' : chain)
     const isBehind = answer.warning_bitcoind_sync ?? answer.warning_lightningd_sync
     return { network, synced: isBehind === undefined, nodeId: nodeIdOf(answer.id) }
   }
 
-  const createInvoice: Lightning['createInvoice'] = async (ask) => {
-    checkAsk(ask)
-    const expected = network ?? (await info()).network
+  async function createInvoice({ amountMsat, memo, expirySeconds }: InvoiceRequest) {
     const answer = await call({
       what: 'making an invoice',
       method: 'invoice',
       params: {
-        amount_msat: ask.amountMsat,
+        amount_msat: amountMsat,
         // Has to be new; nobody but the node's operator sees it.
         label: `mayfly-${randomUUID()}`,
-        description: ask.memo,
-        expiry: ask.expirySeconds,
+        description: memo,
+        expiry: expirySeconds,
         ...(options.private ? { exposeprivatechannels: true } : {}),
       },
       timeoutMs: timeouts.createMs,
     })
-    const bolt11 = read.string(answer, 'bolt11')
-    const paymentHash = read.hash(answer, 'payment_hash')
-    checkInvoice(bolt11, paymentHash, ask, expected, clock.now())
-    return { bolt11, paymentHash }
+    return {
+      bolt11: read.string(answer, 'bolt11'),
+      paymentHash: read.hash(answer, 'payment_hash'),
+    }
   }
 
-  const lookupInvoice: Lightning['lookupInvoice'] = async (paymentHash) => {
-    if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
+  async function lookupInvoice(paymentHash: string): Promise<InvoiceStatus> {
     const { invoices } = await call({
       what: 'looking up an invoice',
       method: 'listinvoices',
@@ -102,31 +101,24 @@ export function createCln(options: ClnOptions): LightningNode {
     return statusOf(read.string(invoice, 'status'))
   }
 
-  const watch: Lightning['watch'] = (onSettled, signal) =>
-    watchCln(
-      { call, cursor, timeouts, onWarning },
-      onSettled,
-      AbortSignal.any([signal, closing.signal]),
-    )
-
-  async function checkAccess(): Promise<AccessProblem | null> {
+  const checkAccess: NodeCalls['checkAccess'] = async (rememberedInfo) => {
     const probes: Parameters<ClnCall>[0][] = [
-      // Neither makes nor waits for anything: an unknown hash, an amount that is none, no wait.
+      // None has an effect: an unknown hash, an invalid amount, a wait of no time.
       probe('listinvoices', { payment_hash: '00'.repeat(32) }),
       probe('invoice', { amount_msat: 'none', label: 'mayfly', description: 'mayfly' }),
       probe('waitanyinvoice', { timeout: 0 }),
     ]
     try {
-      await info()
+      await rememberedInfo()
     } catch (error) {
       return problem(error, 'getinfo')
     }
-    for (const ask of probes) {
+    for (const request of probes) {
       try {
-        await call(ask)
+        await call(request)
       } catch (error) {
         if (isAccepted(error)) continue
-        return problem(error, ask.method)
+        return problem(error, request.method)
       }
     }
     return null
@@ -150,20 +142,21 @@ export function createCln(options: ClnOptions): LightningNode {
     })
   }
 
-  return {
-    info,
-    createInvoice,
-    lookupInvoice,
-    watch,
-    checkAccess,
-    close() {
-      closing.abort()
-      return http.close()
+  return createNode(
+    {
+      info,
+      createInvoice,
+      lookupInvoice,
+      watch: (onSettled, signal) =>
+        watchCln({ call, cursor, timeouts, onWarning }, onSettled, signal),
+      checkAccess,
+      close: () => http.close(),
     },
-  }
+    { clock },
+  )
 }
 
-/** JSON-RPC's refusal of the parameters, or a wait that is over: the rune was good for it. */
+/** JSON-RPC refused the parameters, or the wait is over: the rune allowed the call. */
 function isAccepted(error: unknown): boolean {
   return error instanceof NodeError && error.reason === 'refused' && !isAboutRune(error.answer)
 }
@@ -188,7 +181,7 @@ function refusal(what: string, status: number, text: string): NodeError {
       return new NodeError(NODE, 'refused', `${what} was refused: ${answer.message}`, answer)
     }
   } catch {
-    // Not clnrest's, then.
+    // Then clnrest did not write it.
   }
   return new NodeError(NODE, 'malformed', `${what} got HTTP ${status} that is not clnrest's`)
 }

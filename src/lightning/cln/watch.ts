@@ -6,7 +6,7 @@ import type { NodeTimeouts } from '../node/timeouts.ts'
 import { type Cursor, keepFollowing } from '../node/watch.ts'
 
 /** One call of a method. @throws NodeError */
-export type ClnCall = (ask: {
+export type ClnCall = (request: {
   /** What the call does, for its errors. */
   what: string
   method: string
@@ -37,12 +37,12 @@ export async function watchCln(
 ): Promise<void> {
   const { call, cursor, timeouts, onWarning } = options
   const waitSeconds = Math.max(1, Math.floor(timeouts.probeEveryMs / 1000))
-  /** The last that was heard of here. */
-  let heard = 0
+  /** The last `pay_index` that this process has seen. */
+  let seen = 0
 
   async function follow(onAlive: () => void): Promise<never> {
     // Read anew each time, and not remembered: it begins again with a new node.
-    let payIndex = Math.max(heard, await cursor.read())
+    let payIndex = Math.max(seen, await cursor.read())
     for (;;) {
       signal.throwIfAborted()
       const invoice = await next(payIndex)
@@ -52,7 +52,7 @@ export async function watchCln(
       if (index <= payIndex) throw read.malformed('pay_index did not grow')
       onSettled(read.hash(invoice, 'payment_hash'))
       payIndex = index
-      heard = index
+      seen = index
       await cursor.write(index)
     }
   }
@@ -64,7 +64,7 @@ export async function watchCln(
         what: 'waiting for a payment',
         method: 'waitanyinvoice',
         params: { lastpay_index: payIndex, timeout: waitSeconds },
-        // A node that hangs is told apart by not even saying that the wait is over.
+        // A node that hangs does not even answer that the wait is over.
         timeoutMs: waitSeconds * 1000 + timeouts.infoMs,
         signal,
       })
@@ -74,6 +74,5 @@ export async function watchCln(
     }
   }
 
-  const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
-  await keepFollowing(follow, { node: NODE, retry, onWarning, signal })
+  await keepFollowing(follow, { node: NODE, timeouts, onWarning, signal })
 }

@@ -9,7 +9,7 @@ const read = jsonOf('LND')
 
 export type LndHttp = {
   /** The JSON of a 200, within `timeoutMs` from connecting to the last byte. */
-  call(ask: LndCall): Promise<Fields>
+  call(request: LndCall): Promise<Fields>
 
   /** The lines of an answer without an end, until `signal` aborts; null for one that is too long. */
   lines(path: string, signal: AbortSignal): AsyncGenerator<string | null>
@@ -37,9 +37,9 @@ export function createLndHttp(options: {
   const headers = { 'grpc-metadata-macaroon': options.macaroon }
   const http = createNodeHttp({ ...options, node: 'LND', headers })
 
-  async function call({ body, ...ask }: LndCall): Promise<Fields> {
-    const { status, text } = await http.exchange({ ...ask, ...(body ? { json: body } : {}) })
-    if (status !== 200) throw refusal(ask.what, status, text)
+  async function call({ body, ...request }: LndCall): Promise<Fields> {
+    const { status, text } = await http.exchange({ ...request, ...(body ? { json: body } : {}) })
+    if (status !== 200) throw refusal(request.what, status, text)
     return read.parse(text)
   }
 

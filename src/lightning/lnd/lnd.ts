@@ -1,10 +1,14 @@
 /** LND over its REST port (lnd 0.19 and later). */
 import type { Clock } from '../../lib/clock.ts'
-import { type Lightning, type Network, type NodeInfo, UnknownInvoice } from '../lightning.ts'
-import { checkAsk, checkInvoice } from '../node/check-invoice.ts'
+import {
+  type InvoiceRequest,
+  type InvoiceStatus,
+  type NodeInfo,
+  UnknownInvoice,
+} from '../lightning.ts'
 import { NodeError } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
-import type { LightningNode } from '../node/node.ts'
+import { createNode, type LightningNode } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
 import type { Cursor } from '../node/watch.ts'
 import { findProblem } from './access.ts'
@@ -36,54 +40,39 @@ export function createLnd(options: LndOptions): LightningNode {
   const { baseUrl, clock, cursor, onWarning = () => {} } = options
   const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
   const http = createLndHttp({ ...options, connectTimeoutMs: timeouts.connectMs })
-  const closing = new AbortController()
-  let network: Network | undefined
 
   async function info(): Promise<NodeInfo> {
-    const found = nodeInfo(
-      await http.call({
-        what: 'asking for the node',
-        method: 'GET',
-        path: '/v1/getinfo',
-        timeoutMs: timeouts.infoMs,
-      }),
-    )
-    network = found.network
-    return found
+    const call = { what: 'asking for the node', method: 'GET', path: '/v1/getinfo' } as const
+    return nodeInfo(await http.call({ ...call, timeoutMs: timeouts.infoMs }))
   }
 
-  const createInvoice: Lightning['createInvoice'] = async (ask) => {
-    checkAsk(ask)
-    const expected = network ?? (await info()).network
-    const made = madeInvoice(
+  async function createInvoice({ amountMsat, memo, expirySeconds }: InvoiceRequest) {
+    return madeInvoice(
       await http.call({
         what: 'making an invoice',
         method: 'POST',
         path: '/v1/invoices',
         body: {
-          value_msat: String(ask.amountMsat),
-          memo: ask.memo,
-          expiry: String(ask.expirySeconds),
+          value_msat: String(amountMsat),
+          memo,
+          expiry: String(expirySeconds),
           private: options.private ?? false,
         },
         timeoutMs: timeouts.createMs,
       }),
     )
-    checkInvoice(made.bolt11, made.paymentHash, ask, expected, clock.now())
-    return made
   }
 
-  const lookupInvoice: Lightning['lookupInvoice'] = async (paymentHash) => {
-    if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
-    const seen = seenInvoice(await look(paymentHash))
+  async function lookupInvoice(paymentHash: string): Promise<InvoiceStatus> {
+    const seen = seenInvoice(await fetchInvoice(paymentHash))
     if (seen.paymentHash !== paymentHash) {
       throw lndError('malformed', 'the node answered for another invoice')
     }
-    // Canceled, in LND's words: it takes no HTLC for it any more, and holds none.
+    // "Canceled": LND takes no HTLC for it any more, and holds none.
     return seen.state === 'dead' ? { state: 'dead', isFinal: true } : { state: seen.state }
   }
 
-  async function look(paymentHash: string): Promise<Fields> {
+  async function fetchInvoice(paymentHash: string): Promise<Fields> {
     try {
       return await http.call({
         what: 'looking up an invoice',
@@ -98,29 +87,17 @@ export function createLnd(options: LndOptions): LightningNode {
     }
   }
 
-  const watch: Lightning['watch'] = (onSettled, signal) =>
-    watchSettlements(
-      {
-        http,
-        cursor,
-        probe: info,
-        probeEveryMs: timeouts.probeEveryMs,
-        retry: { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs },
-        onWarning,
-      },
-      onSettled,
-      AbortSignal.any([signal, closing.signal]),
-    )
-
-  return {
-    info,
-    createInvoice,
-    lookupInvoice,
-    watch,
-    checkAccess: () => findProblem({ http, info, baseUrl, timeoutMs: timeouts.infoMs }),
-    close() {
-      closing.abort()
-      return http.close()
+  return createNode(
+    {
+      info,
+      createInvoice,
+      lookupInvoice,
+      watch: (onSettled, signal) =>
+        watchSettlements({ http, cursor, probe: info, timeouts, onWarning }, onSettled, signal),
+      checkAccess: (rememberedInfo) =>
+        findProblem({ http, info: rememberedInfo, baseUrl, timeoutMs: timeouts.infoMs }),
+      close: () => http.close(),
     },
-  }
+    { clock },
+  )
 }

@@ -1,7 +1,8 @@
 /** LND's invoice stream, followed across restarts, outages and a node that only looks alive. */
 
 import { NodeError } from '../node/error.ts'
-import { type Cursor, keepFollowing, probeUntilDead, type Retry } from '../node/watch.ts'
+import type { NodeTimeouts } from '../node/timeouts.ts'
+import { type Cursor, keepFollowing, probeUntilDead } from '../node/watch.ts'
 import { type SeenInvoice, streamedInvoice } from './answers.ts'
 import { lndError } from './error.ts'
 import type { LndHttp } from './http.ts'
@@ -11,8 +12,7 @@ export type WatchOptions = {
   cursor: Cursor
   /** Throws unless the node answers in time. */
   probe: () => Promise<unknown>
-  probeEveryMs: number
-  retry: Retry
+  timeouts: NodeTimeouts
   onWarning: (message: string) => void
 }
 
@@ -30,7 +30,7 @@ export async function watchSettlements(
   const seen = { settleIndex: 0 }
   await keepFollowing((onAlive) => follow(options, { seen, onSettled, signal, onAlive }), {
     node: 'LND',
-    retry: options.retry,
+    timeouts: options.timeouts,
     onWarning: options.onWarning,
     signal,
   })
@@ -52,12 +52,13 @@ async function follow(options: WatchOptions, following: Following): Promise<neve
   const hangUp = () => connection.abort(signal.reason)
   signal.addEventListener('abort', hangUp)
   if (signal.aborted) hangUp()
-  probeUntilDead(options.probe, options.probeEveryMs, connection, following.onAlive)
+  const { probeEveryMs } = options.timeouts
+  probeUntilDead(connection, { probe: options.probe, probeEveryMs, onAlive: following.onAlive })
   try {
     const path = `/v1/invoices/subscribe?settle_index=${from}`
     for await (const line of options.http.lines(path, connection.signal)) {
       following.onAlive()
-      await heed(options, following, line)
+      await handleLine(options, following, line)
     }
     throw lndError('unreachable', 'the invoice stream ended')
   } finally {
@@ -66,10 +67,10 @@ async function follow(options: WatchOptions, following: Following): Promise<neve
   }
 }
 
-async function heed(options: WatchOptions, following: Following, line: string | null) {
+async function handleLine(options: WatchOptions, following: Following, line: string | null) {
   const { seen, onSettled } = following
   const invoice = readable(line)
-  // Left out, not fatal: on a new connection the node would only send the same line again.
+  // Skipped, not fatal: on a new connection the node would only send the same line again.
   if (!invoice) return options.onWarning('LND: an event of the invoice stream is unreadable')
   if (invoice.state !== 'settled') return
   onSettled(invoice.paymentHash)

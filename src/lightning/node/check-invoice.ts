@@ -1,7 +1,7 @@
-/** What every backend asks before and after it lets its node make an invoice. */
+/** The checks before and after a node makes an invoice. */
 import { utf8 } from '../../lib/bytes.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
-import type { InvoiceAsk, Network } from '../lightning.ts'
+import type { InvoiceRequest, Network } from '../lightning.ts'
 
 // BOLT 11: the length of a `d` field has ten bits, in words of five.
 const MAX_MEMO_BYTES = 639
@@ -10,36 +10,33 @@ const MAX_MEMO_BYTES = 639
 const MAX_CLOCK_DIFFERENCE_MS = 120_000
 
 /**
- * Refuses an ask that a node could round, ignore or read as "any amount".
+ * Refuses a request that a node could round, ignore or read as "any amount".
  * @throws RangeError
  */
-export function checkAsk(ask: InvoiceAsk): void {
-  requirePositive('amountMsat', ask.amountMsat)
-  requirePositive('expirySeconds', ask.expirySeconds)
-  if (utf8(ask.memo).length > MAX_MEMO_BYTES) {
+export function checkInvoiceRequest(request: InvoiceRequest): void {
+  requirePositive('amountMsat', request.amountMsat)
+  requirePositive('expirySeconds', request.expirySeconds)
+  if (utf8(request.memo).length > MAX_MEMO_BYTES) {
     throw new RangeError(`memo must be at most ${MAX_MEMO_BYTES} bytes`)
   }
 }
 
 /**
- * The invoice says what we asked for, in the words that the payer's wallet will read: a payer
- * never gets to see one that a broken, misconfigured or exchanged node made of our ask.
+ * The invoice says what was requested, in the fields that the payer's wallet will read: a payer never
+ * sees an invoice that a broken, misconfigured or exchanged node made.
  * @throws WrongInvoice
  */
 export function checkInvoice(
-  bolt11: string,
-  paymentHash: string,
-  ask: InvoiceAsk,
-  network: Network,
-  now: number,
+  { bolt11, paymentHash }: { bolt11: string; paymentHash: string },
+  { request, network, now }: { request: InvoiceRequest; network: Network; now: number },
 ): void {
   const invoice = decode(bolt11)
   if (invoice.network !== network) {
     throw new WrongInvoice(`it is for ${invoice.network}, not ${network}`)
   }
-  if (invoice.amountMsat !== ask.amountMsat) throw new WrongInvoice('the amount differs')
+  if (invoice.amountMsat !== request.amountMsat) throw new WrongInvoice('the amount differs')
   if (invoice.paymentHash !== paymentHash) throw new WrongInvoice('the payment hash differs')
-  if (invoice.expirySeconds !== ask.expirySeconds) throw new WrongInvoice('the expiry differs')
+  if (invoice.expirySeconds !== request.expirySeconds) throw new WrongInvoice('the expiry differs')
   if (Math.abs(invoice.timestamp * 1000 - now) > MAX_CLOCK_DIFFERENCE_MS) {
     throw new WrongInvoice('the clocks of the node and of this machine are too far apart')
   }
@@ -50,6 +47,16 @@ export class WrongInvoice extends Error {
   override name = 'WrongInvoice'
   constructor(reason: string) {
     super(`the Lightning node made a wrong invoice: ${reason}`)
+  }
+}
+
+/** The invoice of a text, or null where it is unreadable. */
+export function readableInvoice(bolt11: string): Invoice | null {
+  try {
+    return decodeInvoice(bolt11)
+  } catch (error) {
+    if (error instanceof InvalidInvoice) return null
+    throw error
   }
 }
 

@@ -5,17 +5,17 @@ import { NodeError, transportError } from './error.ts'
 
 export type NodeHttp = {
   /** Status and body, whatever the status, within `timeoutMs` from connecting to the last byte. */
-  exchange(ask: NodeAsk): Promise<NodeReply>
+  exchange(request: NodeRequest): Promise<NodeResponse>
 
   /** An answer without an end, until `signal` aborts: its status, and its body as it comes. */
   open(
-    ask: Omit<NodeAsk, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
+    request: Omit<NodeRequest, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
   ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }>
 
   close(): Promise<void>
 }
 
-export type NodeAsk = {
+export type NodeRequest = {
   /** What the call does, for its errors: `looking up an invoice`. */
   what: string
   method: 'GET' | 'POST'
@@ -27,9 +27,9 @@ export type NodeAsk = {
   signal?: AbortSignal
 }
 
-export type NodeReply = { status: number; text: string }
+export type NodeResponse = { status: number; text: string }
 
-/** An answer of more is none. A settled invoice of LND lists its HTLCs: 483 at most, 2.5 kB each. */
+/** No answer is longer. A settled invoice of LND lists its HTLCs: 483 at most, 2.5 kB each. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 
 // LND makes no more invoices a second with more connections than this.
@@ -59,26 +59,31 @@ export function createNodeHttp(options: {
     },
   })
 
-  const exchange: NodeHttp['exchange'] = async (ask) => {
-    const limit = AbortSignal.timeout(ask.timeoutMs)
-    const signal = ask.signal ? AbortSignal.any([limit, ask.signal]) : limit
+  const exchange: NodeHttp['exchange'] = async (request) => {
+    const limit = AbortSignal.timeout(request.timeoutMs)
+    const signal = request.signal ? AbortSignal.any([limit, request.signal]) : limit
     try {
-      const work = pool.request({ ...requestOf(ask), signal }).then(async (response) => ({
+      const work = pool.request({ ...dispatchOptions(request), signal }).then(async (response) => ({
         status: response.statusCode,
         text: await boundedText(node, response.body),
       }))
       // undici watches the signal only once the request has a connection, however long that takes.
       return await unlessAborted(signal, work)
     } catch (error) {
-      throw transportError(node, ask.what, error)
+      throw transportError(node, request.what, error)
     }
   }
 
-  const open: NodeHttp['open'] = async (ask) => {
+  const open: NodeHttp['open'] = async (request) => {
     const response = await unlessAborted(
-      ask.signal,
+      request.signal,
       // LND sends its headers with the first event, which may be hours away.
-      pool.request({ ...requestOf(ask), signal: ask.signal, headersTimeout: 0, bodyTimeout: 0 }),
+      pool.request({
+        ...dispatchOptions(request),
+        signal: request.signal,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }),
     )
     return {
       status: response.statusCode,
@@ -87,8 +92,8 @@ export function createNodeHttp(options: {
     }
   }
 
-  function requestOf(ask: Omit<NodeAsk, 'timeoutMs'>): Dispatcher.RequestOptions {
-    const { method, path, json, form } = ask
+  function dispatchOptions(request: Omit<NodeRequest, 'timeoutMs'>): Dispatcher.RequestOptions {
+    const { method, path, json, form } = request
     const { headers } = options
     if (json !== undefined) {
       const body = JSON.stringify(json)

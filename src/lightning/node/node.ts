@@ -1,10 +1,69 @@
-/** A backend that is a node of its own, and not the simulator. */
-import type { Lightning } from '../lightning.ts'
+/** A backend that is a node of its own, and not the simulator: what all of them do alike. */
+import type { Clock } from '../../lib/clock.ts'
+import type { InvoiceRequest, InvoiceStatus, Lightning, Network, NodeInfo } from '../lightning.ts'
 import type { AccessProblem } from './access.ts'
+import { checkInvoice, checkInvoiceRequest } from './check-invoice.ts'
 
 export type LightningNode = Lightning & {
   /** What keeps Mayfly from working with this node, or null. */
   checkAccess(): Promise<AccessProblem | null>
   /** Ends every call and every watch. */
   close(): Promise<void>
+}
+
+/** What a backend has to bring: the calls of its own interface. */
+export type NodeCalls = {
+  info(): Promise<NodeInfo>
+  /** Makes the invoice, which is checked afterwards. */
+  createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
+  /** @param paymentHash 64 lower-case hex digits. @throws UnknownInvoice */
+  lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
+  watch: Lightning['watch']
+  /** @param info asks for the node and remembers its network. */
+  checkAccess(info: () => Promise<NodeInfo>): Promise<AccessProblem | null>
+  close(): Promise<void>
+}
+
+/** @param amountStepMsat an amount has to be a multiple of this. */
+export function createNode(
+  calls: NodeCalls,
+  { clock, amountStepMsat = 1 }: { clock: Clock; amountStepMsat?: number },
+): LightningNode {
+  const closing = new AbortController()
+  let network: Network | undefined
+
+  async function info(): Promise<NodeInfo> {
+    const found = await calls.info()
+    network = found.network
+    return found
+  }
+
+  return {
+    info,
+
+    async createInvoice(request) {
+      checkInvoiceRequest(request)
+      if (request.amountMsat % amountStepMsat !== 0) {
+        throw new RangeError(`amountMsat must be a multiple of ${amountStepMsat}`)
+      }
+      const expected = network ?? (await info()).network
+      const invoice = await calls.createInvoice(request)
+      checkInvoice(invoice, { request, network: expected, now: clock.now() })
+      return invoice
+    },
+
+    async lookupInvoice(paymentHash) {
+      if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
+      return calls.lookupInvoice(paymentHash)
+    },
+
+    watch: (onSettled, signal) => calls.watch(onSettled, AbortSignal.any([signal, closing.signal])),
+
+    checkAccess: () => calls.checkAccess(info),
+
+    close() {
+      closing.abort()
+      return calls.close()
+    },
+  }
 }

@@ -9,7 +9,7 @@ export type NodeTimeouts = {
   probeEveryMs: number
   /** The first and the longest pause before a stream is opened again. */
   retryFirstMs: number
-  retryMostMs: number
+  retryMaxMs: number
 }
 
 export const NODE_TIMEOUTS: NodeTimeouts = {
@@ -19,5 +19,5 @@ export const NODE_TIMEOUTS: NodeTimeouts = {
   infoMs: 5_000,
   probeEveryMs: 30_000,
   retryFirstMs: 250,
-  retryMostMs: 15_000,
+  retryMaxMs: 15_000,
 }

@@ -1,27 +1,28 @@
-/** Following a node's word of settlements across restarts and outages, whatever it comes by. */
+/** Following the settlements that a node reports, across restarts and outages. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { NodeError } from './error.ts'
+import type { NodeTimeouts } from './timeouts.ts'
 
-/** The first and the longest pause before a connection is made again. */
-export type Retry = { firstMs: number; mostMs: number }
+type RetryTimeouts = Pick<NodeTimeouts, 'retryFirstMs' | 'retryMaxMs'>
 
 /** Where a stream got to, kept between runs: the node's counter of settlements. */
 export type Cursor = { read(): Promise<number>; write(index: number): Promise<void> }
 
 /**
- * Calls `follow` for one connection after the other; ends only when `signal` aborts. `follow` is
- * given what it calls at each sign of life, and throws when its connection is over.
+ * Calls `follow` for one connection after another; ends only when `signal` aborts. `follow` calls
+ * `onAlive` at each sign of life, and throws when its connection is over. A retry library runs one call
+ * until it succeeds; this one never does, and each sign of life starts the pauses over.
  */
 export async function keepFollowing(
   follow: (onAlive: () => void) => Promise<unknown>,
   options: {
     node: string
-    retry: Retry
+    timeouts: RetryTimeouts
     onWarning: (message: string) => void
     signal: AbortSignal
   },
 ): Promise<void> {
-  const { node, retry, onWarning, signal } = options
+  const { node, timeouts, onWarning, signal } = options
   let failures = 0
   while (!signal.aborted) {
     try {
@@ -31,10 +32,10 @@ export async function keepFollowing(
     } catch (error) {
       if (signal.aborted) return
       // One warning an outage, not one an attempt.
-      if (failures === 0) onWarning(`${said(node, error)}; connecting again`)
+      if (failures === 0) onWarning(`${outageOf(node, error)}; connecting again`)
       failures += 1
     }
-    await wait(backoff(retry, failures), undefined, { signal }).catch(() => {})
+    await wait(backoff(timeouts, failures), undefined, { signal }).catch(() => {})
   }
 }
 
@@ -43,14 +44,16 @@ export async function keepFollowing(
  * an answer is a sign of life. Any answer will do, a refusal too. Aborts a connection that is dead.
  */
 export async function probeUntilDead(
-  probe: () => Promise<unknown>,
-  everyMs: number,
   connection: AbortController,
-  onAlive: () => void,
+  {
+    probe,
+    probeEveryMs,
+    onAlive,
+  }: { probe: () => Promise<unknown>; probeEveryMs: number; onAlive: () => void },
 ): Promise<void> {
   const { signal } = connection
   while (!signal.aborted) {
-    await wait(everyMs, undefined, { signal, ref: false }).catch(() => {})
+    await wait(probeEveryMs, undefined, { signal, ref: false }).catch(() => {})
     if (signal.aborted) return
     try {
       await probe()
@@ -61,12 +64,13 @@ export async function probeUntilDead(
   }
 }
 
-/** Doubles up to the bound, less up to half at random, so that many clients do not return at once. */
-function backoff({ firstMs, mostMs }: Retry, failures: number): number {
-  const delay = Math.min(mostMs, firstMs * 2 ** Math.min(Math.max(failures, 1) - 1, 20))
+/** Doubles up to the limit, less up to half at random, so that many clients do not return at once. */
+function backoff({ retryFirstMs, retryMaxMs }: RetryTimeouts, failures: number): number {
+  const doublings = Math.min(Math.max(failures, 1) - 1, 20)
+  const delay = Math.min(retryMaxMs, retryFirstMs * 2 ** doublings)
   return delay * (0.5 + Math.random() / 2)
 }
 
-function said(node: string, error: unknown): string {
+function outageOf(node: string, error: unknown): string {
   return error instanceof NodeError ? error.message : `${node}: the cursor or the listener failed`
 }

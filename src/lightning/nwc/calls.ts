@@ -1,4 +1,4 @@
-/** Requests to a wallet over Nostr, bounded in time, and its word of payments. */
+/** Requests to a wallet over Nostr, bounded in time, and its notifications of payments. */
 import {
   Nip47ResponseDecodingError,
   Nip47TimeoutError,
@@ -22,7 +22,7 @@ export type NwcCall = {
 
 export type NwcCalls = {
   /** The wallet's result. @throws NodeError */
-  call(ask: NwcCall): Promise<unknown>
+  call(request: NwcCall): Promise<unknown>
   /** Ends only when `signal` aborts. What came while no relay was there is never told. */
   watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
   close(): void
@@ -47,16 +47,15 @@ export function createNwcCalls(options: {
   }
 
   const watch: NwcCalls['watch'] = async (onSettled, signal) => {
-    const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
     await keepFollowing((onAlive) => follow({ onSettled, signal, onAlive }), {
       node: NODE,
-      retry,
+      timeouts,
       onWarning,
       signal,
     })
   }
 
-  /** The client itself connects again; here the wallet is asked now and then whether it lives. */
+  /** The client itself connects again; here the wallet is probed now and then. */
   async function follow(following: {
     onSettled: (paymentHash: string) => void
     signal: AbortSignal
@@ -92,7 +91,7 @@ export function createNwcCalls(options: {
           params: {},
           timeoutMs: timeouts.infoMs,
         })
-      probeUntilDead(probe, timeouts.probeEveryMs, connection, onAlive)
+      probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
       return await unlessAborted(connection.signal, new Promise<never>(() => {}))
     } catch (error) {
       throw failureOf('following the payments', error)
@@ -106,7 +105,7 @@ export function createNwcCalls(options: {
   return { call, watch, close: () => client.close() }
 }
 
-/** The payment hash of a `payment_received`, or null for what is none. */
+/** The payment hash of a `payment_received`, or null for any other notification. */
 function receivedHash(notification: unknown): string | null {
   const { notification: transaction } = notification as { notification?: unknown }
   if (typeof transaction !== 'object' || transaction === null) return null

@@ -3,15 +3,20 @@
  * through relays, which carry what they cannot read, late, twice or never.
  */
 import type { Clock } from '../../lib/clock.ts'
-import { decodeInvoice, InvalidInvoice } from '../../protocol/bolt11.ts'
 import { provesPayment } from '../../protocol/preimage.ts'
-import { type InvoiceStatus, type Lightning, type Network, UnknownInvoice } from '../lightning.ts'
+import {
+  type InvoiceRequest,
+  type InvoiceStatus,
+  type NodeInfo,
+  UnknownInvoice,
+} from '../lightning.ts'
 import type { AccessProblem } from '../node/access.ts'
-import { checkAsk, checkInvoice } from '../node/check-invoice.ts'
+import { readableInvoice } from '../node/check-invoice.ts'
 import { NodeError, supportedNetwork, UnsupportedNetwork } from '../node/error.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
-import type { LightningNode } from '../node/node.ts'
+import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
+import { expiryOf, unpaidStatus } from '../node/unpaid.ts'
 import { createNwcCalls } from './calls.ts'
 import type { NwcAccess } from './url.ts'
 
@@ -24,10 +29,6 @@ export type NwcOptions = NwcAccess & {
 const NODE = 'NWC'
 const read = jsonOf(NODE)
 
-// NIP-47 has no final state for what was not paid: a wallet that says `expired` may hold an HTLC. This long
-// after its expiry one is hardly still under way, and what we say then is a guess.
-const GRACE_MS = 10 * 60_000
-
 const NEEDED = ['make_invoice', 'lookup_invoice'] as const
 
 // A relay and a wallet on somebody's telephone are slower than a node next door.
@@ -38,34 +39,28 @@ export function createNwc(options: NwcOptions): LightningNode {
   const { url, clock, onWarning = () => {} } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const calls = createNwcCalls({ url, timeouts, onWarning })
-  const closing = new AbortController()
-  let network: Network | undefined
+  /** The methods that the connection allows, as the wallet last said; many wallets do not. */
+  let methods: unknown
 
-  async function askInfo(): Promise<Fields> {
+  async function info(): Promise<NodeInfo> {
     const what = 'asking for the wallet'
     const answer = read.object(
       await calls.call({ what, method: 'get_info', params: {}, timeoutMs: timeouts.infoMs }),
     )
+    methods = answer.methods
     const named = read.string(answer, 'network').toLowerCase()
-    network = supportedNetwork(NODE, named === 'bitcoin' ? 'mainnet' : named)
-    return answer
+    const network = supportedNetwork(NODE, named === 'bitcoin' ? 'mainnet' : named)
+    // Wallets do not report whether they are synced: one that answers is assumed to be.
+    // Many wallets may share a node, so its key does not identify whose invoices these are.
+    return { network, synced: true, nodeId: null }
   }
 
-  async function info() {
-    await askInfo()
-    // What a wallet does not say: it answers, so it is thought to follow the chain.
-    // Many wallets may share a node, so its key does not say whose invoices these are.
-    return { network: network as Network, synced: true, nodeId: null }
-  }
-
-  const createInvoice: Lightning['createInvoice'] = async (ask) => {
-    checkAsk(ask)
-    const expected = network ?? (await info()).network
+  async function createInvoice({ amountMsat, memo, expirySeconds }: InvoiceRequest) {
     const answer = read.object(
       await calls.call({
         what: 'making an invoice',
         method: 'make_invoice',
-        params: { amount: ask.amountMsat, description: ask.memo, expiry: ask.expirySeconds },
+        params: { amount: amountMsat, description: memo, expiry: expirySeconds },
         timeoutMs: timeouts.createMs,
       }),
     )
@@ -73,13 +68,11 @@ export function createNwc(options: NwcOptions): LightningNode {
     // Some wallets leave the hash out; the invoice has it in any case.
     const paymentHash =
       answer.payment_hash === undefined ? hashOf(bolt11) : read.hash(answer, 'payment_hash')
-    checkInvoice(bolt11, paymentHash, ask, expected, clock.now())
     return { bolt11, paymentHash }
   }
 
-  const lookupInvoice: Lightning['lookupInvoice'] = async (paymentHash) => {
-    if (!/^[0-9a-f]{64}$/.test(paymentHash)) throw new TypeError('not a payment hash')
-    const answer = read.object(await look(paymentHash))
+  async function lookupInvoice(paymentHash: string): Promise<InvoiceStatus> {
+    const answer = read.object(await fetchInvoice(paymentHash))
     const isOther = answer.payment_hash !== undefined && answer.payment_hash !== paymentHash
     if (isOther || answer.type === 'outgoing') {
       throw read.malformed('the wallet answered for another invoice')
@@ -87,7 +80,7 @@ export function createNwc(options: NwcOptions): LightningNode {
     return statusOf(answer, paymentHash, clock.now())
   }
 
-  async function look(paymentHash: string): Promise<unknown> {
+  async function fetchInvoice(paymentHash: string): Promise<unknown> {
     try {
       return await calls.call({
         what: 'looking up an invoice',
@@ -101,11 +94,12 @@ export function createNwc(options: NwcOptions): LightningNode {
     }
   }
 
-  async function checkAccess(): Promise<AccessProblem | null> {
+  const checkAccess: NodeCalls['checkAccess'] = async (rememberedInfo) => {
     try {
-      const { methods } = await askInfo()
-      if (!Array.isArray(methods)) return null
-      const missing = NEEDED.filter((method) => !methods.includes(method))
+      await rememberedInfo()
+      const allowed = methods
+      if (!Array.isArray(allowed)) return null
+      const missing = NEEDED.filter((method) => !allowed.includes(method))
       return missing.length === 0 ? null : { sentence: lacks(missing.join(', ')), isAway: false }
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
@@ -113,17 +107,17 @@ export function createNwc(options: NwcOptions): LightningNode {
     }
   }
 
-  return {
-    info,
-    createInvoice,
-    lookupInvoice,
-    watch: (onSettled, signal) => calls.watch(onSettled, AbortSignal.any([signal, closing.signal])),
-    checkAccess,
-    async close() {
-      closing.abort()
-      calls.close()
+  return createNode(
+    {
+      info,
+      createInvoice,
+      lookupInvoice,
+      watch: calls.watch,
+      checkAccess,
+      close: async () => calls.close(),
     },
-  }
+    { clock },
+  )
 }
 
 function problem(error: NodeError, relays: string[]): AccessProblem {
@@ -155,9 +149,10 @@ function lacks(methods: string): string {
 const hosts = (relays: string[]): string => relays.map((relay) => new URL(relay).host).join(', ')
 
 /**
- * What the wallet says of the invoice. A state that is missing or unknown says nothing, and is an error:
- * read as open it would end as dead, and the buyer has paid. Only a time of settlement together with the
- * preimage says as much as a state; the preimage alone proves nothing here, since it is the wallet's own.
+ * The state of the invoice at the wallet. A missing or unknown state is an error: read as open it would
+ * end as dead, and the buyer may have paid. Only a time of settlement together with the preimage stands
+ * for a state; the preimage alone proves nothing, since the wallet made it. NIP-47 has no final state for
+ * an unpaid invoice: a wallet that says `expired` may hold an HTLC.
  */
 function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStatus {
   const { state } = answer
@@ -167,7 +162,7 @@ function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStat
     case 'pending':
     case 'expired':
       if (isSettled) throw read.malformed('an invoice is settled and not settled')
-      return hasRunOut(answer, now) ? { state: 'dead', isFinal: false } : { state: 'open' }
+      return unpaidStatus(expiresAt(answer), now)
     // An HTLC is held.
     case 'accepted':
       return { state: 'open' }
@@ -177,34 +172,19 @@ function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStat
   }
 }
 
-function hasRunOut(answer: Fields, now: number): boolean {
-  const expiresAt = expiryOf(answer)
-  return expiresAt !== undefined && now > expiresAt + GRACE_MS
-}
-
 function isOpenedBy(preimage: unknown, paymentHash: string): boolean {
   return typeof preimage === 'string' && provesPayment(preimage.toLowerCase(), paymentHash)
 }
 
-function expiryOf(answer: Fields): number | undefined {
-  const seconds = answer.expires_at
+function expiresAt({ expires_at: seconds, invoice }: Fields): number | undefined {
   if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds > 0) {
     return seconds * 1000
   }
-  if (typeof answer.invoice !== 'string') return undefined
-  try {
-    return decodeInvoice(answer.invoice).expiresAt
-  } catch (error) {
-    if (error instanceof InvalidInvoice) return undefined
-    throw error
-  }
+  return expiryOf(invoice)
 }
 
 function hashOf(bolt11: string): string {
-  try {
-    return decodeInvoice(bolt11).paymentHash
-  } catch (error) {
-    if (error instanceof InvalidInvoice) throw read.malformed('invoice is unreadable')
-    throw error
-  }
+  const invoice = readableInvoice(bolt11)
+  if (invoice === null) throw read.malformed('invoice is unreadable')
+  return invoice.paymentHash
 }

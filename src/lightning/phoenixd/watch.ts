@@ -35,10 +35,9 @@ export async function watchPhoenixd(
     },
     webSocket: { maxPayloadSize: MAX_EVENT_BYTES },
   })
-  const retry = { firstMs: timeouts.retryFirstMs, mostMs: timeouts.retryMostMs }
   await keepFollowing((onAlive) => follow({ ...options, dispatcher, onSettled, signal, onAlive }), {
     node: NODE,
-    retry,
+    timeouts,
     onWarning,
     signal,
   })
@@ -63,7 +62,8 @@ async function follow(
     headers: { authorization },
     dispatcher,
   })
-  probeUntilDead(options.probe, options.timeouts.probeEveryMs, connection, onAlive)
+  const { probe, timeouts } = options
+  probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
   try {
     return await new Promise<never>((_, reject) => {
       const ended = () => new NodeError(NODE, 'unreachable', 'the websocket was closed')

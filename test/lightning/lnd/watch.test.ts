@@ -180,7 +180,7 @@ async function aWorld(scene: Scene = {}) {
     clock: systemClock,
     timeouts: {
       retryFirstMs: 5,
-      retryMostMs: scene.timeouts?.retryFirstMs ?? 20,
+      retryMaxMs: scene.timeouts?.retryFirstMs ?? 20,
       ...scene.timeouts,
     },
     cursor: {

@@ -48,7 +48,7 @@ const TIMEOUTS = {
   lookupMs: 1_500,
   infoMs: 1_500,
   retryFirstMs: 10,
-  retryMostMs: 50,
+  retryMaxMs: 50,
 }
 
 const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
