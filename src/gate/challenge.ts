@@ -19,8 +19,8 @@ import {
   verifyEcho,
 } from '../protocol/payment-auth.ts'
 import { challengeId } from '../protocol/payment-challenge-id.ts'
+import type { IntentRow } from './intent-store.ts'
 import { renderQuote } from './render.ts'
-import type { IntentRow } from './store.ts'
 
 export type GateChallenges = {
   /** The 402 of an intent that is open and on offer. */

@@ -10,10 +10,10 @@ import { errors } from '../http/schemas.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
 import type { OpenOutcome, ProtectedRequest } from './intents.ts'
+import type { ProjectRow } from './project-store.ts'
 import { renderQuote } from './render.ts'
 import { GatePaymentChallenge, GateQuote } from './schema.ts'
 import type { GateService } from './service.ts'
-import type { ProjectRow } from './store.ts'
 
 /** Of a protected request. What is larger is not an API call that one pays for by the piece. */
 const MAX_BODY_BYTES = 1024 * 1024

@@ -8,17 +8,12 @@ import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, keyedHash, type Secrets } from '../secrets/secrets.ts'
 import { isBoundTo, requestDigest } from './binding.ts'
 import type { CheckedInvoice } from './check-invoice.ts'
+import { type IntentRow, insertIntent, type NewIntent } from './intent-store.ts'
 import { intentFacts } from './log-facts.ts'
 import { isBindable, matchesPattern } from './patterns.ts'
+import type { ProjectRow, RouteRow } from './project-store.ts'
 import { failureReason, type Provider } from './provider.ts'
-import {
-  createGateStore,
-  type IntentRow,
-  insertIntent,
-  type NewIntent,
-  type ProjectRow,
-  type RouteRow,
-} from './store.ts'
+import { createGateStore } from './store.ts'
 
 /**
  * The provider is asked for this long after the end of an invoice: an HTLC may arrive with the last

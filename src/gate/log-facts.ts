@@ -1,5 +1,5 @@
 /** What an event of the log says about an intent. */
-import type { IntentRow } from './store.ts'
+import type { IntentRow } from './intent-store.ts'
 
 export const intentFacts = (
   intent: Pick<IntentRow, 'intent_id' | 'payment_hash' | 'project_id'>,

@@ -6,25 +6,24 @@ import { newId, tokenOf } from '../lib/ids.ts'
 import type { AllowedHosts } from '../protocol/lnurl.ts'
 import { parseLightningAddress } from '../protocol/lnurl.ts'
 import { tokenHash } from '../secrets/tokens.ts'
-import type { Provider } from './provider.ts'
-import type { RouteSpec } from './route-spec.ts'
-import type { VerificationKind } from './schema.ts'
+import { askProviderAgain } from './intent-store.ts'
 import {
-  askProviderAgain,
-  createGateStore,
   deleteRoute,
-  giveBackReceipt,
   grantCredits,
   insertProject,
   insertRoute,
   MAX_CREDITS,
-  noteHonoured,
   type ProjectRow,
   type RouteRow,
   replaceKey,
   resumeProject,
   suspendProject,
-} from './store.ts'
+} from './project-store.ts'
+import type { Provider } from './provider.ts'
+import { giveBackReceipt, noteHonoured } from './receipt-store.ts'
+import type { RouteSpec } from './route-spec.ts'
+import type { VerificationKind } from './schema.ts'
+import { createGateStore } from './store.ts'
 
 /** A project as the operator sees it. */
 export type ProjectView = {

@@ -11,11 +11,11 @@ import { authScheme } from '../protocol/auth-params.ts'
 import { readPaymentCredential } from '../protocol/payment-auth.ts'
 import { header, isRequestOf, mismatch, type OfIntent, ownIntent } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
+import type { IntentRow } from './intent-store.ts'
 import type { ProofOutcome } from './proofs.ts'
 import { renderAuthorization, renderPending } from './render.ts'
 import { GateAuthorization, GateGiveBack, GatePending, GateProof } from './schema.ts'
 import type { GateService } from './service.ts'
-import type { IntentRow } from './store.ts'
 
 /** Until the operator may have looked. */
 const RETRY_UNHONOURED_SECONDS = 60

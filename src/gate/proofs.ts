@@ -3,21 +3,20 @@ import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
+import { claimVerification, type IntentRow } from './intent-store.ts'
 import { intentFacts } from './log-facts.ts'
 import { failureReason, type Provider } from './provider.ts'
-import { newReceipt, type Receipts } from './receipts.ts'
-import type { VerificationKind } from './schema.ts'
 import {
   authorizeIntent,
-  claimVerification,
-  createGateStore,
   giveBackReceipt,
-  type IntentRow,
   noteUnhonoured,
   type ReceiptRow,
   renewReceipt,
   type UnhonouredReason,
-} from './store.ts'
+} from './receipt-store.ts'
+import { newReceipt, type Receipts } from './receipts.ts'
+import type { VerificationKind } from './schema.ts'
+import { createGateStore } from './store.ts'
 
 /** How long to wait after the first, second, … question to a provider (LUD-21 has no push). */
 const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]

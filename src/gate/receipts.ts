@@ -6,8 +6,9 @@ import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
 import { CompactSign, calculateJwkThumbprint } from 'jose'
 import { concat, utf8 } from '../lib/bytes.ts'
 import { GATE_RECEIPT_TYPE, type GateReceipt } from '../protocol/gate-receipt.ts'
+import type { IntentRow } from './intent-store.ts'
+import type { NewReceipt } from './receipt-store.ts'
 import type { GateJwks, VerificationKind } from './schema.ts'
-import type { IntentRow, NewReceipt } from './store.ts'
 
 /** How long a receipt lets its request in. */
 const ADMISSION_SECONDS = 300

@@ -1,7 +1,8 @@
 /** Intents and receipts as the bodies of the interface. */
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
+import type { IntentRow } from './intent-store.ts'
+import type { ReceiptRow } from './receipt-store.ts'
 import type { GateAuthorization, GatePending, GateQuote } from './schema.ts'
-import type { IntentRow, ReceiptRow } from './store.ts'
 
 export function renderQuote(intent: IntentRow): GateQuote {
   return {

@@ -8,11 +8,13 @@ import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
+import { purgeUnpaid } from './intent-store.ts'
 import { createIntents, type Intents } from './intents.ts'
+import type { ProjectRow } from './project-store.ts'
 import { createProofs, type Proofs } from './proofs.ts'
 import type { Provider } from './provider.ts'
 import type { Receipts } from './receipts.ts'
-import { createGateStore, type ProjectRow, purgeUnpaid } from './store.ts'
+import { createGateStore } from './store.ts'
 
 /** Intents stay this long after their invoice, so that a late repeat or preimage finds its own. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { deleteRoute } from '../../src/gate/store.ts'
+import { deleteRoute } from '../../src/gate/project-store.ts'
 import { aGate, aRequest, pay, SECRET } from '../support/gate.ts'
 import { unit } from '../support/unit.ts'
 

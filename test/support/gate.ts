@@ -1,9 +1,11 @@
 /** GATE on a store of its own, in front of a provider on loopback, with a clock that the test owns. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Db } from '../../src/db/db.ts'
+import type { IntentRow } from '../../src/gate/intent-store.ts'
 import type { OpenOutcome, ProtectedRequest } from '../../src/gate/intents.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import type { OutboundTimeouts } from '../../src/gate/outbound.ts'
+import type { ProjectRow } from '../../src/gate/project-store.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
 import type { ProofOutcome } from '../../src/gate/proofs.ts'
 import {
@@ -11,15 +13,11 @@ import {
   createSimulatedProvider,
   type Provider,
 } from '../../src/gate/provider.ts'
+import type { ReceiptRow } from '../../src/gate/receipt-store.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { parseRouteSpec } from '../../src/gate/route-spec.ts'
 import { createGate, type GateService } from '../../src/gate/service.ts'
-import {
-  createGateStore,
-  type IntentRow,
-  type ProjectRow,
-  type ReceiptRow,
-} from '../../src/gate/store.ts'
+import { createGateStore } from '../../src/gate/store.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'

@@ -1,5 +1,6 @@
 /** What `mayfly gate project|route|credits|payment` does, on the store of the running server. */
 import { openProvider } from '../../gate/open.ts'
+import { MAX_CREDITS } from '../../gate/project-store.ts'
 import {
   createProjects,
   type ProjectDetails,
@@ -8,7 +9,6 @@ import {
   UnknownProject,
 } from '../../gate/projects.ts'
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
-import { MAX_CREDITS } from '../../gate/store.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
