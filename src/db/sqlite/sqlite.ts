@@ -50,12 +50,12 @@ export async function openSqlite(
 ): Promise<Db> {
   makeFolderOf(file)
   refuseReadOnly(file)
-  const writer = await startWorker({ file, role: 'writer', truncateEveryMs })
+  const writer = await startThread({ file, role: 'writer', truncateEveryMs })
   // The log and its index got the mode that the file had when they were made.
   await Promise.all(
     ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
   )
-  const reader = await startWorker({ file, role: 'reader', truncateEveryMs }).catch(
+  const reader = await startThread({ file, role: 'reader', truncateEveryMs }).catch(
     async (error: unknown) => {
       await writer.stop()
       throw error
@@ -249,44 +249,64 @@ const asked = (thread: Thread, request: Request): Promise<Reply> =>
     thread.ask(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
   })
 
-function startWorker(options: WorkerOptions): Promise<Thread> {
+/** Threads whose store was closed. Starting one costs more than opening a file in it. */
+const idle: Worker[] = []
+const MAX_IDLE = 4
+
+function takeWorker(): Worker {
+  const worker = idle.pop()
+  if (worker) {
+    worker.ref()
+    return worker
+  }
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const worker = new Worker(new URL(`./worker.${extension}`, import.meta.url), {
-    workerData: options,
-  })
-  return new Promise((resolve, reject) => {
-    /** Whoever waits for an answer. */
-    const askers: ((reply: Reply | Error) => void)[] = []
-    let failure: Error | null = null
+  return new Worker(new URL(`./worker.${extension}`, import.meta.url))
+}
 
-    const fail = (error: Error): void => {
-      failure ??= new StoreError(`the store's thread ended: ${error.message}`)
-      for (const answered of askers.splice(0)) answered(failure)
-      // Before it opened anything: whoever starts it must not wait for ever.
-      reject(failure)
-    }
-    worker.on('error', fail)
-    worker.on('exit', () => fail(new Error('it exited')))
-    worker.on('message', (replies: Reply[]) => {
-      for (const reply of replies) {
-        if (reply.kind === 'opened') resolve(thread)
-        else if (reply.kind === 'unusable') reject(unusable(options.file, reply))
-        else askers.shift()?.(reply)
-      }
-    })
+/** It keeps no process running, and is gone with it. */
+async function putBack(worker: Worker): Promise<void> {
+  for (const event of ['error', 'exit', 'message']) worker.removeAllListeners(event)
+  if (idle.length >= MAX_IDLE) {
+    await worker.terminate()
+    return
+  }
+  worker.unref()
+  idle.push(worker)
+}
 
-    const thread: Thread = {
-      ask(request, answered) {
-        if (failure) return answered(failure)
-        askers.push(answered)
-        worker.postMessage(request, handedOver(request))
-      },
-      async stop() {
-        await asked(thread, { kind: 'close' })
-        await worker.terminate()
-      },
-    }
+async function startThread(options: WorkerOptions): Promise<Thread> {
+  const worker = takeWorker()
+  /** Whoever waits for an answer. */
+  const askers: ((reply: Reply | Error) => void)[] = []
+  let failure: Error | null = null
+
+  const fail = (error: Error): void => {
+    failure ??= new StoreError(`the store's thread ended: ${error.message}`)
+    for (const answered of askers.splice(0)) answered(failure)
+  }
+  worker.on('error', fail)
+  worker.on('exit', () => fail(new Error('it exited')))
+  worker.on('message', (replies: Reply[]) => {
+    for (const reply of replies) askers.shift()?.(reply)
   })
+
+  const thread: Thread = {
+    ask(request, answered) {
+      if (failure) return answered(failure)
+      askers.push(answered)
+      worker.postMessage(request, handedOver(request))
+    },
+    async stop() {
+      await asked(thread, { kind: 'close' })
+      // From here on the thread may have another file: whoever still asks is refused.
+      fail(new Error('it was closed'))
+      await putBack(worker)
+    },
+  }
+  const reply = await asked(thread, { kind: 'open', options })
+  if (reply.kind !== 'unusable') return thread
+  await putBack(worker)
+  throw unusable(options.file, reply)
 }
 
 function handedOver(request: Request): ArrayBuffer[] {

@@ -4,7 +4,7 @@
  * unit undoes nobody else's work. The reader answers queries on a snapshot of its own.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { concat } from '../../lib/bytes.ts'
 import { messageOf } from '../../lib/errors.ts'
 import type { Statement, Value } from '../db.ts'
@@ -13,6 +13,8 @@ import { createUnpacker, type Message } from './message.ts'
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
+  /** Of a thread that has no file, or has closed its last one. */
+  | { kind: 'open'; options: WorkerOptions }
   | { kind: 'units'; message: Message; isFlushed: boolean }
   /** Each a unit of one statement. */
   | { kind: 'queries'; message: Message }
@@ -56,23 +58,16 @@ const TRANSFER_FROM_BYTES = 16 * 1024
 
 type Prepared = { statement: StatementSync; columns: string[] }
 
-const options = workerData as WorkerOptions
 const port = mainThread()
-
+let options: WorkerOptions
 let database: DatabaseSync
 let hasWritten = false
-const unpack = createUnpacker()
+/** The other side packs for it from the opening on, so each file begins with a new one. */
+let unpack = createUnpacker()
 /** As `configure` leaves it. */
 let isFlushing = true
 const prepared = new Map<string, Prepared>()
-
-try {
-  database = open(options)
-  send([{ kind: 'opened' }])
-} catch (error) {
-  send([{ kind: 'unusable', ...describe(error) }])
-  process.exit()
-}
+let truncation: NodeJS.Timeout
 
 port.on('message', (first: Request) => {
   if (first.kind !== 'units') return answer(first)
@@ -111,9 +106,6 @@ function flushCommits(isWanted: boolean): void {
 
 function answer(request: Exclude<Request, { kind: 'units' }>): void {
   send([replyTo(request)])
-  if (request.kind !== 'close') return
-  clearInterval(truncation)
-  port.close()
 }
 
 function send(replies: Reply[]): void {
@@ -122,6 +114,8 @@ function send(replies: Reply[]): void {
 
 function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
   switch (request.kind) {
+    case 'open':
+      return openFile(request.options)
     case 'queries':
       return {
         kind: 'queries',
@@ -132,15 +126,33 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
       if (!database.isTransaction) flushCommits(true)
       return { kind: 'run', result: attempt(request) }
     case 'close':
-      if (options.role === 'writer') truncateLog()
-      database.close()
+      closeFile()
       return { kind: 'closed' }
   }
 }
 
-const truncation = setInterval(() => {
-  if (options.role === 'writer' && hasWritten) truncateLog()
-}, options.truncateEveryMs)
+function openFile(given: WorkerOptions): Reply {
+  options = given
+  unpack = createUnpacker()
+  try {
+    database = open(options)
+  } catch (error) {
+    return { kind: 'unusable', ...describe(error) }
+  }
+  hasWritten = false
+  isFlushing = true
+  truncation = setInterval(() => {
+    if (options.role === 'writer' && hasWritten) truncateLog()
+  }, options.truncateEveryMs)
+  return { kind: 'opened' }
+}
+
+function closeFile(): void {
+  clearInterval(truncation)
+  if (options.role === 'writer') truncateLog()
+  prepared.clear()
+  database.close()
+}
 
 function mainThread(): MessagePort {
   if (!parentPort) throw new Error('db/sqlite/worker.ts runs as a worker thread only')
