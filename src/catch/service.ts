@@ -7,6 +7,7 @@ import type { Hints } from '../db/hints.ts'
 import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -306,11 +307,12 @@ export function createCatch(deps: {
         return Buffer.from(`{"events":[],"nextCursor":null,"latestSequence":${latestSequence}}`)
       }
       const limit = query.limit ?? DEFAULT_LIMIT
-      const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER }
-      if (query.access !== undefined) filter.access = query.access
-      if (query.method !== undefined) filter.method = storable(query.method.toUpperCase())
-      if (query.contentType !== undefined)
-        filter.mediaType = storable(mediaType(query.contentType) ?? '')
+      const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER, equal: [] }
+      for (const name of FILTER_NAMES) {
+        const { column, normalized } = EVENT_FILTERS[name]
+        const asked = query[name]
+        if (asked !== undefined) filter.equal.push([column, storable(normalized(asked) ?? '')])
+      }
       const most = { limit, bytes: MAX_PAGE_BYTES }
       const found = query.q ? await search(publicId, filter, most, query.q, gone) : null
       const isOpen = async (): Promise<boolean> =>

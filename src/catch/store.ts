@@ -77,9 +77,8 @@ export type NewEvent = {
 
 export type EventFilter = {
   below: number
-  access?: Access
-  method?: string
-  mediaType?: string
+  /** Columns, and the values that they must have. */
+  equal: [column: string, value: string][]
 }
 
 const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
@@ -381,9 +380,7 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
     ['public_id =', publicId],
     ['sequence <', filter.below],
   ]
-  if (filter.access !== undefined) parts.push(['access =', filter.access])
-  if (filter.method !== undefined) parts.push(['method =', filter.method])
-  if (filter.mediaType !== undefined) parts.push(['media_type =', filter.mediaType])
+  for (const [column, value] of filter.equal) parts.push([`${column} =`, value])
   return {
     where: parts.map(([condition], i) => `${condition} $${i + 1}`).join(' and '),
     values: parts.map(([, value]) => value),

@@ -1,5 +1,6 @@
 /** `--filter method=POST,contentType=…,q=…`: the service's own filter, in one text. */
 import type { EventFilter } from '../client/index.ts'
+import { isFilter } from '../lib/event-filters.ts'
 import { CliError, EXIT } from './exit.ts'
 
 /** @throws CliError for a name or a value that the service would not take. */
@@ -9,10 +10,8 @@ export function parseFilter(text: string | undefined): EventFilter {
     const [name = '', ...rest] = part.split('=')
     const value = rest.join('=')
     if (value === '') throw badFilter()
-    if (name === 'method' || name === 'contentType' || name === 'q') filter[name] = value
-    else if (name === 'access' && (value === 'public' || value === 'authenticated')) {
-      filter.access = value
-    } else throw badFilter()
+    if (name !== 'q' && !isFilter(name, value)) throw badFilter()
+    Object.assign(filter, { [name]: value })
   }
   return filter
 }

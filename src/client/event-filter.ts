@@ -1,6 +1,6 @@
 /** The filter of the event list, for events that come one by one. */
 import type { CatchEvent, EventQuery } from '../catch/schema.ts'
-import { mediaType } from '../lib/media-type.ts'
+import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 
 /**
  * Which events are meant; what is left out lets all through. `method` and `contentType` in any case,
@@ -20,13 +20,12 @@ export type EventFilter = Omit<EventQuery, 'limit' | 'cursor'>
  * ```
  */
 export function matchesFilter(event: CatchEvent, filter: EventFilter): boolean {
-  const { access, method, contentType, q } = filter
-  if (access !== undefined && event.access !== access) return false
-  if (method !== undefined && event.method !== method.toUpperCase()) return false
-  if (contentType !== undefined && mediaType(event.contentType) !== mediaType(contentType)) {
-    return false
-  }
-  return !q || hasText(event, q.toLowerCase())
+  const isEqual = FILTER_NAMES.every((name) => {
+    const asked = filter[name]
+    const { normalized, fieldOf } = EVENT_FILTERS[name]
+    return asked === undefined || fieldOf(event) === normalized(asked)
+  })
+  return isEqual && (!filter.q || hasText(event, filter.q.toLowerCase()))
 }
 
 /** Bytes that are no text have no characters to find. */
