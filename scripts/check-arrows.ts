@@ -67,7 +67,7 @@ const SETTINGS = new Set([
 ])
 
 /** The files of the only room that knows all others. */
-const WIRING = new Set(['serve.ts', 'products.ts', 'instances.ts'])
+const WIRING = new Set(['serve.ts', 'products.ts', 'instances.ts', 'purges.ts', 'start-checks.ts'])
 
 const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
 
@@ -285,9 +285,8 @@ function cycles(graph: ReadonlyMap<string, Arrow[]>): string[] {
   return lines
 }
 
-/** All TypeScript files of src/. */
-export function readSources(): Sources {
-  const src = new URL('../src/', import.meta.url)
+/** All TypeScript files of src/, or of a copy of it. */
+export function readSources(src: URL = new URL('../src/', import.meta.url)): Sources {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.ts'))

@@ -10,9 +10,7 @@ import { PLAN_IDS, type PlanId } from './lib/product-names.ts'
  */
 export function readPlans<Plan extends { planId: string }>(
   file: unknown,
-  product: string,
-  schema: TSchema,
-  builtIn: Record<PlanId, Plan>,
+  { product, schema, builtIn }: { product: string; schema: TSchema; builtIn: Record<PlanId, Plan> },
 ): Record<PlanId, Plan> {
   const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
   const validator = Compile(schema)

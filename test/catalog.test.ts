@@ -12,17 +12,19 @@ import { messageOf } from './support/config.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
+const CATCH = { product: 'catch', schema: CatchPlan, builtIn: CATCH_PLANS }
+
 suite('the catalogue file', () => {
   async function read(t: { after(work: () => unknown): unknown }, content: string) {
     const file = join(await temporaryFolder(t), 'catalog.json')
     await writeFile(file, content)
     const { catalog } = readConfig({ MAYFLY_CATALOG: file })
     refuseUnknownProducts(catalog, ['catch'])
-    return readPlans(catalog, 'catch', CatchPlan, CATCH_PLANS)
+    return readPlans(catalog, CATCH)
   }
 
   test('left out means the built-in plans', () => {
-    assert.deepEqual(readPlans(null, 'catch', CatchPlan, CATCH_PLANS), CATCH_PLANS)
+    assert.deepEqual(readPlans(null, CATCH), CATCH_PLANS)
   })
 
   test('changes the fields that it names, and no others', async (t) => {

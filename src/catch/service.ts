@@ -8,24 +8,16 @@ import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
-import { isId, newId } from '../lib/ids.ts'
+import { isId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { fitting, heldBy, isWhole, MAX_PAGE_BYTES, pageParts } from './page.ts'
-import type {
-  CatchCapability,
-  CatchIpLocation,
-  CatchPlan,
-  CatchState,
-  CatchStatus,
-  EventQuery,
-} from './schema.ts'
+import type { CatchIpLocation, CatchState, CatchStatus, EventQuery } from './schema.ts'
 import { createSearch } from './search.ts'
 import {
   createCatchStore,
@@ -35,7 +27,6 @@ import {
   type EventFilter,
   type EventRow,
   type InboxRow,
-  insertInbox,
   purgeEvents,
 } from './store.ts'
 
@@ -74,7 +65,6 @@ export type Ingest = {
 }
 
 export type CatchService = {
-  provisioning: Provisioning
   /** The inbox an ingest goes to, or null where none takes it. Its limits decide later, exactly. */
   facts(publicId: string): Promise<InboxFacts | null>
   /** Whether the inbox takes a request with so long a body, as the store has it now. */
@@ -124,16 +114,15 @@ export function createCatch(deps: {
   locate: (ip: string) => CatchIpLocation | null
   scheduler: FairScheduler
   /** Told of the bytes that each stored request took. */
-  onKept: (bytes: number) => void
+  onIngested: (bytes: number) => void
 }): CatchService {
-  const { db, hints, clock, isForwardingHeader, locate, scheduler, onKept } = deps
+  const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
   const store = createCatchStore(db)
   const search = createSearch(store, scheduler)
   const keep = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
-  let purging: Promise<number> | null = null
 
   async function facts(publicId: string): Promise<InboxFacts | null> {
     const known = remembered.get(publicId)
@@ -178,7 +167,7 @@ export function createCatch(deps: {
     return events.length === 0 ? null : events.reverse()
   }
 
-  async function purgeOver(now: DeletionTime): Promise<number> {
+  async function purge(now: DeletionTime): Promise<number> {
     const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {
@@ -203,28 +192,6 @@ export function createCatch(deps: {
   }
 
   return {
-    provisioning: {
-      newPublicId: () => newId('catch'),
-      provision(grant) {
-        const plan = grant.plan as CatchPlan
-        const { ownerToken, ingestToken } = capability(grant)
-        return [
-          insertInbox({
-            publicId: grant.publicId,
-            planId: grant.planId,
-            ownerTokenHash: tokenHash(ownerToken),
-            ingestTokenHash: tokenHash(ingestToken),
-            requestLimit: plan.requestLimit,
-            storageLimitBytes: plan.storageLimitBytes,
-            maxBytesPerRequest: plan.maxBytesPerRequest,
-            createdAt: grant.settledAt,
-            expiresAt: grant.expiresAt,
-          }),
-        ]
-      },
-      capability,
-    },
-
     facts,
 
     async takes(publicId, bodyBytes) {
@@ -267,7 +234,7 @@ export function createCatch(deps: {
         return false
       }
       if (isFirstUse) sealed.set(inbox.publicId, true)
-      onKept(bytes)
+      onIngested(bytes)
       hints.tell(inbox.publicId)
       return true
     },
@@ -365,12 +332,7 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    purge(now) {
-      purging ??= purgeOver(now).finally(() => {
-        purging = null
-      })
-      return purging
-    },
+    purge,
   }
 }
 
@@ -381,16 +343,6 @@ export function stateOf(inbox: InboxRow, now: number): CatchState {
   if (inbox.suspended_at !== null) return 'suspended'
   if (inbox.accepted_request_count >= inbox.request_limit) return 'exhausted'
   return 'active'
-}
-
-function capability(grant: Grant): CatchCapability {
-  return {
-    product: 'catch',
-    publicId: grant.publicId,
-    ownerToken: tokenFromSeed('catch_owner', grant.seed),
-    ingestToken: tokenFromSeed('catch_ingest', grant.seed),
-    expiresAt: rfc3339(grant.expiresAt),
-  }
 }
 
 /** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */

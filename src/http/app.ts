@@ -7,9 +7,10 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { StoreAway } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
+import type { ApiSurface, Root } from './api-surface.ts'
 import { type Backpressure, createBackpressure } from './backpressure.ts'
 import { holdBack, letCome } from './body.ts'
-import { answerCors } from './cors.ts'
+import { createCors } from './cors.ts'
 import { exceedsDrainLimit } from './discarded-body.ts'
 import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
 import { mountOpenapi } from './openapi.ts'
@@ -45,6 +46,8 @@ export type AppOptions = {
   log: Logger
   /** The address that clients use, known at the latest when the server listens. */
   publicUrl: () => string
+  /** Where programs call the products. */
+  surfaces?: readonly ApiSurface[]
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
   /** Answers a person who came to an address where nothing is; false for everyone else. */
@@ -56,7 +59,14 @@ export type AppOptions = {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, answerLost = () => false, backpressure = createBackpressure() } = options
+  const {
+    log,
+    answerLost = () => false,
+    surfaces = [],
+    backpressure = createBackpressure(),
+  } = options
+  const answerCors = createCors(surfaces)
+  const rawRoots = surfaces.flatMap(({ roots }) => roots).filter(({ hasRawPaths }) => hasRawPaths)
   const timeouts = options.timeouts ?? {
     requestMs: REQUEST_TIMEOUT_MS,
     headersMs: HEADERS_TIMEOUT_MS,
@@ -81,8 +91,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     // An id of any length is one that nobody has.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
-    // Everything under /c/{publicId} is that inbox's: the rest of the path is the sender's, raw.
-    rewriteUrl: (request) => inboxUrl(request.url ?? '/'),
+    rewriteUrl: (request) => routedUrl(request.url ?? '/', rawRoots),
     clientErrorHandler: answerClientError,
     // A path that does not decode; no hook has seen it.
     frameworkErrors: (_error, request, reply) => {
@@ -262,13 +271,18 @@ function useOriginForm(request: IncomingMessage): void {
 const ENCODED_ROOT = /^\/[^/?#]*%/
 const NOWHERE = '/nowhere'
 
-/** `/c/{publicId}/anything?query` is routed as `/c/{publicId}`; the URL as sent stays readable. */
-function inboxUrl(url: string): string {
+/**
+ * Where paths are raw, `/c/{publicId}/anything?query` is routed as `/c/{publicId}`; the URL as sent
+ * stays readable.
+ */
+function routedUrl(url: string, rawRoots: readonly Root[]): string {
   // The router would take `/%63/` for `/c/`, past all that goes by how a path begins.
   if (ENCODED_ROOT.test(url)) return NOWHERE
-  if (!url.startsWith('/c/')) return url
-  const end = url.slice(3).search(/[/?#]/)
-  return end === -1 ? url : url.slice(0, end + 3)
+  const root = rawRoots.find(({ path }) => url.startsWith(path))
+  if (!root) return url
+  const idAt = root.path.length
+  const end = url.slice(idAt).search(/[/?#]/)
+  return end === -1 ? url : url.slice(0, idAt + end)
 }
 
 /** The methods that a path takes, for `Allow`. */

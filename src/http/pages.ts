@@ -5,6 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ApiSurface } from './api-surface.ts'
 import type { App } from './app.ts'
 import { type Assets, encode, readAssets, type Served } from './assets.ts'
 import { problem } from './errors.ts'
@@ -38,8 +39,8 @@ const HEADERS = {
 
 /** The page that has no address of its own. */
 const LOST = 'not-found'
-/** Where programs come: there an answer is never a page. */
-const FOR_PROGRAMS = /^\/+(?:api|c|w|p|\.well-known|assets|simulator|health|ready)(?:[/?#]|$)/i
+/** Where programs come, besides the roots of the products: there an answer is never a page. */
+const FOR_PROGRAMS = ['/api/', '/assets/', '/simulator/', '/health/', '/ready/']
 
 type Page = {
   name: string
@@ -62,6 +63,8 @@ export type PagesOptions = {
   isSimulator: boolean
   /** What is switched on of what pages may need. */
   has: ReadonlySet<string>
+  /** Where programs call the products. */
+  surfaces: readonly ApiSurface[]
 }
 
 export type Pages = {
@@ -70,7 +73,11 @@ export type Pages = {
   answerLost(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
-export function createPages({ isSimulator, has }: PagesOptions): Pages {
+export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages {
+  const isForPrograms = startsWithAny([
+    ...FOR_PROGRAMS,
+    ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
+  ])
   const pages = readPages()
   const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
@@ -100,7 +107,7 @@ export function createPages({ isSimulator, has }: PagesOptions): Pages {
       mountAssets(app, () => site().assets)
     },
     answerLost(request, reply) {
-      if (!isPerson(request)) return false
+      if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
       pageOf(LOST).then(
         (page) => {
           reply.code(404).headers(HEADERS).header('vary', 'accept, accept-encoding')
@@ -174,9 +181,15 @@ function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
 /** Somebody who reads: whoever asks for HTML by its name, and does not like JSON better. */
 function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
-  if (!originalUrl.startsWith('/') || FOR_PROGRAMS.test(originalUrl)) return false
+  if (!originalUrl.startsWith('/')) return false
   const html = qualityOf('text/html', accept)
   return html > 0 && html >= qualityOf('application/json', accept)
+}
+
+/** Paths that begin with one of these roots, such as `/p/`; however many slashes stand before it. */
+function startsWithAny(roots: readonly string[]): RegExp {
+  const names = roots.map((root) => root.slice(1, -1).replaceAll('.', '\\.'))
+  return new RegExp(`^/+(?:${names.join('|')})(?:[/?#]|$)`, 'i')
 }
 
 /** How much a media type is wanted that is asked for by its name (RFC 9110 §12.5.1); 0 if it is not. */

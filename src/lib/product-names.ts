@@ -38,14 +38,16 @@ export function isPlanId(text: unknown): text is PlanId {
   return PLAN_IDS.some((planId) => planId === text)
 }
 
-type Kinds = (typeof SOLD_PRODUCTS)[Product] | (typeof OPERATED_PRODUCTS)['gate']
+type Kinds =
+  | (typeof SOLD_PRODUCTS)[Product]
+  | (typeof OPERATED_PRODUCTS)[keyof typeof OPERATED_PRODUCTS]
 type Values<T> = T extends unknown ? T[keyof T] : never
 /** The kinds of ids that products have, such as `pulse_status`. */
 export type ProductIdKind = Kinds['ids'][number]
 /** The kinds of tokens, such as `pulse_ping`. */
 export type ProductTokenKind = Values<Kinds['tokens']>
 
-const kinds: Kinds[] = [...Object.values(SOLD_PRODUCTS), ...Object.values(OPERATED_PRODUCTS)]
+const kinds = Object.values<Kinds>({ ...SOLD_PRODUCTS, ...OPERATED_PRODUCTS })
 export const PRODUCT_ID_KINDS: ProductIdKind[] = kinds.flatMap(({ ids }) => [...ids])
 export const PRODUCT_TOKEN_KINDS = kinds.flatMap(({ tokens }) =>
   Object.values<ProductTokenKind>(tokens),

@@ -4,19 +4,10 @@ import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { isId, isToken, newId } from '../lib/ids.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { isId, isToken } from '../lib/ids.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
-import {
-  GRACE_SECONDS,
-  INTERVAL_SECONDS,
-  type PublicPulseStatus,
-  type PulseCapability,
-  type PulsePlan,
-  type PulseSettings,
-  type PulseStatus,
-} from './schema.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
+import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
 import {
   acceptPing,
@@ -24,7 +15,6 @@ import {
   createPulseStore,
   dropMonitor,
   heartbeatTimes,
-  insertMonitor,
   type MonitorRow,
   purgeMonitors,
   type SettingsChange,
@@ -45,7 +35,6 @@ export type Changed =
   | { kind: 'not found' }
 
 export type PulseService = {
-  provisioning: Provisioning
   /** The monitor that this token pings, or null. Its limits decide later. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
   /** Records one heartbeat, durably. False when the monitor does not take it. */
@@ -98,31 +87,6 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
     expires_at + SHOW_EXPIRED_MS <= clock.now()
 
   return {
-    provisioning: {
-      newPublicId: () => newId('pulse'),
-      provision(grant) {
-        const plan = grant.plan as PulsePlan
-        const { ownerToken, pingToken } = capability(grant)
-        const minimumGraceSeconds = clamp(plan.minimumGraceSeconds, GRACE_SECONDS)
-        return [
-          insertMonitor({
-            publicId: grant.publicId,
-            publicStatusId: newId('pulse_status'),
-            planId: grant.planId,
-            ownerTokenHash: tokenHash(ownerToken),
-            pingTokenHash: tokenHash(pingToken),
-            heartbeatLimit: plan.heartbeatLimit,
-            minimumGraceSeconds,
-            expectedIntervalSeconds: clamp(plan.suggestedCadenceSeconds, INTERVAL_SECONDS),
-            graceSeconds: minimumGraceSeconds,
-            createdAt: grant.settledAt,
-            expiresAt: grant.expiresAt,
-          }),
-        ]
-      },
-      capability,
-    },
-
     async pinged(publicId, token) {
       const monitor = await facts(publicId, token)
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
@@ -267,16 +231,6 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
   }
 }
 
-function capability(grant: Grant): PulseCapability {
-  return {
-    product: 'pulse',
-    publicId: grant.publicId,
-    ownerToken: tokenFromSeed('pulse_owner', grant.seed),
-    pingToken: tokenFromSeed('pulse_ping', grant.seed),
-    expiresAt: rfc3339(grant.expiresAt),
-  }
-}
-
 function changeOf(settings: PulseSettings): SettingsChange {
   const { name, description, publicStatusEnabled } = settings
   return {
@@ -287,9 +241,6 @@ function changeOf(settings: PulseSettings): SettingsChange {
     publicStatusEnabled: publicStatusEnabled === undefined ? null : Number(publicStatusEnabled),
   }
 }
-
-const clamp = (value: number, { minimum, maximum }: { minimum: number; maximum: number }): number =>
-  Math.min(Math.max(value, minimum), maximum)
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
 

@@ -12,6 +12,7 @@ import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { READS } from './limits.ts'
+import type { WhisperTerms } from './provisioning.ts'
 import { parseRevealAt } from './reveal-at.ts'
 import {
   MIN_CIPHERTEXT_BYTES,
@@ -20,7 +21,7 @@ import {
   type WhisperPlan,
   whisperHeaders,
 } from './schema.ts'
-import type { WhisperService, WhisperTerms } from './service.ts'
+import type { WhisperService } from './service.ts'
 
 /** What the headers of a purchase ask for; null where the plan decides. */
 type Asked = { planId: PlanId; readLimit: number | null; revealAt: number | null }

@@ -1,19 +1,14 @@
 /** The rules of WHISPER: bytes that only their reader can open, read a bounded number of times. */
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
-import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { isId, newId } from '../lib/ids.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import type { Clock, DeletionTime } from '../lib/clock.ts'
+import { isId } from '../lib/ids.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { isTokenOf, tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
-import type { WhisperCapability } from './schema.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
 import {
   createWhisperStore,
   dropWhisper,
-  insertWhisper,
-  releaseCiphertext,
   reserveCiphertext,
-  restoreCiphertext,
   spendRead,
   type WhisperFacts,
 } from './store.ts'
@@ -23,9 +18,6 @@ import { recountUnpaid, type UnpaidBytes } from './unpaid.ts'
 const REMEMBERED = 20_000
 const PURGE_AT_ONCE = 100
 
-/** What the buyer chose. `revealAt` is unix milliseconds. */
-export type WhisperTerms = { readLimit: number; revealAt: number | null }
-
 export type Reading =
   | { kind: 'revealed'; ciphertext: Buffer }
   | { kind: 'not revealed'; revealAt: number; now: number }
@@ -33,7 +25,6 @@ export type Reading =
   | { kind: 'gone' }
 
 export type WhisperService = {
-  provisioning: Provisioning
   /** The statements that keep the bytes of a quote, refused where too much waits for payment. */
   reserve: (reserved: {
     orderId: string
@@ -58,7 +49,6 @@ export function createWhisper(deps: {
   const remembered = new LRUCache<string, WhisperFacts>({ max: REMEMBERED })
   /** Those whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED })
-  let purging: Promise<number> | null = null
 
   async function factsOf(publicId: string): Promise<WhisperFacts | null> {
     const known = remembered.get(publicId)
@@ -69,7 +59,7 @@ export function createWhisper(deps: {
     return facts
   }
 
-  async function purgeOver(now: DeletionTime): Promise<number> {
+  async function purge(now: DeletionTime): Promise<number> {
     let dropped = 0
     for (;;) {
       const over = await store.expired(now, PURGE_AT_ONCE)
@@ -85,26 +75,6 @@ export function createWhisper(deps: {
   }
 
   return {
-    provisioning: {
-      newPublicId: () => newId('whisper'),
-      provision(grant) {
-        const { readLimit, revealAt } = grant.terms as WhisperTerms
-        return insertWhisper({
-          publicId: grant.publicId,
-          orderId: grant.orderId,
-          readTokenHash: tokenHash(capability(grant).readToken),
-          reads: readLimit,
-          revealAt,
-          createdAt: grant.settledAt,
-          expiresAt: grant.expiresAt,
-        })
-      },
-      capability,
-      release: releaseCiphertext,
-      restore: ({ orderId, clientNetwork, body }) =>
-        restoreCiphertext({ orderId, clientNetwork, ciphertext: body }),
-    },
-
     reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
 
     async find(publicId, token) {
@@ -139,22 +109,8 @@ export function createWhisper(deps: {
       return { kind: 'revealed', ciphertext }
     },
 
-    purge(now) {
-      purging ??= purgeOver(now).finally(() => {
-        purging = null
-      })
-      return purging
-    },
+    purge,
   }
 }
 
 const GONE = { kind: 'gone' } as const
-
-function capability(grant: Grant): WhisperCapability {
-  return {
-    product: 'whisper',
-    publicId: grant.publicId,
-    readToken: tokenFromSeed('whisper_read', grant.seed),
-    expiresAt: rfc3339(grant.expiresAt),
-  }
-}

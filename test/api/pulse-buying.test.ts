@@ -106,13 +106,14 @@ test('the file of the operator changes plans, and a plan that is not on sale can
 })
 
 test('a plan that cannot be sold stops the start', () => {
+  const pulse = { product: 'pulse', schema: PulsePlan, builtIn: PULSE_PLANS }
   for (const [plan, reason] of [
     [{ heartbeatLimit: 0 }, /pulse\.spark\.heartbeatLimit/],
     [{ minimumGraceSeconds: 1.5 }, /pulse\.spark\.minimumGraceSeconds/],
     [{ surprise: 1 }, /pulse\.spark/],
   ] as const) {
     const file = { pulse: { spark: plan } }
-    assert.throws(() => readPlans(file, 'pulse', PulsePlan, PULSE_PLANS), reason)
+    assert.throws(() => readPlans(file, pulse), reason)
   }
 })
 

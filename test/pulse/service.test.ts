@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { rfc3339 } from '../../src/lib/clock.ts'
+import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
@@ -247,7 +248,7 @@ async function aShop(t: After): Promise<Shop> {
     async grant(plan) {
       const grant = {
         orderId: 'order_1',
-        publicId: pulse.provisioning.newPublicId(),
+        publicId: PULSE_PROVISIONING.newPublicId(),
         planId: plan.planId,
         plan,
         terms: null,
@@ -255,8 +256,8 @@ async function aShop(t: After): Promise<Shop> {
         settledAt: now,
         expiresAt: now + plan.durationSeconds * SECOND,
       }
-      await db.write(unit(...pulse.provisioning.provision(grant)))
-      return pulse.provisioning.capability(grant) as PulseCapability
+      await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
+      return PULSE_PROVISIONING.capability(grant) as PulseCapability
     },
   }
 }

@@ -1,33 +1,14 @@
-/** What the operator's commands on orders work with: the products, and the node of the service. */
+/** What the operator's commands on orders work with: the node of the service. */
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
-import { createHints } from '../../db/hints.ts'
 import { systemClock } from '../../lib/clock.ts'
-import type { Product } from '../../lib/product-names.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
 
 import { NodeError } from '../../lightning/node/error.ts'
 import { type Opened, openLightning } from '../../lightning/open.ts'
-import type { Provisioning } from '../../payment/provisioning.ts'
 
-import { openProducts, readAllPlans } from '../../products.ts'
 import { bindStore } from '../../store-identity.ts'
 import { CliError, EXIT } from '../exit.ts'
-
-/** What each product does to provision, and to release what it reserved. */
-export function provisionings(config: Config, db: Db): Partial<Record<Product, Provisioning>> {
-  const products = openProducts({
-    plans: readAllPlans(config.catalog),
-    unpaidBytes: config.unpaidBytes,
-    db,
-    // Readers in the running service find what is provisioned here at their next look.
-    hints: createHints(),
-    clock: systemClock,
-    isProxied: () => false,
-    locate: () => null,
-  })
-  return Object.fromEntries(products.map(({ product, provisioning }) => [product, provisioning]))
-}
 
 /**
  * Works with the node of the settings, if the store belongs to it.

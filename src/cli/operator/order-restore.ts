@@ -6,14 +6,14 @@ import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import { isProduct, PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { type Lost, noteLostRefund, type Restoring, restoreOrder } from '../../payment/restoring.ts'
-import { readAllPlans } from '../../products.ts'
+import { PROVISIONINGS, readAllPlans } from '../../products.ts'
 import { secretsGiven } from '../../secret-file.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
 import { withFile } from '../data-folder.ts'
 import { planOf } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Answer } from './command.ts'
-import { provisionings, withNode } from './order-deps.ts'
+import { withNode } from './order-deps.ts'
 
 export type RestoreOptions = {
   product: string
@@ -63,7 +63,7 @@ export async function restore(
   // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
   const lost: Lost = { ...order, memo, plan: readAllPlans(config.catalog)[product][planId] }
   const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = provisionings(config, db)
+  const products = PROVISIONINGS
   return withNode(config, db, async (lightning) => {
     const deps = { db, lightning, secrets, clock: systemClock, products }
     return answerFor(

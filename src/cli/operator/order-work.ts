@@ -1,4 +1,5 @@
 /** What `mayfly order` does to one order: each answers what has happened, or says why nothing has. */
+
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
@@ -13,11 +14,12 @@ import {
   type Repair,
   repairOrder,
 } from '../../payment/repair.ts'
+import { PROVISIONINGS } from '../../products.ts'
 import { secretsGiven } from '../../secret-file.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Answer } from './command.ts'
-import { provisionings, withNode } from './order-deps.ts'
+import { withNode } from './order-deps.ts'
 
 /** An order, under the name that the operator gave. */
 export type Named = { orderId: string; name: string }
@@ -55,7 +57,7 @@ export async function close(
   db: Db,
   { orderId, name: order }: Named,
 ): Promise<Answer> {
-  const products = provisionings(config, db)
+  const products = PROVISIONINGS
   const outcome = await withNode(config, db, (lightning) =>
     closeOrder({ db, lightning, clock: systemClock, products }, orderId),
   )
@@ -94,7 +96,7 @@ export async function repair(
   { orderId, name: order }: Named,
 ): Promise<Answer> {
   const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = provisionings(config, db)
+  const products = PROVISIONINGS
   const outcome = await repairOrder({ db, secrets, clock: systemClock, products }, orderId)
   switch (outcome.kind) {
     case 'repaired': {
@@ -119,7 +121,7 @@ export async function deliver(
   { orderId, name: order }: Named,
 ): Promise<Answer> {
   const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = provisionings(config, db)
+  const products = PROVISIONINGS
   const outcome = await handOutOrder({ db, secrets, clock: systemClock, products }, orderId)
   switch (outcome.kind) {
     case 'handed out':
@@ -146,11 +148,11 @@ export async function deliver(
 }
 
 export async function refunded(
-  config: Config,
+  _config: Config,
   db: Db,
   { orderId, name: order }: Named,
 ): Promise<Answer> {
-  const deps = { db, clock: systemClock, products: provisionings(config, db) }
+  const deps = { db, clock: systemClock, products: PROVISIONINGS }
   const outcome = await noteRefund(deps, orderId)
   switch (outcome.kind) {
     case 'refunded':

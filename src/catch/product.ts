@@ -1,0 +1,75 @@
+/** CATCH as the service sees it. */
+import { FORWARDING_HEADERS } from '../http/client-address.ts'
+import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
+import { messageOf } from '../lib/errors.ts'
+import type { PlanId } from '../lib/product-names.ts'
+import { CATCH_GUIDE } from './guide.ts'
+import { type IpLocator, installedDatabases, openIpLocator } from './ip-location.ts'
+import { INGEST } from './limits.ts'
+import { CATCH_PROVISIONING } from './provisioning.ts'
+import { mountCatch } from './routes.ts'
+import {
+  CATCH_PLANS,
+  CatchCapability,
+  CatchCatalog,
+  CatchEvent,
+  CatchIpLocation,
+  CatchPlan,
+  CatchStatus,
+} from './schema.ts'
+import { createCatch } from './service.ts'
+
+export const CATCH: SoldProductFacts<CatchPlan> = {
+  name: 'catch',
+  plans: CATCH_PLANS,
+  planSchema: CatchPlan,
+  provisioning: CATCH_PROVISIONING,
+  capability: CatchCapability,
+  catalog: {
+    schema: CatchCatalog,
+    entry: {
+      description: 'A webhook inbox: it stores any request, byte for byte, for its owner.',
+    },
+  },
+  surface: {
+    roots: [{ path: '/c/', hasRawPaths: true }],
+    requestHeaders: [],
+    responseHeaders: [],
+  },
+  limits: Object.values(INGEST),
+  schemas: { CatchCapability, CatchStatus, CatchEvent, CatchIpLocation },
+  guide: CATCH_GUIDE,
+}
+
+export async function openCatch(
+  parts: ProductParts & {
+    plans: Record<PlanId, CatchPlan>
+    /** The databases that are configured; without any, those that are installed. */
+    geoipDatabases: readonly string[]
+    /** Told of the bytes that each stored request took. */
+    onIngested: (bytes: number) => void
+  },
+): Promise<OpenProduct> {
+  const locator = await openLocator(parts)
+  const service = createCatch({
+    ...parts,
+    locate: locator.locate,
+    isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
+  })
+  mountCatch(parts.app, { ...parts, service })
+  return { purge: service.purge, close: async () => locator.close() }
+}
+
+async function openLocator({
+  geoipDatabases,
+  log,
+}: Pick<Parameters<typeof openCatch>[0], 'geoipDatabases' | 'log'>): Promise<IpLocator> {
+  const files = geoipDatabases.length > 0 ? geoipDatabases : installedDatabases()
+  try {
+    return await openIpLocator(files, (file, error) => {
+      log.error({ event: 'geoip.reload_failed', file, reason: String(error) })
+    })
+  } catch (error) {
+    throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${messageOf(error)})`)
+  }
+}

@@ -1,0 +1,39 @@
+/** What payment asks of CATCH: an inbox for a settled order. */
+import { rfc3339 } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
+import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
+import type { CatchCapability, CatchPlan } from './schema.ts'
+import { insertInbox } from './store.ts'
+
+export const CATCH_PROVISIONING: Provisioning = {
+  newPublicId: () => newId('catch'),
+  provision(grant) {
+    const plan = grant.plan as CatchPlan
+    const { ownerToken, ingestToken } = capability(grant)
+    return [
+      insertInbox({
+        publicId: grant.publicId,
+        planId: grant.planId,
+        ownerTokenHash: tokenHash(ownerToken),
+        ingestTokenHash: tokenHash(ingestToken),
+        requestLimit: plan.requestLimit,
+        storageLimitBytes: plan.storageLimitBytes,
+        maxBytesPerRequest: plan.maxBytesPerRequest,
+        createdAt: grant.settledAt,
+        expiresAt: grant.expiresAt,
+      }),
+    ]
+  },
+  capability,
+}
+
+function capability(grant: Grant): CatchCapability {
+  return {
+    product: 'catch',
+    publicId: grant.publicId,
+    ownerToken: tokenFromSeed('catch_owner', grant.seed),
+    ingestToken: tokenFromSeed('catch_ingest', grant.seed),
+    expiresAt: rfc3339(grant.expiresAt),
+  }
+}

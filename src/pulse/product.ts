@@ -1,0 +1,41 @@
+/** PULSE as the service sees it. */
+import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
+import type { PlanId } from '../lib/product-names.ts'
+import { PULSE_GUIDE } from './guide.ts'
+import { PINGS, PUBLIC_STATUS } from './limits.ts'
+import { PULSE_PROVISIONING } from './provisioning.ts'
+import { mountPulse } from './routes.ts'
+import {
+  PULSE_PLANS,
+  PublicPulseStatus,
+  PulseCapability,
+  PulseCatalog,
+  PulsePlan,
+  PulseSettings,
+  PulseStatus,
+} from './schema.ts'
+import { createPulse } from './service.ts'
+
+export const PULSE: SoldProductFacts<PulsePlan> = {
+  name: 'pulse',
+  plans: PULSE_PLANS,
+  planSchema: PulsePlan,
+  provisioning: PULSE_PROVISIONING,
+  capability: PulseCapability,
+  catalog: {
+    schema: PulseCatalog,
+    entry: {
+      description: 'A heartbeat monitor: it notices when a job stops pinging it.',
+    },
+  },
+  surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
+  limits: [PINGS, PUBLIC_STATUS],
+  schemas: { PulseCapability, PulseSettings, PulseStatus, PublicPulseStatus },
+  guide: PULSE_GUIDE,
+}
+
+export function openPulse(parts: ProductParts & { plans: Record<PlanId, PulsePlan> }): OpenProduct {
+  const service = createPulse(parts)
+  mountPulse(parts.app, { ...parts, service })
+  return { purge: service.purge }
+}

@@ -1,0 +1,80 @@
+/** What the service does now and then: the purges of the products and of the limits. */
+import type { Logger } from 'pino'
+import type { InTurn } from './db/leases.ts'
+import type { DeletionTime } from './lib/clock.ts'
+import type { AnyProduct } from './lib/product-names.ts'
+
+/** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
+const PURGE_EVERY_MS = 30_000
+
+/** Deletes what was over by then; how many are gone for good. */
+export type Purge = { product: AnyProduct; purge(now: DeletionTime): Promise<number> }
+
+export type Repeating = { stop(): Promise<void> }
+
+type PurgeDeps = { inTurn: InTurn; deletion: { now(): Promise<DeletionTime> } }
+
+/** Purges each product, and tells of what is gone. */
+export function startPurges(
+  purges: readonly Purge[],
+  {
+    log,
+    onPurged,
+    ...deps
+  }: PurgeDeps & {
+    log: Logger
+    onPurged: ((product: string, gone: number) => void) | undefined
+  },
+): Repeating[] {
+  return purges.map(({ product, purge }) =>
+    startPurge(product, {
+      ...deps,
+      async purge(now) {
+        const gone = await purge(now)
+        if (gone > 0) log.info({ event: 'product.purged', product, gone })
+        onPurged?.(product, gone)
+      },
+      onError: (err) => log.error({ event: 'product.purge_failed', product, err }),
+    }),
+  )
+}
+
+/** Purges one thing: never twice at once here, and on one instance at a time. */
+export function startPurge(
+  name: string,
+  {
+    inTurn,
+    deletion,
+    purge,
+    onError,
+  }: PurgeDeps & {
+    purge(now: DeletionTime): Promise<void>
+    onError: (error: unknown) => void
+  },
+): Repeating {
+  const turn = (): Promise<void> =>
+    inTurn(`${name}.purge`, PURGE_EVERY_MS, async () => purge(await deletion.now()))
+  return every(PURGE_EVERY_MS, turn, onError)
+}
+
+/** Runs `work` now and then, never twice at once; `stop` waits for the one under way. */
+export function every(
+  ms: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Repeating {
+  let running: Promise<void> | null = null
+  const timer = setInterval(() => {
+    running ??= work()
+      .catch(onError)
+      .finally(() => {
+        running = null
+      })
+  }, ms)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,47 @@
+/** WHISPER as the service sees it. */
+import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
+import type { PlanId } from '../lib/product-names.ts'
+import { WHISPER_GUIDE } from './guide.ts'
+import { READS } from './limits.ts'
+import { WHISPER_PROVISIONING } from './provisioning.ts'
+import { mountWhisper } from './routes.ts'
+import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './schema.ts'
+import { createWhisper } from './service.ts'
+import type { UnpaidBytes } from './unpaid.ts'
+
+export const WHISPER: SoldProductFacts<WhisperPlan> = {
+  name: 'whisper',
+  plans: WHISPER_PLANS,
+  planSchema: WhisperPlan,
+  provisioning: WHISPER_PROVISIONING,
+  capability: WhisperCapability,
+  catalog: {
+    schema: WhisperCatalog,
+    entry: {
+      description:
+        'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set.',
+      clientEncryption: 'AES-256-GCM',
+    },
+  },
+  surface: {
+    roots: [{ path: '/w/' }],
+    requestHeaders: [
+      'X-Whisper-Read-Limit',
+      'X-Whisper-Receipt',
+      'X-Whisper-Reveal-At',
+      'X-Whisper-Reveal-When',
+    ],
+    responseHeaders: [],
+  },
+  limits: [READS],
+  schemas: { WhisperCapability },
+  guide: WHISPER_GUIDE,
+}
+
+export function openWhisper(
+  parts: ProductParts & { plans: Record<PlanId, WhisperPlan>; unpaidBytes: UnpaidBytes },
+): OpenProduct {
+  const service = createWhisper(parts)
+  mountWhisper(parts.app, { ...parts, service })
+  return { purge: service.purge }
+}
