@@ -2,6 +2,7 @@
  * Events that reach one inbox at once go to the store together: one statement takes the places of
  * all, and the row that every sender to this inbox wants changes once for them.
  */
+import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { insertEvents, type NewEvent } from './store.ts'
@@ -27,7 +28,6 @@ export type StoreEvent = (
 
 export function createIngest(db: Db): StoreEvent {
   const waiting = new Map<string, Waiting[]>()
-  let isScheduled = false
 
   function storeAll(publicId: string): void {
     const together = waiting.get(publicId)
@@ -55,15 +55,9 @@ export function createIngest(db: Db): StoreEvent {
     }
   }
 
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
-    // By then every request that had arrived has been read.
-    setImmediate(() => {
-      isScheduled = false
-      for (const publicId of [...waiting.keys()]) storeAll(publicId)
-    })
-  }
+  const schedule = coalesce(() => {
+    for (const publicId of [...waiting.keys()]) storeAll(publicId)
+  })
 
   return (publicId, isFirstUse, event) =>
     new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
 /** Reads on a few connections: whatever has come while all were busy goes over together. */
+import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
 import { needsFreshConnection } from './errors.ts'
@@ -22,18 +23,8 @@ const MAX_TRIES = 2
 export function createReader(slots: Slot[]): Reader {
   const idleSlots = [...slots]
   let waiting: Job[] = []
-  let isScheduled = false
+  const schedule = coalesce(dispatch)
   const wakeups: (() => void)[] = []
-
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
-    // By then every request that had arrived has been read.
-    setImmediate(() => {
-      isScheduled = false
-      dispatch()
-    })
-  }
 
   function dispatch(): void {
     while (waiting.length > 0 && idleSlots.length > 0) {

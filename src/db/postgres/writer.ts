@@ -3,6 +3,7 @@
  * over one connection, so that they wait for each other here and not for each other's locks; only
  * a large one has another.
  */
+import { coalesce } from '../coalesce.ts'
 import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
 import { byName, inARow } from '../unit.ts'
 import { type Job, runBatch } from './batch.ts'
@@ -28,10 +29,14 @@ const MAX_WAITING_UNITS = 10_000
 const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
 type Waiting = Job & { bytes: number }
-type Queue = { slot: Slot; waiting: Waiting[]; isBusy: boolean; isScheduled: boolean }
+type Queue = { slot: Slot; waiting: Waiting[]; isBusy: boolean; schedule: () => void }
 
 export function createWriter(slots: { small: Slot; large: Slot }): Writer {
-  const queueOf = (slot: Slot): Queue => ({ slot, waiting: [], isBusy: false, isScheduled: false })
+  const queueOf = (slot: Slot): Queue => {
+    const schedule = coalesce(() => void work(queue))
+    const queue: Queue = { slot, waiting: [], isBusy: false, schedule }
+    return queue
+  }
   const small = queueOf(slots.small)
   const large = queueOf(slots.large)
   const queues = [small, large]
@@ -45,17 +50,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
     queue.waiting.push(waiting)
     waitingUnits++
     waitingBytes += waiting.bytes
-    schedule(queue)
-  }
-
-  function schedule(queue: Queue): void {
-    if (queue.isScheduled || queue.isBusy) return
-    queue.isScheduled = true
-    // By then every request that had arrived has been read.
-    setImmediate(() => {
-      queue.isScheduled = false
-      void work(queue)
-    })
+    if (!queue.isBusy) queue.schedule()
   }
 
   async function work(queue: Queue): Promise<void> {
@@ -97,7 +92,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
       } finally {
         isExclusive = false
         wake()
-        for (const queue of queues) schedule(queue)
+        for (const { schedule } of queues) schedule()
       }
     },
     async idle() {

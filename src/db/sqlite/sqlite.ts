@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { coalesce } from '../coalesce.ts'
 import {
   type Answer,
   type Db,
@@ -170,7 +171,7 @@ function batcher<Asked, Outcome>(
   let waiting: Job<Asked, Outcome>[] = []
   let underWay = 0
   let isExclusive = false
-  let isScheduled = false
+  const schedule = coalesce(flush)
   let wakeups: (() => void)[] = []
 
   function flush(): void {
@@ -187,16 +188,6 @@ function batcher<Asked, Outcome>(
       }
       underWay--
       if (underWay === 0) wake()
-    })
-  }
-
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
-    // By then every request that had arrived has been read.
-    setImmediate(() => {
-      isScheduled = false
-      flush()
     })
   }
 

@@ -85,6 +85,18 @@ test('units that a lost connection took with it happen once', async (t) => {
   assert.equal(blocker.isOpen(), false)
 })
 
+test('a flushed unit is on the disk when it resolves', async (t) => {
+  const db = await open(t, await aPostgresDatabase())
+  const end = { text: 'select cast(pg_current_wal_insert_lsn() as text) as lsn', values: [] }
+  const { all } = await db.write(unit(note('a'), end))
+  const [{ flushed } = {}] = await db.read(
+    `select case when pg_current_wal_flush_lsn() >= cast($1 as pg_lsn) then 'yes' else 'no' end
+       as flushed`,
+    String(all[0]?.lsn),
+  )
+  assert.equal(flushed, 'yes')
+})
+
 test('two stores whose units lock the same rows in opposite orders both get through', async (t) => {
   const url = await aPostgresDatabase()
   const [one, other] = [await open(t, url), await open(t, url)]

@@ -7,7 +7,7 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
-import { unit } from '../../support/unit.ts'
+import { unit, withDurability } from '../../support/unit.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
 const NOBODY = 65_534
@@ -183,6 +183,18 @@ suite('the SQLite file', () => {
       [{ synchronous: 2 }],
       [{ secure_delete: 1 }],
     ])
+  })
+
+  test('is synced by each commit that has a flushed unit, and by no other', async (t) => {
+    const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+    t.after(() => db.close())
+    const asked = unit({ text: 'pragma synchronous', values: [] })
+    const deferred = withDurability('deferred', asked)
+    const full = { all: [{ synchronous: 2 }] }
+    assert.deepEqual(await db.write(asked), full)
+    assert.deepEqual(await db.write(deferred), { all: [{ synchronous: 1 }] })
+    const together = await Promise.all([deferred, asked, deferred].map(db.write))
+    assert.deepEqual(together, [full, full, full])
   })
 
   test('is for its owner alone, and so are its log and its index', async (t) => {
