@@ -151,7 +151,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // A payer's wallet is named in the same forms as the service's node.
   {
     from: /^cli\/wallet\.ts$/,
-    to: /^lightning\/(?:backend|nwc\/client|(?:lnd|phoenixd|cln|nwc)\/url)\.ts$/,
+    to: /^lightning\/(?:backend|nwc\/client|[a-z]+\/url)\.ts$/,
     typesOnly: false,
   },
 ]
