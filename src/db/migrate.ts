@@ -11,14 +11,22 @@ export type Dialect = {
   /** Run first: whoever starts first migrates, and the others wait for it. */
   claim: string[]
   /** Run after any migration. */
-  tune: string[]
+  tune(tables: TableTraits): string[]
 }
 
 export const SQLITE: Dialect = {
   translate: (sql) => sql,
   findMigrations: `select 1 as found from sqlite_master where type = 'table' and name = 'migration'`,
   claim: [],
-  tune: [],
+  tune: () => [],
+}
+
+/** The tables that a migration says something of, in a line `-- hot: table` or `-- bytes: table`. */
+export type TableTraits = {
+  /** Its rows change with every request. */
+  hot: string[]
+  /** Its rows are deleted with many bytes. */
+  bytes: string[]
 }
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -50,16 +58,17 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
         `The database has version ${current}, and this Mayfly supports up to ${newest}. Start the newer Mayfly that wrote it.`,
       )
     }
-    for (const { version, name, statements } of migrations) {
+    for (const { version, name, sql } of migrations) {
       if (version <= current) continue
-      for (const statement of statements) await tx.run(dialect.translate(statement))
+      for (const statement of split(sql)) await tx.run(dialect.translate(statement))
       await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
     }
-    if (current < newest) for (const statement of dialect.tune) await tx.run(statement)
+    if (current < newest)
+      for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
   })
 }
 
-type Migration = { version: number; name: string; statements: string[] }
+type Migration = { version: number; name: string; sql: string }
 
 async function load(): Promise<Migration[]> {
   const names = (await readdir(FOLDER)).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name)).sort()
@@ -67,7 +76,7 @@ async function load(): Promise<Migration[]> {
     names.map(async (name) => ({
       version: Number(name.slice(0, 4)),
       name,
-      statements: split(await readFile(new URL(name, FOLDER), 'utf8')),
+      sql: await readFile(new URL(name, FOLDER), 'utf8'),
     })),
   )
 }
@@ -79,4 +88,14 @@ function split(sql: string): string[] {
     .split(/;\s*$/m)
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '')
+}
+
+function traitsIn(migrations: Migration[]): TableTraits {
+  const traits: TableTraits = { hot: [], bytes: [] }
+  for (const { sql } of migrations) {
+    for (const [, trait, table = ''] of sql.matchAll(/^-- (hot|bytes): (\w+)$/gm)) {
+      traits[trait === 'hot' ? 'hot' : 'bytes'].push(table)
+    }
+  }
+  return traits
 }

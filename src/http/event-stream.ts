@@ -40,8 +40,6 @@ export type EventStream = {
 export type EventStreams = {
   /** Takes over the answer of a request, which concerns this capability. */
   open(reply: FastifyReply, capability: string): EventStream
-  /** How many are open. */
-  count(): number
   /** How many are open, by the pattern of their route, for the metrics. */
   countByRoute(): ReadonlyMap<string, number>
   /** Whether this answer was taken over. */
@@ -61,7 +59,6 @@ export function createEventStreams(app: App, room: ResponseBudget): EventStreams
     for (const stream of streams) stream.end()
   })
   return {
-    count: () => streams.size,
     countByRoute: () => routes,
     isStream: (reply) => replies.has(reply),
     open(reply, capability) {

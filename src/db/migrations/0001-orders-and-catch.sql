@@ -6,6 +6,7 @@ create table meta (
 
 -- One purchase: one order, one invoice. `order_id` is derived from the Idempotency-Key and its
 -- scope, so that the primary key alone makes a repeat find the same order.
+-- hot: purchase_order
 create table purchase_order (
   order_id text primary key,
   secret_id text not null,         -- fingerprint of the secret that the id was derived under
@@ -39,6 +40,7 @@ create index purchase_order_open on purchase_order (client_network)
   where state in ('opening', 'pending');
 create index purchase_order_unsealed on purchase_order (expires_at) where seed is not null;
 
+-- hot: catch_inbox
 create table catch_inbox (
   public_id text primary key,
   plan_id text not null,
@@ -60,6 +62,7 @@ create index catch_inbox_destroyed on catch_inbox (destroyed_at) where destroyed
 
 -- No primary key besides the index: rows are appended in the order of arrival, whatever the
 -- inbox, and the bodies stay out of the index's tree. `salt` completes the event's UUIDv7.
+-- bytes: catch_event
 create table catch_event (
   public_id text not null,
   sequence integer not null,

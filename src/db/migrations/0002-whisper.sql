@@ -1,4 +1,5 @@
 -- The bytes of a WHISPER, stored with its order and kept until the quote dies or the last read.
+-- bytes: whisper_ciphertext
 create table whisper_ciphertext (
   order_id text primary key,
   ciphertext blob not null
@@ -13,11 +14,13 @@ create table whisper_reservation (
 
 -- The sum of the reservations of each client network, and in all. Kept as counters, so that one
 -- conditional statement is exact on any engine.
+-- hot: whisper_unpaid
 create table whisper_unpaid (
   scope text primary key,          -- a client network, or 'all'
   byte_count integer not null
 );
 
+-- hot: whisper
 create table whisper (
   public_id text primary key,
   order_id text not null unique,

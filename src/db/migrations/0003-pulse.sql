@@ -1,4 +1,5 @@
 -- One monitor. Its state is derived from these facts when somebody asks, and stored nowhere.
+-- hot: pulse_monitor
 create table pulse_monitor (
   public_id text primary key,
   public_status_id text not null unique,     -- for sharing; in no relation to public_id

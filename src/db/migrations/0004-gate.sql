@@ -1,4 +1,5 @@
 -- Somebody's API that takes payments through GATE. Money goes to its address, never through us.
+-- hot: gate_project
 create table gate_project (
   project_id text primary key,
   key_hash blob not null unique,   -- SHA-256 of the project capability
@@ -20,6 +21,7 @@ create table gate_route (
 
 -- One request that is to be paid for: one intent, one invoice. `intent_id` is derived from project
 -- and Idempotency-Key, so that the primary key alone makes a repeat find the same intent.
+-- hot: gate_intent
 create table gate_intent (
   intent_id text primary key,
   secret_id text not null,         -- fingerprint of the secret that the id was derived under

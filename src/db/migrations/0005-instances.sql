@@ -7,6 +7,7 @@ create table lease (
 
 -- Rate limits that several instances share. The columns are those of rate-limiter-flexible; keys
 -- are keyed hashes.
+-- hot: rate_limit
 create table rate_limit (
   key text primary key,
   points integer not null,

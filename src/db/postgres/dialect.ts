@@ -4,23 +4,6 @@ import type { Dialect } from '../migrate.ts'
 /** Chosen once and for good: every Mayfly on a database must take the same lock. */
 const MIGRATION_LOCK = 0x6d61_7966
 
-/**
- * Rows that change with every request. Room in their pages lets a change stay there, without a
- * new entry in any index; and what it leaves is cleared away early, while the tables are small.
- */
-const HOT_TABLES = [
-  'catch_inbox',
-  'pulse_monitor',
-  'purchase_order',
-  'whisper',
-  'whisper_unpaid',
-  'gate_project',
-  'gate_intent',
-  'rate_limit',
-]
-/** Tables whose rows are deleted with their bytes. */
-const BYTE_TABLES = ['catch_event', 'whisper_ciphertext']
-
 export const POSTGRES: Dialect = {
   translate: (sql) => sql.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,
@@ -30,12 +13,14 @@ export const POSTGRES: Dialect = {
     'set local lock_timeout = 0',
     `select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
   ],
-  tune: [
-    ...HOT_TABLES.map(
+  tune: ({ hot, bytes }) => [
+    // Room in the pages lets a change stay there, without a new entry in any index; and what it
+    // leaves is cleared away early, while the tables are small.
+    ...hot.map(
       (table) =>
         `alter table ${table} set (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02)`,
     ),
-    ...BYTE_TABLES.map(
+    ...bytes.map(
       (table) =>
         `alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02)`,
     ),

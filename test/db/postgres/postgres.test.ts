@@ -46,6 +46,29 @@ test('of four programs that start at once on an empty database, all come up', as
   assert.equal(row?.n, once?.n)
 })
 
+test('tables whose rows change with every request keep room in their pages', async (t) => {
+  const url = await aPostgresDatabase()
+  await open(t, url)
+  const tuned = await query(
+    { databaseUrl: url },
+    `select relname, array_to_string(reloptions, ' ') like '%fillfactor=60%' as is_hot
+     from pg_class where relkind = 'r' and reloptions is not null order by relname`,
+  )
+  const named = (isHot: boolean) =>
+    tuned.filter(({ is_hot }) => Boolean(is_hot) === isHot).map(({ relname }) => relname)
+  assert.deepEqual(named(true), [
+    'catch_inbox',
+    'gate_intent',
+    'gate_project',
+    'pulse_monitor',
+    'purchase_order',
+    'rate_limit',
+    'whisper',
+    'whisper_unpaid',
+  ])
+  assert.deepEqual(named(false), ['catch_event', 'whisper_ciphertext'])
+})
+
 test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
