@@ -160,7 +160,7 @@ export async function serve(
       log,
       backpressure,
       publicUrl,
-      answerLost: pages.answerLost,
+      sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
       ...(timeouts ? { timeouts } : {}),

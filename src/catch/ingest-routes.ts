@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
-import { announcedBytes, type BodyOptions, dropBody, hasArrived, readBody } from '../http/body.ts'
+import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
 import type { BodyBudget, BodyReservation } from '../http/body-budget.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { type Problem, problem } from '../http/errors.ts'
@@ -47,7 +47,7 @@ export function mountIngest(
       if (!inbox) throw unavailable()
       await limits.take(INGEST[inbox.planId], inbox.publicId, reply)
       if (raw.rawHeaders.length > 2 * MAX_HEADER_LINES) throw problem('request too large')
-      if (!isHere && !(await service.takes(params.publicId, announcedBytes(raw) ?? 0))) {
+      if (!isHere && !(await service.takes(params.publicId, declaredBytes(raw) ?? 0))) {
         throw unavailable()
       }
       return inbox
@@ -56,27 +56,17 @@ export function mountIngest(
     }
   }
 
-  /** Reserves memory for a body, and says how it is read within that. */
-  function reserve(
-    raw: IncomingMessage,
-    sourceIp: string,
-    target: string,
-  ): { reservation: BodyReservation; options: BodyOptions } {
-    let giveUp = (): void => {}
-    const reservation = bodyBudget.admit({ network: clientNetwork(sourceIp), target }, () =>
-      giveUp(),
-    )
+  /** Reserves memory for a body that is still to be read. */
+  function reserve(raw: IncomingMessage, sourceIp: string, target: string): BodyReservation {
+    const reservation = bodyBudget.admit({ network: clientNetwork(sourceIp), target })
     if (!reservation) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
-    const onGiveUp = (refuse: () => void): void => {
-      giveUp = refuse
-    }
-    return { reservation, options: { take: reservation.grow, onGiveUp } }
+    return reservation
   }
 
   app.route<Sent>({
     method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
     url: '/c/:publicId',
-    config: { answersEmpty: true },
+    config: { hasEmptyResponse: true },
     schema: {
       tags: ['catch'],
       summary: 'Send a request to an inbox; sub-paths are kept',
@@ -102,10 +92,10 @@ export function mountIngest(
       const isHere = hasArrived(raw)
       const inbox = await admitted(request, reply, isHere)
       const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-      const reading = isSmall ? null : reserve(raw, sourceIp, inbox.publicId)
+      const reservation = isSmall ? null : reserve(raw, sourceIp, inbox.publicId)
       try {
-        const body = await readBody(raw, inbox.maxBytesPerRequest, reading?.options)
-        reading?.reservation.received()
+        const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
+        reservation?.received()
         const { path, query } = splitUrl(request.originalUrl)
         const isAccepted = await service.ingest(inbox, {
           token: bearerToken(raw),
@@ -120,7 +110,7 @@ export function mountIngest(
         if (!isAccepted) throw unavailable()
         return reply.code(204).send()
       } finally {
-        reading?.reservation.release()
+        reservation?.release()
       }
     },
     handler: () => {
@@ -131,7 +121,7 @@ export function mountIngest(
 
 /** An error that answers a request whose body nobody waits for. */
 function refusedUnread(request: IncomingMessage, error: unknown): unknown {
-  if (!hasArrived(request)) dropBody(request)
+  if (!hasArrived(request)) drainBody(request)
   return error
 }
 

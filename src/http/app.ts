@@ -9,10 +9,10 @@ import { StoreAway } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
 import type { ApiSurface, Root } from './api-surface.ts'
 import { type Backpressure, createBackpressure } from './backpressure.ts'
-import { holdBack, letCome } from './body.ts'
 import { createCors } from './cors.ts'
 import { exceedsDrainLimit } from './discarded-body.ts'
 import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
+import { deferContinue, sendContinue } from './expect-continue.ts'
 import { mountOpenapi } from './openapi.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
 
@@ -32,11 +32,11 @@ declare module 'fastify' {
     /** The phrases of the catalogue for what the schemas refuse. */
     invalid?: InvalidPhrases
     /** Asked every moment by machines: its requests are not logged. */
-    isQuiet?: true
+    isUnlogged?: true
     /** Reads its body by itself, and not before it is wanted. */
     readsBody?: true
     /** Its answers have no body, or an error's: none is ever large. */
-    answersEmpty?: true
+    hasEmptyResponse?: true
   }
 }
 
@@ -51,7 +51,7 @@ export type AppOptions = {
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
   /** Answers a person who came to an address where nothing is; false for everyone else. */
-  answerLost?: (request: FastifyRequest, reply: FastifyReply) => boolean
+  sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Backpressure on every response; made here unless it is watched from elsewhere. */
   backpressure?: Backpressure
   /** Tests shorten these; the defaults are the documented ones. */
@@ -61,7 +61,7 @@ export type AppOptions = {
 export async function createApp(options: AppOptions): Promise<App> {
   const {
     log,
-    answerLost = () => false,
+    sendNotFoundPage = () => false,
     surfaces = [],
     backpressure = createBackpressure(),
   } = options
@@ -96,7 +96,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     // A path that does not decode; no hook has seen it.
     frameworkErrors: (_error, request, reply) => {
       reply.header('x-content-type-options', 'nosniff')
-      if (answerCors(request, reply) || answerLost(request, reply)) return
+      if (answerCors(request, reply) || sendNotFoundPage(request, reply)) return
       sendProblem(reply, problem('not found'))
     },
   })
@@ -117,13 +117,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.server.prependListener('request', useOriginForm)
   // Node would let any body come. Those that are read by routes themselves come when they are.
   app.server.on('checkContinue', (request, response) => {
-    holdBack(request, response)
+    deferContinue(request, response)
     app.server.emit('request', request, response)
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { config, bodyLimit } = request.routeOptions
     const announced = Number(request.headers['content-length'] ?? 0)
-    if (!config.readsBody && announced <= bodyLimit) letCome(request.raw)
+    if (!config.readsBody && announced <= bodyLimit) sendContinue(request.raw)
     done(null, payload)
   })
   // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.
@@ -148,7 +148,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   if (log.isLevelEnabled('debug')) {
     app.addHook('onResponse', (request, reply, done) => {
-      if (request.routeOptions.config.isQuiet) return done()
+      if (request.routeOptions.config.isUnlogged) return done()
       log.debug({
         event: 'http.request',
         method: request.method,
@@ -171,7 +171,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const methods = allowed(request.raw.url ?? '/')
     if (methods.length > 0) {
       sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
-    } else if (!answerLost(request, reply)) sendProblem(reply, problem('not found'))
+    } else if (!sendNotFoundPage(request, reply)) sendProblem(reply, problem('not found'))
   }
 }
 

@@ -76,7 +76,7 @@ export function createBackpressure(
     }
     app.addHook('onRoute', (route) => {
       // What answers without a body has none to slice, and is what is asked most often.
-      if (route.config?.answersEmpty) return
+      if (route.config?.hasEmptyResponse) return
       const own = route.onSend === undefined ? [] : [route.onSend].flat()
       route.onSend = [...own, sliceLarge]
     })

@@ -1,10 +1,9 @@
 /**
- * Bounds the memory that bodies hold on their way to a capability, from their first byte to the answer.
- * Where there is no room for one more, the network that holds the most gives up its oldest body that
- * is still arriving, unless the newcomer's own network would then hold more: whoever sends a little finds room
- * however many others send slowly, and nobody is refused because of a neighbour that takes it all.
+ * A memory budget for request bodies, from their first byte to the answer. When it is used up, the
+ * network that holds the most loses its oldest body that is still arriving, unless the newcomer's own
+ * network would then hold more. So a small body is admitted however many others arrive slowly, and one
+ * network cannot use up the budget of the others.
  */
-
 import { widerNetwork } from './client-address.ts'
 
 export type BodyBudgetLimits = { perNetwork: number; perTarget: number; inAll: number }
@@ -19,46 +18,45 @@ const DEFAULT_LIMITS: BodyBudgetLimits = {
   perTarget: 16 * MIB,
   inAll: 64 * MIB,
 }
-/** What a request holds besides its body: its headers, its socket, and its place here. */
+/** What a request holds besides its body: its headers, its socket, and its reservation. */
 export const REQUEST_BYTES = 8 * 1024
 
-/** What one body holds. */
+/** The memory that one body may hold. */
 export type BodyReservation = {
-  /** Counts more bytes; false where there is no room for them, which gives up all of it. */
-  grow(bytes: number): boolean
-  /** It has arrived: from now on it keeps its place until the end. */
+  /** Adds bytes; false where they do not fit, which releases the whole reservation. */
+  reserve(bytes: number): boolean
+  /** Aborted when another body takes the memory, before this one has arrived. */
+  evicted: AbortSignal
+  /** The body has arrived: from now on it cannot be evicted. */
   received(): void
-  /** Gives everything back. */
   release(): void
 }
 
 export type BodyBudget = {
-  /**
-   * A place for a body, or null where there is no room. `givenUp` is called where another body gets
-   * it before this one has arrived.
-   */
-  admit(who: { network: string; target: string }, givenUp: () => void): BodyReservation | null
-  /** What is held now, for the metrics. */
+  /** A reservation for one body, or null where it does not fit. */
+  admit(body: { network: string; target: string }): BodyReservation | null
+  /** What is reserved now, for the metrics. */
   held(): { bodies: number; bytes: number }
 }
 
-/** What one network holds, of everything or for one target. `arriving` is in the order of begin. */
-type Account = { bytes: number; arriving: Set<Arriving>; around: Surroundings }
-type Arriving = { giveUp(): void }
-/** What the wider network around some holds together: of those, somebody may have as many as he likes. */
-type Surroundings = { name: string; bytes: number; accounts: number }
+/** What may be reserved in all, or for one target. */
 type Pool = {
   bytes: number
   limit: number
   accounts: Map<string, Account>
-  around: Map<string, Surroundings>
+  widerNetworks: Map<string, WiderNetwork>
 }
+/** What one network has of a pool. `arriving` is in the order of admission. */
+type Account = { bytes: number; arriving: Set<Arriving>; wider: WiderNetwork }
+type Arriving = { evict(): void }
+/** What all networks within a wider one have together: one client may have as many of them as it likes. */
+type WiderNetwork = { name: string; bytes: number; accounts: number }
 
 const emptyPool = (limit: number): Pool => ({
   bytes: 0,
   limit,
   accounts: new Map(),
-  around: new Map(),
+  widerNetworks: new Map(),
 })
 
 export function createBodyBudget(limits = DEFAULT_LIMITS): BodyBudget {
@@ -74,103 +72,103 @@ export function createBodyBudget(limits = DEFAULT_LIMITS): BodyBudget {
     return pool
   }
 
-  return {
-    held: () => ({ bodies, bytes: all.bytes }),
-    admit({ network, target }, givenUp) {
-      const pools = [poolOf(target), all]
-      let own = 0
-      let hasEnded = false
+  function admit({ network, target }: { network: string; target: string }): BodyReservation | null {
+    const pools = [poolOf(target), all]
+    const eviction = new AbortController()
+    let reserved = 0
+    let hasEnded = false
 
-      const arriving: Arriving = {
-        giveUp() {
-          end()
-          givenUp()
-        },
+    const arriving: Arriving = {
+      evict() {
+        release()
+        eviction.abort()
+      },
+    }
+
+    function release(): void {
+      if (hasEnded) return
+      hasEnded = true
+      bodies--
+      for (const pool of pools) {
+        accountOf(pool, network).arriving.delete(arriving)
+        addBytes(pool, network, -reserved)
       }
+      if (targets.get(target)?.accounts.size === 0) targets.delete(target)
+    }
 
-      function end(): void {
+    function reserve(bytes: number): boolean {
+      if (hasEnded) return false
+      const ofNetwork = accountOf(all, network).bytes + bytes
+      const fits =
+        ofNetwork <= limits.perNetwork &&
+        pools.every((pool) => evictUntilFits(pool, network, bytes))
+      if (!fits || hasEnded) {
+        release()
+        return false
+      }
+      reserved += bytes
+      for (const pool of pools) addBytes(pool, network, bytes)
+      return true
+    }
+
+    bodies++
+    for (const pool of pools) accountOf(pool, network).arriving.add(arriving)
+    if (!reserve(REQUEST_BYTES)) return null
+    return {
+      reserve,
+      evicted: eviction.signal,
+      received() {
         if (hasEnded) return
-        hasEnded = true
-        bodies--
-        for (const pool of pools) {
-          accountOf(pool, network).arriving.delete(arriving)
-          hold(pool, network, -own)
-        }
-        if (targets.get(target)?.accounts.size === 0) targets.delete(target)
-      }
-
-      function take(bytes: number): boolean {
-        if (hasEnded) return false
-        const ofNetwork = accountOf(all, network).bytes + bytes
-        const hasRoom =
-          ofNetwork <= limits.perNetwork && pools.every((pool) => makeRoom(pool, network, bytes))
-        if (!hasRoom || hasEnded) {
-          end()
-          return false
-        }
-        own += bytes
-        for (const pool of pools) hold(pool, network, bytes)
-        return true
-      }
-
-      bodies++
-      for (const pool of pools) accountOf(pool, network).arriving.add(arriving)
-      if (!take(REQUEST_BYTES)) return null
-      return {
-        grow: take,
-        release: end,
-        received() {
-          if (hasEnded) return
-          for (const pool of pools) accountOf(pool, network).arriving.delete(arriving)
-        },
-      }
-    },
+        for (const pool of pools) accountOf(pool, network).arriving.delete(arriving)
+      },
+      release,
+    }
   }
+
+  return { admit, held: () => ({ bodies, bytes: all.bytes }) }
 }
 
-/** True once the pool has room for so many bytes more of this network. */
-function makeRoom(pool: Pool, network: string, bytes: number): boolean {
+/** Evicts arriving bodies of larger networks until these bytes fit; false where that is not enough. */
+function evictUntilFits(pool: Pool, network: string, bytes: number): boolean {
   while (pool.bytes + bytes > pool.limit) {
-    // As it is without these bytes: where all hold as much as it will, the last part must find room.
-    let heaviest = accountOf(pool, network)
+    // Compared without these bytes: where all hold the same, the last part of a body must still fit.
+    let largest = accountOf(pool, network)
     let oldest: Arriving | null = null
     for (const account of pool.accounts.values()) {
       const [first] = account.arriving
-      if (!first || !isHeavier(account, heaviest)) continue
-      heaviest = account
+      if (!first || !isLarger(account, largest)) continue
+      largest = account
       oldest = first
     }
     if (!oldest) return false
-    oldest.giveUp()
+    oldest.evict()
   }
   return true
 }
 
-/** Wider networks are compared first: many small networks of one are one. */
-function isHeavier(one: Account, other: Account): boolean {
-  return one.around === other.around
-    ? one.bytes > other.bytes
-    : one.around.bytes > other.around.bytes
+/** Wider networks are compared first: many small networks within one count as one. */
+function isLarger(one: Account, other: Account): boolean {
+  return one.wider === other.wider ? one.bytes > other.bytes : one.wider.bytes > other.wider.bytes
 }
 
-function accountOf({ accounts, around }: Pool, network: string): Account {
+function accountOf({ accounts, widerNetworks }: Pool, network: string): Account {
   const known = accounts.get(network)
   if (known) return known
   const name = widerNetwork(network)
-  const surroundings = around.get(name) ?? { name, bytes: 0, accounts: 0 }
-  surroundings.accounts++
-  around.set(name, surroundings)
-  const account = { bytes: 0, arriving: new Set<Arriving>(), around: surroundings }
+  const wider = widerNetworks.get(name) ?? { name, bytes: 0, accounts: 0 }
+  wider.accounts++
+  widerNetworks.set(name, wider)
+  const account = { bytes: 0, arriving: new Set<Arriving>(), wider }
   accounts.set(network, account)
   return account
 }
 
-function hold(pool: Pool, network: string, bytes: number): void {
+function addBytes(pool: Pool, network: string, bytes: number): void {
   const account = accountOf(pool, network)
   pool.bytes += bytes
   account.bytes += bytes
-  account.around.bytes += bytes
+  account.wider.bytes += bytes
   if (account.bytes > 0 || account.arriving.size > 0) return
   pool.accounts.delete(network)
-  if (--account.around.accounts === 0) pool.around.delete(account.around.name)
+  if (--account.wider.accounts === 0) pool.widerNetworks.delete(account.wider.name)
 }

@@ -70,7 +70,7 @@ export type PagesOptions = {
 export type Pages = {
   mount(app: App): void
   /** Shows a person that nothing is at this address; false where a program asks. */
-  answerLost(request: FastifyRequest, reply: FastifyReply): boolean
+  sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
 export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages {
@@ -106,7 +106,7 @@ export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages
       for (const { name, path } of pages) if (name !== LOST) mountPage(app, name, path)
       mountAssets(app, () => site().assets)
     },
-    answerLost(request, reply) {
+    sendNotFoundPage(request, reply) {
       if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
       pageOf(LOST).then(
         (page) => {

@@ -32,7 +32,7 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
   app.route({
     method: ['GET', 'HEAD'],
     url: '/ready',
-    config: { isQuiet: true },
+    config: { isUnlogged: true },
     schema: {
       tags: ['system'],
       summary: 'Readiness: the store answers and the node takes money',

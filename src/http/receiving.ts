@@ -3,7 +3,7 @@
  * read, and is in no room with what has been paid for: those who fill one keep nobody out of another.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { announcedBytes, type Pace, readBody } from './body.ts'
+import { declaredBytes, type MinimumRate, readBody } from './body.ts'
 import { type BodyBudget, createBodyBudget } from './body-budget.ts'
 import { checkoutUnavailable, type Phrase } from './errors.ts'
 import { LIMITS, type Limit, rateLimited } from './limits.ts'
@@ -34,7 +34,7 @@ const SMALL_BODY_BYTES = 16 * 1024
  * Slower than any line that gets 64 KiB through within the server's 30 seconds, and long enough for
  * one that is cut for a moment.
  */
-const PACE: Pace = { everyMs: 10_000, bytes: 8 * 1024 }
+const MINIMUM_RATE: MinimumRate = { everyMs: 10_000, bytes: 8 * 1024 }
 /** Whoever found no room is told to come back after this: bodies arrive or end within it. */
 const RETRY_SECONDS = 10
 
@@ -79,7 +79,7 @@ export async function receive(
   }
   const { orderId, isProven, maxBodyBytes: limit } = await expected()
   // Refused for itself before it takes anything from the limits.
-  if ((announcedBytes(request) ?? 0) > limit) return readBody(request, limit, options)
+  if ((declaredBytes(request) ?? 0) > limit) return readBody(request, limit, options)
   if (orderId !== null) {
     await take(LIMITS.poll, pollBucket(orderId, isProven))
   } else if (!isProven) {
@@ -87,27 +87,24 @@ export async function receive(
     if (!isSelling()) throw checkoutUnavailable()
     await take(LIMITS.quote, clientNetwork)
   }
-  let giveUp = (): void => {}
   const kept = orderId === null ? 'fresh' : 'keyed'
   const room = rooms[isProven ? 'proven' : kept]
-  const place = room.admit({ network: clientNetwork, target: '' }, () => giveUp())
-  if (!place) throw rateLimited(RETRY_SECONDS)
+  const reservation = room.admit({ network: clientNetwork, target: '' })
+  if (!reservation) throw rateLimited(RETRY_SECONDS)
   // Also when the peer goes away before there is an answer.
-  response.once('close', place.release)
+  response.once('close', reservation.release)
   try {
     const body = await readBody(request, limit, {
-      take: place.grow,
-      onGiveUp: (refuse) => {
-        giveUp = refuse
-      },
-      pace: PACE,
+      reserve: reservation.reserve,
+      evicted: reservation.evicted,
+      minimumRate: MINIMUM_RATE,
       ...options,
     })
-    place.received()
+    reservation.received()
     return body
   } catch (error) {
     // It may have closed before we listened, while its order was looked for.
-    place.release()
+    reservation.release()
     throw error
   }
 }

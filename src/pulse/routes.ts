@@ -94,7 +94,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
   app.route({
     method: 'POST',
     url: '/p/:publicId',
-    config: { answersEmpty: true },
+    config: { hasEmptyResponse: true },
     schema: {
       tags: ['pulse'],
       summary: 'Record one heartbeat; a body is ignored and never stored',

@@ -17,8 +17,9 @@ function aBudget() {
     evicted,
     /** Whether a body of 8 KiB found room. */
     begin(network: string, target: string, name = `${network} to ${target}`) {
-      const reservation = budget.admit({ network, target }, () => evicted.push(name))
-      return { reservation, hasRoom: reservation?.grow(BODY) ?? false }
+      const reservation = budget.admit({ network, target })
+      reservation?.evicted.addEventListener('abort', () => evicted.push(name))
+      return { reservation, hasRoom: reservation?.reserve(BODY) ?? false }
     },
     count(network: string, target: string, bodies: number): number {
       return Array.from({ length: bodies }, () => this.begin(network, target)).filter(
@@ -41,15 +42,15 @@ test('a body that ends gives everything back, once', () => {
   const { reservation } = of.begin('a', 'one')
   reservation?.release()
   reservation?.release()
-  assert.equal(reservation?.grow(1), false)
+  assert.equal(reservation?.reserve(1), false)
   assert.deepEqual(of.budget.held(), { bodies: 0, bytes: 0 })
   assert.equal(of.count('a', 'one', 10), 4)
 })
 
 test('a body that finds no room gives up all that it had', () => {
   const { budget } = aBudget()
-  const reservation = budget.admit({ network: 'a', target: 'one' }, () => {})
-  assert.equal(reservation?.grow(LIMITS.perTarget), false)
+  const reservation = budget.admit({ network: 'a', target: 'one' })
+  assert.equal(reservation?.reserve(LIMITS.perTarget), false)
   assert.deepEqual(budget.held(), { bodies: 0, bytes: 0 })
 })
 
@@ -73,11 +74,11 @@ test('a hundred networks that each take all they can leave room for a newcomer',
   for (let network = 0; network < 100; network++) {
     for (let target = 0; target < 10; target++) {
       const who = { network: `n${network}`, target: `t${target}` }
-      for (let i = 0; i < 8; i++) budget.admit(who, () => {})?.grow(mib(1) / 4)
+      for (let i = 0; i < 8; i++) budget.admit(who)?.reserve(mib(1) / 4)
     }
   }
-  const reservation = budget.admit({ network: 'newcomer', target: 't0' }, () => {})
-  assert.equal(reservation?.grow(64 * KIB), true)
+  const reservation = budget.admit({ network: 'newcomer', target: 't0' })
+  assert.equal(reservation?.reserve(64 * KIB), true)
   assert.ok(budget.held().bytes <= mib(limits.inAll))
 })
 
@@ -98,8 +99,8 @@ test('many networks of a wider one are one, so that nobody fills the room with a
 test('a body finds room to its end where all others hold as much as it will', () => {
   const of = aBudget()
   for (let i = 0; i < 8; i++) of.begin(`${i}.0.0`, `${i}`)
-  const reservation = of.budget.admit({ network: '9.0.0', target: 'mine' }, () => {})
-  for (let i = 0; i < 8; i++) assert.equal(reservation?.grow(BODY / 8), true, `${i}`)
+  const reservation = of.budget.admit({ network: '9.0.0', target: 'mine' })
+  for (let i = 0; i < 8; i++) assert.equal(reservation?.reserve(BODY / 8), true, `${i}`)
 })
 
 test('a body that has arrived is never given up', () => {

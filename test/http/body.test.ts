@@ -27,7 +27,7 @@ for (const piece of [1, 7, 1_000, 64 * KIB]) {
         ? { 'content-length': String(sent.length) }
         : {}
       const body = await readBody(aRequest(sent, piece, headers), 1024 * KIB, {
-        take(bytes) {
+        reserve(bytes) {
           counted += bytes
           return true
         },
@@ -53,8 +53,8 @@ test('a body that stalls is ended by its pace, and one that comes slowly but ste
       Object.assign(request, { headers: {} }) as unknown as IncomingMessage,
       1024 * KIB,
       {
-        pace,
-        take(bytes) {
+        minimumRate: pace,
+        reserve(bytes) {
           held += bytes
           return true
         },
@@ -87,7 +87,7 @@ test('a body that finds no room is refused at once, and nothing of it is held', 
   const reading = readBody(
     Object.assign(request, { headers: {} }) as unknown as IncomingMessage,
     KIB,
-    { take: () => false },
+    { reserve: () => false },
   )
   request.push(Buffer.alloc(10))
   await assert.rejects(reading, {

@@ -57,7 +57,7 @@ test('a new order asks its limit before a byte is read, a known one its own, and
       expected: async () => expected,
       take: async (limit, key) => {
         assert.equal(request.readableFlowing, null)
-        asked.push(`${limit} ${key}`)
+        asked.push(`${limit.name} ${key}`)
       },
     })
     request.push(null)
