@@ -49,7 +49,12 @@ function writeBatches(all: string[]): string[] {
   mkdirSync(BATCHES, { recursive: true })
   const isSlow = (file: string): boolean => SLOW_FOLDERS.includes(folderOf(file))
   const slow = all.filter(isSlow).map((file) => [file])
-  const others = Object.values(Object.groupBy(all.filter((file) => !isSlow(file)), folderOf))
+  const others = Object.values(
+    Object.groupBy(
+      all.filter((file) => !isSlow(file)),
+      folderOf,
+    ),
+  )
   const batches = [...slow, ...others.flatMap((folder = []) => chunks(folder.toSorted()))]
   return batches.map((batch, i) => {
     const file = join(BATCHES, `${String(i).padStart(3, '0')}.test.ts`)
