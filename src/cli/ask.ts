@@ -37,11 +37,12 @@ export async function confirmDestroying(
   const isAsked = process.stdin.isTTY && process.stderr.isTTY
   if (
     isAsked &&
-    (await askLine(`This destroys ${what}, for good. Its name, to go on: `, signal)) === name
+    (await askLine(`This destroys ${what}, permanently. Type its name to confirm: `, signal)) ===
+      name
   )
     return
   throw new CliError(
-    isAsked ? `${name} stays.` : `This destroys ${what}. Say --yes if that is meant.`,
+    isAsked ? `${name} was not destroyed.` : `This destroys ${what}. Add --yes to confirm.`,
     EXIT.usage,
   )
 }
@@ -74,7 +75,7 @@ function terminal(): ReadStream {
     return new ReadStream(openSync(process.platform === 'win32' ? '\\\\.\\CON' : '/dev/tty', 'r+'))
   } catch {
     throw new CliError(
-      'There is no terminal to ask on. --password-file names a file with the password.',
+      'There is no terminal to type a password on. Use --password-file instead.',
       EXIT.usage,
     )
   }

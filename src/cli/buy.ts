@@ -19,9 +19,9 @@ export function addBuy(program: Command): void {
     .addHelpText(
       'after',
       examples(
-        'mayfly buy catch --name hooks           shows an invoice, and waits for it to be paid',
+        'mayfly buy catch --name hooks           shows an invoice and waits for the payment',
         'MAYFLY_WALLET_URL=simulator: mayfly buy pulse --plan standard --max-sats 300',
-        'mayfly buy catch --resume hooks         goes on with a purchase that was interrupted',
+        'mayfly buy catch --resume hooks         continues an interrupted purchase',
       ),
     )
   addProduct(buy, 'catch', 'buy a webhook inbox')
@@ -35,7 +35,7 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
     .description(`${what}, and save it under a name`)
     .option('--plan <plan>', 'spark, standard or long', 'spark')
     .option('--name <name>', 'the name to save it under')
-    .option('--resume <name>', 'go on with this interrupted purchase')
+    .option('--resume <name>', 'continue this interrupted purchase')
     .addHelpText(
       'after',
       examples(
@@ -75,7 +75,7 @@ function tellBought(
   }
   cli.answer(
     { name, planId, baseUrl, ...publicPart(capability), ...addressOf(product, baseUrl, publicId) },
-    `${savedAs(cli, name)}It ends           ${away(expiresAt, cli.now())}, ${expiresAt}\n${next[product]}`,
+    `${savedAs(cli, name)}It expires        ${away(expiresAt, cli.now())}, ${expiresAt}\n${next[product]}`,
   )
 }
 

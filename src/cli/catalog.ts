@@ -14,10 +14,10 @@ export function addCatalog(program: Command): void {
         const catalog = await cli.mayfly().catalog()
         const { products } = catalog
         const rows = [
-          ['PRODUCT', 'PLAN', 'SATS', 'LIVES', 'WHAT IT HOLDS'],
+          ['PRODUCT', 'PLAN', 'SATS', 'LASTS', 'LIMITS'],
           ...products.catch.plans.map((plan) => [
             ...start('catch', plan),
-            `${plan.requestLimit} requests of ${size(plan.maxBytesPerRequest)}, ${size(plan.storageLimitBytes)} in all`,
+            `${plan.requestLimit} requests of ${size(plan.maxBytesPerRequest)}, ${size(plan.storageLimitBytes)} in total`,
           ]),
           ...products.whisper.plans.map((plan) => [
             ...start('whisper', plan),
@@ -25,12 +25,14 @@ export function addCatalog(program: Command): void {
           ]),
           ...products.pulse.plans.map((plan) => [
             ...start('pulse', plan),
-            `${plan.heartbeatLimit} pings, one each ${plan.suggestedCadenceSeconds} s or so`,
+            `${plan.heartbeatLimit} pings, about one every ${plan.suggestedCadenceSeconds} s`,
           ]),
         ]
         cli.answer(catalog, columns(rows))
         if (!catalog.checkoutEnabled && !cli.isJson) {
-          cli.note('The service cannot sell at the moment: its Lightning node is away.')
+          cli.note(
+            'The service cannot sell at the moment, because its Lightning node does not answer.',
+          )
         }
         return undefined
       }),

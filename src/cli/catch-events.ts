@@ -23,7 +23,7 @@ function addEvents(parent: Command): void {
     .description('list the webhooks of an inbox, newest first')
     .argument('<name>', 'the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--limit <count>', 'how many at most', '20')
+    .option('--limit <count>', 'the maximum number', '20')
     .addHelpText(
       'after',
       examples(
@@ -38,7 +38,7 @@ function addEvents(parent: Command): void {
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const events = await newest(inbox, parseFilter(options.filter), limit)
         const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
-        cli.answer(events, lines.length > 0 ? lines.join('') : 'No webhook is there.\n')
+        cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
         return EXIT.ok
       }),
     )
@@ -47,10 +47,10 @@ function addEvents(parent: Command): void {
 function addShow(parent: Command): void {
   parent
     .command('show')
-    .description('show one webhook whole; alone, the newest')
+    .description('show a whole webhook, by default the newest')
     .argument('<name>', 'the inbox')
-    .argument('[event]', 'its id or its sequence')
-    .option('--body', 'its body alone, to the byte')
+    .argument('[event]', 'its id or sequence number')
+    .option('--body', 'print only its body, unchanged')
     .addHelpText(
       'after',
       examples('mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'),
@@ -96,14 +96,14 @@ export async function findEvent(inbox: CatchClient, which?: string): Promise<Cat
       event.id === which ||
       (sequence !== null && event.sequence === sequence))
   if (isIt) return event
-  throw new CliError('There is no such webhook. `mayfly catch events` lists them.', EXIT.gone)
+  throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
 }
 
 /** An id ends with the event's sequence, in 48 bits. */
 function sequenceOf(id: string): number {
   const [, digits] = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})$/.exec(id) ?? []
   if (digits === undefined) {
-    throw new CliError('A webhook is named by its id or its sequence.', EXIT.usage)
+    throw new CliError('Name a webhook by its id or sequence number.', EXIT.usage)
   }
   return Number.parseInt(digits, 16)
 }
@@ -123,4 +123,4 @@ function whole(event: CatchEvent): string {
 const shownBody = (event: CatchEvent): string =>
   event.bodyEncoding === 'utf8'
     ? harmless(event.body, { lines: true })
-    : `(${size(event.bodyBytes)} that are no text; --body > FILE brings them)`
+    : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`

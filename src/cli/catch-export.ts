@@ -18,12 +18,12 @@ type Options = { as: string; to?: string; filter?: string; limit: string }
 export function addCatchExport(parent: Command): void {
   parent
     .command('export')
-    .description('write webhooks, oldest first, as curl commands, HAR or JSON lines')
+    .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
     .argument('<name>', 'the inbox')
     .option('--as <format>', 'curl, har or jsonl', 'jsonl')
-    .option('--to <url>', 'where curl and har send them; else to the inbox')
+    .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--limit <count>', 'the newest so many', String(MAX_EVENTS))
+    .option('--limit <count>', 'only the newest', String(MAX_EVENTS))
     .addHelpText(
       'after',
       examples(
@@ -54,7 +54,7 @@ export function addCatchExport(parent: Command): void {
             write(toJsonLines(events))
             return EXIT.ok
           default:
-            throw new CliError('--as is curl, har or jsonl.', EXIT.usage)
+            throw new CliError('--as must be curl, har or jsonl.', EXIT.usage)
         }
       }),
     )

@@ -18,6 +18,6 @@ export function parseFilter(text: string | undefined): EventFilter {
 
 const badFilter = (): CliError =>
   new CliError(
-    '--filter is a list such as method=POST,contentType=application/json,q=opened,access=public',
+    '--filter must be a list such as method=POST,contentType=application/json,q=opened,access=public',
     EXIT.usage,
   )

@@ -36,13 +36,16 @@ type Options = {
 export function addCatchListen(parent: Command): void {
   parent
     .command('listen')
-    .description('show webhooks as they come, and send them on to a receiver')
+    .description('show webhooks as they arrive, and forward them to a receiver')
     .argument('<name>', 'the inbox')
-    .option('--forward <url>', 'send each one on to this address, in order, once')
-    .option('--since <where>', 'a sequence to go on after, now, start, or last: where it ended')
+    .option('--forward <url>', 'forward each one to this address, in order, once')
+    .option(
+      '--since <where>',
+      'where to start: after a sequence number, now, start, or last (where it stopped)',
+    )
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--once', 'end after the first one')
-    .option('--timeout <seconds>', 'end after so many seconds; with --once, that is a failure')
+    .option('--once', 'stop after the first one')
+    .option('--timeout <seconds>', 'stop after this time; with --once, that is a failure')
     .addHelpText(
       'after',
       `${examples(
@@ -50,11 +53,11 @@ export function addCatchListen(parent: Command): void {
         'mayfly catch listen hooks --since start --filter method=POST',
         'mayfly catch listen hooks --once --timeout 60 --json',
       )}
-With --forward it remembers how far it came, and the next start goes on there. A kill between two
-events loses and doubles none. An event that was sent, but not answered when the command was killed,
-is not sent again; the next start names it, for \`catch replay\`. A receiver that is down is waited for.
-What a stranger sends stays below the address of the receiver: a path with .. in it is not sent on.
-Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence, to tell a repeat by.
+With --forward it remembers its position, and the next start continues there. A kill between two events
+neither loses nor repeats one. An event that was sent but not answered before a kill is not sent again: the
+next start names it, for \`catch replay\`. It waits for a receiver that is down. What a stranger sends stays
+below the receiver's address: a path with .. in it is not forwarded. Each request carries X-Mayfly-Event-Id
+and X-Mayfly-Event-Sequence, so that the receiver can recognize a repeat.
 `,
     )
     .action(
@@ -100,13 +103,13 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   const { to, position, name } = options
   if (position.unanswered !== null) {
     cli.note(
-      `Event ${position.unanswered} was sent, and the listener killed before the answer came. It is not sent again; to do so: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
+      `Event ${position.unanswered} was sent, but the listener was killed before the answer came. It is not sent again. To send it again: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
     )
   }
   const after = await sinceOf(options.since ?? 'last', inbox, position.last())
   // From here on a kill misses nothing: the next start knows where this one began.
   if (position.last() !== after) position.done(after)
-  cli.note(`Listening on ${name}, and forwarding to ${to.href}`)
+  cli.note(`Listening on ${name} and forwarding to ${to.href}`)
   return follow(
     cli,
     inbox,
@@ -152,7 +155,7 @@ async function follow(
   } catch (error) {
     if (cli.signal.aborted || !limit?.aborted) throw error
     if (!once) return EXIT.ok
-    throw new CliError(`No webhook came within ${seconds} s.`)
+    throw new CliError(`No webhook arrived within ${seconds} s.`)
   } finally {
     await stream.return('active').catch(() => undefined)
   }
@@ -200,7 +203,7 @@ async function withPosition(
   const lock = takeLock(`${file}.lock`)
   if ('heldBy' in lock) {
     throw new CliError(
-      `Process ${lock.heldBy} is listening on ${name} already. End it first, or watch without --forward.`,
+      `Process ${lock.heldBy} is listening on ${name} already. Stop it first, or watch without --forward.`,
     )
   }
   try {
@@ -220,12 +223,12 @@ async function sinceOf(since: string, inbox: CatchClient, last: number | null): 
   if (/^\d{1,15}$/.test(since)) return Number(since)
   if (since === 'last' && last !== null) return last
   if (since === 'now' || since === 'last') return (await inbox.page({ limit: 1 })).latestSequence
-  throw new CliError('--since is a sequence, or one of now, start and last.', EXIT.usage)
+  throw new CliError('--since must be a sequence number, now, start or last.', EXIT.usage)
 }
 
 function endedAs(cli: Cli, status: CatchState): number {
   if (status === 'exhausted') {
-    cli.note('The inbox has taken all the requests of its plan, and none is left to come.')
+    cli.note('The inbox has received all the requests of its plan. No more can come.')
     return EXIT.ok
   }
   throw new CliError(`The inbox has ended: ${status.replaceAll('_', ' ')}.`, EXIT.gone)

@@ -12,9 +12,9 @@ import { loadCatch } from './saved.ts'
 export function addCatchReplay(parent: Command): void {
   parent
     .command('replay')
-    .description('send a webhook that is kept to a receiver, once more')
+    .description('send a stored webhook to a receiver again')
     .argument('<name>', 'the inbox')
-    .argument('<event>', 'its id or its sequence')
+    .argument('<event>', 'its id or sequence number')
     .requiredOption('--to <url>', 'the receiver')
     .addHelpText('after', examples('mayfly catch replay hooks 7 --to http://localhost:3000/hook'))
     .action(
@@ -35,7 +35,7 @@ export function addCatchReplay(parent: Command): void {
           `${outcomeOf(answer)}.\n`.replace(/^./, (letter) => letter.toUpperCase()),
         )
         if (status !== null && status < 400) return EXIT.ok
-        cli.note(`${to.href} did not take it: ${status ?? error ?? 'no answer came'}.`)
+        cli.note(`${to.href} did not accept it: ${status ?? error ?? 'no answer came'}.`)
         return EXIT.failed
       }),
     )

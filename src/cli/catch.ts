@@ -14,7 +14,7 @@ import { away, columns, size } from './text.ts'
 export function addCatch(program: Command): void {
   const parent = program
     .command('catch')
-    .description('follow, read, send on and delete the webhooks of an inbox')
+    .description('follow, read, forward and delete the webhooks of an inbox')
   addCatchListen(parent)
   addCatchEvents(parent)
   addStatus(parent)
@@ -52,9 +52,9 @@ function addStatus(parent: Command): void {
 function addDelete(parent: Command): void {
   parent
     .command('delete')
-    .description('delete one webhook for good')
+    .description('delete one webhook permanently')
     .argument('<name>', 'the inbox')
-    .argument('<event>', 'its id or its sequence')
+    .argument('<event>', 'its id or sequence number')
     .addHelpText(
       'after',
       examples(
@@ -77,9 +77,9 @@ function addDelete(parent: Command): void {
 function addDestroy(parent: Command): void {
   parent
     .command('destroy')
-    .description('destroy an inbox with all its webhooks, and forget it')
+    .description('destroy an inbox with all its webhooks, and remove it here')
     .argument('<name>', 'the inbox')
-    .option('--yes', 'do not ask: it cannot be undone')
+    .option('--yes', 'do not ask for confirmation; this cannot be undone')
     .addHelpText('after', examples('mayfly catch destroy hooks --yes'))
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
@@ -87,7 +87,7 @@ function addDestroy(parent: Command): void {
         if (!yes) await confirmDestroying(cli, name, `${name} and all its webhooks`)
         await cli.mayfly(baseUrl).catch(capability).destroy()
         forget(cli, name)
-        cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)
+        cli.answer({ name, destroyed: true }, `${name} is destroyed, and removed here.\n`)
         return EXIT.ok
       }),
     )

@@ -45,7 +45,7 @@ export function openDraft(
     if (isFor(open.draft, cli, product, planId)) return open
     open.lock.release()
     throw new CliError(
-      `A purchase of another plan or product is under way as ${name}. Choose another --name, go on with it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
+      `Another plan or product is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
     )
   }
   const [again] = names(cli).filter((other) => {
@@ -68,12 +68,12 @@ export function openDraft(
 export function resumeDraft(cli: Cli, name: string): OpenDraft {
   if (readDraft(cli, name) === null) {
     throw new CliError(
-      `No purchase is under way as ${name}. \`mayfly list\` shows them.`,
+      `There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`,
       EXIT.gone,
     )
   }
   const open = tryDraft(cli, name, () => {
-    throw new CliError(`No purchase is under way as ${name}.`, EXIT.gone)
+    throw new CliError(`There is no unfinished purchase named ${name}.`, EXIT.gone)
   })
   if ('heldBy' in open) throw underWay(open, name)
   return open
@@ -82,7 +82,10 @@ export function resumeDraft(cli: Cli, name: string): OpenDraft {
 /** @throws CliError for anything that is no plan. */
 export function planOf(text: string): PlanId {
   if (isPlanId(text)) return text
-  throw new CliError('--plan is spark, standard or long. `mayfly catalog` shows them.', EXIT.usage)
+  throw new CliError(
+    '--plan must be spark, standard or long. `mayfly catalog` shows them.',
+    EXIT.usage,
+  )
 }
 
 /** The names of the purchases under way. */
@@ -139,11 +142,11 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
     const found = readDraft(cli, name)
     if (found) return { name, draft: found, isTakenUp: true, lock }
     if (findSaved(cli, name) !== null) {
-      throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
+      throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
     }
     const draft = make()
     if (!writeNew(draftFile(cli, name), `${JSON.stringify(draft)}\n`)) {
-      throw new CliError(`${draftFile(cli, name)} cannot be read. Move it away first.`)
+      throw new CliError(`${draftFile(cli, name)} cannot be read. Move it to another place first.`)
     }
     return { name, draft, isTakenUp: false, lock }
   } catch (error) {
@@ -156,7 +159,7 @@ const isFor = (draft: Draft, { url }: Cli, product: Product, planId: PlanId): bo
   draft.product === product && draft.planId === planId && draft.baseUrl === url
 
 const underWay = ({ heldBy }: { heldBy: string }, name: string): CliError =>
-  new CliError(`Process ${heldBy} is buying ${name}. Wait for it, or end it first.`)
+  new CliError(`Process ${heldBy} is buying ${name}. Wait for it, or stop it first.`)
 
 const lockFile = ({ folder }: Cli, name: string): string =>
   join(folder, 'purchases', `${name}.lock`)

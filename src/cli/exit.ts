@@ -1,4 +1,4 @@
-/** How a client command ends: its exit code, and one sentence that says what to do next. */
+/** How a command ends: its exit code, and one sentence that says what to do next. */
 import { MayflyError, UnreadableWhisper } from '../client/index.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
@@ -28,7 +28,7 @@ export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   interrupted: 'interrupted by Ctrl-C or SIGTERM',
 }
 
-/** A command cannot do what it was asked; the message is a sentence for who asked. */
+/** A command cannot do what it was asked; the message is a sentence for the user. */
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: number
@@ -40,20 +40,20 @@ export class CliError extends Error {
 
 export type Ending = { code: number; sentence: string }
 
-/** What an error means for who ran the command, or null where it is a bug of ours. */
+/** What an error means for the user, or null for a bug in this program. */
 export function endingOf(error: unknown, url: string): Ending | null {
   if (error instanceof CliError) return { code: error.code, sentence: error.message }
   if (error instanceof ConfigError) return { code: EXIT.usage, sentence: error.message }
   if (error instanceof MayflyError) return endingOfAnswer(error, url)
   if (error instanceof WalletError) return endingOfWallet(error)
   if (error instanceof InvalidInvoice) {
-    return { code: EXIT.usage, sentence: `That is no Lightning invoice: ${error.message}.` }
+    return { code: EXIT.usage, sentence: `That is not a Lightning invoice: ${error.message}.` }
   }
   if (error instanceof UnreadableWhisper) {
     return {
       code: EXIT.failed,
       sentence:
-        'It does not open: the code or the password is another one’s, or its bytes are damaged.',
+        'The whisper does not open. The code or the password is wrong, or the content is damaged.',
     }
   }
   return endingOfSystem(error, url)
@@ -63,36 +63,36 @@ const ANSWERS: Record<string, Ending> = {
   'price above the ceiling': {
     code: EXIT.notPaid,
     sentence:
-      'The price is above the ceiling, and nothing was paid. Raise --max-sats, or take a smaller plan: `mayfly catalog` has the prices.',
+      'The price is above the ceiling, and nothing was paid. Raise --max-sats, or choose a smaller plan: `mayfly catalog` shows the prices.',
   },
   'invoice disagrees': {
     code: EXIT.notPaid,
     sentence:
-      'The invoice is not what the quote says, so nothing was paid. Do not trust that service.',
+      'The invoice does not match the quote, so nothing was paid. Do not trust this service.',
   },
   'order expired': {
     code: EXIT.notPaid,
-    sentence: 'The quote ended before it was paid. Run the command again for a new one.',
+    sentence: 'The quote expired before it was paid. Run the command again for a new one.',
   },
   'order refunded': {
     code: EXIT.gone,
     sentence:
-      'The service could not deliver what was paid, and its operator has paid it back. Buy it anew.',
+      'The service could not deliver what was paid for, and its operator has refunded it. You can buy it again.',
   },
   'already delivered': {
     code: EXIT.gone,
     sentence:
-      'The capability was delivered before, and is not handed out again. `mayfly list` shows what is saved here.',
+      'The capability was already delivered, and is never delivered twice. `mayfly list` shows what is saved here.',
   },
   'proof of payment required': {
     code: EXIT.failed,
     sentence:
-      'The key of this purchase came from two addresses and could be guessed, so the service delivers it to proof of payment alone. Pay nothing again: the operator can deliver it by the payment hash.',
+      'The key of this purchase can be guessed and was used from two addresses, so the service asks for proof of payment. Do not pay again. The operator can deliver the order by its payment hash.',
   },
   'checkout unavailable': {
     code: EXIT.unreachable,
     sentence:
-      'The service cannot sell at the moment: its Lightning node is away. Nothing was paid; try again later.',
+      'The service cannot sell at the moment, because its Lightning node does not answer. Nothing was paid. Try again later.',
   },
   'invalid plan': {
     code: EXIT.failed,
@@ -100,16 +100,16 @@ const ANSWERS: Record<string, Ending> = {
   },
   'invalid read limit': {
     code: EXIT.failed,
-    sentence: 'The plan has fewer reads than --reads asks for. `mayfly catalog` shows them.',
+    sentence: 'The plan allows fewer reads than --reads asks for. `mayfly catalog` shows how many.',
   },
   'invalid reveal time': {
     code: EXIT.failed,
     sentence:
-      'The plan cannot reveal then: --reveal-at is to come, and before the whisper ends. `mayfly catalog` shows how long each lives.',
+      '--reveal-at must be in the future, and before the whisper ends. `mayfly catalog` shows how long each plan lasts.',
   },
   'password needed': {
     code: EXIT.usage,
-    sentence: 'This whisper needs a password: --password asks for it. Nothing was spent.',
+    sentence: 'This whisper needs a password: use --password. Nothing was spent.',
   },
   'nothing to send': {
     code: EXIT.usage,
@@ -121,20 +121,20 @@ const ANSWERS: Record<string, Ending> = {
   },
   'invalid receipt': {
     code: EXIT.failed,
-    sentence: 'The receipt is not valid: its signature, its form or what it is for is wrong.',
+    sentence: 'The receipt is not valid: its signature, its form or its purpose is wrong.',
   },
   unauthorized: {
     code: EXIT.gone,
-    sentence: 'The service does not know this any more, or the token is another one’s.',
+    sentence: 'The service no longer knows this capability, or the token belongs to another one.',
   },
   'ciphertext too large': {
     code: EXIT.failed,
     sentence:
-      'It is too large for the plan, and nothing was bought. `mayfly catalog` shows how much each takes.',
+      'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
   },
   'not found': {
     code: EXIT.gone,
-    sentence: 'It is gone: expired, used up, destroyed, or never there.',
+    sentence: 'It does not exist: it has expired, is used up or destroyed, or never existed.',
   },
 }
 
@@ -150,7 +150,7 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   if (UNFINISHED.includes(phrase)) {
     return {
       code: EXIT.failed,
-      sentence: `The purchase is not finished: ${phrase}. Going on pays nothing twice.`,
+      sentence: `The purchase is not finished: ${phrase}. Continuing never pays twice.`,
     }
   }
   const later = retryAfterSeconds === null ? '' : ` Try again in ${retryAfterSeconds} s.`
@@ -163,8 +163,8 @@ function strange(url: string, status: number): Ending {
   return {
     code: EXIT.unreachable,
     sentence: isElsewhere
-      ? `${url} sends its callers elsewhere (HTTP ${status}). Give the address itself, such as the same with https, in --url or MAYFLY_URL.`
-      : `${url} answers, but not as a Mayfly of this version does (HTTP ${status}). --url or MAYFLY_URL names another.`,
+      ? `${url} redirects to another address (HTTP ${status}). Put the final address in --url or MAYFLY_URL, for instance with https.`
+      : `${url} answers, but not like a Mayfly of this version (HTTP ${status}). Set --url or MAYFLY_URL to use another address.`,
   }
 }
 
@@ -180,7 +180,7 @@ function endingOfWallet({ outcome, message }: WalletError): Ending {
   const money =
     outcome === 'not paid'
       ? 'Nothing was paid.'
-      : 'Whether it was paid is not known. Asked again, it pays nothing twice.'
+      : 'It may have been paid. If you run the command again, nothing is paid twice.'
   return { code: EXIT.notPaid, sentence: `The wallet did not pay: ${message}. ${money}` }
 }
 
@@ -214,21 +214,21 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
 }
 
 const FILES: Record<string, string> = {
-  ENOENT: 'is not there',
-  EACCES: 'cannot be used: its permissions do not let this user',
+  ENOENT: 'does not exist',
+  EACCES: 'cannot be used: this user lacks the permission',
   EROFS: 'cannot be written: its file system is read-only',
-  EEXIST: 'is there already, and is not written over',
-  EISDIR: 'is a folder, and a file is wanted',
-  ENOTDIR: 'cannot be used: a part of its path is no folder',
+  EEXIST: 'already exists, and is never overwritten',
+  EISDIR: 'is a folder, and a file is needed',
+  ENOTDIR: 'cannot be used: a part of its path is not a folder',
   ENOSPC: 'cannot be written: its disk is full',
-  EDQUOT: 'cannot be written: the quota of its disk is used up',
+  EDQUOT: 'cannot be written: the disk quota is used up',
 }
 
 function unreachable(url: string, code: string): Ending {
   const why = code === '' ? '' : ` (${code})`
   return {
     code: EXIT.unreachable,
-    sentence: `${url} does not answer${why}. Is it running? --url or MAYFLY_URL names another.`,
+    sentence: `${url} does not answer${why}. Is the service running? Set --url or MAYFLY_URL to use another address.`,
   }
 }
 

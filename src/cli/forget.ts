@@ -21,14 +21,14 @@ import { checkName, fileOf, findSaved, forget, type Product, save } from './save
 export function addForget(program: Command): void {
   program
     .command('forget')
-    .description('remove what is saved under a name; nothing is destroyed on the service')
+    .description('remove what is saved under a name; the service keeps its copy')
     .argument('<name>')
-    .option('--yes', 'do not ask, and do not look: what is lost is lost')
+    .option('--yes', 'remove it without a check and a question; it cannot be restored')
     .addHelpText(
       'after',
       `${examples('mayfly forget hooks')}
-The service is asked first. A purchase that turns out to be paid is collected and kept. What is still
-good, or may be, is only forgotten with --yes: its tokens are nowhere else.
+It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What is
+still valid, or may be, is only forgotten with --yes, because its tokens are nowhere else.
 `,
     )
     .action(
@@ -70,7 +70,7 @@ async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void>
     save(cli, name, { ...found, baseUrl: draft.baseUrl, planId: draft.planId })
     dropDraft(cli, name)
     throw new CliError(
-      `${name} is paid, so it was collected, and is saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
+      `${name} is paid, so it was collected and saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
     )
   }
   // Its bytes may have come through a pipe, which does not bring them again.

@@ -38,7 +38,7 @@ export function receiverOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url && /^https?:$/.test(url.protocol)) return url
   throw new CliError(
-    'A receiver is an http or https URL, such as http://localhost:3000/hook',
+    'The receiver must be an http or https URL, such as http://localhost:3000/hook',
     EXIT.usage,
   )
 }
@@ -105,7 +105,7 @@ const REFUSED: Forwarded = {
   status: null,
   durationMs: 0,
   isRefused: true,
-  error: 'its path leads out of the address of the receiver',
+  error: 'its path leads outside the address of the receiver',
 }
 
 /** The pause before the next try. */

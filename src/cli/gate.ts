@@ -32,12 +32,12 @@ type Project = { project: string; keyFile: string }
 const withProject = (command: Command): Command =>
   command
     .requiredOption('--project <id>', 'the project, gate_project_…')
-    .requiredOption('--key-file <file>', 'a file with its capability, gate_key_…')
+    .requiredOption('--key-file <file>', 'a file with the capability of the project, gate_key_…')
 
 function addIntent(parent: Command): void {
   withProject(parent.command('intent'))
-    .description('make the payment intent of a request, and show its invoice')
-    .requiredOption('--route <id>', 'the route that it is for')
+    .description('create the payment intent of a request, and show its invoice')
+    .requiredOption('--route <id>', 'the route of the request')
     .option('--method <method>', 'the method of the request', 'GET')
     .requiredOption('--path <path>', 'its path and query')
     .option('--body <file>', 'its body')
@@ -73,7 +73,7 @@ function addIntent(parent: Command): void {
 
 function addProve(parent: Command): void {
   withProject(parent.command('prove'))
-    .description('prove a payment by its preimage, which is read from stdin')
+    .description('prove a payment with its preimage, read from stdin')
     .argument('<intent>', 'gate_intent_…')
     .addHelpText(
       'after',
@@ -89,7 +89,7 @@ function addProve(parent: Command): void {
 
 function addPoll(parent: Command): void {
   withProject(parent.command('poll'))
-    .description('ask where an intent stands')
+    .description('show the state of an intent')
     .argument('<intent>', 'gate_intent_…')
     .addHelpText('after', examples('mayfly gate poll gate_intent_… --project … --key-file key'))
     .action(
@@ -102,24 +102,24 @@ function addPoll(parent: Command): void {
 function addVerify(parent: Command): void {
   parent
     .command('verify')
-    .description('check the signature of a receipt with the keys that the service shows')
-    .argument('[receipt]', 'the receipt; - or nothing is stdin', '-')
-    .option('--project <id>', 'the project that it must be for')
+    .description('check the signature of a receipt against the public keys of the service')
+    .argument('[receipt]', 'the receipt, or - for stdin', '-')
+    .option('--project <id>', 'the project that the receipt must be for')
     .addHelpText('after', examples('mayfly gate verify < receipt'))
     .action(
       client<{ project?: string }, [receipt?: string]>(async (cli, { project }, [given = '-']) => {
         const receipt = (given === '-' ? await readStream(process.stdin) : given).trim()
         const keys = await fetchGateKeys(createHttp(cli.url, fetch)).catch((error: unknown) => {
           if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
-          throw new CliError(`${cli.url} does not offer GATE: it shows no keys.`)
+          throw new CliError(`${cli.url} does not offer GATE: it publishes no keys.`)
         })
         const verdict = await verifyReceipt(receipt, keys)
         if (verdict.outcome !== 'ok') {
-          const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by a key not shown'
+          const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by an unknown key'
           throw new CliError(`The receipt is not valid: ${harmless(why)}.`)
         }
         if (project !== undefined && verdict.receipt.aud !== project) {
-          throw new CliError('The receipt is genuine, and for another project.')
+          throw new CliError('The receipt is genuine, but for another project.')
         }
         cli.answer(verdict.receipt, described(verdict.receipt))
         return EXIT.ok
@@ -129,11 +129,14 @@ function addVerify(parent: Command): void {
 
 function gateOf(cli: Cli, { project, keyFile }: Project): GateClient {
   if (!isId('gate_project', project)) {
-    throw new CliError('--project is gate_project_….', EXIT.usage)
+    throw new CliError('--project must be the id of a project, gate_project_….', EXIT.usage)
   }
   const capability = firstLine(keyFile).trim()
   if (isToken('gate_key', capability)) return cli.mayfly().gate({ projectId: project, capability })
-  throw new CliError(`${keyFile} must hold the capability of the project, gate_key_….`, EXIT.usage)
+  throw new CliError(
+    `${keyFile} must contain the capability of the project, gate_key_….`,
+    EXIT.usage,
+  )
 }
 
 function tell(cli: Cli, outcome: GateOutcome): number {

@@ -31,7 +31,7 @@ export function readPayable(bolt11: string, maxSats: number, now: number): Invoi
   const invoice = decodeInvoice(bolt11)
   const { amountMsat, expiresAt } = invoice
   if (amountMsat === null) {
-    throw new CliError('The invoice names no amount, so it is not paid.', EXIT.notPaid)
+    throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
   }
   if (amountMsat > maxSats * 1000) {
     throw new CliError(

@@ -8,9 +8,9 @@ import { readPayable, withWallet } from './invoice.ts'
 export function addPay(program: Command): void {
   program
     .command('pay')
-    .description('pay a Lightning invoice from the wallet of MAYFLY_WALLET_URL')
+    .description('pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL')
     .argument('<invoice>', 'BOLT 11, with or without lightning:')
-    .option('--show-preimage', 'show the preimage, which proves the payment to whoever has it')
+    .option('--show-preimage', 'print the preimage: whoever has it can prove the payment')
     .addHelpText('after', examples('mayfly pay lnbc… --max-sats 500'))
     .action(
       client<{ showPreimage?: true }>(async (cli, { showPreimage }, [text]) => {
@@ -32,6 +32,6 @@ export function addPay(program: Command): void {
 
 const noWallet = (): CliError =>
   new CliError(
-    'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file with it.',
+    'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
     EXIT.usage,
   )

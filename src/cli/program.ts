@@ -44,9 +44,9 @@ export function createProgram(): Command {
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
     .version(version(), '-V, --version')
     .option('--url <url>', 'the service (MAYFLY_URL, or http://127.0.0.1:8402)')
-    .option('--max-sats <sats>', 'the most that a payment may cost (MAYFLY_MAX_SATS, or 1000)')
-    .option('--json', 'answer in JSON, as it does where stdout is no terminal')
-    .option('--no-color', 'no colours, like NO_COLOR')
+    .option('--max-sats <sats>', 'the highest price to pay (MAYFLY_MAX_SATS, or 1000)')
+    .option('--json', 'answer in JSON; the default where stdout is not a terminal')
+    .option('--no-color', 'print without colours, like NO_COLOR')
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
     .showSuggestionAfterError()
@@ -87,7 +87,7 @@ export function createProgram(): Command {
 
 /** At the end of each command's help. */
 export const COMMON_OPTIONS =
-  '\n--json, --url, --max-sats and --no-color go with every command: mayfly --help\n'
+  '\nEvery command also takes --json, --url, --max-sats and --no-color: mayfly --help\n'
 
 /** Every command below this one, groups included. */
 export function commandsOf(command: Command): Command[] {
@@ -108,7 +108,7 @@ function isJsonAsked(args: string[]): boolean {
 }
 
 function tellUsage({ code, message }: CommanderError): void {
-  const error = code === 'commander.help' ? 'no command is named' : message.replace(/^error: /, '')
+  const error = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '')
   process.stdout.write(`${JSON.stringify({ error })}\n`)
 }
 

@@ -19,16 +19,16 @@ const PING_MS = 10_000
 export function addPulseRun(parent: Command): void {
   parent
     .command('run')
-    .description('run a command, and ping when it ends with 0')
+    .description('run a command, and ping if it succeeds')
     .argument('<name>', 'the monitor')
-    .argument('<command...>', 'after --, the command with its arguments')
+    .argument('<command...>', 'the command and its arguments, after --')
     .addHelpText(
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
-The command runs first, whatever is wrong: an unknown name, a file that cannot be read, a service that is
-away, an old Node. It gets this environment as it is, the wallet too, and the signals that come. Its exit
-code is that of all, 128 and the signal's number where one ended it. A ping takes ${PING_MS / 1000} seconds at most; one
-that cannot be sent is told on stderr, and changes nothing of that.
+The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
+does not answer. It gets this environment, wallet included, and the signals that arrive. \`pulse run\` ends with
+its exit code, or with 128 plus the number of the signal that ended it. A ping takes at most ${PING_MS / 1000} seconds. If
+it fails, stderr says so and the exit code stays the same.
 `,
     )
     // Whoever comes through the entry never gets here: it has run the job.
@@ -56,7 +56,11 @@ export async function pingAfter(name: string): Promise<void> {
       })
     await ping(createMayfly({ baseUrl, fetch }).pulse(capability), until)
   } catch (error) {
-    tell(limit.aborted ? `${url} did not take it in ${PING_MS / 1000} seconds.` : said(error, url))
+    tell(
+      limit.aborted
+        ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
+        : said(error, url),
+    )
   } finally {
     for (const signal of ENDING) process.off(signal, signalled)
   }

@@ -17,15 +17,15 @@ type Options = { exec?: string; once?: true }
 export function addPulseWatch(parent: Command): void {
   parent
     .command('watch')
-    .description('tell when a monitor changes its state, and run a command then')
+    .description('show when a monitor changes its state, and run a command')
     .argument('<name>', 'the monitor')
-    .option('--exec <command>', 'run by the shell at each change of state')
-    .option('--once', 'end after the first change')
+    .option('--exec <command>', 'a shell command to run at each change of state')
+    .option('--once', 'stop after the first change')
     .addHelpText(
       'after',
       `${examples(`mayfly pulse watch backup --exec 'mail -s "backup is $MAYFLY_PULSE_STATE" me < /dev/null'`)}
-The command finds MAYFLY_PULSE_NAME, MAYFLY_PULSE_STATE, MAYFLY_PULSE_PREVIOUS_STATE and
-MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One runs at a time.
+The command gets MAYFLY_PULSE_NAME, MAYFLY_PULSE_STATE, MAYFLY_PULSE_PREVIOUS_STATE and
+MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One command runs at a time.
 `,
     )
     .action(

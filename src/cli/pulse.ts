@@ -67,11 +67,11 @@ function addSet(parent: Command): void {
     .command('set')
     .description('change the settings of a monitor')
     .argument('<name>', 'the monitor')
-    .option('--title <text>', 'what it is called where its state is shared')
+    .option('--title <text>', 'its name where its state is shared')
     .option('--description <text>', 'what it watches')
     .option('--interval <seconds>', 'how often a ping is expected')
     .option('--grace <seconds>', 'how late one may be')
-    .option('--public', 'share its state with whoever has its address')
+    .option('--public', 'share its state with everybody who has its address')
     .option('--no-public', 'stop sharing it')
     .addHelpText('after', examples('mayfly pulse set backup --interval 3600 --grace 600 --public'))
     .action(
@@ -103,23 +103,23 @@ function settingsOf(options: SetOptions): PulseSettings {
     ...(options.public === undefined ? {} : { publicStatusEnabled: options.public }),
   }
   if (Object.keys(settings).length > 0) return settings
-  throw new CliError('Nothing is to be changed. --help lists what can be.', EXIT.usage)
+  throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)
 }
 
 function addDestroy(parent: Command): void {
   parent
     .command('destroy')
-    .description('destroy a monitor and what it shares, and forget it')
+    .description('destroy a monitor and its shared status, and remove it here')
     .argument('<name>', 'the monitor')
-    .option('--yes', 'do not ask: it cannot be undone')
+    .option('--yes', 'do not ask for confirmation; this cannot be undone')
     .addHelpText('after', examples('mayfly pulse destroy backup --yes'))
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        if (!yes) await confirmDestroying(cli, name, `${name} and what it shares`)
+        if (!yes) await confirmDestroying(cli, name, `${name} and its shared status`)
         await cli.mayfly(baseUrl).pulse(capability).destroy()
         forget(cli, name)
-        cli.answer({ name, destroyed: true }, `${name} is destroyed and forgotten.\n`)
+        cli.answer({ name, destroyed: true }, `${name} is destroyed, and removed here.\n`)
         return EXIT.ok
       }),
     )
@@ -137,7 +137,7 @@ function tell(cli: Cli, status: PulseStatus): void {
       ['late', lateAt === null ? '-' : away(lateAt, cli.now())],
       [
         'expects',
-        `a ping each ${status.expectedIntervalSeconds} s, ${status.graceSeconds} s late at most`,
+        `a ping every ${status.expectedIntervalSeconds} s, at most ${status.graceSeconds} s late`,
       ],
       ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
       ['shared', shared],

@@ -24,7 +24,7 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
     if (progress.preimage !== undefined) keepProof(cli, name, progress.preimage)
   }
   try {
-    if (isTakenUp) cli.note(`Going on with the purchase ${name}, which was interrupted.`)
+    if (isTakenUp) cli.note(`Continuing the purchase ${name}, which was interrupted.`)
     const before = findSaved(cli, name)
     const saved = before ?? (await buyAndSave(cli, name, draft, reached))
     dropDraft(cli, name)
@@ -55,7 +55,7 @@ type Stage = PurchaseProgress['stage']
 type Reached = (progress: PurchaseProgress) => void
 
 const goOn = ({ name, draft }: OpenDraft): string =>
-  `To go on: mayfly buy ${draft.product} --resume ${name}`
+  `To continue: mayfly buy ${draft.product} --resume ${name}`
 
 /** Whether a purchase that failed can be forgotten: no money can be in it, and nothing else is. */
 function isNothingIn(
@@ -76,7 +76,7 @@ function isNothingIn(
 
 function usedBefore(name: string): CliError {
   return new CliError(
-    `${name} was delivered and used before it was saved here. To give it up: mayfly forget ${name}`,
+    `${name} was collected elsewhere before it was saved here. To give it up: mayfly forget ${name}`,
     EXIT.gone,
   )
 }
@@ -84,7 +84,7 @@ function usedBefore(name: string): CliError {
 function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError {
   const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
   return new CliError(
-    `${name} is paid, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to go on.`,
+    `${name} is paid, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
     code,
   )
 }
@@ -144,7 +144,7 @@ type Payer = { onProgress: (progress: PurchaseProgress) => void } & (
 function tellProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
   if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
   if (stage === 'uncertain') {
-    cli.note('The wallet does not know yet whether it paid. Waiting for the order to tell.')
+    cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')
   }
 }
 
@@ -156,7 +156,7 @@ function whisperTerms(draft: Draft): {
   const sealed = sealedIn(draft)
   if (sealed === null) {
     throw new CliError(
-      'The saved purchase is damaged. Restore its file; `mayfly forget` gives it up, and what was paid with it.',
+      'The saved purchase is damaged. Restore its file. `mayfly forget` gives it up, with anything that was paid for it.',
     )
   }
   const { readLimit, revealAt } = draft.whisper ?? {}

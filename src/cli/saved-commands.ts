@@ -29,7 +29,7 @@ export function addSavedCommands(program: Command): void {
 function addList(program: Command): void {
   program
     .command('list')
-    .description('list what is saved here, and when it ends')
+    .description('list what is saved here, and when it expires')
     .addHelpText('after', examples('mayfly list', 'mayfly list --json'))
     .action(
       client(async (cli) => {
@@ -47,7 +47,7 @@ function addList(program: Command): void {
           listed.map(({ json }) => json),
           rows.length > 0
             ? columns([['NAME', 'PRODUCT', 'PLAN', 'STATE'], ...rows])
-            : 'Nothing is saved here yet. `mayfly buy catch` buys an inbox.\n',
+            : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
         )
         return EXIT.ok
       }),
@@ -94,7 +94,7 @@ function addShow(program: Command): void {
     .command('show')
     .description('show what is saved under a name, without its tokens')
     .argument('<name>')
-    .option('--reveal', 'with its tokens: whoever sees them can use it')
+    .option('--reveal', 'show its tokens too: whoever sees them can use it')
     .addHelpText(
       'after',
       examples('mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'),
@@ -120,7 +120,7 @@ function addImport(program: Command): void {
   program
     .command('import')
     .description('save a capability from a file, or from stdin with -')
-    .argument('<file>', 'what `buy` saved, or the `resource` that a purchase returned')
+    .argument('<file>', 'a file that `buy` saved, or the `resource` that a purchase returned')
     .requiredOption('--name <name>', 'the name to save it under')
     .addHelpText('after', examples('mayfly import hooks.json --name hooks'))
     .action(
@@ -147,7 +147,7 @@ function savedIn(text: string, baseUrl: string): SavedCapability {
   const saved = parseCapability(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
   if (saved) return saved
   throw new CliError(
-    'That is no capability: neither what `mayfly buy` saves, nor what a purchase returns.',
+    'That is not a capability: neither a file that `mayfly buy` saves, nor the answer to a purchase.',
     EXIT.usage,
   )
 }

@@ -22,7 +22,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 export function checkName(name: string): string {
   if (isName(name)) return name
   throw new CliError(
-    'A name is up to 63 lower-case letters, digits, dots, dashes and underscores.',
+    'A name has at most 63 characters: lower-case letters, digits, dots, dashes and underscores.',
     EXIT.usage,
   )
 }
@@ -36,7 +36,7 @@ export const fileOf = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
 /** Saves a new one. @throws CliError where the name is taken: nothing is ever overwritten. */
 export function save(cli: Cli, name: string, saved: SavedCapability): void {
   if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
-  throw new CliError(`There is a capability named ${name} already. Choose another --name.`)
+  throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
 }
 
 /** @throws CliError where the service has handed out something else than a capability. */
@@ -45,7 +45,7 @@ function textOf(saved: SavedCapability): string {
     return formatCapability(saved)
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error
-    throw new CliError('The service answered with no capability that this version knows.')
+    throw new CliError('The service answered with a capability that this version does not know.')
   }
 }
 
@@ -60,7 +60,9 @@ export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapabili
   if (text === null) return null
   const saved = parseCapability(text)
   if (saved) return saved
-  throw new CliError(`${file} is no capability. Move it away, or restore it, and try again.`)
+  throw new CliError(
+    `${file} is not a capability. Move it to another place or restore it, and try again.`,
+  )
 }
 
 /** The capability of a name. @throws CliError where there is none. */
@@ -113,5 +115,8 @@ const WHAT: Record<Product, string> = {
 }
 
 function wrongProduct(name: string, product: Product, wanted: Product): CliError {
-  return new CliError(`${name} is ${WHAT[product]}, and this takes ${WHAT[wanted]}.`, EXIT.usage)
+  return new CliError(
+    `${name} is ${WHAT[product]}, and this command takes ${WHAT[wanted]}.`,
+    EXIT.usage,
+  )
 }

@@ -27,23 +27,23 @@ type Options = { out?: string; yes?: true; keep: boolean; passwordFile?: string 
 export function addWhisperRead(parent: Command): void {
   parent
     .command('read')
-    .description('spend one read of a whisper, and open it here')
-    .argument('<code>', 'the share code, - for stdin, or the name of one that is saved here')
-    .option('--out <file>', 'write it to this file, which must not be there yet')
+    .description('spend one read of a whisper, and open it on this machine')
+    .argument('<code>', 'the share code, - for stdin, or the name of a saved whisper')
+    .option('--out <file>', 'write it to this new file')
     .option('--password-file <file>', 'take the password from the first line of a file')
-    .option('--yes', 'do not ask before the read is spent')
-    .option('--no-keep', 'lose what the read brings where it cannot be opened or written')
+    .option('--yes', 'do not ask before spending the read')
+    .option('--no-keep', 'do not keep content that cannot be opened or written')
     .addHelpText(
       'after',
       `${examples(
         'mayfly whisper read mayfly-whisper:1:… --out contract.pdf',
         'pbpaste | mayfly whisper read - > contract.pdf',
       )}
-Piped, it writes the exact bytes, and JSON only with --json. A code on the command line can be seen by
-other users of this machine; - takes it from stdin.
+On a pipe it writes the exact bytes, or JSON with --json. Other users of this machine can see a code on the
+command line: use - to read it from stdin.
 
-What the read brings stays in the data folder, encrypted, until it is opened and written. After a wrong
-password or a full disk the same command opens it from there, and spends nothing.
+The content stays in the data folder, encrypted, until it is opened and written. After a wrong password or a
+full disk, the same command opens it from there and spends no read.
 `,
     )
     .action(
@@ -58,7 +58,7 @@ password or a full disk the same command opens it from there, and spends nothing
         let kept: Kept | null = null
         try {
           kept = keptBefore(cli, publicId, options)
-          if (kept) cli.note('Opening what an earlier read has brought. No read is spent.')
+          if (kept) cli.note('Opening the content of an earlier read. No read is spent.')
           let envelope = kept?.envelope
           if (!envelope) {
             if (!options.yes) await warn(cli)
@@ -105,7 +105,7 @@ async function fetchKept(
     return { envelope, kept: room.keep(envelope) }
   } catch (error) {
     // It is here, so it is opened all the same.
-    cli.note(`What the read brought could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
+    cli.note(`The content could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
     return { envelope, kept: null }
   }
 }
@@ -131,13 +131,13 @@ function cannotKeep(error: unknown): unknown {
   const ending = endingOf(error, '')
   if (ending === null) return error
   return new CliError(
-    `What the read brings could not be kept. ${ending.sentence} Nothing was spent; --no-keep reads it all the same.`,
+    `The content could not be kept. ${ending.sentence} Nothing was spent. --no-keep reads it anyway.`,
     ending.code,
   )
 }
 
 const keptIn = ({ file }: Kept): string =>
-  `The read is spent, and what it brought is kept: the same command goes on with it. To give it up, remove ${file}`
+  `The read is spent, and its content is kept. Run the same command to try again. To give it up, remove ${file}`
 
 async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
   if (given === '-') return { code: (await readStream(process.stdin)).trim(), baseUrl: cli.url }
@@ -160,7 +160,7 @@ async function passwordOf(
 /** Says on a terminal what it costs, while it costs nothing yet. */
 async function warn(cli: Cli): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return
-  await askLine('This spends one of its reads. Enter reads it, Ctrl-C leaves it: ', cli.signal)
+  await askLine('This spends one read. Press Enter to read, or Ctrl-C to cancel: ', cli.signal)
 }
 
 async function open(
@@ -177,7 +177,7 @@ async function open(
       const wasTyped = first !== undefined && passwordFile === undefined
       if (!(error instanceof UnreadableWhisper) || !wasTyped || tries === PASSWORD_TRIES)
         throw error
-      password = await askHidden('It does not open. Password: ', cli.signal)
+      password = await askHidden('The password is wrong. Password: ', cli.signal)
     }
   }
 }
@@ -188,7 +188,7 @@ function reserve(file: string): void {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
     if (!isCode(error, 'EEXIST')) throw error
-    throw new CliError(`${file} is there already, and is not overwritten. Nothing was spent.`)
+    throw new CliError(`${file} already exists and is never overwritten. Nothing was spent.`)
   }
 }
 
@@ -214,7 +214,7 @@ async function show(
   // Under a name that nobody else chose.
   const file = `whisper-${crypto.randomUUID().slice(0, 8)}.bin`
   writeFlushed(file, 'wx', data)
-  cli.note(`It is no text. ${size(data.length)} written to ${file}${called(name)}`)
+  cli.note(`The content is binary. ${size(data.length)} written to ${file}${called(name)}`)
 }
 
 /** Resolves when stdout has taken it, and all that was written before. */

@@ -28,15 +28,17 @@ type Options = {
 export function addWhisperSend(parent: Command, verb: string): void {
   parent
     .command(verb)
-    .description('encrypt a file or stdin here, buy its reads, and show the code to share')
-    .argument('[file]', 'the file; - or nothing is stdin', '-')
+    .description(
+      'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
+    )
+    .argument('[file]', 'the file, or - for stdin', '-')
     .option('--plan <plan>', 'spark, standard or long', 'spark')
-    .option('--reads <count>', 'how often it can be read; else as often as the plan allows')
-    .option('--reveal-at <time>', 'not before this time, such as 2026-12-24T18:00:00Z')
-    .option('--password', 'ask for a password, which the reader needs besides the code')
+    .option('--reads <count>', 'how often it can be read; by default as often as the plan allows')
+    .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
+    .option('--password', 'ask for a password that the reader needs with the code')
     .option('--password-file <file>', 'take the password from the first line of a file')
     .option('--name <name>', 'the name to save it under')
-    .option('--resume <name>', 'go on with this interrupted purchase')
+    .option('--resume <name>', 'continue this interrupted purchase')
     .addHelpText(
       'after',
       examples(
@@ -52,11 +54,11 @@ export function addWhisperSend(parent: Command, verb: string): void {
             : resumeDraft(cli, checkName(options.resume))
         const { name } = open
         const { capability, baseUrl, planId } = await purchase(cli, open)
-        if (capability.product !== 'whisper') throw new CliError(`${name} is no whisper.`)
+        if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
         const { code, expiresAt } = capability
         cli.answer(
           { name, planId, baseUrl, ...publicPart(capability), code },
-          `${savedAs(cli, name)}It ends ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read it. Share it like the content itself:\n\n${code}\n`,
+          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n`,
         )
         return EXIT.ok
       }),
@@ -93,7 +95,7 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   // The key of a purchase goes with its bytes, and sealing never makes the same bytes twice.
   open.lock.release()
   throw new CliError(
-    `A whisper is being bought as ${open.name} already. To go on with it: mayfly whisper send --resume ${open.name}`,
+    `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
   )
 }
 
@@ -117,7 +119,7 @@ function timeOf(text: string): string {
   const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(text)
   if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
   throw new CliError(
-    '--reveal-at is a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.',
+    '--reveal-at must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.',
     EXIT.usage,
   )
 }

@@ -6,7 +6,7 @@ import { addWhisperSend } from './whisper-send.ts'
 export function addWhisper(program: Command): void {
   const parent = program
     .command('whisper')
-    .description('send and read what only its readers can open')
+    .description('send and read content that only its readers can open')
   addWhisperSend(parent, 'send')
   addWhisperRead(parent)
 }

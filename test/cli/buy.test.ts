@@ -74,9 +74,9 @@ describe('a purchase', () => {
     await pay(invoice)
     const third = await cli.run(['buy', 'catch', '--resume', 'hooks'])
     assert.equal(third.code, 0, third.err)
-    assert.match(third.err, /Going on with the purchase hooks/)
+    assert.match(third.err, /Continuing the purchase hooks/)
     assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
-    assert.equal((await cli.run(buy)).err.includes('a capability named hooks already'), true)
+    assert.equal((await cli.run(buy)).err.includes('A capability named hooks already exists'), true)
   })
 
   test('that is interrupted says how to go on', async (t) => {
@@ -87,7 +87,7 @@ describe('a purchase', () => {
     running.child.kill('SIGINT')
     const { code, err } = await running.ended
     assert.equal(code, 130)
-    assert.match(err, /Interrupted\. To go on: mayfly buy catch --resume hooks\n$/)
+    assert.match(err, /Interrupted\. To continue: mayfly buy catch --resume hooks\n$/)
   })
 
   test('with a wallet that is named wrongly leaves nothing to go on with', async (t) => {
@@ -159,7 +159,7 @@ describe('a purchase', () => {
       proofs.length = 0
       const again = await buy(name)
       assert.equal(again.code, 0, again.err)
-      assert.match(again.err, new RegExp(`Going on with the purchase ${name}`))
+      assert.match(again.err, new RegExp(`Continuing the purchase ${name}`))
       assert.equal(proofs[0], preimage)
       assert.equal((again.out + again.err).includes(String(preimage)), false)
     }
@@ -171,7 +171,10 @@ describe('a purchase', () => {
     assert.deepEqual(await cli.json(['list']), [])
     const sent = await cli.run(['whisper', 'send'], { ...WITH_WALLET, input: 'piped' })
     assert.equal(sent.code, 5)
-    assert.match(sent.err, /does not answer.* To go on: mayfly buy whisper --resume whisper-1\n$/)
+    assert.match(
+      sent.err,
+      /does not answer.* To continue: mayfly buy whisper --resume whisper-1\n$/,
+    )
     const [draft] = (await cli.json(['list'])) as unknown as { name: string; state: string }[]
     assert.deepEqual([draft?.name, draft?.state], ['whisper-1', 'buying'])
   })
@@ -215,7 +218,7 @@ test('what is forgotten can be imported again, and a stranger’s file is refuse
   writeFileSync(file, text.replace('pulse_ping_', 'pulse_pong_'))
   const damaged = await cli.run(['show', 'beat'])
   assert.equal(damaged.code, 1)
-  assert.match(damaged.err, /is no capability/)
+  assert.match(damaged.err, /is not a capability/)
   assert.equal(containsToken(damaged.err), false)
 })
 
@@ -273,7 +276,7 @@ describe('a whisper', () => {
     writeFileSync(out, 'mine')
     const refused = await cli.run(['whisper', 'read', code, '--out', out])
     assert.equal(refused.code, 1)
-    assert.match(refused.err, /is there already, and is not overwritten\. Nothing was spent/)
+    assert.match(refused.err, /already exists and is never overwritten\. Nothing was spent/)
     const fresh = join(cli.folder, 'fresh.bin')
     assert.equal((await cli.run(['whisper', 'read', 'w', '--out', fresh])).code, 0)
     assert.deepEqual(readFileSync(fresh), input)
@@ -297,7 +300,7 @@ describe('a whisper', () => {
     )
     const without = await cli.run(['whisper', 'read', String(code)])
     assert.equal(without.code, 2)
-    assert.match(without.err, /no terminal to ask on/)
+    assert.match(without.err, /no terminal to type a password on/)
     const read = await cli.json([
       'whisper',
       'read',
@@ -325,10 +328,10 @@ describe('a whisper', () => {
     await cli.json(send, { ...WITH_WALLET, input: 'at noon' })
     const read = (password: string) =>
       cli.run(['whisper', 'read', 'w', '--password-file', password])
-    for (const says of [/^It does not open/, /^Opening what an earlier read has brought/]) {
+    for (const says of [/^The whisper does not open/, /^Opening the content of an earlier read/]) {
       const refused = await read(wrong)
       assert.match(refused.err, says)
-      assert.match(refused.err, /what it brought is kept: the same command goes on/)
+      assert.match(refused.err, /its content is kept\. Run the same command to try again/)
       assert.deepEqual([refused.code, refused.out], [1, ''])
     }
     const [kept = ''] = readdirSync(join(cli.folder, 'unopened'))
@@ -363,7 +366,7 @@ describe('a whisper', () => {
     const refused = await cli.run(['whisper', 'read', 'w'])
     assert.match(
       refused.err,
-      /^What the read brings could not be kept\. .* Nothing was spent; --no-keep reads it/,
+      /^The content could not be kept\. .* Nothing was spent\. --no-keep reads it/,
     )
     assert.deepEqual([refused.code, refused.out], [1, ''])
     assert.equal((await cli.run(['whisper', 'read', 'w', '--no-keep'])).out, 'once')
@@ -393,7 +396,7 @@ describe('a whisper', () => {
     await running.ended
     await pay(invoice)
     const again = await cli.run(['whisper', 'send', '--name', 'w'], { input: 'secret' })
-    assert.match(again.err, /To go on with it: mayfly whisper send --resume w/)
+    assert.match(again.err, /To continue it: mayfly whisper send --resume w/)
     const { code } = await cli.json(['whisper', 'send', '--resume', 'w'])
     assert.equal((await cli.run(['whisper', 'read', String(code)])).out, 'secret')
   })

@@ -33,10 +33,7 @@ suite('forgetting', () => {
     await server.pay(invoice)
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 1)
-    assert.match(
-      refused.err,
-      /hooks is paid, so it was collected, and is saved in \S+hooks\.json\./,
-    )
+    assert.match(refused.err, /hooks is paid, so it was collected and saved in \S+hooks\.json\./)
     assert.deepEqual(await names(cli), ['hooks saved'])
     assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
   })

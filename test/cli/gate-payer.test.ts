@@ -38,5 +38,5 @@ test('an intent is made, paid, proven, and its receipt verified by anyone', asyn
     input: receipt,
   })
   assert.equal(other.code, 1)
-  assert.match(other.err, /genuine, and for another project/)
+  assert.match(other.err, /genuine, but for another project/)
 })

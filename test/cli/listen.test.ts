@@ -32,7 +32,7 @@ describe('catch listen --forward', () => {
     await sending
     const { code, err } = await running.ended
     assert.equal(code, 0, err)
-    assert.match(err, /none is left to come/)
+    assert.match(err, /No more can come/)
 
     assert.deepEqual(
       receiver.got.map(({ body }) => body.toString()),
@@ -88,11 +88,11 @@ describe('catch listen --forward', () => {
       ['/hook/a..b/..c', '/hook/...', '/hook/%2e%2e%2e'],
     )
     const [told] = out.split('\n')
-    assert.match(String(told), /"status":null,.*"error":"its path leads out of the address/)
+    assert.match(String(told), /"status":null,.*"error":"its path leads outside the address/)
 
     const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
     assert.equal(replayed.code, 1)
-    assert.match(replayed.out, /"error":"its path leads out of the address/)
+    assert.match(replayed.out, /"error":"its path leads outside the address/)
     assert.equal(receiver.got.length, 3)
   })
 
@@ -180,7 +180,7 @@ describe('catch listen --forward', () => {
     first.child.kill('SIGKILL')
     await first.ended
     const again = await cli.run([...listen, '--once', '--timeout', '1'])
-    assert.match(again.err, /\nNo webhook came within 1 s\.\n$/)
+    assert.match(again.err, /\nNo webhook arrived within 1 s\.\n$/)
   })
 
   test('takes what its filter wants, and nothing else', async (t) => {
@@ -228,7 +228,7 @@ test('a webhook is deleted by its sequence or its id, and the inbox where that i
   assert.equal((await cli.json(['catch', 'delete', 'hooks', String(id)])).sequence, 2)
   const refused = await cli.run(['catch', 'destroy', 'hooks'])
   assert.equal(refused.code, 2)
-  assert.match(refused.err, /Say --yes if that is meant/)
+  assert.match(refused.err, /Add --yes to confirm/)
   assert.equal((await cli.run(['catch', 'destroy', 'hooks', '--yes'])).code, 0)
 })
 

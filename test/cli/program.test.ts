@@ -37,18 +37,22 @@ describe('a command that cannot do its work', () => {
       { args: ['show', 'hooks'], code: 4, says: /Nothing is saved as hooks/ },
       { args: ['catch', 'events', 'hooks'], code: 4, says: /`mayfly list` shows what is/ },
       { args: ['whisper', 'read', 'mayfly-whisper:1:x'], code: 2, says: /neither a share code/ },
-      { args: ['whisper', 'send', '/nowhere/x'], code: 1, says: /^\/nowhere\/x is not there\.\n$/ },
+      {
+        args: ['whisper', 'send', '/nowhere/x'],
+        code: 1,
+        says: /^\/nowhere\/x does not exist\.\n$/,
+      },
       {
         args: ['whisper', 'send', '/'],
         code: 1,
-        says: /^\/ is a folder, and a file is wanted\.\n$/,
+        says: /^\/ is a folder, and a file is needed\.\n$/,
       },
       { args: ['import', '/', '--name', 'x'], code: 1, says: /^\/ is a folder/ },
       {
         args: ['buy', 'catch'],
         environment: { XDG_DATA_HOME: process.execPath },
         code: 1,
-        says: /a part of its path is no folder\.\n$/,
+        says: /a part of its path is not a folder\.\n$/,
       },
       {
         args: ['order', 'show', 'mine'],
@@ -72,9 +76,9 @@ describe('a command that cannot do its work', () => {
 
   test('says what is at the address where it is not the service', async (t) => {
     for (const [status, headers, says] of [
-      [200, {}, /answers, but not as a Mayfly of this version does \(HTTP 200\)/],
-      [404, {}, /answers, but not as a Mayfly of this version does \(HTTP 404\)/],
-      [301, { location: '/' }, /sends its callers elsewhere \(HTTP 301\)/],
+      [200, {}, /answers, but not like a Mayfly of this version \(HTTP 200\)/],
+      [404, {}, /answers, but not like a Mayfly of this version \(HTTP 404\)/],
+      [301, { location: '/' }, /redirects to another address \(HTTP 301\)/],
     ] as const) {
       const server = createServer((_, response) => {
         response.writeHead(status, headers).end('<h1>Hello</h1>')
@@ -95,7 +99,7 @@ describe('a command that cannot do its work', () => {
     const cli = await commandLine(t, NOBODY)
     for (const [args, error] of [
       [['show', '--json'], "missing required argument 'name'"],
-      [['--json', 'catch'], 'no command is named'],
+      [['--json', 'catch'], 'a command is missing'],
       [['catalog', '--json', '--nonsense'], "unknown option '--nonsense'"],
       [['show', 'x', '--json'], 'Nothing is saved as x. `mayfly list` shows what is.'],
     ] as const) {
@@ -147,7 +151,7 @@ test('every command has a help with examples, and the page of all is fresh', asy
     assert.match(help, /\nExamples:\n {2}\S/, command.name())
   }
   assert.match((await cli.run(['help', 'catch', 'listen'])).out, /^Usage: mayfly catch listen/)
-  assert.match((await cli.run(['help', 'buy', 'pulse'])).out, /\n--json, .* go with every command/)
+  assert.match((await cli.run(['help', 'buy', 'pulse'])).out, /\nEvery command also takes --json, /)
   const { code, out } = await cli.run(['help', 'buy'])
   assert.equal(code, 0)
   assert.match(out, /^Usage: mayfly buy/)

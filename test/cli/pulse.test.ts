@@ -102,7 +102,7 @@ describe('pulse run', () => {
     assert.equal(code, 0)
     assert.match(
       err,
-      /the ping failed\. http:\/\/127\.0\.0\.1:\d+ did not take it in 10 seconds\.\n$/,
+      /the ping failed\. http:\/\/127\.0\.0\.1:\d+ did not accept it within 10 seconds\.\n$/,
     )
   })
 

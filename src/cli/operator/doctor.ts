@@ -51,7 +51,7 @@ async function examine(): Promise<Finding[]> {
     return [bad('configuration', error.message)]
   }
   return [
-    ok('configuration', 'every MAYFLY_ setting can be read'),
+    ok('configuration', 'every MAYFLY_ setting is valid'),
     await checkStore(config),
     checkSecret(config),
     await checkNode(config),
@@ -82,10 +82,10 @@ function checkFile(file: string): Finding {
   if (!existsSync(file)) {
     const folder = nearest(dirname(file))
     return isWritable(folder)
-      ? note('store', `${file} is not there yet; \`mayfly serve\` makes it`)
+      ? note('store', `${file} does not exist yet. \`mayfly serve\` creates it`)
       : bad(
           'store',
-          `${folder} cannot be written to. Give this user the right to, or set MAYFLY_DATABASE_URL`,
+          `${folder} cannot be written to. Give this user the permission, or set MAYFLY_DATABASE_URL`,
         )
   }
   if (!isWritable(dirname(file)) || !isAllowed(file, constants.R_OK | constants.W_OK)) {
@@ -124,7 +124,7 @@ function checkSecret({ secrets, databaseUrl }: Config): Finding {
   }
   return hasOrders(database)
     ? bad('secret', lostSecret(database))
-    : note('secret', `${file} is not there yet; \`mayfly serve\` makes it`)
+    : note('secret', `${file} does not exist yet. \`mayfly serve\` creates it`)
 }
 
 /** A store that cannot be read is another finding. */
@@ -145,7 +145,7 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
   if (lightningUrl.kind === 'simulator') {
     return note(
       'node',
-      'the simulator: no real money moves. MAYFLY_LIGHTNING_URL names a real node',
+      'the simulator: no real money moves. Set MAYFLY_LIGHTNING_URL to use a real node',
     )
   }
   try {
@@ -175,17 +175,14 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
 /** The service speaks plain HTTP, so behind an https address there is a proxy, trusted or not. */
 function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
   if (trustedProxies.length > 0) {
-    return ok('proxies', `${trustedProxies.join(', ')} may say who the client is`)
+    return ok('proxies', `${trustedProxies.join(', ')} may name the client`)
   }
   return baseUrl?.startsWith('https:')
     ? bad(
         'proxies',
-        'MAYFLY_BASE_URL is https, so that a proxy stands in front, and none is trusted: all clients look like one. Set MAYFLY_TRUSTED_PROXIES to its address',
+        'MAYFLY_BASE_URL is https, so there is a proxy in front, but none is trusted: all clients look like one. Set MAYFLY_TRUSTED_PROXIES to its address',
       )
-    : note(
-        'proxies',
-        'none is trusted. MAYFLY_TRUSTED_PROXIES names those in front, if there are any',
-      )
+    : note('proxies', 'none is trusted. If there is one in front, set MAYFLY_TRUSTED_PROXIES')
 }
 
 async function checkService({ url }: Config): Promise<Finding[]> {
@@ -199,49 +196,49 @@ async function checkService({ url }: Config): Promise<Finding[]> {
     return [serviceSays(url, objectIn(await response.text()) ?? {}), checkClock(theirs, asked)]
   } catch {
     return [
-      note(
-        'service',
-        `${url} does not answer. \`mayfly serve\` starts one; MAYFLY_URL names another`,
-      ),
+      note('service', `${url} does not answer. Start it with \`mayfly serve\`, or set MAYFLY_URL`),
       checkClock(Number.NaN, Date.now()),
     ]
   }
 }
 
 function serviceSays(url: string, { checkoutEnabled, error }: Record<string, unknown>): Finding {
-  if (checkoutEnabled === true) return ok('service', `${url} answers, and sells`)
+  if (checkoutEnabled === true) return ok('service', `${url} answers and can sell`)
   if (checkoutEnabled === false) {
-    return bad('service', `${url} answers, and cannot sell: look at its log for its node`)
+    return bad(
+      'service',
+      `${url} answers but cannot sell. Its log says what is wrong with its node`,
+    )
   }
   if (error === 'rate limited') {
-    return note('service', `${url} answers, and was asked too often. Try again in a minute`)
+    return note('service', `${url} answers, but was asked too often. Try again in a minute`)
   }
   return bad(
     'service',
-    `${url} is another program's. MAYFLY_PORT picks another port, MAYFLY_URL another service`,
+    `${url} is another program's. Set MAYFLY_PORT to another port, or MAYFLY_URL to another service`,
   )
 }
 
 function checkClock(theirs: number, ours: number): Finding {
-  if (Number.isNaN(theirs)) return note('clock', 'nobody is there to compare it with')
+  if (Number.isNaN(theirs)) return note('clock', 'there is no service to compare it with')
   const skew = Math.round(Math.abs(theirs - ours) / 1000)
   return skew <= MAX_SKEW_SECONDS
-    ? ok('clock', 'it agrees with that of the service')
-    : bad('clock', `it differs from that of the service by ${skew} s. Set it by NTP`)
+    ? ok('clock', 'it agrees with the clock of the service')
+    : bad('clock', `it differs from the clock of the service by ${skew} s. Synchronize it with NTP`)
 }
 
 async function checkWallet({ walletUrl }: Config): Promise<Finding> {
   if (walletUrl === null) {
     return note(
       'wallet',
-      'none: invoices are shown to be paid elsewhere. MAYFLY_WALLET_URL names one',
+      'none: invoices are shown, to be paid elsewhere. Set MAYFLY_WALLET_URL to pay from a wallet',
     )
   }
   try {
     const { openWallet } = await import('../wallet.ts')
     const { close } = await openWallet(walletUrl)
     await close()
-    return ok('wallet', 'MAYFLY_WALLET_URL can be read; nothing was asked of it')
+    return ok('wallet', 'MAYFLY_WALLET_URL is valid. The wallet was not asked')
   } catch (error) {
     return bad('wallet', messageOf(error))
   }
@@ -254,7 +251,7 @@ function checkDataFolder({ walletUrl }: Config): Finding {
   if (isWritable(there)) return ok('data folder', `capabilities are kept in ${folder}`)
   return (walletUrl === null ? note : bad)(
     'data folder',
-    `${there} cannot be written to, so nothing that is bought can be kept. XDG_DATA_HOME names another`,
+    `${there} cannot be written to, so no purchase can be saved. Set XDG_DATA_HOME to use another folder`,
   )
 }
 
