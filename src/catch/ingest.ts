@@ -20,13 +20,13 @@ type Waiting = {
 }
 
 /** Stores an event, durably; false when the inbox does not take it. A first use seals the delivery. */
-export type StoreEvent = (
+export type Ingest = (
   publicId: string,
   isFirstUse: boolean,
   event: NewEvent,
 ) => Promise<boolean>
 
-export function createIngest(db: Db): StoreEvent {
+export function createIngest(db: Db): Ingest {
   const waiting = new Map<string, Waiting[]>()
 
   function storeAll(publicId: string): void {

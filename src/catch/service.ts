@@ -36,7 +36,7 @@ const STREAM_EVENTS = 32
 const STREAM_BYTES = 128 * 1024
 /** Path, query and headers of an event, and all but its body. */
 const MAX_HEAD_BYTES = 64 * 1024
-/** What the ingest remembers of inboxes in use. */
+/** Inboxes whose facts are cached for ingest. */
 const REMEMBERED_INBOXES = 20_000
 /** The owner still sees `expired` for this long; with the purge's interval within 15 minutes. */
 const SHOW_EXPIRED_MS = 10 * 60 * 1000
@@ -52,7 +52,8 @@ export type InboxFacts = {
   expiresAt: number
 }
 
-export type Ingest = {
+/** A request to an inbox, as it came. */
+export type IngestRequest = {
   token: string | null
   method: string
   path: string
@@ -70,7 +71,7 @@ export type CatchService = {
   /** Whether the inbox takes a request with so long a body, as the store has it now. */
   takes(publicId: string, bodyBytes: number): Promise<boolean>
   /** Stores one request, durably. False when the inbox does not take it. */
-  ingest(inbox: InboxFacts, request: Ingest): Promise<boolean>
+  ingest(inbox: InboxFacts, request: IngestRequest): Promise<boolean>
   /** The inbox that this token owns, or null: unknown, destroyed or somebody else's. */
   owned(publicId: string, ownerToken: string): Promise<InboxRow | null>
   /** The owner token was used with success: what the sale dispensed is not repeated any more. */
@@ -119,7 +120,7 @@ export function createCatch(deps: {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
   const store = createCatchStore(db)
   const search = createSearch(store, scheduler)
-  const keep = createIngest(db)
+  const ingest = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
@@ -212,7 +213,7 @@ export function createCatch(deps: {
       const headers = keptHeaders(request, isForwardingHeader)
       const contentType = contentTypeIn(headers)
       const bytes = keptBytes({ path, query, headers, body })
-      const isStored = await keep(inbox.publicId, isFirstUse, {
+      const isStored = await ingest(inbox.publicId, isFirstUse, {
         salt: randomInt(2 ** 26),
         receivedAt: now,
         access: isAuthenticated ? 'authenticated' : 'public',
