@@ -2,9 +2,9 @@
 import { isUtf8 } from 'node:buffer'
 import { rfc3339 } from '../lib/clock.ts'
 import { eventId } from './event-id.ts'
+import type { EventRow } from './event-store.ts'
 import { contentTypeOf, headersJson } from './kept.ts'
 import type { CatchEvent } from './schema.ts'
-import type { EventRow } from './store.ts'
 
 /**
  * An event as its owner sees it, in JSON, as `CatchEvent` describes it. Put together from what the

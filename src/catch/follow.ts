@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import { problem } from '../http/errors.ts'
 import type { EventStream, StreamEvent } from '../http/event-stream.ts'
 import { eventJson } from './event.ts'
+import type { EventRow } from './event-store.ts'
 import type { CatchService } from './service.ts'
-import type { EventRow } from './store.ts'
 
 /** A hint may be lost, and expiry gives none: a silent stream looks this often. */
 const LOOK_AGAIN_MS = 5_000

@@ -5,7 +5,7 @@
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { sealDelivery } from '../payment/store.ts'
-import { insertEvents, type NewEvent } from './store.ts'
+import { insertEvents, type NewEvent } from './event-store.ts'
 
 /** Few enough that the store begins with them while others of this turn are still being read. */
 const EVENTS_TOGETHER = 8
@@ -20,11 +20,7 @@ type Waiting = {
 }
 
 /** Stores an event, durably; false when the inbox does not take it. A first use seals the delivery. */
-export type Ingest = (
-  publicId: string,
-  isFirstUse: boolean,
-  event: NewEvent,
-) => Promise<boolean>
+export type Ingest = (publicId: string, isFirstUse: boolean, event: NewEvent) => Promise<boolean>
 
 export function createIngest(db: Db): Ingest {
   const waiting = new Map<string, Waiting[]>()

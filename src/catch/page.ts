@@ -6,7 +6,7 @@
 import { problem } from '../http/errors.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { eventJson } from './event.ts'
-import type { CatchStore, EventFilter, EventSize, WholeEvent } from './store.ts'
+import type { EventFilter, EventSize, EventStore, WholeEvent } from './event-store.ts'
 
 /** A page ends early rather than be longer than this in JSON; its cursor goes on. */
 export const MAX_PAGE_BYTES = 6 * 1024 * 1024
@@ -38,7 +38,7 @@ export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
  * @throws Problem when it is not, or the reader has gone.
  */
 export async function* pageParts(
-  store: CatchStore,
+  store: EventStore,
   { publicId, filter, limit, latestSequence, found }: PageAsk,
   reservation: Reservation,
   isOpen: () => Promise<boolean>,

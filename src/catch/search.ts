@@ -1,8 +1,8 @@
 /** Search over events: a case-insensitive substring of text body, query, path or content type. */
 import { isUtf8 } from 'node:buffer'
 import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
+import type { EventFilter, EventStore, SearchedEvent } from './event-store.ts'
 import { contentTypeOf } from './kept.ts'
-import type { CatchStore, EventFilter, SearchedEvent } from './store.ts'
 
 /** A slice of a search looks at this many events for their sizes, */
 const SEARCH_EVENTS = 256
@@ -22,7 +22,7 @@ export type Search = (
 ) => Promise<Found>
 
 /** Searches in the events of this store, which take turns; each ends when its client has gone. */
-export function createSearch(store: CatchStore, scheduler: FairScheduler): Search {
+export function createSearch(store: EventStore, scheduler: FairScheduler): Search {
   /** The newest events that contain a text, read in slices that leave room for others. */
   async function search(
     slice: RunSlice,

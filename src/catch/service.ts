@@ -14,21 +14,19 @@ import type { PlanId } from '../lib/product-names.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
+import {
+  createEventStore,
+  deleteEvent,
+  type EventFilter,
+  type EventRow,
+  purgeEvents,
+} from './event-store.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { fitting, heldBy, isWhole, MAX_PAGE_BYTES, pageParts } from './page.ts'
 import type { CatchIpLocation, CatchState, CatchStatus, EventQuery } from './schema.ts'
 import { createSearch } from './search.ts'
-import {
-  createCatchStore,
-  deleteEvent,
-  destroyInbox,
-  dropInbox,
-  type EventFilter,
-  type EventRow,
-  type InboxRow,
-  purgeEvents,
-} from './store.ts'
+import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'
 
 const DEFAULT_LIMIT = 20
 /** What a stream reads at a time where events are small; of larger ones a part of a page. */
@@ -118,8 +116,9 @@ export function createCatch(deps: {
   onIngested: (bytes: number) => void
 }): CatchService {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
-  const store = createCatchStore(db)
-  const search = createSearch(store, scheduler)
+  const store = createInboxStore(db)
+  const eventStore = createEventStore(db)
+  const search = createSearch(eventStore, scheduler)
   const ingest = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
   /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
@@ -145,7 +144,7 @@ export function createCatch(deps: {
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
     const parsed = parseEventId(id)
     if (!parsed || inbox.expires_at <= clock.now()) return null
-    const [row] = await store.events(inbox.public_id, [parsed.sequence])
+    const [row] = await eventStore.events(inbox.public_id, [parsed.sequence])
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
@@ -157,13 +156,13 @@ export function createCatch(deps: {
   ): Promise<EventRow[] | null> {
     if (!(await reservation.reserve(2 * STREAM_BYTES))) return null
     const most = { limit: STREAM_EVENTS, bytes: STREAM_BYTES }
-    const rows = await reservation.whileReading(() => store.oldest(publicId, above, most))
+    const rows = await reservation.whileReading(() => eventStore.oldest(publicId, above, most))
     const large = rows.findIndex((row) => !isWhole(row))
     if (large !== 0) return rows.slice(0, large === -1 ? rows.length : large).filter(isWhole)
     const some = fitting(rows, STREAM_BYTES)
     if (!(await reservation.reserve(heldBy(some)))) return null
     const sequences = some.map((row) => row.sequence)
-    const events = await reservation.whileReading(() => store.events(publicId, sequences))
+    const events = await reservation.whileReading(() => eventStore.events(publicId, sequences))
     // Deleted in between: there may be others.
     return events.length === 0 ? null : events.reverse()
   }
@@ -172,7 +171,7 @@ export function createCatch(deps: {
     const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {
-      const inboxes = await store.over(now, shownSince, PURGE_INBOXES)
+      const inboxes = await store.purgeable(now, shownSince, PURGE_INBOXES)
       for (const inbox of inboxes) {
         for (;;) {
           const { deleted } = await db.write({
@@ -286,7 +285,7 @@ export function createCatch(deps: {
       const isOpen = async (): Promise<boolean> =>
         inbox.expires_at > clock.now() && (await store.inbox(publicId)) !== null
       const ask = { publicId, filter, limit, latestSequence, found }
-      return yield* pageParts(store, ask, reservation, isOpen)
+      return yield* pageParts(eventStore, ask, reservation, isOpen)
     },
 
     async event(inbox, id, reservation) {

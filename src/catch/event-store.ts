@@ -1,0 +1,303 @@
+/**
+ * Events in the store. An event is stored by a unit that carries every limit of its inbox; it is read
+ * as far as it fits into memory, which its size says before its bytes are read.
+ */
+import type { Db, Row, Statement, Value } from '../db/db.ts'
+import { MAX_TYPE_COLUMN } from './kept.ts'
+import type { Access } from './schema.ts'
+
+export type EventRow = {
+  sequence: number
+  salt: number
+  received_at: number
+  access: Access
+  method: string
+  path: string
+  query: string
+  /** JSON, of an event from before `header_lines`; else an empty list. */
+  headers: string
+  header_lines: Uint8Array | null
+  content_type: string | null
+  body: Uint8Array
+  body_bytes: number
+  body_sha256: string
+  source_ip: string
+  ip_location: string | null
+} & Row
+
+/** An event and its size in bytes, which is never too low; of a large event the size alone. */
+export type WholeEvent = EventRow & { size: number }
+export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
+
+/** The parts of an event that a search looks at. A long content type is in `header_lines` alone. */
+export type SearchedEvent = {
+  sequence: number
+  body_bytes: number
+  path: string
+  query: string
+  content_type: string | null
+  headers: string
+  header_lines: Uint8Array | null
+  body: Uint8Array
+} & Row
+
+export type NewEvent = {
+  salt: number
+  receivedAt: number
+  access: Access
+  method: string
+  path: string
+  query: string
+  headerLines: Uint8Array
+  contentType: string | null
+  mediaType: string | null
+  body: Uint8Array
+  /** What it takes of its inbox's storage. */
+  keptBytes: number
+  bodySha256: string
+  sourceIp: string
+  ipLocation: string | null
+}
+
+export type EventFilter = {
+  below: number
+  /** Columns, and the values that they must have. */
+  equal: [column: string, value: string][]
+}
+
+const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
+  content_type, header_lines, body, body_bytes, body_sha256, source_ip, ip_location`
+/** The `headers` of an event that has `header_lines`. Older events have their headers here alone. */
+const JSON_OF_NO_HEADERS = '[]'
+
+const RESERVE_EVENTS = `update catch_inbox
+  set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3,
+      last_sequence = last_sequence + $2
+  where public_id = $1 and destroyed_at is null and suspended_at is null and expires_at > $4
+    and accepted_request_count + $2 <= request_limit and stored_bytes + $3 <= storage_limit_bytes`
+
+const INSERT_EVENT = `insert into catch_event
+  (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+   ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
+  select $1, last_sequence - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+         '${JSON_OF_NO_HEADERS}', $14, $15, $16, $17
+  from catch_inbox where public_id = $1 and last_sequence > $2
+  on conflict (public_id, sequence) do nothing`
+
+/**
+ * Reserves sequence numbers and bytes in the inbox, then stores the events under these numbers. The
+ * first statement carries every limit and state, so that under any concurrency no event is stored
+ * that the inbox has no room for. An engine may send the other statements although the first was
+ * refused: they find their numbers taken, and store nothing.
+ */
+export function insertEvents(publicId: string, events: NewEvent[]): Statement[] {
+  const last = events.length - 1
+  let bytes = 0
+  let receivedAt = 0
+  for (const event of events) {
+    bytes += event.keptBytes
+    receivedAt = Math.max(receivedAt, event.receivedAt)
+  }
+  return [
+    { text: RESERVE_EVENTS, values: [publicId, events.length, bytes, receivedAt], expect: 1 },
+    ...events.map((event, place) => ({
+      text: INSERT_EVENT,
+      values: [
+        publicId,
+        last - place,
+        event.salt,
+        event.receivedAt,
+        event.access,
+        event.method,
+        event.mediaType,
+        event.body.length,
+        event.sourceIp,
+        event.ipLocation,
+        event.path,
+        event.query,
+        event.contentType,
+        event.bodySha256,
+        event.body,
+        event.keptBytes,
+        event.headerLines,
+      ],
+      expect: 1,
+    })),
+  ]
+}
+
+/** Frees the event's bytes, but not its count. `salt` is the random part of the event's id. */
+export const deleteEvent = (publicId: string, sequence: number, salt: number): Statement[] => [
+  {
+    text: `update catch_inbox set stored_bytes = stored_bytes - (
+        select coalesce(kept_bytes, body_bytes) from catch_event
+        where public_id = $1 and sequence = $2 and salt = $3)
+      where public_id = $1 and exists (
+        select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)`,
+    values: [publicId, sequence, salt],
+    expect: 1,
+  },
+  {
+    text: 'delete from catch_event where public_id = $1 and sequence = $2',
+    values: [publicId, sequence],
+    expect: 1,
+  },
+]
+
+/** Deletes the oldest events of an inbox, at most `max`: a large purge would hold the writer up. */
+export const purgeEvents = (publicId: string, max: number): Statement => ({
+  text: `delete from catch_event where public_id = $1 and sequence in (
+      select sequence from catch_event where public_id = $1 order by sequence limit $2)
+    returning sequence`,
+  values: [publicId, max],
+})
+
+export function createEventStore(db: Db) {
+  return {
+    /**
+     * The newest events that match the filter, at most `limit`. Of an event that is larger than its
+     * share of `bytes`, only the size is read.
+     */
+    newest(
+      publicId: string,
+      filter: EventFilter,
+      max: { limit: number; bytes: number },
+    ): Promise<EventSize[]> {
+      const { where, values } = conditions(publicId, filter)
+      return db.read<EventSize>(
+        `select ${smallEvent(values.length + 1)} from catch_event where ${where}
+         order by sequence desc ${limitedTo(values.length + 2)}`,
+        ...values,
+        bytesEach(max.bytes, max.limit),
+        max.limit,
+      )
+    },
+
+    /** The events above a sequence, oldest first; large ones as in `newest`. */
+    oldest(
+      publicId: string,
+      above: number,
+      max: { limit: number; bytes: number },
+    ): Promise<EventSize[]> {
+      return db.read<EventSize>(
+        `select ${smallEvent(3)} from catch_event where public_id = $1 and sequence > $2
+         order by sequence ${limitedTo(4)}`,
+        publicId,
+        above,
+        bytesEach(max.bytes, max.limit),
+        max.limit,
+      )
+    },
+
+    /** These events, newest first; large ones as in `newest`. */
+    async sized(publicId: string, sequences: number[], bytes: number): Promise<EventSize[]> {
+      if (sequences.length === 0) return []
+      return db.read<EventSize>(
+        `select ${smallEvent(2)} from catch_event
+         where public_id = $1 and sequence in (${placeholders(3, sequences)}) order by sequence desc`,
+        publicId,
+        bytesEach(bytes, sequences.length),
+        ...sequences,
+      )
+    },
+
+    /**
+     * For a search: the sizes of those of the next `limit` events that match the filter. `last` is the
+     * lowest sequence among the next `limit`, whether it matches or not, and null where there is none:
+     * no filter makes a query look at more events.
+     */
+    async sizes(
+      publicId: string,
+      filter: EventFilter,
+      limit: number,
+    ): Promise<{ sizes: { sequence: number; bytes: number }[]; last: number | null }> {
+      const [window] = await db.read<{ last: number | null }>(
+        `select min(sequence) as last from (
+           select sequence from catch_event where public_id = $1 and sequence < $2
+           order by sequence desc ${limitedTo(3)}) as below`,
+        publicId,
+        filter.below,
+        limit,
+      )
+      const last = window?.last ?? null
+      if (last === null) return { sizes: [], last }
+      const { where, values } = conditions(publicId, filter)
+      const sizes = await db.read<{ sequence: number; bytes: number }>(
+        `select sequence, body_bytes + octet_length(path) + octet_length(query) as bytes
+         from catch_event where ${where} and sequence >= $${values.length + 1}
+         order by sequence desc`,
+        ...values,
+        last,
+      )
+      return { sizes, last }
+    },
+
+    /** The searched parts of these events, newest first. */
+    searched(publicId: string, sequences: number[]): Promise<SearchedEvent[]> {
+      return db.read<SearchedEvent>(
+        `select sequence, body_bytes, path, query, content_type, '' as headers,
+           case when content_type is null and octet_length(header_lines) > ${MAX_TYPE_COLUMN}
+             then header_lines end as header_lines, body
+         from catch_event where public_id = $1 and sequence in (${placeholders(2, sequences)})
+         order by sequence desc`,
+        publicId,
+        ...sequences,
+      )
+    },
+
+    /** Whole events, newest first. */
+    events(publicId: string, sequences: number[]): Promise<EventRow[]> {
+      return db.read<EventRow>(
+        `select ${EVENT_COLUMNS} from catch_event
+         where public_id = $1 and sequence in (${placeholders(2, sequences)}) order by sequence desc`,
+        publicId,
+        ...sequences,
+      )
+    },
+  }
+}
+
+export type EventStore = ReturnType<typeof createEventStore>
+
+/**
+ * The bytes of an event without its header lines. These are stored behind the body, so that asking for
+ * their length reads the body too: of a large event their limit is counted in its place.
+ */
+const BYTES_WITHOUT_LINES =
+  'body_bytes + octet_length(path) + octet_length(query) + octet_length(headers) + coalesce(octet_length(content_type), 0)'
+/** The limit of a request's head, and room for the lengths of its lines. */
+const MAX_HEADER_LINES_BYTES = 34 * 1024
+
+/** The columns of an event; only its size where that is above the limit in the parameter at `place`. */
+const smallEvent = (place: number): string => {
+  const isSmall = `${BYTES_WITHOUT_LINES} <= $${place} and coalesce(octet_length(header_lines), 0) <= $${place}`
+  const small = (column: string): string => `case when ${isSmall} then ${column} end as ${column}`
+  const long = ['path', 'query', 'headers', 'content_type', 'header_lines', 'body']
+  return `sequence, salt, received_at, access, method, ${long.map(small).join(', ')},
+    body_bytes, body_sha256, source_ip, ip_location,
+    ${BYTES_WITHOUT_LINES} + ${MAX_HEADER_LINES_BYTES} as size`
+}
+
+const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
+
+function conditions(publicId: string, filter: EventFilter): { where: string; values: Value[] } {
+  const parts: [string, Value][] = [
+    ['public_id =', publicId],
+    ['sequence <', filter.below],
+  ]
+  for (const [column, value] of filter.equal) parts.push([`${column} =`, value])
+  return {
+    where: parts.map(([condition], i) => `${condition} $${i + 1}`).join(' and '),
+    values: parts.map(([, value]) => value),
+  }
+}
+
+/**
+ * A sum, because SQLite looks at a limit that is a parameter when it plans, and would plan anew for
+ * each execution.
+ */
+const limitedTo = (place: number): string => `limit $${place} + 0`
+
+function placeholders(first: number, values: unknown[]): string {
+  return values.map((_, i) => `$${first + i}`).join(', ')
+}
