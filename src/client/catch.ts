@@ -121,15 +121,15 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
     let last = after ?? -1
     const from = after === undefined ? null : String(after)
-    for await (const told of follow(http, {
+    for await (const message of follow(http, {
       path: `${path}/stream`,
       token,
       after: from,
       signal,
     })) {
-      if (told.event === 'end') return endOf(told) as CatchState
-      if (told.event !== 'capture') continue
-      const event = eventOf(told)
+      if (message.event === 'end') return endOf(message) as CatchState
+      if (message.event !== 'capture') continue
+      const event = eventOf(message)
       if (event.sequence <= last) continue
       last = event.sequence
       if (matchesFilter(event, filter)) yield event
@@ -167,8 +167,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       }
       throw new MayflyError('inbox ended', 0)
     },
-    deleteEvent: (eventId) => http.tell({ method: 'DELETE', path: eventPath(eventId), token }),
-    destroy: () => http.tell({ method: 'DELETE', path, token }),
+    deleteEvent: (eventId) => http.perform({ method: 'DELETE', path: eventPath(eventId), token }),
+    destroy: () => http.perform({ method: 'DELETE', path, token }),
   }
 }
 
@@ -179,8 +179,8 @@ function timeout(seconds: number): AbortSignal {
   return AbortSignal.timeout(Math.min(Math.max(Math.ceil(seconds * 1000), 0), MAX_TIMER_MS))
 }
 
-function eventOf(told: StreamEvent): CatchEvent {
-  const event = dataOf(told) as Partial<CatchEvent> | null
+function eventOf(message: StreamEvent): CatchEvent {
+  const event = dataOf(message) as Partial<CatchEvent> | null
   if (!Number.isSafeInteger(event?.sequence)) throw new MayflyError('unexpected answer', 200)
   return event as CatchEvent
 }

@@ -1,4 +1,4 @@
-/** GATE from the side of a project's server: intents, polls, proofs and receipts. */
+/** GATE for a project's server: intents, polls, proofs and receipts. */
 import type { GateAuthorization, GatePending, GateQuote } from '../gate/schema.ts'
 import { gateRequestDigest } from '../protocol/gate-binding.ts'
 import {
@@ -10,7 +10,7 @@ import {
   verifyReceipt,
 } from '../protocol/gate-receipt.ts'
 import { MayflyError } from './errors.ts'
-import { type Answer, createHttp, errorOf, type Http, platformFetch } from './http.ts'
+import { type ApiResponse, createHttp, errorOf, type Http, platformFetch } from './http.ts'
 
 /**
  * What a project's server holds: the id is public, the capability is not.
@@ -81,7 +81,7 @@ export function createGateClient(
   { projectId, capability }: GateProject,
   { issuer, now = Date.now }: { issuer: string; now?: () => number },
 ): GateClient {
-  async function outcome(asked: Promise<Answer>): Promise<GateOutcome> {
+  async function outcome(asked: Promise<ApiResponse>): Promise<GateOutcome> {
     const answer = await asked
     if (answer.status === 200 || answer.status === 402) return outcomeOf(answer)
     throw errorOf(answer)
@@ -89,7 +89,7 @@ export function createGateClient(
 
   return {
     async intent(request, idempotencyKey = crypto.randomUUID()) {
-      const answer = await askForIntent(http, { projectId, capability }, request, {
+      const answer = await requestIntent(http, { projectId, capability }, request, {
         'idempotency-key': idempotencyKey,
       })
       if (answer.status !== 402) throw errorOf(answer)
@@ -98,7 +98,7 @@ export function createGateClient(
 
     prove: (intentId, preimage) =>
       outcome(
-        http.ask({
+        http.request({
           method: 'POST',
           path: `${intentPath(intentId)}/prove`,
           token: capability,
@@ -108,11 +108,11 @@ export function createGateClient(
       ),
 
     async giveBack(intentId, receiptId) {
-      const answer = await askToGiveBack(http, { capability, intentId, receiptId })
+      const answer = await requestGiveBack(http, { capability, intentId, receiptId })
       if (answer.status !== 204) throw errorOf(answer)
     },
 
-    poll: (intentId) => outcome(http.ask({ path: intentPath(intentId), token: capability })),
+    poll: (intentId) => outcome(http.request({ path: intentPath(intentId), token: capability })),
 
     async verifyReceipt(receipt, request) {
       const keys = await fetchGateKeys(http)
@@ -159,14 +159,14 @@ export async function verifyGateReceipt(
   return verdict.receipt
 }
 
-/** Asks for the intent of a request, as a quote or, with the header for it, as a challenge. */
-export function askForIntent(
+/** Requests the intent of a protected request, as a quote or, with the header for it, as a challenge. */
+export function requestIntent(
   http: Http,
   { projectId, capability }: GateProject,
   { route, method, path, body }: ProtectedRequest,
   headers: Record<string, string>,
-): Promise<Answer> {
-  return http.ask({
+): Promise<ApiResponse> {
+  return http.request({
     method: 'POST',
     path: '/api/gate/intents',
     token: capability,
@@ -184,11 +184,11 @@ export function askForIntent(
 }
 
 /** 204 where it is recorded, or was before. */
-export function askToGiveBack(
+export function requestGiveBack(
   http: Http,
   { capability, intentId, receiptId }: { capability: string; intentId: string; receiptId: string },
-): Promise<Answer> {
-  return http.ask({
+): Promise<ApiResponse> {
+  return http.request({
     method: 'POST',
     path: `${intentPath(intentId)}/give-back`,
     token: capability,
@@ -226,14 +226,14 @@ export function intentPath(intentId: string): string {
   return `/api/gate/intents/${encodeURIComponent(intentId)}`
 }
 
-export function outcomeOf({ status, body }: Answer): GateOutcome {
+export function outcomeOf({ status, body }: ApiResponse): GateOutcome {
   if (typeof body === 'object' && body !== null && 'settled' in body && 'intentId' in body) {
     if (body.settled === (status === 200)) return body as GateOutcome
   }
   throw new MayflyError('unexpected answer', status)
 }
 
-function quoteOf({ status, body }: Answer): GateQuote {
+function quoteOf({ status, body }: ApiResponse): GateQuote {
   const isQuote =
     typeof body === 'object' && body !== null && 'bolt11' in body && 'intentId' in body
   if (!isQuote) throw new MayflyError('unexpected answer', status)

@@ -1,16 +1,18 @@
 /** Requests to one Mayfly service, with its answers read carefully. */
+import { concat } from '../lib/bytes.ts'
+import { isObject, parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 
-/** No answer of the API is longer; a server that sends more is not ours. */
+/** No answer of the API is longer. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-/** An answer begins within this, after the body that it answers has had its time. */
+/** An answer begins within this, once the body of its request has had time to be sent. */
 const ANSWER_MS = 60_000
 /** The slowest upload that is waited for: 8 KiB a second, a poor mobile line. */
 const UPLOAD_BYTES_PER_MS = 8
 /** The longest that the body of one answer is read, streams aside: 64 MiB at a slow line's pace. */
 const BODY_MS = 15 * 60_000
 
-export type Ask = {
+export type ApiRequest = {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   token?: string
@@ -19,19 +21,19 @@ export type Ask = {
   signal?: AbortSignal | undefined
 }
 
-export type Answer = { status: number; headers: Headers; body: unknown }
+export type ApiResponse = { status: number; headers: Headers; body: unknown }
 
 export type Http = {
   /** The answer, whatever its status. @throws MayflyError `service unreachable` for none. */
-  ask(ask: Ask): Promise<Answer>
+  request(request: ApiRequest): Promise<ApiResponse>
   /** The JSON object of a 200 answer, which has these members. @throws MayflyError for any other. */
-  get<T extends object>(ask: Ask, ...members: (keyof T & string)[]): Promise<T>
-  /** Asks for what is answered without words, 204. @throws MayflyError for any other. */
-  tell(ask: Ask): Promise<void>
+  get<T extends object>(request: ApiRequest, ...members: (keyof T & string)[]): Promise<T>
+  /** Performs a request whose answer has no content, 204. @throws MayflyError for any other. */
+  perform(request: ApiRequest): Promise<void>
   /** The body of a 200 answer, yet to be read: server-sent events. @throws MayflyError for any other. */
-  open(ask: Ask): Promise<ReadableStream<Uint8Array>>
-  /** The bytes of a 200 answer that are no page. @throws MayflyError for any other. */
-  getBytes(ask: Ask): Promise<Uint8Array<ArrayBuffer>>
+  open(request: ApiRequest): Promise<ReadableStream<Uint8Array>>
+  /** The bytes of a 200 answer of type `application/octet-stream`. @throws MayflyError for any other. */
+  getBytes(request: ApiRequest): Promise<Uint8Array<ArrayBuffer>>
 }
 
 /** Looked up at each call: a page may replace it, and browsers want it called on its owner. */
@@ -42,8 +44,8 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
   const base = baseUrl.replace(/\/+$/, '')
 
   /** The answer as soon as it begins. `limit` ends the reading of its body, if it is told to. */
-  async function send(ask: Ask): Promise<{ response: Response; limit: Limit }> {
-    const { method = 'GET', path, token, headers, body, signal } = ask
+  async function send(request: ApiRequest): Promise<Sent> {
+    const { method = 'GET', path, token, headers, body, signal } = request
     const limit = limitOf(signal)
     limit.within(ANSWER_MS + (body?.length ?? 0) / UPLOAD_BYTES_PER_MS)
     const sent = fetch(base + path, {
@@ -62,13 +64,13 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     }
   }
 
-  async function read({ response, limit }: Sent, signal?: AbortSignal): Promise<Answer> {
+  async function read({ response, limit }: Sent, signal?: AbortSignal): Promise<ApiResponse> {
     const text = new TextDecoder().decode(await whole({ response, limit }, signal))
-    return { status: response.status, headers: response.headers, body: parse(text) }
+    return { status: response.status, headers: response.headers, body: parseJson(text) ?? null }
   }
 
-  /** A 200 answer of this media type: what stands between may answer for the service, in pages. */
-  async function sendFor(type: string, request: Ask): Promise<Sent> {
+  /** A 200 answer of this media type: a proxy may answer in the service's place, with a page. */
+  async function sendFor(type: string, request: ApiRequest): Promise<Sent> {
     const sent = await send(request)
     const { response, limit } = sent
     if (response.status !== 200) throw errorOf(await read(sent, request.signal))
@@ -78,33 +80,34 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     throw new MayflyError('unexpected answer', response.status)
   }
 
-  const ask = async (request: Ask): Promise<Answer> => read(await send(request), request.signal)
+  const request = async (sending: ApiRequest): Promise<ApiResponse> =>
+    read(await send(sending), sending.signal)
 
   return {
-    ask,
-    async get<T extends object>(request: Ask, ...members: (keyof T & string)[]) {
-      const answer = await ask(request)
+    request,
+    async get<T extends object>(sending: ApiRequest, ...members: (keyof T & string)[]) {
+      const answer = await request(sending)
       const { status, body } = answer
       if (status !== 200) throw errorOf(answer)
-      const isIt =
-        typeof body === 'object' && body !== null && members.every((name) => name in body)
-      if (!isIt) throw new MayflyError('unexpected answer', status)
+      if (!isObject(body) || !members.every((name) => name in body)) {
+        throw new MayflyError('unexpected answer', status)
+      }
       return body as T
     },
-    async tell(request) {
-      const answer = await ask(request)
+    async perform(sending) {
+      const answer = await request(sending)
       if (answer.status !== 204) throw errorOf(answer)
     },
-    async open(request) {
-      const { response, limit } = await sendFor('text/event-stream', request)
+    async open(sending) {
+      const { response, limit } = await sendFor('text/event-stream', sending)
       const { body, status } = response
       // A stream lasts for as long as its reader likes.
       limit.end()
       if (body) return body
       throw new MayflyError('unexpected answer', status)
     },
-    async getBytes(request) {
-      return whole(await sendFor('application/octet-stream', request), request.signal)
+    async getBytes(sending) {
+      return whole(await sendFor('application/octet-stream', sending), sending.signal)
     },
   }
 }
@@ -148,7 +151,7 @@ function limitOf(signal?: AbortSignal): Limit {
   }
 }
 
-/** An abort stays what it is; any other end of a connection is one error of ours. */
+/** An abort is thrown as it is; any other end of a connection is `service unreachable`. */
 async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await work
@@ -158,7 +161,7 @@ async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise
   }
 }
 
-/** The whole body; one without an end is given up at the bound, whatever it said of its length. */
+/** The whole body. One that exceeds the limit is cancelled, whatever its Content-Length. */
 async function bytesOf(
   { body, status }: Response,
   signal?: AbortSignal,
@@ -177,19 +180,12 @@ async function bytesOf(
     reader.cancel().catch(() => undefined)
     throw new MayflyError('unexpected answer', status)
   }
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
+  return concat(...parts)
 }
 
 /** The error that an answer stands for. */
-export function errorOf({ status, headers, body }: Answer): MayflyError {
-  const isError = typeof body === 'object' && body !== null && 'error' in body
-  const phrase = isError && typeof body.error === 'string' ? body.error : 'unexpected answer'
+export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
+  const phrase = isObject(body) && typeof body.error === 'string' ? body.error : 'unexpected answer'
   return new MayflyError(phrase, status, retryAfterSeconds(headers))
 }
 
@@ -197,12 +193,4 @@ export function errorOf({ status, headers, body }: Answer): MayflyError {
 export function retryAfterSeconds(headers: Headers): number | null {
   const value = headers.get('retry-after')
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === '' ? null : JSON.parse(text)
-  } catch {
-    return null
-  }
 }

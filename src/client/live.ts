@@ -1,4 +1,5 @@
-/** A live stream that outlives its connections: what is lost on the way is asked for again. */
+/** A live stream across connections: each one resumes after the last event that came. */
+import { parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 import { createEventParser, readEvents, type StreamEvent } from './event-stream.ts'
 import type { Http } from './http.ts'
@@ -44,10 +45,10 @@ export async function* follow(
       }
       const body = await http.open({ path, token, headers, signal })
       wasOpen = isOpen = true
-      for await (const told of readEvents(body, parser)) {
+      for await (const event of readEvents(body, parser)) {
         broughtEvents = true
-        yield told
-        if (told.event === 'end') return
+        yield event
+        if (event.event === 'end') return
       }
     } catch (error) {
       signal?.throwIfAborted()
@@ -63,23 +64,17 @@ export async function* follow(
   }
 }
 
-/** What an event carries, or null where it is no JSON. */
-export function dataOf({ data }: StreamEvent): unknown {
-  try {
-    return JSON.parse(data)
-  } catch {
-    return null
-  }
-}
+/** The JSON of an event, or null where it is not JSON. */
+export const dataOf = ({ data }: StreamEvent): unknown => parseJson(data) ?? null
 
 /** The status that an `end` event closes with. */
-export function endOf(told: StreamEvent): string {
-  const end = dataOf(told) as { status?: unknown } | null
+export function endOf(event: StreamEvent): string {
+  const end = dataOf(event) as { status?: unknown } | null
   if (typeof end?.status !== 'string') throw new MayflyError('unexpected answer', 200)
   return end.status
 }
 
-/** Whether a connection may come back. One that never was there is the caller's to know. */
+/** Whether a connection may come back. The caller is told of one that could never be opened. */
 function isLoss(
   error: unknown,
   { wasOpen, isOpen }: { wasOpen: boolean; isOpen: boolean },
@@ -91,7 +86,7 @@ function isLoss(
   return wasOpen && error.status >= 500
 }
 
-/** None after the first loss, then longer and longer ones. */
+/** No pause after the first loss, then longer and longer ones. */
 function pauseSeconds(losses: number, retryMs: number | null): number {
   if (losses === 0) return 0
   const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000

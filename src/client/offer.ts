@@ -1,4 +1,4 @@
-/** What a 402 of a purchase offers, and whether all that it says of the invoice is one thing. */
+/** The offer of a 402 answer, and whether its quote, invoice and challenge agree. */
 
 import { utf8 } from '../lib/bytes.ts'
 import { parseChallenges } from '../protocol/auth-params.ts'
@@ -15,7 +15,7 @@ import {
   serialisePaymentCredential,
 } from '../protocol/payment-auth.ts'
 import { MayflyError } from './errors.ts'
-import type { Answer, Ask } from './http.ts'
+import type { ApiRequest, ApiResponse } from './http.ts'
 import type { PaymentFlow, PaymentQuote } from './purchase.ts'
 
 export type Offer = {
@@ -29,24 +29,24 @@ export type Offer = {
  * @throws MayflyError `unexpected answer`, `price above the ceiling` or `invoice disagrees`.
  */
 export async function readOffer(
-  answer: Answer,
-  { request, flow, maxSats }: { request: Ask; flow: PaymentFlow; maxSats: number },
+  answer: ApiResponse,
+  { request, flow, maxSats }: { request: ApiRequest; flow: PaymentFlow; maxSats: number },
 ): Promise<Offer> {
   const quote = quoteOf(answer)
   const invoice = invoiceOf(quote)
-  // A quote may be cheap and its invoice dear: what would be paid is the invoice.
+  // The wallet would pay the invoice, whatever the quote says.
   const isBelow = Math.max(quote.amountSats * 1000, invoice.amountMsat) <= maxSats * 1000
-  // Asked this way round, a ceiling that is no number lets nothing through.
+  // Compared this way round, a ceiling that is not a number lets nothing through.
   if (!isBelow) {
     throw new MayflyError('price above the ceiling', 0)
   }
-  const isOne =
+  const agrees =
     invoice.amountMsat === quote.amountSats * 1000 &&
     invoice.paymentHash === quote.paymentHash &&
     invoice.network === quote.network &&
     invoice.expiresAt === Date.parse(quote.expiresAt)
-  if (!isOne) throw disagrees()
-  return { quote, authorize: await proofOf(answer, request, flow, quote) }
+  if (!agrees) throw disagrees()
+  return { quote, authorize: await authorizer(answer, { request, flow, quote }) }
 }
 
 function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
@@ -61,11 +61,9 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
   throw disagrees()
 }
 
-async function proofOf(
-  { headers, status }: Answer,
-  request: Ask,
-  flow: PaymentFlow,
-  quote: PaymentQuote,
+async function authorizer(
+  { headers, status }: ApiResponse,
+  { request, flow, quote }: { request: ApiRequest; flow: PaymentFlow; quote: PaymentQuote },
 ): Promise<Offer['authorize']> {
   if (flow === 'native') return null
   const challenges = parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
@@ -87,7 +85,7 @@ async function proofOf(
 async function asksFor(
   challenge: PaymentChallenge,
   quote: PaymentQuote,
-  { body = '' }: Ask,
+  { body = '' }: ApiRequest,
 ): Promise<boolean> {
   const charge = decodeChargeRequest(challenge.request)
   if (charge === null || charge.amount !== String(quote.amountSats)) return false
@@ -101,7 +99,7 @@ async function asksFor(
   return challenge.digest === contentDigest(new Uint8Array(sha256))
 }
 
-function quoteOf({ status, body }: Answer): PaymentQuote {
+function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   const quote = (typeof body === 'object' ? body : null) as Partial<PaymentQuote> | null
   const { orderId, bolt11, paymentHash, expiresAt, amountSats } = quote ?? {}
   const isQuote =

@@ -2,7 +2,7 @@
 import { hex, hexBytes } from '../lib/bytes.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { MayflyError } from './errors.ts'
-import { type Answer, type Ask, errorOf, type Http, retryAfterSeconds } from './http.ts'
+import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
 import { type Offer, readOffer } from './offer.ts'
 import type {
   PaymentFlow,
@@ -14,9 +14,9 @@ import type {
 import { wait } from './wait.ts'
 import { type Wallet, WalletError } from './wallet.ts'
 
-/** A lost answer is asked for again this often before there is anything to lose. */
-const LOST_ANSWERS = 4
-/** Once money may have left, a service that is away, or does not deliver, is asked for this long. */
+/** Attempts at a request whose answer is lost, before any money is at stake. */
+const MAX_ATTEMPTS = 4
+/** Once money may have left, an unreachable service is asked for this long. */
 const COLLECT_MS = 10 * 60 * 1000
 /** The pause after a lost answer: the first, doubled each time up to the most. */
 const RETRY_SECONDS = 0.25
@@ -26,13 +26,13 @@ const POLL_SECONDS = 1
 
 export type Payments = {
   /** Buys, by hand or from a wallet. Resolves to the resource. */
-  buy(request: Ask, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
+  buy(request: ApiRequest, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
 }
 
 export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
 
 /** The request that orders a plan; a whisper is ordered with its bytes. */
-export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): Ask {
+export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): ApiRequest {
   return {
     path: `/api/payments/${product}`,
     headers: { 'content-type': 'application/json' },
@@ -42,32 +42,35 @@ export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId):
 
 /** What collects an order: its key, and the proof of its payment where a wallet gave one. */
 type Claim = { key: string; preimage?: string | undefined }
-type Tell = (stage: PurchaseProgress['stage'], preimage?: string) => void
+type ReportProgress = (stage: PurchaseProgress['stage'], preimage?: string) => void
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Payments under way, by invoice: two purchases with one key are one payment. */
   const underWay = new Map<string, Promise<string>>()
 
-  /** Asks again when the answer was lost, which is safe: the key makes it the same order. */
-  async function insist(ask: Ask, isOver: (attempt: number) => boolean): Promise<Answer> {
+  /** Repeats a request whose answer was lost, which is safe: the key makes it the same order. */
+  async function requestWithRetries(
+    sending: ApiRequest,
+    isOver: (attempt: number) => boolean,
+  ): Promise<ApiResponse> {
     for (let attempt = 1; ; attempt++) {
       let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
       try {
-        const answer = await http.ask(ask)
+        const answer = await http.request(sending)
         if (!isLost(answer.status)) return answer
         if (isOver(attempt)) return answer
         pause = retryAfterSeconds(answer.headers) ?? pause
       } catch (error) {
-        if (ask.signal?.aborted || isOver(attempt)) throw error
+        if (sending.signal?.aborted || isOver(attempt)) throw error
       }
-      await wait(pause, ask.signal)
+      await wait(pause, sending.signal)
     }
   }
 
-  /** For answers that money may hang on. */
-  function collect(ask: Ask): Promise<Answer> {
+  /** For answers once money may have been paid. */
+  function collect(sending: ApiRequest): Promise<ApiResponse> {
     const until = Date.now() + COLLECT_MS
-    return insist(ask, () => Date.now() > until)
+    return requestWithRetries(sending, () => Date.now() > until)
   }
 
   /** Polls until the order is settled or dead, which only the service can tell. */
@@ -102,7 +105,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
 
   /** After the payment: shows the proof, or polls where that is the flow or the proof is not taken. */
   async function redeem(
-    request: Ask,
+    request: ApiRequest,
     { quote, authorize }: Offer,
     { key, preimage }: Claim & { preimage: string },
   ): Promise<unknown> {
@@ -122,14 +125,21 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     return poll(quote, { key, preimage }, patience)
   }
 
-  async function buyFromWallet(
-    request: Ask,
-    offer: Offer,
-    wallet: Wallet,
-    { key, tell }: { key: string; tell: Tell },
-  ): Promise<unknown> {
+  async function buyFromWallet({
+    request,
+    offer,
+    wallet,
+    key,
+    report,
+  }: {
+    request: ApiRequest
+    offer: Offer
+    wallet: Wallet
+    key: string
+    report: ReportProgress
+  }): Promise<unknown> {
     const { quote } = offer
-    tell('paying')
+    report('paying')
     let preimage: string
     try {
       preimage = await pay(wallet, quote, request.signal)
@@ -137,13 +147,13 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (cause instanceof WalletError && cause.outcome === 'not paid') {
         throw new MayflyError('payment failed', 0, null, { cause })
       }
-      return orElse('payment outcome unknown', cause, () => {
-        tell('uncertain')
+      return withPhrase('payment outcome unknown', cause, () => {
+        report('uncertain')
         return poll(quote, { key }, signalOf(request))
       })
     }
-    return orElse('paid but not collected', null, () => {
-      tell('paid', preimage)
+    return withPhrase('paid but not collected', null, () => {
+      report('paid', preimage)
       return redeem(request, offer, { key, preimage })
     })
   }
@@ -154,7 +164,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const { signal, onInvoice, onProgress, preimage } = purchase
       const wallet = purchase.wallet ?? options.wallet
       const flow: PaymentFlow = wallet ? (purchase.flow ?? 'payment') : 'native'
-      const request: Ask = {
+      const request: ApiRequest = {
         method: 'POST',
         path,
         headers: {
@@ -166,24 +176,24 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         ...(body === undefined ? {} : { body }),
         signal,
       }
-      const answer = await insist(request, (attempt) => attempt >= LOST_ANSWERS)
+      const answer = await requestWithRetries(request, (attempt) => attempt >= MAX_ATTEMPTS)
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402) throw errorOf(answer)
       const maxSats = purchase.maxSats ?? options.maxSats
       const offer = await readOffer(answer, { request, flow, maxSats })
       const { quote } = offer
-      const tell: Tell = (stage, proof) =>
+      const report: ReportProgress = (stage, proof) =>
         onProgress?.({
           stage,
           quote,
           idempotencyKey: key,
           ...(proof === undefined ? {} : { preimage: proof }),
         })
-      tell('invoice')
+      report('invoice')
       await onInvoice?.(quote)
       signal?.throwIfAborted()
       if (!wallet) return poll(quote, { key, preimage }, signalOf(request))
-      return buyFromWallet(request, offer, wallet, { key, tell })
+      return buyFromWallet({ request, offer, wallet, key, report })
     },
   }
 }
@@ -201,8 +211,8 @@ async function provenPayment(
   throw new WalletError('the wallet did not prove its payment', 'unknown')
 }
 
-/** What the service says stands as it is; anything else that ends the work is told by this phrase. */
-async function orElse(
+/** The service's own refusal is thrown as it is; any other failure becomes an error of this phrase. */
+async function withPhrase(
   phrase: string,
   cause: unknown,
   work: () => Promise<unknown>,
@@ -215,21 +225,21 @@ async function orElse(
   }
 }
 
-/** No word of the service on the order: it is away, asks for patience, or something else answers. */
+/** No answer about the order: the service is unavailable or busy, or something else answers. */
 const isLost = (status: number): boolean =>
   status >= 500 || status === 429 || (status < 400 && status !== 200)
 
-/** A refusal, and not one that only asks for patience. */
+/** A refusal, and not only a request to wait. */
 const isFinal = (status: number): boolean =>
   status >= 400 && status < 500 && status !== 408 && status !== 429
 
-/** A header, and never a part of the address: those are logged on the way. */
+/** A header, and never a part of the URL, which proxies log. */
 const proofHeader = (preimage: string | undefined): Record<string, string> =>
   preimage === undefined ? {} : { 'payment-preimage': preimage }
 
-const signalOf = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
+const signalOf = ({ signal }: ApiRequest): { signal?: AbortSignal } => (signal ? { signal } : {})
 
-function resourceOf({ status, body }: Answer): unknown {
+function resourceOf({ status, body }: ApiResponse): unknown {
   if (typeof body === 'object' && body !== null && 'resource' in body) return body.resource
   throw new MayflyError('unexpected answer', status)
 }

@@ -6,7 +6,7 @@ import type {
   PulseStatus,
 } from '../pulse/schema.ts'
 import { MayflyError } from './errors.ts'
-import type { Ask, Http } from './http.ts'
+import type { ApiRequest, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 /**
@@ -68,29 +68,29 @@ export function createPulseClient(
   const owner = ownerToken === undefined ? {} : { token: ownerToken }
   const job = pingToken === undefined ? {} : { token: pingToken }
   return {
-    ping: () => http.tell({ method: 'POST', path: `/p/${id}`, ...job }),
+    ping: () => http.perform({ method: 'POST', path: `/p/${id}`, ...job }),
     status: () => http.get<PulseStatus>({ path, ...owner }, 'state', 'expiresAt'),
     update(settings) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify(settings)
-      const asked: Ask = { method: 'PATCH', path, headers, body, ...owner }
-      return http.get<PulseStatus>(asked, 'state', 'expiresAt')
+      const request: ApiRequest = { method: 'PATCH', path, headers, body, ...owner }
+      return http.get<PulseStatus>(request, 'state', 'expiresAt')
     },
     async *stream({ signal } = {}) {
       const token = ownerToken ?? ''
-      for await (const told of follow(http, {
+      for await (const message of follow(http, {
         path: `${path}/stream`,
         token,
         after: null,
         signal,
       })) {
-        if (told.event === 'end') return endOf(told)
-        if (told.event !== 'ping' && told.event !== 'state') continue
-        yield { event: told.event, status: dataOf(told) as PulseStatus }
+        if (message.event === 'end') return endOf(message)
+        if (message.event !== 'ping' && message.event !== 'state') continue
+        yield { event: message.event, status: dataOf(message) as PulseStatus }
       }
       throw new MayflyError('unexpected answer', 200)
     },
-    destroy: () => http.tell({ method: 'DELETE', path, ...owner }),
+    destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** Answers that a visitor gets in place of the handler's. */
-import { type Answer, retryAfterSeconds } from '../client/http.ts'
+import { type ApiResponse, retryAfterSeconds } from '../client/http.ts'
 import type { AnswerHeaders } from './stored-answers.ts'
 
 export type { AnswerHeaders } from './stored-answers.ts'
@@ -15,7 +15,7 @@ export type Refused = {
 const RETRY_SECONDS = 5
 
 /** The service's own 402, with what belongs to it. */
-export function relay({ status, headers, body }: Answer): Refused {
+export function relay({ status, headers, body }: ApiResponse): Refused {
   const kept: Record<string, string> = { 'cache-control': 'no-store' }
   for (const name of ['content-type', 'www-authenticate', 'retry-after']) {
     const value = headers.get(name)
@@ -25,7 +25,7 @@ export function relay({ status, headers, body }: Answer): Refused {
 }
 
 /** A failure that the visitor cannot fix, and no invitation to pay. */
-export function unavailable(answer: Answer | null): Refused {
+export function unavailable(answer: ApiResponse | null): Refused {
   const seconds = (answer && retryAfterSeconds(answer.headers)) ?? RETRY_SECONDS
   return refusal(503, 'payment unavailable', seconds)
 }

@@ -1,12 +1,12 @@
-/** What the middleware asks the GATE service. */
+/** The middleware's calls of the GATE service. */
 import {
-  askForIntent,
-  askToGiveBack,
   type GateProject,
   intentPath,
   outcomeOf,
+  requestGiveBack,
+  requestIntent,
 } from '../client/gate.ts'
-import type { Answer, Http } from '../client/http.ts'
+import type { ApiResponse, Http } from '../client/http.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { type Proof, prefersPayment } from './proof.ts'
 import type { GivenBack } from './runs.ts'
@@ -17,9 +17,12 @@ export type PaymentProof = Exclude<Proof, { kind: 'none' | 'receipt' | 'unreadab
 
 export type ServiceCalls = {
   /** Asks for the quote of a visit. */
-  requestIntent(visit: Visit): Promise<Answer>
+  requestIntent(visit: Visit): Promise<ApiResponse>
   /** The service's verdict on a proof; `challengeId` where it recognised its own challenge. */
-  prove(proof: PaymentProof, visit: Visit): Promise<{ answer: Answer; challengeId: string | null }>
+  prove(
+    proof: PaymentProof,
+    visit: Visit,
+  ): Promise<{ answer: ApiResponse; challengeId: string | null }>
   /** The newest receipt of an intent, or null where there is none to be had. */
   newestReceipt(intentId: string, visit: Visit): Promise<string | null>
   /** Records that the request of this receipt failed. */
@@ -31,14 +34,14 @@ export function createServiceCalls(
   { projectId, capability }: GateProject,
 ): ServiceCalls {
   const poll = (intentId: string, visit: Visit, bound: Record<string, string> = {}) =>
-    http.ask({
+    http.request({
       path: intentPath(intentId),
       token: capability,
       headers: { ...bound, ...visitorHeader(visit) },
     })
 
   /** Of another request the intent may still be paid: then this request is not asked to pay. */
-  async function proveByPoll(intentId: string, visit: Visit): Promise<Answer> {
+  async function proveByPoll(intentId: string, visit: Visit): Promise<ApiResponse> {
     const bound = { 'x-gate-method': visit.method, 'x-gate-path': visit.path }
     const answer = await poll(intentId, visit, bound)
     if (answer.status !== 401) return answer
@@ -51,7 +54,7 @@ export function createServiceCalls(
    * So whoever brings the right preimage with another request is told that, and gets no invoice.
    */
   const proveByPreimage = ({ intentId, preimage }: IntentPreimage, visit: Visit) =>
-    http.ask({
+    http.request({
       method: 'POST',
       path: `${intentPath(intentId)}/prove`,
       token: capability,
@@ -68,7 +71,7 @@ export function createServiceCalls(
     { intentId, preimage, line }: IntentPreimage & { line: string },
     visit: Visit,
   ) =>
-    http.ask({
+    http.request({
       method: 'POST',
       path: `${intentPath(intentId)}/prove`,
       headers: {
@@ -83,7 +86,7 @@ export function createServiceCalls(
 
   return {
     requestIntent: (visit) =>
-      askForIntent(http, { projectId, capability }, visit, {
+      requestIntent(http, { projectId, capability }, visit, {
         // Each visit has its own: two visitors never see one invoice.
         'idempotency-key': crypto.randomUUID(),
         ...(prefersPayment(visit) ? { 'x-payment-protocol': 'payment' } : {}),
@@ -113,7 +116,7 @@ export function createServiceCalls(
     },
 
     async giveBack({ intent: intentId, jti: receiptId }) {
-      const { status } = await askToGiveBack(http, { capability, intentId, receiptId })
+      const { status } = await requestGiveBack(http, { capability, intentId, receiptId })
       if (status === 204) return 'recorded'
       return status === 409 ? 'refused' : 'unknown'
     },

@@ -1,7 +1,7 @@
 /** Core Lightning as a wallet, over clnrest. */
 import type { Wallet } from '../wallet.ts'
-import { askNode, fields, type NodeAnswer, NodeRefused, textOf } from './node-fetch.ts'
-import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+import { fields, NodeRefused, type NodeResponse, requestNode, textOf } from './node-fetch.ts'
+import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
  * Where the node is, and the rune to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
@@ -18,9 +18,6 @@ export type ClnWalletOptions = PayingOptions & {
   fetch?: typeof globalThis.fetch
 }
 
-// The node stops trying a little before we stop to listen, so that its word is the last one.
-const RETRY_SECONDS = 50
-
 /**
  * Pays from a Core Lightning node. Make its rune with
  * `lightning-cli createrune restrictions='[["method=pay","method=listpays"]]'`.
@@ -32,13 +29,9 @@ const RETRY_SECONDS = 50
 export function clnWallet(options: ClnWalletOptions): Wallet {
   const { url, rune, fetch = globalThis.fetch } = options
   const base = url.replace(/\/+$/, '')
-  const retrySeconds = Math.max(
-    1,
-    Math.min(RETRY_SECONDS, (options.timeoutMs ?? 60_000) / 1000 - 5),
-  )
 
-  const call = (method: string, json: unknown, signal: AbortSignal): Promise<NodeAnswer> =>
-    askNode(fetch, `${base}/v1/${method}`, { method: 'POST', headers: { rune }, json, signal })
+  const call = (method: string, json: unknown, signal: AbortSignal): Promise<NodeResponse> =>
+    requestNode(fetch, `${base}/v1/${method}`, { method: 'POST', headers: { rune }, json, signal })
 
   return payingWallet(
     {
@@ -52,10 +45,10 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
         return best(pays.map((each) => payment(fields(each))))
       },
       async send({ bolt11 }, maxFeeMsat, signal) {
-        const ask = { bolt11, maxfee: maxFeeMsat, retry_for: Math.floor(retrySeconds) }
-        const answer = await call('pay', ask, signal)
+        const params = { bolt11, maxfee: maxFeeMsat, retry_for: sendSeconds(options) }
+        const answer = await call('pay', params, signal)
         if (isDone(answer)) return payment(fields(answer.body))
-        // A body that is not the node's comes from whatever stands before it.
+        // A body that the node did not write comes from a proxy.
         if (fields(answer.body).message === undefined) throw new NodeRefused(refusal(answer))
         return { state: 'failed', reason: refusal(answer) }
       },
@@ -64,7 +57,7 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
   )
 }
 
-const isDone = ({ status }: NodeAnswer): boolean => status === 200 || status === 201
+const isDone = ({ status }: NodeResponse): boolean => status === 200 || status === 201
 
 /** Several payments can have one hash: one that went through or may yet, before any that failed. */
 function best(payments: Payment[]): Payment {
@@ -85,7 +78,7 @@ function payment(of: Record<string, unknown>): Payment {
   }
 }
 
-function refusal({ status, body }: NodeAnswer): string {
+function refusal({ status, body }: NodeResponse): string {
   if (status === 401 || status === 403) {
     return 'Core Lightning does not accept the rune; paying needs the methods pay and listpays'
   }

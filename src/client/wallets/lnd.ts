@@ -2,8 +2,8 @@
 import { base64, hexBytes } from '../../lib/bytes.ts'
 import { parseJson } from '../../lib/json.ts'
 import type { Wallet } from '../wallet.ts'
-import { askNode, fields, linesOf, NodeRefused, openNode, textOf } from './node-fetch.ts'
-import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+import { fields, linesOf, NodeRefused, openNode, requestNode, textOf } from './node-fetch.ts'
+import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
  * Where the node is, and the macaroon to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
@@ -20,9 +20,6 @@ export type LndWalletOptions = PayingOptions & {
   fetch?: typeof globalThis.fetch
 }
 
-// LND gives up a little before we stop to listen, so that its word is the last one.
-const SEND_SECONDS = 50
-
 /**
  * Pays from an LND. Bake its macaroon with `lncli bakemacaroon offchain:read offchain:write`.
  *
@@ -34,7 +31,6 @@ export function lndWallet(options: LndWalletOptions): Wallet {
   const { url, macaroonHex, fetch = globalThis.fetch } = options
   const base = url.replace(/\/+$/, '')
   const headers = { 'grpc-metadata-macaroon': macaroonHex }
-  const sendSeconds = Math.max(1, Math.min(SEND_SECONDS, (options.timeoutMs ?? 60_000) / 1000 - 5))
 
   return payingWallet(
     {
@@ -55,12 +51,12 @@ export function lndWallet(options: LndWalletOptions): Wallet {
         throw new NodeRefused(`LND answered HTTP ${response.status} and nothing else`)
       },
       async send({ bolt11 }, maxFeeMsat, signal) {
-        const { status, text } = await askNode(fetch, `${base}/v2/router/send`, {
+        const { status, text } = await requestNode(fetch, `${base}/v2/router/send`, {
           method: 'POST',
           headers,
           json: {
             payment_request: bolt11,
-            timeout_seconds: Math.floor(sendSeconds),
+            timeout_seconds: sendSeconds(options),
             fee_limit_msat: String(maxFeeMsat),
             no_inflight_updates: true,
           },

@@ -4,7 +4,7 @@ import { isObject, parseJson } from '../../lib/json.ts'
 /** No answer to a payment is longer; a payment lists its attempts. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
-export type NodeAsk = {
+export type NodeRequest = {
   method: 'GET' | 'POST'
   headers?: Record<string, string>
   json?: unknown
@@ -13,20 +13,20 @@ export type NodeAsk = {
 }
 
 /** `body` is the answer's JSON, or undefined where it is none; `text` is always there. */
-export type NodeAnswer = { status: number; body: unknown; text: string }
+export type NodeResponse = { status: number; body: unknown; text: string }
 
-/** The node's own word that it will not, or an answer that is not a node's. Shows no secret. */
+/** The node refused, or something else answered in its place. The message shows no secret. */
 export class NodeRefused extends Error {
   override name = 'NodeRefused'
 }
 
 /** The whole answer, whatever its status. @throws where there was none, or one without an end. */
-export async function askNode(
+export async function requestNode(
   fetch: typeof globalThis.fetch,
   url: string,
-  ask: NodeAsk,
-): Promise<NodeAnswer> {
-  const response = await openNode(fetch, url, ask)
+  request: NodeRequest,
+): Promise<NodeResponse> {
+  const response = await openNode(fetch, url, request)
   let text = ''
   for await (const part of textParts(response)) text += part
   return { status: response.status, body: parseJson(text), text }
@@ -36,7 +36,7 @@ export async function askNode(
 export function openNode(
   fetch: typeof globalThis.fetch,
   url: string,
-  { method, headers, json, form, signal }: NodeAsk,
+  { method, headers, json, form, signal }: NodeRequest,
 ): Promise<Response> {
   return fetch(url, {
     method,
@@ -80,14 +80,14 @@ async function* textParts({ body }: Response): AsyncGenerator<string> {
   }
 }
 
-/** The fields of an object; none for anything else. */
+/** The fields of an object; no fields for any other value. */
 export function fields(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
 const MAX_QUOTED_CHARACTERS = 200
 
-/** A node's own words, shortened, without anything long enough to be a secret; null for none. */
+/** A node's own message, shortened, without anything long enough to be a secret; or null. */
 export function textOf(value: unknown): string | null {
   if (typeof value !== 'string' || value.trim() === '') return null
   return value

@@ -1,4 +1,4 @@
-/** What every wallet here does around its node's own calls, so that no invoice is paid twice. */
+/** What every wallet does around its node's own calls, so that no invoice is paid twice. */
 import { unlessAborted } from '../../lib/abort.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
@@ -41,6 +41,9 @@ export type PayingOptions = {
 }
 
 const TIMEOUT_MS = 60_000
+/** A node gives up a little before the wallet stops waiting, so that its answer is the last one. */
+const MAX_SEND_SECONDS = 50
+const SEND_MARGIN_SECONDS = 5
 const LEAST_MAX_FEE_MSAT = 10_000
 const FEE_SHARE = 0.05
 
@@ -52,7 +55,7 @@ const POLL_SECONDS = 0.5
 /** Looks the payment up, sends it only where there is none under way, and proves what came of it. */
 export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   const { timeoutMs = TIMEOUT_MS, maxFeeSats } = options
-  /** Payments that this wallet had to leave open: for them, an unreachable node is no answer. */
+  /** Payments with an unknown outcome: for these, an unreachable node does not mean `not paid`. */
   const leftOpen = new Set<string>()
   /** The last call for each hash: one waits for the other, and finds what came of it. */
   const turns = new Map<string, Promise<unknown>>()
@@ -103,7 +106,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
       return await unlessAborted(until, node.lookup(invoice, until))
     } catch (error) {
       if (error instanceof WalletError) throw error
-      const message = `${node.name} could not be asked, so nothing was sent (${said(error)})`
+      const message = `${node.name} could not be asked, so nothing was sent (${failureOf(error)})`
       throw leftOpen.has(invoice.paymentHash) ? unknown(message) : notPaid(message)
     }
   }
@@ -126,7 +129,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     throw notPaid(`${node.name} did not pay: ${reason}`)
   }
 
-  /** Asks until the node's word is final. Time that is up leaves the payment as it is. */
+  /** Polls until the payment is final at the node. When time is up the payment is left as it is. */
   async function follow(
     invoice: PayableInvoice,
     until: AbortSignal,
@@ -199,13 +202,19 @@ export const notPaid = (message: string): WalletError => new WalletError(message
 
 export const unknown = (message: string): WalletError => new WalletError(message, 'unknown')
 
-/** A node's own word, else the kind of the error: its text may quote an address and a password. */
-export function said(error: unknown): string {
+/** The node's own message, else the kind of the error: its text may quote a URL with a password. */
+export function failureOf(error: unknown): string {
   if (error instanceof NodeRefused) return error.message
   if (!(error instanceof Error)) return 'unknown error'
   const { cause } = error
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   return typeof code === 'string' ? code : error.name
+}
+
+/** How long a node may try to pay, in seconds. */
+export function sendSeconds({ timeoutMs = TIMEOUT_MS }: PayingOptions): number {
+  const seconds = Math.min(MAX_SEND_SECONDS, timeoutMs / 1000 - SEND_MARGIN_SECONDS)
+  return Math.floor(Math.max(1, seconds))
 }
 
 function defaultMaxFee({ amountMsat }: PayableInvoice): number {

@@ -1,7 +1,7 @@
 /** phoenixd as a wallet. */
 import { base64, utf8 } from '../../lib/bytes.ts'
 import type { Wallet } from '../wallet.ts'
-import { askNode, fields, NodeRefused, textOf } from './node-fetch.ts'
+import { fields, NodeRefused, requestNode, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
 /**
@@ -41,7 +41,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
       name: 'phoenixd',
       refusesRepeats: true,
       async lookup({ paymentHash }, signal) {
-        const answer = await askNode(fetch, `${base}/payments/outgoingbyhash/${paymentHash}`, {
+        const answer = await requestNode(fetch, `${base}/payments/outgoingbyhash/${paymentHash}`, {
           method: 'GET',
           headers,
           signal,
@@ -54,7 +54,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
         if (amountMsat * FEE_SHARE + FEE_BASE_MSAT > maxFeeMsat) {
           return { state: 'failed', reason: 'its fee would be above the limit' }
         }
-        const { status, body, text } = await askNode(fetch, `${base}/payinvoice`, {
+        const { status, body, text } = await requestNode(fetch, `${base}/payinvoice`, {
           method: 'POST',
           headers,
           form: { invoice: bolt11 },

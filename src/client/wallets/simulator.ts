@@ -1,7 +1,7 @@
 /** The simulator's payer, for trying things out: `POST /simulator/pay` of a service that runs on it. */
 import { type Wallet, WalletError } from '../wallet.ts'
-import { askNode } from './node-fetch.ts'
-import { notPaid, provenPreimage, readInvoice, said, unknown } from './paying.ts'
+import { requestNode } from './node-fetch.ts'
+import { failureOf, notPaid, provenPreimage, readInvoice, unknown } from './paying.ts'
 
 /**
  * The service whose simulator pays.
@@ -41,7 +41,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
       for (let attempt = 0; attempt < ATTEMPTS && !signal?.aborted; attempt++) {
         const limit = AbortSignal.timeout(timeoutMs)
         try {
-          const { status, body } = await askNode(fetch, url, {
+          const { status, body } = await requestNode(fetch, url, {
             method: 'POST',
             json: { bolt11 },
             signal: signal ? AbortSignal.any([limit, signal]) : limit,
@@ -54,7 +54,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
           lost = `HTTP ${status}`
         } catch (error) {
           if (error instanceof WalletError) throw error
-          lost = said(error)
+          lost = failureOf(error)
         }
       }
       throw unknown(`the simulator was asked to pay and gave no proof of it (${lost})`)
