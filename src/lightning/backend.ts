@@ -16,7 +16,7 @@ export const BACKEND_FORMS =
   '`phoenixd+http://:<password>@host:9740`, `cln+https://host:3010?rune=<file>&cert=<file>` ' +
   'or `nostr+walletconnect://…`'
 
-/** The backend that a URL asks for, or null where its scheme is none of ours. */
+/** The backend that a URL asks for, or null where its scheme is unknown. */
 export function backendOf(url: string): Backend | null {
   if (url === 'simulator:') return 'simulator'
   return SCHEMES[/^[a-z+]+:/.exec(url)?.[0] ?? ''] ?? null

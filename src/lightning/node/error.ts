@@ -1,4 +1,5 @@
 /** What can go wrong with a Lightning node, in words for its operator. */
+import { codeOf } from '../../lib/errors.ts'
 import type { Network } from '../lightning.ts'
 
 /**
@@ -33,7 +34,7 @@ export class UnsupportedNetwork extends NodeError {
   }
 }
 
-/** The network, where it is one of ours. @throws UnsupportedNetwork */
+/** The network, if Mayfly supports it. @throws UnsupportedNetwork */
 export function supportedNetwork(node: string, network: string): Network {
   if (network === 'mainnet' || network === 'regtest' || network === 'signet') return network
   throw new UnsupportedNetwork(node, network)
@@ -55,7 +56,7 @@ export function transportError(node: string, what: string, error: unknown): Node
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new NodeError(node, 'timeout', `${what} took too long`)
   }
-  const code = codeOf(error)
+  const code = codeOf(error) || (error instanceof Error ? error.name : 'unknown error')
   const isCertificate = CERTIFICATE_CODE.test(code)
   return new NodeError(
     node,
@@ -67,8 +68,3 @@ export function transportError(node: string, what: string, error: unknown): Node
 // OpenSSL's verification codes have no common prefix; ERR_SSL_WRONG_VERSION_NUMBER (plain HTTP on
 // the other side) is deliberately not among them.
 const CERTIFICATE_CODE = /CERT|UNABLE_TO_(GET|VERIFY)|ERR_TLS_/
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error'
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
-}

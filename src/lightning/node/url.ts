@@ -1,6 +1,7 @@
-/** What the URLs of all nodes have in common: read strictly, and never quoted in an error. */
+/** What the URLs of all nodes have in common: they are read strictly, and never quoted in an error. */
 import { readFile } from 'node:fs/promises'
 import { utf8Text } from '../../lib/bytes.ts'
+import { codeOf } from '../../lib/errors.ts'
 
 /** The setting that a URL comes from unless the caller says another. */
 export const SETTING = 'MAYFLY_LIGHTNING_URL'
@@ -36,8 +37,50 @@ export function parseNodeUrl(text: string, form: UrlForm): URL {
   return url
 }
 
+/** A node's REST port, the secret that opens it, and whether invoices get route hints. */
+export type RestUrl = {
+  baseUrl: string
+  secret: string
+  /** PEM of the node's own certificate or its authority; the system's roots without it. */
+  certificate: string | undefined
+  /** Puts hints to private channels into invoices. A node without public channels needs them. */
+  private: boolean
+}
+
+export type RestForm = Omit<UrlForm, 'parameters'> & {
+  defaultPort: number
+  /** The parameter that names the file of the secret. */
+  secret: string
+  /** What that file should hold, for errors. */
+  contents: string
+  /** The secret in the bytes of its file, or null. */
+  readSecret(bytes: Uint8Array): string | null
+}
+
+/**
+ * Reads a URL `<scheme>://host:port?<secret>=<file>&cert=<file>` and the files that it names. `cert` is
+ * left out for a node whose certificate the system trusts.
+ * @throws Error that names the setting and the piece that is wrong.
+ */
+export async function readRestUrl(text: string, rest: RestForm): Promise<RestUrl> {
+  const form: UrlForm = { ...rest, parameters: [rest.secret, 'cert', 'private'] }
+  const url = parseNodeUrl(text, form)
+  const file = url.searchParams.get(rest.secret)
+  if (!file) throw wrongUrl(form, `names no ${rest.secret}`)
+  const secret = rest.readSecret(await readNamedFile(form, rest.secret, file))
+  if (secret === null) {
+    throw new Error(`${form.setting}: the ${rest.secret} file holds no ${rest.contents}`)
+  }
+  return {
+    baseUrl: `https://${url.hostname}:${url.port || rest.defaultPort}`,
+    secret,
+    certificate: await readCertificate(form, url),
+    private: readPrivate(form, url),
+  }
+}
+
 /** `private=1` puts hints to private channels into invoices. */
-export function readPrivate(form: UrlForm, url: URL): boolean {
+function readPrivate(form: UrlForm, url: URL): boolean {
   const value = url.searchParams.get('private') ?? '0'
   if (value !== '0' && value !== '1') throw wrongUrl(form, 'needs private to be 0 or 1')
   return value === '1'
@@ -48,7 +91,7 @@ export function wrongUrl({ setting, expected }: UrlForm, what: string): Error {
 }
 
 /** The bytes of a file that the URL names. @throws Error that names the setting. */
-export async function readNamedFile(
+async function readNamedFile(
   { setting }: UrlForm,
   parameter: string,
   file: string,
@@ -56,7 +99,7 @@ export async function readNamedFile(
   try {
     return await readFile(file)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error'
+    const code = codeOf(error) || 'unknown error'
     throw new Error(`${setting}: the ${parameter} file ${file} cannot be read (${code})`)
   }
 }
