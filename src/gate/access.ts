@@ -1,4 +1,4 @@
-/** Who may ask for what, and how often: the capability of a project, and the intent of a path. */
+/** Authorization and limits: the capability of a project, and the intent of a path. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { bearerOf } from '../http/bearer.ts'
 import { type Problem, problem } from '../http/errors.ts'
@@ -11,10 +11,10 @@ import type { GateService } from './service.ts'
 
 export type OfIntent = { Params: { intentId: string } }
 
-/** Whether the project must be told by `X-Gate-Project`, too. */
+/** Whether `X-Gate-Project` must name the project, too. */
 type Named = 'named project' | 'any project'
 
-/** The intent of the path, which must be of the bearer's project and for the request that is told. */
+/** The intent of the path, which must be of the bearer's project and for the request of its headers. */
 export async function ownIntent(
   { service, limits }: { service: GateService; limits: Limits },
   request: FastifyRequest<OfIntent>,
@@ -62,15 +62,15 @@ export async function ownProject(
   return project && (isNamed || named === 'any project') ? project : null
 }
 
-/** Whether the intent is for the request that the headers tell of. They may tell of nothing. */
+/** Whether the intent is for the request that the headers name. They may name no request. */
 export function isRequestOf(
   service: GateService,
   intent: IntentRow,
   request: FastifyRequest,
 ): boolean {
   const fields = request.raw.headersDistinct
-  const isTold = fields['x-gate-method'] !== undefined || fields['x-gate-path'] !== undefined
-  if (!isTold) return true
+  const isNamed = fields['x-gate-method'] !== undefined || fields['x-gate-path'] !== undefined
+  if (!isNamed) return true
   return service.isBound(intent, {
     method: header(request, 'x-gate-method') ?? intent.method,
     path: header(request, 'x-gate-path') ?? intent.path,

@@ -4,11 +4,11 @@ import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { LnurlError, metadataHash } from '../protocol/lnurl.ts'
 
-/** An invoice is made for the asking. One from another time was made for somebody else. */
+/** The provider makes an invoice for each request. An older one was made for somebody else. */
 const MAX_AGE_MS = 10 * 60 * 1000
 /** Nobody pays within less. */
 const MIN_LIFE_MS = 60 * 1000
-/** What is paid later than this would be honoured for longer than anybody waits. */
+/** A longer life would have a payment honoured for longer than anybody waits. */
 const MAX_LIFE_MS = 24 * 60 * 60 * 1000
 
 export type CheckedInvoice = {
@@ -23,25 +23,26 @@ export type CheckedInvoice = {
 /** @throws LnurlError */
 export function checkInvoice(
   bolt11: string,
-  ask: { network: Network; amountMsat: number; metadata: string; now: number },
+  expected: { network: Network; amountMsat: number; metadata: string; now: number },
 ): CheckedInvoice {
   const invoice = signed(bolt11)
-  if (invoice.network !== ask.network) {
-    throw new LnurlError(`the invoice is for ${invoice.network}, not ${ask.network}`)
+  if (invoice.network !== expected.network) {
+    throw new LnurlError(`the invoice is for ${invoice.network}, not ${expected.network}`)
   }
   if (invoice.amountMsat === null) throw new LnurlError('the invoice leaves the amount open')
-  if (invoice.amountMsat !== ask.amountMsat) throw new LnurlError('the invoice is over another sum')
-  if (Math.abs(invoice.timestamp * 1000 - ask.now) > MAX_AGE_MS) {
+  if (invoice.amountMsat !== expected.amountMsat)
+    throw new LnurlError('the invoice is over another sum')
+  if (Math.abs(invoice.timestamp * 1000 - expected.now) > MAX_AGE_MS) {
     throw new LnurlError('the invoice was not made just now')
   }
-  const lifeMs = invoice.expiresAt - ask.now
+  const lifeMs = invoice.expiresAt - expected.now
   if (lifeMs < MIN_LIFE_MS) throw new LnurlError('the invoice expires too soon')
   if (lifeMs > MAX_LIFE_MS) throw new LnurlError('the invoice lives for too long')
   return {
     bolt11: invoice.bolt11,
     paymentHash: invoice.paymentHash,
     expiresAt: invoice.expiresAt,
-    descriptionHash: descriptionHash(invoice, ask.metadata),
+    descriptionHash: descriptionHash(invoice, expected.metadata),
   }
 }
 

@@ -1,38 +1,41 @@
-/** Fairness between strangers' servers: few calls to one at once, none to one that is down. */
+/**
+ * Few calls to one provider at once, and a pause for one that is down. cockatiel's bulkhead and breaker
+ * would do it, but an aborted caller keeps its place in that queue, and its pauses read the wall clock.
+ */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
 import { LnurlError } from '../protocol/lnurl.ts'
 
 /** LNURL servers are small; more calls at once would look like an attack. */
-const CALLS_AT_ONCE = 4
-/** Whoever comes after these would only run into the time limit. */
-const WAITING_MOST = 32
-/** So many calls in a row without an answer, and the server is left alone for a while. */
-const FAILURES_MOST = 5
-const REST_MS = 30_000
-/** Hosts remembered; one that falls out starts with a clean record. */
-const HOSTS_MOST = 10_000
+const MAX_CONCURRENT_CALLS = 4
+/** Further callers would only run into their time limit. */
+const MAX_WAITING = 32
+/** After so many calls in a row without an answer, the server is not called for a while. */
+const MAX_FAILURES = 5
+const PAUSE_MS = 30_000
+/** Hosts remembered; a forgotten one starts with a clean record. */
+const MAX_HOSTS = 10_000
 
 export type HostSlots = {
   /**
    * Runs `work` when the host has a slot, unless `signal` ends the wait.
-   * @throws LnurlError where the host is at rest or too many wait already.
+   * @throws LnurlError where the host is paused or too many calls wait already.
    */
   use<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }
 
-type Host = { running: number; waiting: (() => void)[]; failures: number; restUntil: number }
+type Host = { running: number; waiting: (() => void)[]; failures: number; pausedUntil: number }
 
 /** @param isOutage which errors mean that the server did not answer at all. */
 export function createHostSlots(clock: Clock, isOutage: (error: unknown) => boolean): HostSlots {
-  const hosts = new LRUCache<string, Host>({ max: HOSTS_MOST })
+  const hosts = new LRUCache<string, Host>({ max: MAX_HOSTS })
 
   async function enter(host: Host, signal: AbortSignal): Promise<void> {
-    if (host.running < CALLS_AT_ONCE) {
+    if (host.running < MAX_CONCURRENT_CALLS) {
       host.running++
       return
     }
-    if (host.waiting.length >= WAITING_MOST) throw new LnurlError('the provider is too busy')
+    if (host.waiting.length >= MAX_WAITING) throw new LnurlError('the provider is too busy')
     await new Promise<void>((resolve, reject) => {
       const go = (): void => {
         signal.removeEventListener('abort', giveUp)
@@ -48,7 +51,7 @@ export function createHostSlots(clock: Clock, isOutage: (error: unknown) => bool
   }
 
   function leave(host: Host): void {
-    // The slot goes over to the one who waits.
+    // The next caller takes the slot over.
     const next = host.waiting.shift()
     if (next) next()
     else host.running--
@@ -56,9 +59,9 @@ export function createHostSlots(clock: Clock, isOutage: (error: unknown) => bool
 
   return {
     async use(name, signal, work) {
-      const host = hosts.get(name) ?? { running: 0, waiting: [], failures: 0, restUntil: 0 }
+      const host = hosts.get(name) ?? { running: 0, waiting: [], failures: 0, pausedUntil: 0 }
       hosts.set(name, host)
-      if (clock.now() < host.restUntil) throw new LnurlError('the provider does not answer')
+      if (clock.now() < host.pausedUntil) throw new LnurlError('the provider does not answer')
       await enter(host, signal)
       try {
         const result = await work()
@@ -67,8 +70,8 @@ export function createHostSlots(clock: Clock, isOutage: (error: unknown) => bool
       } catch (error) {
         if (isOutage(error)) host.failures++
         else host.failures = 0
-        // After the rest one more failure is enough.
-        if (host.failures >= FAILURES_MOST) host.restUntil = clock.now() + REST_MS
+        // After the pause, one more failure is enough.
+        if (host.failures >= MAX_FAILURES) host.pausedUntil = clock.now() + PAUSE_MS
         throw error
       } finally {
         leave(host)

@@ -1,4 +1,4 @@
-/** LNURL-pay, step by step: from a Lightning Address to an invoice, and to word of its payment. */
+/** LNURL-pay, step by step: from a Lightning Address to an invoice, and to whether it was paid. */
 import { LRUCache } from 'lru-cache'
 import {
   callbackUrl,
@@ -14,9 +14,9 @@ import {
 } from '../protocol/lnurl.ts'
 import { createOutbound, type OutboundOptions } from './outbound.ts'
 
-/** Step 1 may be believed for this long; it is asked anew for each quote after that. */
+/** The answer of step 1 is reused for this long. */
 const REMEMBER_MS = 60_000
-const REMEMBERED = 1_000
+const MAX_REMEMBERED = 1_000
 
 export type LnurlClient = {
   /** Step 1, as the provider answers it now. @throws LnurlError */
@@ -34,7 +34,9 @@ export type LnurlClient = {
 export function createLnurlClient(options: OutboundOptions): LnurlClient {
   const { allowed, clock } = options
   const http = createOutbound(options)
-  const remembered = new LRUCache<string, { params: PayParams; until: number }>({ max: REMEMBERED })
+  const remembered = new LRUCache<string, { params: PayParams; until: number }>({
+    max: MAX_REMEMBERED,
+  })
 
   async function payParams(address: string): Promise<PayParams> {
     const { url } = parseLightningAddress(address, allowed)

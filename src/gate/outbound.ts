@@ -1,6 +1,6 @@
 /**
  * Calls to servers that a stranger chose: https to public addresses, no redirects, no cookies, and
- * a bound on size and time. What comes back is judged elsewhere.
+ * limits on size and time. The caller judges the answer.
  */
 import { Agent, type Dispatcher } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
@@ -28,8 +28,8 @@ export type OutboundOptions = {
 
 export type Outbound = {
   /**
-   * The answer to a GET of a URL that `checkedUrl` has passed; `json` is undefined for anything
-   * that is none.
+   * The answer to a GET of a URL that `checkedUrl` has passed; `json` is undefined for an answer that
+   * is not JSON.
    * @throws LnurlError where there is no answer to be had.
    */
   get(url: URL): Promise<{ status: number; json: unknown }>

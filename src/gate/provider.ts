@@ -61,7 +61,7 @@ export function createLnurlProvider({
   }
 }
 
-/** Any address is paid on the simulator, in this process, with a `verify` of its own. */
+/** Pays any address on the simulator, in this process. */
 export function createSimulatedProvider({
   lightning,
   allowed,
@@ -86,8 +86,8 @@ export function createSimulatedProvider({
         memo: 'Mayfly GATE on the simulator',
         expirySeconds: invoiceSeconds,
       })
-      const ask = { network: 'regtest', amountMsat, metadata: '', now: clock.now() } as const
-      return { ...checkInvoice(bolt11, ask), verify: 'simulator:' }
+      const expected = { network: 'regtest', amountMsat, metadata: '', now: clock.now() } as const
+      return { ...checkInvoice(bolt11, expected), verify: 'simulator:' }
     },
 
     async isSettled({ paymentHash }) {
