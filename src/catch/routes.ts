@@ -1,4 +1,4 @@
-/** CATCH over HTTP: buying an inbox; backpressure to it and owning it have files of their own. */
+/** CATCH over HTTP: buying an inbox; sending to it and owning it have files of their own. */
 
 import type { App } from '../http/app.ts'
 import type { BodyBudget } from '../http/body-budget.ts'

@@ -122,8 +122,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { config, bodyLimit } = request.routeOptions
-    const announced = Number(request.headers['content-length'] ?? 0)
-    if (!config.readsBody && announced <= bodyLimit) sendContinue(request.raw)
+    const declared = Number(request.headers['content-length'] ?? 0)
+    if (!config.readsBody && declared <= bodyLimit) sendContinue(request.raw)
     done(null, payload)
   })
   // RFC 9110 §10.1.1 lets us pass over what we do not know; Node would answer 417 without a body.

@@ -1,51 +1,51 @@
 /**
- * How answers leave, whatever their route: one after another on a connection, large ones in slices,
- * and for as long as their reader takes them. What is not taken is let go.
+ * Backpressure for every response: pipelined requests are handled one after another, large responses
+ * are written in slices, and a connection whose reader has stalled is closed.
  */
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
 import type { Reservation } from './response-budget.ts'
 
-/** Bytes that go to a socket at a time: so often is it seen whether its reader takes them. */
+/** Bytes written to a socket at a time, after each of which the reader's progress is known. */
 const SLICE_BYTES = 64 * 1024
 /**
- * Requests of one connection that may wait while an answer to an earlier one is on its way. Clients
- * that pipeline at all send a few; a connection with more is closed.
+ * Requests that may wait on one connection behind an earlier response. Clients that pipeline at all send
+ * a few; a connection with more is closed.
  */
-const PIPELINED_MOST = 64
-const LOOK_MS = 5_000
-/** Looks between which a socket took nothing: a minute. Its total time has no limit. */
-const STILL_LOOKS_MOST = 12
+const MAX_PIPELINED = 64
+const CHECK_MS = 5_000
+/** A socket is closed after so many checks without progress, which is a minute. Its total time has no limit. */
+const MAX_STALLED_CHECKS = 12
 
 type Connection = {
-  /** The last answer that was begun or waits to be. */
+  /** The response to the latest request. */
   last: FastifyReply['raw'] | null
   waiting: number
-  /** Bytes that the socket had taken at the last look, and for how many looks that has not changed. */
+  /** Bytes that the socket had sent at the last check, and for how many checks that has not changed. */
   sent: number
-  stillLooks: number
+  stalledChecks: number
 }
 
 export type Backpressure = {
-  /** Mounted before every other hook, so that no work is done for an answer that has to wait. */
+  /** Must be mounted before all other hooks, so that a request that has to wait causes no work. */
   mount(app: FastifyInstance): void
-  /** The connections of the server that are open. */
+  /** The open connections of the server. */
   sockets(): Iterable<Socket>
-  /** How many were closed because their reader took nothing. */
+  /** How many were closed because their reader had stalled. */
   closedSockets(): number
 }
 
-/** @param holdOf what the answer of a request holds, if that is counted. */
+/** @param reservationOf the reservation in the response budget, if the response is counted. */
 export function createBackpressure(
-  holdOf: (request: FastifyRequest) => Reservation | undefined = () => undefined,
+  reservationOf: (request: FastifyRequest) => Reservation | undefined = () => undefined,
 ): Backpressure {
   const connections = new Map<Socket, Connection>()
   let closed = 0
 
   function mount(app: FastifyInstance): void {
     app.server.on('connection', (socket) => {
-      connections.set(socket, { last: null, waiting: 0, sent: 0, stillLooks: 0 })
+      connections.set(socket, { last: null, waiting: 0, sent: 0, stalledChecks: 0 })
       socket.once('close', () => connections.delete(socket))
     })
 
@@ -56,13 +56,13 @@ export function createBackpressure(
       const before = connection.last
       connection.last = reply.raw
       if (before === null || before.writableFinished || before.destroyed) return done()
-      if (++connection.waiting > PIPELINED_MOST) {
+      if (++connection.waiting > MAX_PIPELINED) {
         socket.destroy()
         return
       }
       before.once('close', () => {
         connection.waiting--
-        // Nobody is there any more to be answered.
+        // On a closed connection nobody waits for the response.
         if (!socket.destroyed) done()
       })
     })
@@ -72,28 +72,28 @@ export function createBackpressure(
         typeof payload === 'string' && payload.length > SLICE_BYTES ? Buffer.from(payload) : payload
       if (!Buffer.isBuffer(bytes) || bytes.length <= SLICE_BYTES) return done(null, payload)
       reply.header('content-length', bytes.length)
-      done(null, inSlices(bytes, holdOf(request)))
+      done(null, inSlices(bytes, reservationOf(request)))
     }
     app.addHook('onRoute', (route) => {
-      // What answers without a body has none to slice, and is what is asked most often.
+      // The most frequent routes have empty responses, and skip the hook.
       if (route.config?.hasEmptyResponse) return
       const own = route.onSend === undefined ? [] : [route.onSend].flat()
       route.onSend = [...own, sliceLarge]
     })
 
-    const looking = setInterval(() => {
+    const checking = setInterval(() => {
       for (const [socket, connection] of connections) {
         const unsent = socket.writableLength
         const sent = socket.bytesWritten - unsent
-        connection.stillLooks =
-          unsent > 0 && sent === connection.sent ? connection.stillLooks + 1 : 0
+        connection.stalledChecks =
+          unsent > 0 && sent === connection.sent ? connection.stalledChecks + 1 : 0
         connection.sent = sent
-        if (connection.stillLooks < STILL_LOOKS_MOST) continue
+        if (connection.stalledChecks < MAX_STALLED_CHECKS) continue
         closed++
         socket.destroy()
       }
-    }, LOOK_MS).unref()
-    app.addHook('onClose', async () => clearInterval(looking))
+    }, CHECK_MS).unref()
+    app.addHook('onClose', async () => clearInterval(checking))
   }
 
   return { mount, sockets: () => connections.keys(), closedSockets: () => closed }
@@ -113,8 +113,8 @@ function inSlices(bytes: Buffer, reservation: Reservation | undefined): Readable
 }
 
 /**
- * Sends an answer whose parts are made one after another, each when its reader has taken the one
- * before. The first is at hand already, so that what goes wrong before it is an answer of its own.
+ * Streams a response in parts: each is made when the client has taken the one before. The first part is
+ * made by the caller, so that an error up to then is still an ordinary error response.
  */
 export async function streamParts(
   reply: FastifyReply,
@@ -136,12 +136,12 @@ export async function streamParts(
       return
     }
   } catch {
-    // It cannot be taken back: an answer that breaks off is one that its reader asks for again.
+    // The status is sent already: a response that breaks off tells the client to ask again.
     response.destroy()
   }
 }
 
-/** Writes, and waits until all of it is out of this process. False once the reader has gone. */
+/** Writes, and waits until the bytes have left the process. False once the client has disconnected. */
 export function writeAndFlush(response: FastifyReply['raw'], bytes: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve(false)

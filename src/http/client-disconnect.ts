@@ -1,31 +1,31 @@
-/** Whether the client of a request is still there: what nobody waits for any more need not be done. */
+/** Ends the work for a request when its client disconnects. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** One listener for each connection, however many requests lie on it at once. */
-const waiting = new WeakMap<Socket, Set<AbortController>>()
+/** The work under way, by connection: one listener each, however many requests are pipelined on it. */
+const underWay = new WeakMap<Socket, Set<AbortController>>()
 
-/** Does work that is given a signal, which is aborted when the connection of the request closes. */
+/** Runs work with a signal that is aborted when the connection of the request closes. */
 export async function withDisconnectSignal<T>(
   { socket }: IncomingMessage,
-  work: (gone: AbortSignal) => Promise<T>,
+  work: (disconnected: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const gone = new AbortController()
-  if (socket.destroyed) gone.abort()
-  const others = waiting.get(socket) ?? watch(socket)
-  others.add(gone)
+  const controller = new AbortController()
+  if (socket.destroyed) controller.abort()
+  const controllers = underWay.get(socket) ?? watch(socket)
+  controllers.add(controller)
   try {
-    return await work(gone.signal)
+    return await work(controller.signal)
   } finally {
-    others.delete(gone)
+    controllers.delete(controller)
   }
 }
 
 function watch(socket: Socket): Set<AbortController> {
-  const all = new Set<AbortController>()
-  waiting.set(socket, all)
+  const controllers = new Set<AbortController>()
+  underWay.set(socket, controllers)
   socket.once('close', () => {
-    for (const one of all) one.abort()
+    for (const controller of controllers) controller.abort()
   })
-  return all
+  return controllers
 }

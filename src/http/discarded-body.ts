@@ -1,22 +1,22 @@
-/** Answers to requests whose body means nothing: nobody waits for it, and nobody keeps it. */
+/** Answers requests whose body has no meaning, such as that of a DELETE: it is drained or cut off. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** So much of an ignored body is read for the sake of its connection; past that it closes. */
+/** Up to this length the body is drained and the connection kept; with a longer one it closes. */
 const DRAIN_BYTES = 64 * 1024
-/** Once answered, a long body is still taken off the wire for so long: a reset would take our answer along. */
+/** After the answer a long body is still read for this time: a reset could destroy the answer on its way. */
 const LINGER_MS = 1_000
 
-/** Whether the body is longer than that, or a chunked one that may yet become so. */
+/** Whether the body is too long to drain, or is chunked and may become so. */
 export function exceedsDrainLimit(request: IncomingMessage): boolean {
   const declared = request.headers['content-length']
   if (declared !== undefined) return Number(declared) > DRAIN_BYTES
   return !request.complete || request.readableLength > DRAIN_BYTES
 }
 
-/** 204 at once, however much of the body has come. */
+/** Sends 204 at once, however much of the body has arrived. */
 export function sendNoContent(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // A short rest is read and dropped by Node.
+  // Node drains the short rest itself.
   if (!exceedsDrainLimit(request.raw)) return reply.code(204).send()
   reply.hijack()
   const { raw: response } = reply

@@ -1,7 +1,7 @@
 /**
- * Server-sent events (WHATWG HTML §9.2). The sender waits for the reader: nothing is fetched for a
- * client that has not taken what it was sent, so a slow reader costs what is on its way to it. That
- * is counted with all that answers reservation, and a reader that takes nothing is let go as of any answer.
+ * Server-sent events (WHATWG HTML §9.2) with backpressure: nothing is read from the store for a client
+ * that has not taken what was sent, so a slow reader costs only what is on its way. That counts in the
+ * response budget, and a stalled reader is disconnected like any other.
  */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
@@ -9,27 +9,27 @@ import type { App } from './app.ts'
 import { writeAndFlush } from './backpressure.ts'
 import type { Reservation, ResponseBudget } from './response-budget.ts'
 
-/** Proxies and clients give up on a silent connection after about half a minute. */
+/** Proxies and clients drop a silent connection after about half a minute. */
 const HEARTBEAT_MS = 15_000
-/** What is left of an ended stream may take this long to go out. */
-const ENDING_MS = 2_000
+/** The rest of an ended stream may take this long to be sent. */
+const FLUSH_TIMEOUT_MS = 2_000
 
 export type StreamEvent = { event: string; data: string; id?: string }
 
 export type EventStream = {
-  /** Tells where the reader stands, so that it can resume before its first event. */
+  /** Sends an id without an event, so that the client can resume from there. */
   mark(id: string): void
-  /** Waits until there is room for so many bytes, before they are read. False once it is gone. */
+  /** Reserves memory for bytes that are about to be read. False once the client has disconnected. */
   reserve(bytes: number): Promise<boolean>
-  /** Waits for its turn to make events out of what was read. */
+  /** Waits for a turn of the event loop in which to serialize events. */
   waitTurn(): Promise<void>
-  /** Runs a read that fills what was reserved. */
+  /** Runs a read into the reserved memory. */
   whileReading<T>(read: () => Promise<T>): Promise<T>
-  /** Sends one event; resolves, holding nothing, when it is on its way. False once it is gone. */
+  /** Sends one event and gives back its memory. False once the client has disconnected. */
   send(event: StreamEvent): Promise<boolean>
-  /** Sends several, and empties their list: it must not be kept while the reader takes its time. */
+  /** Sends several events. The list is emptied, so that a slow reader does not keep it in memory. */
   sendAll(events: StreamEvent[]): Promise<boolean>
-  /** Waits for a wake-up, at most so long. */
+  /** Waits for `wake`, but at most this long. */
   wait(ms: number): Promise<void>
   /** Ends the current or the next `wait`. */
   wake(): void
@@ -38,16 +38,16 @@ export type EventStream = {
 }
 
 export type EventStreams = {
-  /** Takes over the answer of a request, which concerns this capability. */
+  /** Turns the response to a request about this capability into a stream. */
   open(reply: FastifyReply, capability: string): EventStream
   /** How many are open, by the pattern of their route, for the metrics. */
   countByRoute(): ReadonlyMap<string, number>
-  /** Whether this answer was taken over. */
+  /** Whether this response has become a stream. */
   isStream(reply: FastifyReply): boolean
 }
 
 /** The streams of one server, ended when it stops. */
-export function createEventStreams(app: App, room: ResponseBudget): EventStreams {
+export function createEventStreams(app: App, budget: ResponseBudget): EventStreams {
   const streams = new Set<EventStream>()
   const replies = new WeakSet<FastifyReply>()
   const routes = new Map<string, number>()
@@ -70,12 +70,12 @@ export function createEventStreams(app: App, room: ResponseBudget): EventStreams
         ...(reply.getHeaders() as Record<string, string>),
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store',
-        // nginx would otherwise reservation events back until its buffer is full.
+        // nginx would otherwise hold events back until its buffer is full.
         'x-accel-buffering': 'no',
       })
-      const stream = createStream(response, room.forStream(reply, capability))
+      const stream = createStream(response, budget.forStream(reply, capability))
       if (isStopping) stream.end()
-      // A client that left while its request was looked at never closes again.
+      // If the client has disconnected already, there will be no close event.
       if (!stream.isOpen()) return stream
       streams.add(stream)
       count(route, 1)
@@ -148,8 +148,8 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
     end() {
       if (isOpen()) {
         response.end()
-        // A reader that has stopped reading would reservation up the server's own end.
-        const timer = setTimeout(() => response.destroy(), ENDING_MS)
+        // A stalled reader must not delay the shutdown of the server.
+        const timer = setTimeout(() => response.destroy(), FLUSH_TIMEOUT_MS)
         response.on('close', () => clearTimeout(timer))
       }
       resume?.()

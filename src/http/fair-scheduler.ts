@@ -1,31 +1,31 @@
 /**
- * Long work that shares one thread and one store, such as searches, takes turns: one slice at a time,
- * each capability's work after the others' slices. So the work of one waits for a slice of each other,
- * never for all of their work, and whoever asks again and again waits for himself.
+ * A fair scheduler for long work on one thread and one store, such as searches. Work runs in slices, one
+ * slice at a time, round robin over the capabilities. So it waits for a slice of each other capability
+ * and never for all of their work, and a capability that asks often only delays itself.
  */
 import { problem } from './errors.ts'
 import { rateLimited } from './limits.ts'
 
-/** Those of one capability that wait for the one that runs: a person who types, or a page and a program. */
-const WAITING_EACH = 4
-/** How many capabilities may have work: what each holds is small, and each slows all others down. */
-const RUNNING = 256
-/** Whoever waits longer for the work before his own has better ask again. */
-const WAIT_MS = 10_000
+/** Work of one capability that may wait behind the running one: a person who types, or a page and a program. */
+const MAX_WAITING_EACH = 4
+/** Capabilities with work at a time: each needs little memory, and slows down all others. */
+const MAX_RUNNING = 256
+/** Work that has waited this long is refused, and its client asks again. */
+const MAX_WAIT_MS = 10_000
 const RETRY_SECONDS = 5
 
-/** How a work ended, for the metrics: with an answer or an error, without its client, or refused. */
+/** How work ended, for the metrics: with a result or an error, after its client had gone, or refused. */
 export type WorkOutcome = 'done' | 'gone' | 'refused'
 
-/** Runs a part of a work when it is its turn. @throws Problem once the client has gone. */
+/** Runs a part of the work when it is its turn. @throws Problem once the client has disconnected. */
 export type RunSlice = <T>(part: () => Promise<T>) => Promise<T>
 
 export type FairScheduler = {
   /**
-   * Runs work of a capability, given what runs its slices.
+   * Runs work of a capability; the work runs its slices through `slice`.
    * @throws Problem `rate limited` where too many wait, or this one has waited too long.
    */
-  run<T>(key: string, gone: AbortSignal, work: (slice: RunSlice) => Promise<T>): Promise<T>
+  run<T>(key: string, signal: AbortSignal, work: (slice: RunSlice) => Promise<T>): Promise<T>
   /** What runs and waits now, for the metrics. */
   count(): { running: number; waiting: number }
 }
@@ -33,15 +33,15 @@ export type FairScheduler = {
 type Waiting = { start(): void }
 
 export function createFairScheduler({
-  waitMs = WAIT_MS,
-  running: mostRunning = RUNNING,
+  waitMs = MAX_WAIT_MS,
+  running: maxRunning = MAX_RUNNING,
   onEnded = () => {},
 }: {
   waitMs?: number
   running?: number
   onEnded?: (outcome: WorkOutcome) => void
 } = {}): FairScheduler {
-  /** By capability, whoever waits for the one that runs. */
+  /** By capability, the work that waits for the running one. */
   const queues = new Map<string, Waiting[]>()
   const slices: (() => Promise<void>)[] = []
   let waiting = 0
@@ -52,7 +52,7 @@ export function createFairScheduler({
     if (!run) return
     isSlicing = true
     void run().finally(() => {
-      // Requests come in between two slices, however fast the store answers.
+      // Lets other requests in between two slices, however fast the store answers.
       setImmediate(() => {
         isSlicing = false
         next()
@@ -61,38 +61,38 @@ export function createFairScheduler({
   }
 
   const sliceFor =
-    (gone: AbortSignal): RunSlice =>
+    (signal: AbortSignal): RunSlice =>
     (part) =>
       new Promise((resolve, reject) => {
         slices.push(async () => {
-          if (gone.aborted) return reject(clientGone())
+          if (signal.aborted) return reject(clientGone())
           await part().then(resolve, reject)
         })
         next()
       })
 
   /** Resolves when this work may run. */
-  function admission(key: string, gone: AbortSignal): Promise<void> {
-    if (gone.aborted) return Promise.reject(clientGone())
+  function admission(key: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(clientGone())
     const queue = queues.get(key)
     if (!queue) {
-      if (queues.size >= mostRunning) return Promise.reject(rateLimited(RETRY_SECONDS))
+      if (queues.size >= maxRunning) return Promise.reject(rateLimited(RETRY_SECONDS))
       queues.set(key, [])
       return Promise.resolve()
     }
-    if (queue.length >= WAITING_EACH) return Promise.reject(rateLimited(RETRY_SECONDS))
+    if (queue.length >= MAX_WAITING_EACH) return Promise.reject(rateLimited(RETRY_SECONDS))
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         waiting--
         clearTimeout(timer)
-        gone.removeEventListener('abort', onGone)
+        signal.removeEventListener('abort', onGone)
       }
       const refuse = (error: Error): void => {
         leave()
-        queue.splice(queue.indexOf(one), 1)
+        queue.splice(queue.indexOf(waiter), 1)
         reject(error)
       }
-      const one: Waiting = {
+      const waiter: Waiting = {
         start() {
           leave()
           resolve()
@@ -100,8 +100,8 @@ export function createFairScheduler({
       }
       const onGone = (): void => refuse(clientGone())
       const timer = setTimeout(() => refuse(rateLimited(RETRY_SECONDS)), waitMs)
-      gone.addEventListener('abort', onGone)
-      queue.push(one)
+      signal.addEventListener('abort', onGone)
+      queue.push(waiter)
       waiting++
     })
   }
@@ -114,22 +114,22 @@ export function createFairScheduler({
 
   return {
     count: () => ({ running: queues.size, waiting }),
-    async run(key, gone, work) {
+    async run(key, signal, work) {
       try {
-        await admission(key, gone)
+        await admission(key, signal)
       } catch (error) {
-        onEnded(gone.aborted ? 'gone' : 'refused')
+        onEnded(signal.aborted ? 'gone' : 'refused')
         throw error
       }
       try {
-        return await work(sliceFor(gone))
+        return await work(sliceFor(signal))
       } finally {
         release(key)
-        onEnded(gone.aborted ? 'gone' : 'done')
+        onEnded(signal.aborted ? 'gone' : 'done')
       }
     },
   }
 }
 
-/** Nobody reads this answer. */
+/** The client has disconnected, so nobody reads this response. */
 const clientGone = () => problem('request timeout')

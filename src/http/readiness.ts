@@ -1,6 +1,6 @@
 /**
- * Whether this instance should be given requests: its store answers, and its node takes money.
- * Asked by load balancers every moment, so what it costs is bounded whoever asks.
+ * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
+ * and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
 import { Type } from 'typebox'
 import type { Db } from '../db/db.ts'
@@ -8,17 +8,17 @@ import type { Clock } from '../lib/clock.ts'
 import type { App } from './app.ts'
 import { ERRORS, type Phrase } from './errors.ts'
 
-/** The store is asked at most this often; answers in between repeat the last one. */
-const ASK_EVERY_MS = 1_000
-/** A store that takes longer than this serves nobody. */
-const STORE_WAIT_MS = 1_000
-/** A balancer asks again by its own clock; this is for everybody else. */
+/** The store is probed at most this often; requests in between get the last result. */
+const PROBE_INTERVAL_MS = 1_000
+/** A store that takes longer than this counts as down. */
+const PROBE_TIMEOUT_MS = 1_000
+/** For other clients: a load balancer has an interval of its own. */
 const RETRY_SECONDS = 5
 
 export type Readiness = {
   db: Pick<Db, 'read'>
   clock: Clock
-  /** Asked of what is known already: the node itself is not called. */
+  /** From what is known already: it does not call the node. */
   isNodeReady: () => boolean
   isStopping: () => boolean
 }
@@ -26,7 +26,7 @@ export type Readiness = {
 const NOT_READY = 'not ready' satisfies Phrase
 const Part = Type.Enum(['up', 'down'])
 
-/** Mounts `GET /ready`. It is in no limit and in no log. */
+/** Mounts `GET /ready`, which is neither rate limited nor logged. */
 export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }: Readiness): void {
   const isStoreUp = createStoreProbe(db, clock)
   app.route({
@@ -65,10 +65,10 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
   })
 }
 
-/** One read at a time, however many ask; a read that hangs is not joined by another. */
+/** Runs one read at a time: while one hangs, no other is started. */
 function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<boolean> {
   let isReading = false
-  let askedAt = Number.NEGATIVE_INFINITY
+  let probedAt = Number.NEGATIVE_INFINITY
   let last: Promise<boolean> = Promise.resolve(false)
 
   async function read(): Promise<boolean> {
@@ -85,10 +85,10 @@ function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<bool
 
   return () => {
     const now = clock.now()
-    const isFresh = now >= askedAt && now - askedAt < ASK_EVERY_MS
+    const isFresh = now >= probedAt && now - probedAt < PROBE_INTERVAL_MS
     if (isFresh) return last
-    askedAt = now
-    last = isReading ? Promise.resolve(false) : within(read(), STORE_WAIT_MS)
+    probedAt = now
+    last = isReading ? Promise.resolve(false) : within(read(), PROBE_TIMEOUT_MS)
     return last
   }
 }
