@@ -7,21 +7,21 @@ import { withFile } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 
 /** A line that is typed without being shown. @throws CliError where there is no terminal. */
-export async function askHidden(prompt: string, signal: AbortSignal): Promise<string> {
+export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const input = terminal()
-  process.stderr.write(prompt)
+  process.stderr.write(question)
   try {
-    return await ask('', { input, output: nowhere, signal })
+    return await prompt('', { input, output: nowhere, signal })
   } finally {
     process.stderr.write('\n')
   }
 }
 
 /** A line that is typed. @throws CliError where there is no terminal. */
-export async function askLine(prompt: string, signal: AbortSignal): Promise<string> {
+export async function askLine(question: string, signal: AbortSignal): Promise<string> {
   try {
-    return await ask(prompt, { input: terminal(), output: process.stderr, signal })
+    return await prompt(question, { input: terminal(), output: process.stderr, signal })
   } catch (error) {
     process.stderr.write('\n')
     throw error
@@ -55,7 +55,7 @@ export function firstLine(file: string): string {
 
 type Asking = { input: ReadStream; output: Writable; signal: AbortSignal }
 
-async function ask(prompt: string, { input, output, signal }: Asking): Promise<string> {
+async function prompt(question: string, { input, output, signal }: Asking): Promise<string> {
   const lines = createInterface({ input, output, terminal: true })
   // The terminal is raw meanwhile, so that Ctrl-C is a key. It means what it always means.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
@@ -63,7 +63,7 @@ async function ask(prompt: string, { input, output, signal }: Asking): Promise<s
     lines.once('close', () => reject(new CliError('Nothing was typed.', EXIT.usage)))
   })
   try {
-    return await Promise.race([lines.question(prompt, { signal }), closed])
+    return await Promise.race([lines.question(question, { signal }), closed])
   } finally {
     lines.close()
     input.destroy()

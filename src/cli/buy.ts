@@ -56,13 +56,13 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
                 idempotencyKey: crypto.randomUUID(),
               }))
             : resumeDraft(cli, checkName(resume))
-        tellBought(cli, open.name, await purchase(cli, open))
+        showPurchase(cli, open.name, await purchase(cli, open))
         return EXIT.ok
       }),
     )
 }
 
-function tellBought(
+function showPurchase(
   cli: Cli,
   name: string,
   { baseUrl, planId, capability }: SavedCapability,

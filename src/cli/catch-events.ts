@@ -90,12 +90,12 @@ export async function findEvent(inbox: CatchClient, which?: string): Promise<Cat
   const cursor = last === null ? {} : { cursor: last + 1 }
   const { events } = await inbox.page({ limit: 1, ...cursor })
   const [event] = events
-  const isIt =
+  const isFound =
     event !== undefined &&
     (which === undefined ||
       event.id === which ||
       (sequence !== null && event.sequence === sequence))
-  if (isIt) return event
+  if (isFound) return event
   throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
 }
 

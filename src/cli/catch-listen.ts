@@ -93,8 +93,12 @@ async function watch(
 ): Promise<number> {
   const after = await sinceOf(options.since ?? 'now', inbox, null)
   cli.note(`Waiting for webhooks to ${options.address}`)
-  return follow(cli, inbox, { ...options, after }, async (event) => {
-    cli.answer(event, `${described(event)}\n`)
+  return follow(cli, inbox, {
+    ...options,
+    after,
+    async take(event) {
+      cli.answer(event, `${described(event)}\n`)
+    },
   })
 }
 
@@ -110,27 +114,31 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   // From here on a kill misses nothing: the next start knows where this one began.
   if (position.last() !== after) position.done(after)
   cli.note(`Listening on ${name} and forwarding to ${to.href}`)
-  return follow(
-    cli,
-    inbox,
-    { ...options, after, onPassed: (event) => position.passed(event.sequence) },
-    async (event) => {
-      const answer = await deliver(cli, event, to, position)
+  return follow(cli, inbox, {
+    ...options,
+    after,
+    onPassed: (event) => position.passed(event.sequence),
+    async take(event) {
+      const answer = await deliver(cli, event, { to, position })
       if (answer === null) return
       position.done(event.sequence)
-      tell(cli, event, answer)
+      showForwarded(cli, event, answer)
     },
-  )
+  })
 }
 
-type Following = Watching & { after: number; onPassed?: (event: CatchEvent) => void }
+type Following = Watching & {
+  after: number
+  take(event: CatchEvent): Promise<void>
+  /** The filter does not want it. */
+  onPassed?: (event: CatchEvent) => void
+}
 
 /** Takes the events that a filter wants, one after another, until there is a reason to end. */
 async function follow(
   cli: Cli,
   inbox: CatchClient,
-  { after, filter, once, timeout, onPassed }: Following,
-  take: (event: CatchEvent) => Promise<void>,
+  { after, filter, once, timeout, take, onPassed }: Following,
 ): Promise<number> {
   const seconds =
     timeout === undefined
@@ -165,8 +173,7 @@ async function follow(
 async function deliver(
   cli: Cli,
   event: CatchEvent,
-  to: URL,
-  position: Position,
+  { to, position }: { to: URL; position: Position },
 ): Promise<Forwarded | null> {
   let hangUps = 0
   for (let tries = 0; ; tries++) {
@@ -234,7 +241,7 @@ function endedAs(cli: Cli, status: CatchState): number {
   throw new CliError(`The inbox has ended: ${status.replaceAll('_', ' ')}.`, EXIT.gone)
 }
 
-function tell(cli: Cli, event: CatchEvent, answer: Forwarded): void {
+function showForwarded(cli: Cli, event: CatchEvent, answer: Forwarded): void {
   const { status, durationMs, error } = answer
   const { sequence, id, method, path, query, bodyBytes, receivedAt } = event
   const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'

@@ -42,7 +42,7 @@ export function openDraft(
   if (name !== undefined) {
     const open = tryDraft(cli, name, make)
     if ('heldBy' in open) throw underWay(open, name)
-    if (isFor(open.draft, cli, product, planId)) return open
+    if (isFor(open.draft, { product, planId, baseUrl: cli.url })) return open
     open.lock.release()
     throw new CliError(
       `Another plan or product is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
@@ -50,7 +50,9 @@ export function openDraft(
   }
   const [again] = names(cli).filter((other) => {
     const draft = readDraft(cli, other)
-    return draft !== null && product !== 'whisper' && isFor(draft, cli, product, planId)
+    return (
+      draft !== null && product !== 'whisper' && isFor(draft, { product, planId, baseUrl: cli.url })
+    )
   })
   if (again !== undefined) {
     const open = tryDraft(cli, again, make)
@@ -155,8 +157,10 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
   }
 }
 
-const isFor = (draft: Draft, { url }: Cli, product: Product, planId: PlanId): boolean =>
-  draft.product === product && draft.planId === planId && draft.baseUrl === url
+type Purchase = Pick<Draft, 'product' | 'planId' | 'baseUrl'>
+
+const isFor = (draft: Draft, { product, planId, baseUrl }: Purchase): boolean =>
+  draft.product === product && draft.planId === planId && draft.baseUrl === baseUrl
 
 const underWay = ({ heldBy }: { heldBy: string }, name: string): CliError =>
   new CliError(`Process ${heldBy} is buying ${name}. Wait for it, or stop it first.`)

@@ -54,7 +54,11 @@ still valid, or may be, is only forgotten with --yes, because its tokens are now
 /** Ends a purchase in which there is nothing. @throws CliError where there is, or may be. */
 async function giveUp(cli: Cli, name: string): Promise<void> {
   if (readDraft(cli, name) === null) {
-    return lose(cli, name, `${draftFile(cli, name)}, which cannot be read and may have been paid`)
+    return confirmDestroying(
+      cli,
+      name,
+      `${draftFile(cli, name)}, which cannot be read and may have been paid`,
+    )
   }
   const open = resumeDraft(cli, name)
   try {
@@ -78,7 +82,7 @@ async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void>
     ? `the content of the whisper ${name}, which is saved here alone`
     : null
   const lost = found.mayLose ?? bytes
-  if (lost !== null) await lose(cli, name, lost)
+  if (lost !== null) await confirmDestroying(cli, name, lost)
   dropDraft(cli, name)
 }
 
@@ -116,7 +120,11 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
     saved = findSaved(cli, name)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    return lose(cli, name, `${fileOf(cli, name)}, which cannot be read and may have tokens in it`)
+    return confirmDestroying(
+      cli,
+      name,
+      `${fileOf(cli, name)}, which cannot be read and may have tokens in it`,
+    )
   }
   if (saved === null) return
   const { capability, baseUrl } = saved
@@ -127,7 +135,11 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   const what = `the only copy of what opens ${name}, ${A[product]} ${
     standing === 'live' ? 'that is good' : 'that may be good'
   } until ${expiresAt}`
-  await lose(cli, name, standing === 'live' ? `${what}.${end}` : `${what}. ${standing.why}`)
+  await confirmDestroying(
+    cli,
+    name,
+    standing === 'live' ? `${what}.${end}` : `${what}. ${standing.why}`,
+  )
 }
 
 const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
@@ -155,9 +167,5 @@ async function standingOf(cli: Cli, capability: AnyCapability, baseUrl: string):
     return { why: withoutStop(ending.sentence) }
   }
 }
-
-/** Asks the person, where there is one. @throws CliError where nobody says that it may be lost. */
-const lose = (cli: Cli, name: string, what: string): Promise<void> =>
-  confirmDestroying(cli, name, what)
 
 const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '')

@@ -82,7 +82,7 @@ function addProve(parent: Command): void {
     .action(
       client<Project>(async (cli, options, [intentId]) => {
         const preimage = (await readStream(process.stdin)).trim()
-        return tell(cli, await gateOf(cli, options).prove(intentId, preimage))
+        return showOutcome(cli, await gateOf(cli, options).prove(intentId, preimage))
       }),
     )
 }
@@ -94,7 +94,7 @@ function addPoll(parent: Command): void {
     .addHelpText('after', examples('mayfly gate poll gate_intent_… --project … --key-file key'))
     .action(
       client<Project>(async (cli, options, [intentId]) =>
-        tell(cli, await gateOf(cli, options).poll(intentId)),
+        showOutcome(cli, await gateOf(cli, options).poll(intentId)),
       ),
     )
 }
@@ -139,7 +139,7 @@ function gateOf(cli: Cli, { project, keyFile }: Project): GateClient {
   )
 }
 
-function tell(cli: Cli, outcome: GateOutcome): number {
+function showOutcome(cli: Cli, outcome: GateOutcome): number {
   if (outcome.settled) {
     cli.answer(
       outcome,

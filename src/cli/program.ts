@@ -32,7 +32,7 @@ export async function runProgram(given: string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return EXIT.ok
-    if (isJsonAsked(args)) tellUsage(error)
+    if (isJsonAsked(args)) printUsageError(error)
     return EXIT.usage
   }
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
@@ -107,7 +107,7 @@ function isJsonAsked(args: string[]): boolean {
   return args.slice(0, end === -1 ? args.length : end).includes('--json')
 }
 
-function tellUsage({ code, message }: CommanderError): void {
+function printUsageError({ code, message }: CommanderError): void {
   const error = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '')
   process.stdout.write(`${JSON.stringify({ error })}\n`)
 }

@@ -56,10 +56,10 @@ export async function pingAfter(name: string): Promise<void> {
       })
     await ping(createMayfly({ baseUrl, fetch }).pulse(capability), until)
   } catch (error) {
-    tell(
+    warn(
       limit.aborted
         ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
-        : said(error, url),
+        : reasonOf(error, url),
     )
   } finally {
     for (const signal of ENDING) process.off(signal, signalled)
@@ -80,13 +80,13 @@ async function ping(monitor: { ping(): Promise<void> }, until: AbortSignal): Pro
   }
 }
 
-function said(error: unknown, url: string): string {
+function reasonOf(error: unknown, url: string): string {
   const ending = endingOf(error, url)
-  // An error of ours: its name, since its words could have anything in them.
+  // A bug: only its name, because its message could contain anything.
   return ending?.sentence ?? `It ended with ${error instanceof Error ? error.name : 'an error'}.`
 }
 
-function tell(sentence: string): void {
-  const told = harmless(`The command succeeded, and the ping failed. ${sentence}`, { lines: true })
-  process.stderr.write(`${told}\n`)
+function warn(sentence: string): void {
+  const line = harmless(`The command succeeded, and the ping failed. ${sentence}`, { lines: true })
+  process.stderr.write(`${line}\n`)
 }

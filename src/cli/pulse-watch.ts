@@ -1,4 +1,4 @@
-/** `mayfly pulse watch NAME`: tells when a monitor changes its state, and runs a command then. */
+/** `mayfly pulse watch NAME`: shows each change of state of a monitor, and runs a command. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Command } from 'commander'
@@ -39,8 +39,9 @@ MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One command runs at
             if (next.done) throw new CliError(`The monitor has ended: ${next.value}.`, EXIT.gone)
             const { status } = next.value
             if (status.state === before) continue
-            tell(cli, status, before)
-            if (before !== null && exec !== undefined) await run(cli, exec, name, before, status)
+            showChange(cli, status, before)
+            if (before !== null && exec !== undefined)
+              await runCommand(cli, exec, { name, before, status })
             if (before !== null && isOnce) return EXIT.ok
             before = status.state
             cli.signal.throwIfAborted()
@@ -53,7 +54,7 @@ MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One command runs at
     )
 }
 
-function tell(
+function showChange(
   cli: Cli,
   { state, lastPingAt, stateChangedAt }: PulseStatus,
   before: string | null,
@@ -66,14 +67,13 @@ function tell(
   )
 }
 
-async function run(
+async function runCommand(
   cli: Cli,
   command: string,
-  name: string,
-  before: string,
-  { state, lastPingAt }: PulseStatus,
+  { name, before, status }: { name: string; before: string; status: PulseStatus },
 ): Promise<void> {
-  const told = {
+  const { state, lastPingAt } = status
+  const change = {
     [TOLD_TO_COMMANDS.name]: name,
     [TOLD_TO_COMMANDS.state]: state,
     [TOLD_TO_COMMANDS.previousState]: before,
@@ -81,10 +81,10 @@ async function run(
   }
   const child = spawn(command, {
     shell: true,
-    // Its output is not ours: stdout carries the changes of state.
+    // Its output goes to stderr: stdout carries the changes of state.
     stdio: ['ignore', 2, 2],
     // A command that is run by what a monitor says has no business with the wallet.
-    env: { ...process.env, ...NO_WALLET, ...told },
+    env: { ...process.env, ...NO_WALLET, ...change },
   })
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   if (code !== 0) cli.note(`The command ended with ${code ?? signal}.`)

@@ -48,7 +48,7 @@ function addStatus(parent: Command): void {
     .action(
       client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        tell(cli, await cli.mayfly(baseUrl).pulse(capability).status())
+        showStatus(cli, await cli.mayfly(baseUrl).pulse(capability).status())
         return EXIT.ok
       }),
     )
@@ -77,7 +77,7 @@ function addSet(parent: Command): void {
     .action(
       client<SetOptions>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        tell(cli, await cli.mayfly(baseUrl).pulse(capability).update(settingsOf(options)))
+        showStatus(cli, await cli.mayfly(baseUrl).pulse(capability).update(settingsOf(options)))
         return EXIT.ok
       }),
     )
@@ -125,7 +125,7 @@ function addDestroy(parent: Command): void {
     )
 }
 
-function tell(cli: Cli, status: PulseStatus): void {
+function showStatus(cli: Cli, status: PulseStatus): void {
   const { lastPingAt, lateAt } = status
   const shared = status.publicStatusEnabled ? `as ${status.publicStatusId}` : 'no'
   cli.answer(

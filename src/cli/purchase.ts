@@ -1,4 +1,4 @@
-/** Buying: a draft first, then the order, then the capability in its file, and only then words. */
+/** Buying: the draft is written first, then the order is made, then the capability is saved and shown. */
 import {
   type AnyCapability,
   MayflyError,
@@ -19,14 +19,14 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
   const { name, draft, isTakenUp, lock } = open
   /** How far the payment went in this run. */
   let stage: Stage | null = null
-  const reached = (progress: PurchaseProgress): void => {
+  const onStage = (progress: PurchaseProgress): void => {
     stage = progress.stage
     if (progress.preimage !== undefined) keepProof(cli, name, progress.preimage)
   }
   try {
     if (isTakenUp) cli.note(`Continuing the purchase ${name}, which was interrupted.`)
     const before = findSaved(cli, name)
-    const saved = before ?? (await buyAndSave(cli, name, draft, reached))
+    const saved = before ?? (await buyAndSave(cli, open, onStage))
     dropDraft(cli, name)
     return saved
   } catch (error) {
@@ -39,7 +39,7 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
       if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
       if (error.phrase === 'already delivered') throw usedBefore(name)
     }
-    if (isNothingIn(error, { draft, isBegun: isTakenUp || stage !== null })) {
+    if (canBeForgotten(error, { draft, isBegun: isTakenUp || stage !== null })) {
       dropDraft(cli, name)
       throw error
     }
@@ -52,13 +52,13 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
 }
 
 type Stage = PurchaseProgress['stage']
-type Reached = (progress: PurchaseProgress) => void
+type OnStage = (progress: PurchaseProgress) => void
 
 const goOn = ({ name, draft }: OpenDraft): string =>
   `To continue: mayfly buy ${draft.product} --resume ${name}`
 
 /** Whether a purchase that failed can be forgotten: no money can be in it, and nothing else is. */
-function isNothingIn(
+function canBeForgotten(
   error: unknown,
   { draft, isBegun }: { draft: Draft; isBegun: boolean },
 ): boolean {
@@ -91,11 +91,10 @@ function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError
 
 async function buyAndSave(
   cli: Cli,
-  name: string,
-  draft: Draft,
-  reached: Reached,
+  { name, draft }: OpenDraft,
+  onStage: OnStage,
 ): Promise<SavedCapability> {
-  const capability = await withWallet(cli, (wallet) => buy(cli, draft, wallet, reached))
+  const capability = await withWallet(cli, (wallet) => buy(cli, draft, { wallet, onStage }))
   const saved = { capability, baseUrl: draft.baseUrl, planId: draft.planId }
   save(cli, name, saved)
   return saved
@@ -104,8 +103,7 @@ async function buyAndSave(
 async function buy(
   cli: Cli,
   draft: Draft,
-  wallet: Wallet | null,
-  reached: Reached,
+  { wallet, onStage }: { wallet: Wallet | null; onStage: OnStage },
 ): Promise<AnyCapability> {
   const mayfly = cli.mayfly(draft.baseUrl)
   let waiting: { stop(): void } | undefined
@@ -115,8 +113,8 @@ async function buy(
     ...(preimage === undefined ? {} : { preimage }),
   }
   const onProgress = (progress: PurchaseProgress): void => {
-    reached(progress)
-    tellProgress(cli, progress)
+    onStage(progress)
+    noteProgress(cli, progress)
   }
   const payer: Payer = wallet
     ? { wallet, onProgress }
@@ -141,7 +139,7 @@ type Payer = { onProgress: (progress: PurchaseProgress) => void } & (
   | { onInvoice: (quote: PaymentQuote) => void }
 )
 
-function tellProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
+function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
   if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
   if (stage === 'uncertain') {
     cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')

@@ -64,10 +64,10 @@ full disk, the same command opens it from there and spends no read.
             if (!options.yes) await warn(cli)
             ;({ envelope, kept } = await fetchKept(cli, { code, baseUrl, publicId }, options))
           }
-          const opened = await open(cli, envelope, key, { password, ...options })
+          const opened = await open(cli, envelope, { key, password, ...options })
           // Where nobody takes what is written, the process ends without coming back here.
-          const told = kept ? keptIn(kept) : null
-          if (told) process.stdout.prependOnceListener('error', () => cli.note(told))
+          const where = kept ? keptIn(kept) : null
+          if (where) process.stdout.prependOnceListener('error', () => cli.note(where))
           await show(cli, opened, out)
         } catch (error) {
           if (out !== undefined) rmSync(out, { force: true })
@@ -166,8 +166,11 @@ async function warn(cli: Cli): Promise<void> {
 async function open(
   cli: Cli,
   envelope: Uint8Array<ArrayBuffer>,
-  key: Uint8Array,
-  { password: first, passwordFile }: { password: string | undefined; passwordFile?: string },
+  {
+    key,
+    password: first,
+    passwordFile,
+  }: { key: Uint8Array; password: string | undefined; passwordFile?: string },
 ): Promise<OpenedWhisper> {
   let password = first
   for (let tries = 1; ; tries++) {
