@@ -68,7 +68,7 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
 }
 
 /**
- * What a capability file says, or null where the text is none. Members that this version does not
+ * What a capability file says, or null for any other text. Members that this version does not
  * know are dropped; a file of another version is refused.
  *
  * ```ts

@@ -11,7 +11,7 @@ export type StreamEvent = { event: string; data: string }
 export type EventParser = {
   /**
    * The events that these bytes complete, in order.
-   * @throws MayflyError for an event that is longer than any of ours.
+   * @throws MayflyError for an event longer than the limit.
    */
   push(bytes: Uint8Array): StreamEvent[]
   /** What to resume after: the last `id` of a complete block, "" where there was none. */

@@ -109,7 +109,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     { quote, authorize }: Offer,
     { key, preimage }: Claim & { preimage: string },
   ): Promise<unknown> {
-    const patience = { ...signalOf(request), until: Date.now() + COLLECT_MS }
+    const limits = { ...signalOf(request), until: Date.now() + COLLECT_MS }
     if (authorize !== null) {
       const authorization = authorize(preimage)
       const answer = await collect({ ...request, headers: { ...request.headers, authorization } })
@@ -122,7 +122,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         throw new MayflyError('second payment refused', answer.status)
       }
     }
-    return poll(quote, { key, preimage }, patience)
+    return poll(quote, { key, preimage }, limits)
   }
 
   async function buyFromWallet({

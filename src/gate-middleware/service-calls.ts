@@ -23,7 +23,7 @@ export type ServiceCalls = {
     proof: PaymentProof,
     visit: Visit,
   ): Promise<{ answer: ApiResponse; challengeId: string | null }>
-  /** The newest receipt of an intent, or null where there is none to be had. */
+  /** The newest receipt of an intent, or null if the service has none. */
   newestReceipt(intentId: string, visit: Visit): Promise<string | null>
   /** Records that the request of this receipt failed. */
   giveBack(receipt: GateReceipt): Promise<GivenBack>

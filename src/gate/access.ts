@@ -77,7 +77,7 @@ export function isRequestOf(
   })
 }
 
-/** The one line of a header, or null where there is none or several. */
+/** The value of a header that comes in exactly one line, else null. */
 export function header(request: FastifyRequest, name: string): string | null {
   const lines = request.raw.headersDistinct[name]
   return lines?.length === 1 ? (lines[0] ?? null) : null

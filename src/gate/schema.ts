@@ -119,7 +119,7 @@ export const GateProof = Type.Object(
 )
 export type GateProof = Static<typeof GateProof>
 
-/** A receipt's id is a UUID; what is longer is none. */
+/** The id of a receipt is a UUID, and never longer than this. */
 export const GateGiveBack = Type.Object(
   { receiptId: Type.String({ minLength: 1, maxLength: 64 }) },
   { additionalProperties: false },

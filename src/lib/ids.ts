@@ -51,7 +51,7 @@ export function containsToken(text: string): boolean {
   return false
 }
 
-/** Whether something of the form of an identifier or a token of ours stands anywhere in `text`. */
+/** Whether `text` contains anything that looks like one of Mayfly's identifiers or tokens. */
 export function containsId(text: string): boolean {
   return ID_ANYWHERE.test(text) || text.search(TOKEN_ANYWHERE) !== -1
 }

@@ -12,7 +12,7 @@ export type NodeRequest = {
   signal: AbortSignal
 }
 
-/** `body` is the answer's JSON, or undefined where it is none; `text` is always there. */
+/** `body` is the answer's JSON, or undefined where it is not JSON; `text` is always there. */
 export type NodeResponse = { status: number; body: unknown; text: string }
 
 /** The node refused, or something else answered in its place. The message shows no secret. */

@@ -82,7 +82,7 @@ export function nwcWallet(
   )
 }
 
-/** A wallet that also made the invoice knows it as incoming: that is no payment of ours. */
+/** A wallet that also made the invoice knows it as incoming, which is not the payment. */
 function outgoing({ type, state, preimage, settled_at }: Record<string, unknown>): Payment {
   if (type === 'incoming') return { state: 'none' }
   const isSettled = state === 'settled' || (state === undefined && Boolean(settled_at))

@@ -52,7 +52,7 @@ const FEE_SHARE = 0.05
 const LOST_MS = 5_000
 const POLL_SECONDS = 0.5
 
-/** Looks the payment up, sends it only where there is none under way, and proves what came of it. */
+/** Looks the payment up, sends it only if no payment is under way, and checks the proof of it. */
 export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   const { timeoutMs = TIMEOUT_MS, maxFeeSats } = options
   /** Payments with an unknown outcome: for these, an unreachable node does not mean `not paid`. */

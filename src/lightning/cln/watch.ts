@@ -22,7 +22,7 @@ const read = jsonOf(NODE)
 const WAITED_LONG_ENOUGH = 904
 
 /**
- * Ends only when `signal` aborts. With a cursor of 0 the node tells of every invoice that was ever
+ * Ends only when `signal` aborts. With a cursor of 0 the node reports every invoice that was ever
  * paid, which happens once: the cursor moves with each.
  */
 export async function watchCln(
