@@ -1,13 +1,10 @@
 /** The live stream of an inbox: what is there, then what comes, each event once and in order. */
 import type { FastifyRequest } from 'fastify'
 import { problem } from '../http/errors.ts'
-import type { EventStream, StreamEvent } from '../http/event-stream.ts'
+import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/event-stream.ts'
 import { eventJson } from './event.ts'
 import type { EventRow } from './event-store.ts'
 import type { CatchService } from './service.ts'
-
-/** A hint may be lost, and expiry gives none: a silent stream looks this often. */
-const LOOK_AGAIN_MS = 5_000
 
 /** Sends what is there, then what comes, until the inbox or the client ends. */
 export async function follow(
@@ -29,7 +26,7 @@ export async function follow(
         await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
         return
       }
-      if (isIdle) await stream.wait(LOOK_AGAIN_MS)
+      if (isIdle) await stream.wait(POLL_EVERY_MS)
     }
   } finally {
     stream.end()

@@ -16,6 +16,9 @@ const FLUSH_TIMEOUT_MS = 2_000
 
 export type StreamEvent = { event: string; data: string; id?: string }
 
+/** A hint may be lost, and expiry gives no hint: a silent stream looks for news this often. */
+export const POLL_EVERY_MS = 5_000
+
 export type EventStream = {
   /** Sends an id without an event, so that the client can resume from there. */
   mark(id: string): void

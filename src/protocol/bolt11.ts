@@ -7,8 +7,8 @@
 import { concat, hex, utf8, utf8Text } from '../lib/bytes.ts'
 import { decodeBech32, packWords, wordsToBytes } from './bech32.ts'
 
-// What the largest QR code can hold; nobody could show a longer invoice.
-const MAX_INVOICE_CHARS = 7089
+/** What the largest QR code can hold; nobody could show a longer invoice. */
+export const MAX_INVOICE_CHARS = 7089
 
 // 35 bits, as wide as the timestamp: enough for a millennium, and a sum that any date can show.
 const MAX_NUMBER_WORDS = 7

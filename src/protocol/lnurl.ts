@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto'
 import { utf8 } from '../lib/bytes.ts'
 import { isObject } from '../lib/json.ts'
+import { MAX_INVOICE_CHARS } from './bolt11.ts'
 import { provesPayment } from './preimage.ts'
 
 /** The text of a stranger cannot be acted on. Says why, in words that can be shown. */
@@ -37,8 +38,6 @@ export type Verification =
 const MAX_URL_CHARS = 4096
 /** What of a provider's own words is worth showing. */
 const MAX_REASON_CHARS = 200
-/** Longer than any BOLT 11 invoice in use. */
-const MAX_INVOICE_CHARS = 7089
 
 /**
  * Reads a Lightning Address (LUD-16).

@@ -3,13 +3,10 @@
  * moment of the deadline and without anybody asking. Each event carries the whole status, and a
  * connection begins with it, so a reader that comes back has missed nothing that still counts.
  */
-import type { EventStream } from '../http/event-stream.ts'
+import { type EventStream, POLL_EVERY_MS } from '../http/event-stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PulseService } from './service.ts'
 import type { MonitorRow } from './store.ts'
-
-/** A hint may be lost: a silent stream looks this often. */
-const LOOK_AGAIN_MS = 5_000
 
 /** Tells of the monitor until it expires, is destroyed, or the reader leaves. */
 export async function followMonitor(
@@ -36,7 +33,7 @@ export async function followMonitor(
     told = monitor
     toldState = status.state
     const untilChange = (service.nextChangeAt(monitor) ?? Number.POSITIVE_INFINITY) - clock.now()
-    await stream.wait(Math.max(1, Math.min(untilChange, LOOK_AGAIN_MS)))
+    await stream.wait(Math.max(1, Math.min(untilChange, POLL_EVERY_MS)))
   }
 }
 

@@ -15,6 +15,9 @@ export type Message = {
   bytes: Uint8Array<ArrayBuffer>
 }
 
+/** Fewer bytes are cheaper to copy to the other thread than to transfer. */
+export const TRANSFER_FROM_BYTES = 16 * 1024
+
 /** Before the values of a statement: the number of its text, what it expects, how many they are. */
 const HEAD_CELLS = 3
 const NOTHING_EXPECTED = -1

@@ -18,7 +18,7 @@ import {
 } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
 import { byName, inARow, nameAt } from '../unit.ts'
-import { createPacker, putBytes } from './message.ts'
+import { createPacker, putBytes, TRANSFER_FROM_BYTES } from './message.ts'
 import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
 
 /**
@@ -29,9 +29,6 @@ import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } fr
 const UNITS_IN_MESSAGE = 8
 /** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
-
-/** Below this a copy costs less than handing over. */
-const TRANSFER_FROM_BYTES = 16 * 1024
 
 /** A unit or a query on its way, and whoever waits for what it came to. */
 type Job<Asked, Outcome> = {

@@ -8,7 +8,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_
 import { concat } from '../../lib/bytes.ts'
 import { messageOf } from '../../lib/errors.ts'
 import type { Statement, Value } from '../db.ts'
-import { createUnpacker, type Message } from './message.ts'
+import { createUnpacker, type Message, TRANSFER_FROM_BYTES } from './message.ts'
 
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
@@ -52,9 +52,6 @@ const TRUNCATE_TIMEOUT_MS = 100
 const CACHE_KIBIBYTES = 12_000
 /** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
 const CHECKPOINT_PAGES = 4_000
-
-/** Below this a copy costs less than handing over. */
-const TRANSFER_FROM_BYTES = 16 * 1024
 
 type Prepared = { statement: StatementSync; columns: string[] }
 
