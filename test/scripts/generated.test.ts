@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readSources } from '../../scripts/check-arrows.ts'
 import { findStale } from '../../scripts/generate.ts'
+import { ALL_LIMITS } from '../../src/products.ts'
 
 test('what is generated is as the code would write it', async () => {
   assert.deepEqual(await findStale(), [])
@@ -25,4 +26,18 @@ test('the operator finds every event of the log in docs/log.md', async () => {
     [...logged].filter((name) => !documented.has(name)),
     [],
   )
+})
+
+test('the operator finds every rate limit in docs/limits.md, as it is by default', async () => {
+  const page = await readFile(new URL('../../docs/limits.md', import.meta.url), 'utf8')
+  const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+) \| (\d+) \|/gm)
+  const documented = [...rows].map(([, name, perMinute, burst]) => ({
+    name,
+    perMinute: Number(perMinute),
+    burst: Number(burst),
+  }))
+  const byName = (a: { name?: string }, b: { name?: string }) =>
+    (a.name ?? '') < (b.name ?? '') ? -1 : 1
+  const limits = ALL_LIMITS.map(({ name, perMinute, burst }) => ({ name, perMinute, burst }))
+  assert.deepEqual(documented.toSorted(byName), limits.toSorted(byName))
 })
