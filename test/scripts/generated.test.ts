@@ -31,13 +31,12 @@ test('the operator finds every event of the log in docs/log.md', async () => {
 test('the operator finds every rate limit in docs/limits.md, as it is by default', async () => {
   const page = await readFile(new URL('../../docs/limits.md', import.meta.url), 'utf8')
   const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+) \| (\d+) \|/gm)
-  const documented = [...rows].map(([, name, perMinute, burst]) => ({
+  const documented = [...rows].map(([, name = '', perMinute, burst]) => ({
     name,
     perMinute: Number(perMinute),
     burst: Number(burst),
   }))
-  const byName = (a: { name?: string }, b: { name?: string }) =>
-    (a.name ?? '') < (b.name ?? '') ? -1 : 1
+  const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
   const limits = ALL_LIMITS.map(({ name, perMinute, burst }) => ({ name, perMinute, burst }))
   assert.deepEqual(documented.toSorted(byName), limits.toSorted(byName))
 })
