@@ -121,9 +121,10 @@ export async function serve(
     const lightning = metrics ? measuredLightning(node.lightning, metrics.node) : node.lightning
     const paymentLog = metrics ? metrics.countedLog(log) : log
     const network = await networkOf(node, config, db)
-    const health = createNodeHealth(lightning, network, log, (nodeId) =>
-      noteNode(db, nodeId, Object.values(CURSORS)),
-    )
+    const health = createNodeHealth({
+      ...{ lightning, network, log },
+      noteNode: (nodeId) => noteNode(db, nodeId, Object.values(CURSORS)),
+    })
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances

@@ -148,7 +148,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     order: KnownOrder,
     body: Buffer,
   ) {
-    const isProven = await isProvenBy(request, reply, order.paymentHash, deps)
+    const isProven = await isProvenBy({ request, reply }, order.paymentHash, deps)
     await take(LIMITS.poll, pollBucket(order.orderId, isProven || order.isProven))
     return order.answer({ isProven, body })
   }

@@ -1,11 +1,11 @@
-/** `Payment-Preimage`: proof of a payment for those who speak no wallet protocol. */
+/** `Payment-Preimage`: proof of payment for clients without a wallet protocol. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { provesPayment } from '../protocol/preimage.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { LIMITS, type Limits } from './limits.ts'
 
-/** For the document of a route that takes it. */
+/** The header in the OpenAPI document of a route that reads it. */
 export const paymentPreimageHeader = Type.Optional(
   Type.String({
     description:
@@ -13,7 +13,7 @@ export const paymentPreimageHeader = Type.Optional(
   }),
 )
 
-/** Whether a request shows the preimage of this payment, to tell what it is about. */
+/** Whether a request shows the preimage of this payment. Counts against no limit. */
 export function showsPreimageOf(request: FastifyRequest, paymentHash: string | null): boolean {
   const [preimage, ...more] = request.raw.headersDistinct['payment-preimage'] ?? []
   if (preimage === undefined || more.length > 0 || paymentHash === null) return false
@@ -21,20 +21,19 @@ export function showsPreimageOf(request: FastifyRequest, paymentHash: string | n
 }
 
 /**
- * The bucket of an order's polls and repeats. Whoever proves the payment draws on another one: a
- * stranger who has guessed the key, or opened the order with it, must not be able to empty it.
+ * The bucket of an order's polls and repeats. A client that proves the payment has a bucket of its own: a
+ * stranger who has guessed the key, or has opened the order with it, must not be able to empty that one.
  */
 export const pollBucket = (orderId: string, isProven: boolean): string =>
   isProven ? `${orderId} proven` : orderId
 
 /**
- * Whether a request came with the preimage of this payment. One that opens nothing draws on the
- * bucket of bad bearers and counts as none.
+ * Whether a request came with the preimage of this payment. A wrong preimage proves nothing and counts
+ * against the limit of wrong bearer tokens.
  * @throws Problem `rate limited` once its client has tried too many.
  */
 export async function isProvenBy(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   paymentHash: string,
   { limits, clientAddress }: { limits: Limits; clientAddress: ClientAddress },
 ): Promise<boolean> {

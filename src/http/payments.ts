@@ -1,4 +1,4 @@
-/** The poll: how a buyer without a wallet protocol learns of the settlement and gets what was sold. */
+/** The poll: a buyer without a wallet protocol learns of the settlement and collects the capability. */
 import { type TSchema, Type } from 'typebox'
 import { isId } from '../lib/ids.ts'
 import { renderPending } from '../payment/flows/native.ts'
@@ -11,7 +11,7 @@ import type { Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
 import { DateTime, errors, ProofRequired } from './schemas.ts'
 
-/** A pending order is worth asking about again after this. */
+/** A client may poll a pending order again after this. */
 const POLL_SECONDS = 1
 
 export function mountPoll(
@@ -63,9 +63,9 @@ export function mountPoll(
       const { orderId } = request.params
       if (!isId('order', orderId)) throw problem('order not found')
       const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
-      // Orders that are not there have no bucket: whoever made them up could fill the memory.
+      // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
       const admit = async (paymentHash: string) => {
-        const isProven = await isProvenBy(request, reply, paymentHash, deps)
+        const isProven = await isProvenBy({ request, reply }, paymentHash, deps)
         await deps.limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply)
         return { isProven }
       }

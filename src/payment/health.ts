@@ -1,4 +1,4 @@
-/** Whether the node can take money now. Sales stop and resume by this alone. */
+/** Whether the node can take payments now. Nothing else stops and resumes sales. */
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
@@ -7,27 +7,29 @@ const PROBE_EVERY_MS = 5_000
 
 export type NodeHealth = {
   isHealthy(): boolean
-  /** A call has just failed: stop selling until the node has answered again. */
+  /** Reports that a call has just failed: sales stop until the node answers again. */
   doubt(): void
   /** Asks the node now, and again every few seconds until `signal` aborts. */
   start(signal: AbortSignal): Promise<void>
 }
 
-/** Notes the node that answers; gives the one before it, where that was another. */
+/** Stores the id of the node that answers; resolves to the previous one if that was another node. */
 export type NoteNode = (nodeId: string) => Promise<string | null>
 
-/**
- * @param network what the store belongs to; a node that comes back on another sells nothing.
- * @param noteNode is asked when a node answers first, and when another one does. Operators replace nodes:
- * it is said, and stops nothing.
- */
-export function createNodeHealth(
-  lightning: Lightning,
-  network: Network,
-  log: Log,
-  noteNode: NoteNode = async () => null,
-): NodeHealth {
-  /** Why nothing is sold, or null while the node takes money; undefined until it was asked. */
+export function createNodeHealth({
+  lightning,
+  network,
+  log,
+  noteNode = async () => null,
+}: {
+  lightning: Lightning
+  /** The network that the store belongs to. Nothing is sold while the node is on another one. */
+  network: Network
+  log: Log
+  /** Called with the first node that answers, and with each other one: operators replace nodes. */
+  noteNode?: NoteNode
+}): NodeHealth {
+  /** Why nothing is sold, or null while the node takes payments; undefined before the first answer. */
   let closedFor: string | null | undefined
   let probing: Promise<void> | null = null
   let notedId: string | null = null
@@ -50,7 +52,7 @@ export function createNodeHealth(
     }
   }
 
-  /** What the store cannot take now is noted with the next probe, and closes no checkout. */
+  /** If the store fails, the next probe tries again; that does not stop sales. */
   async function note(nodeId: string): Promise<void> {
     if (nodeId === notedId) return
     try {

@@ -1,7 +1,7 @@
 /**
- * The Idempotency-Key names an order: one key is one order on its route, from wherever it comes.
- * There are no accounts, so a stranger may use a key that can be guessed. The order remembers who
- * opened it, so that this is noticed and nothing is handed to a stranger.
+ * The Idempotency-Key names an order: on one route, one key is one order, whoever sends it. There are no
+ * accounts, so a stranger may send a key that can be guessed. The order therefore remembers which client
+ * opened it, and delivers nothing to a stranger.
  */
 import { base62 } from '../lib/base62.ts'
 import { equalBytes } from '../lib/bytes.ts'
@@ -10,8 +10,8 @@ import { keyedHash, type Secrets } from '../secrets/secrets.ts'
 const MIN_CHARACTERS = 8
 const MAX_CHARACTERS = 128
 
-/** What a key once had to look like to count from any address. */
-const ONCE_STRONG = [
+/** Keys that used to name the same order from any address. */
+const FORMERLY_STRONG = [
   /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
   /^[0-9a-f]{32,}$/i,
   /^(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[A-Za-z0-9_-]{22,}$/,
@@ -31,29 +31,29 @@ export function orderIds(
   secrets: Secrets,
   { route, key }: { route: string; key: string },
 ): [string, ...string[]] {
-  return idsIn(secrets, route, '', key)
+  return idsOf(secrets, [route, '', key])
 }
 
 /**
- * The ids of orders from before one key was one order. A key that seemed guessable counted from the
- * address (IPv4) or /64 (IPv6) that used it alone, and such orders are still its own.
+ * The ids under which older releases opened orders. There, a key that seemed guessable named an order
+ * only together with the address (IPv4) or the /64 (IPv6) that sent it; such orders are still found.
  */
 export function formerOrderIds(
   secrets: Secrets,
   { route, key, clientAddress }: { route: string; key: string; clientAddress: string },
 ): string[] {
-  const wasStrong = ONCE_STRONG.some((form) => form.test(key))
-  return wasStrong ? [] : idsIn(secrets, route, clientAddress, key)
+  const wasStrong = FORMERLY_STRONG.some((form) => form.test(key))
+  return wasStrong ? [] : idsOf(secrets, [route, clientAddress, key])
 }
 
-function idsIn(secrets: Secrets, route: string, scope: string, key: string): [string, ...string[]] {
+function idsOf(secrets: Secrets, parts: string[]): [string, ...string[]] {
   const id = (secret: Uint8Array): string =>
-    `order_${base62(keyedHash(secret, route, scope, key).subarray(0, 16))}`
+    `order_${base62(keyedHash(secret, ...parts).subarray(0, 16))}`
   const [current, ...older] = secrets.keys('order id')
   return [id(current), ...older.map(id)]
 }
 
-/** What an order remembers of the client who opened it; '' where nobody could tell who that is. */
+/** What an order remembers of the client who opened it; '' when that client is not known exactly. */
 export function clientMark(secrets: Secrets, client: string | null): string {
   return client === null ? '' : markUnder(secrets.keys('client address')[0], client)
 }
@@ -66,11 +66,11 @@ export function isClientOf(secrets: Secrets, client: string | null, mark: string
   )
 }
 
-/** 16 bytes: enough that no two clients of one order share it. */
+/** 16 bytes: no two clients of one order share a mark. */
 const markUnder = (secret: Uint8Array, client: string): string =>
   keyedHash(secret, client).subarray(0, 16).toString('hex')
 
-/** What the order keeps of its key. */
+/** The hash of its key that an order stores. */
 export function keyHash(secrets: Secrets, key: string): Buffer {
   return keyedHash(secrets.keys('idempotency key')[0], key)
 }

@@ -108,12 +108,12 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   const padded = pad(plaintextOf(ask))
   if (password === undefined) {
     const aesKey = await importAes(key, 'encrypt')
-    const sealed = await encrypt(aesKey, PLAIN, iv, padded)
+    const sealed = await encrypt(aesKey, gcm(PLAIN, iv), padded)
     return { envelope: concat(Uint8Array.of(PLAIN), iv, sealed), key, hasPassword: false }
   }
   const salt = fixed('salt', ask.salt, SALT_BYTES)
-  const aesKey = await mixedKey(key, password, salt, 'encrypt')
-  const sealed = await encrypt(aesKey, WITH_PASSWORD, iv, padded)
+  const aesKey = await mixedKey({ key, password, salt }, 'encrypt')
+  const sealed = await encrypt(aesKey, gcm(WITH_PASSWORD, iv), padded)
   return {
     envelope: concat(Uint8Array.of(WITH_PASSWORD), salt, iv, sealed),
     key,
@@ -149,12 +149,10 @@ export async function openWhisper(
     password === undefined
       ? await importAes(new Uint8Array(key), 'decrypt')
       : await mixedKey(
-          new Uint8Array(key),
-          password,
-          new Uint8Array(envelope.subarray(1, ivAt)),
+          { key: new Uint8Array(key), password, salt: new Uint8Array(envelope.subarray(1, ivAt)) },
           'decrypt',
         )
-  const padded = await decrypt(aesKey, version, iv, sealed)
+  const padded = await decrypt(aesKey, gcm(version, iv), sealed)
   const content = padded && contentOf(padded)
   if (!content) throw new UnreadableWhisper()
   return content
@@ -273,9 +271,11 @@ function isPassword(password: string): boolean {
 
 /** HKDF over key ‖ PBKDF2(password): neither of the two opens anything without the other. */
 async function mixedKey(
-  key: Uint8Array<ArrayBuffer>,
-  password: string,
-  salt: Uint8Array<ArrayBuffer>,
+  {
+    key,
+    password,
+    salt,
+  }: { key: Uint8Array<ArrayBuffer>; password: string; salt: Uint8Array<ArrayBuffer> },
   use: 'encrypt' | 'decrypt',
 ): Promise<CryptoKey> {
   if (!isPassword(password)) throw new RangeError('"password" must be text, and not empty')
@@ -303,22 +303,20 @@ function importAes(key: Uint8Array<ArrayBuffer>, use: 'encrypt' | 'decrypt'): Pr
 
 async function encrypt(
   key: CryptoKey,
-  version: number,
-  iv: Uint8Array<ArrayBuffer>,
+  params: AesGcmParams,
   plaintext: Uint8Array<ArrayBuffer>,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await crypto.subtle.encrypt(gcm(version, iv), key, plaintext))
+  return new Uint8Array(await crypto.subtle.encrypt(params, key, plaintext))
 }
 
 /** The plaintext, or null where the tag is not right. */
 async function decrypt(
   key: CryptoKey,
-  version: number,
-  iv: Uint8Array<ArrayBuffer>,
+  params: AesGcmParams,
   sealed: Uint8Array<ArrayBuffer>,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
   try {
-    return new Uint8Array(await crypto.subtle.decrypt(gcm(version, iv), key, sealed))
+    return new Uint8Array(await crypto.subtle.decrypt(params, key, sealed))
   } catch {
     return null
   }

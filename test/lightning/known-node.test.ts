@@ -82,9 +82,12 @@ suite('a node that is another one', () => {
     const { node, logged, log } = shop
     logged.length = 0
     let isAway = true
-    const health = createNodeHealth(node, 'regtest', log, async () => {
-      if (isAway) throw new Error('the store is away')
-      return OLD
+    const health = createNodeHealth({
+      ...{ lightning: node, network: 'regtest', log },
+      noteNode: async () => {
+        if (isAway) throw new Error('the store is away')
+        return OLD
+      },
     })
     const stop = new AbortController()
     t.after(() => stop.abort())

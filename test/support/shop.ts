@@ -158,7 +158,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
   const log: Log = { info: note, warn: note, error: note }
   const node = await aNode(db, clock, options)
-  const health = createNodeHealth(node, 'regtest', log)
+  const health = createNodeHealth({ lightning: node, network: 'regtest', log })
   await health.start(ending.signal)
 
   const another = ({

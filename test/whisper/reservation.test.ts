@@ -292,7 +292,7 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
   const simulator = await createSimulator({ db, clock })
   // A node that is asked for its invoices, as most are.
   const { signInvoice: _, ...lightning }: Lightning = simulator
-  const health = createNodeHealth(lightning, 'regtest', silent)
+  const health = createNodeHealth({ lightning, network: 'regtest', log: silent })
   await health.start(ending.signal)
   const another = (store: Db) => anInstance({ db: store, clock, lightning, health, unpaidBytes })
   const { orders, service, open } = another(db)
