@@ -6,8 +6,8 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type CheckedCredential, type CredentialStatus, paymentHashIn } from './flows/flow.ts'
 import { isSameRequest, isSealed, type OrderRequest } from './order.ts'
-import { isPast } from './past.ts'
 import type { OrderRow, OrderStore } from './store.ts'
+import { hasTombstone } from './tombstones.ts'
 
 /** The order of a key, and whether the key is an alias for it. */
 export type Named = { order: OrderRow; isAlias: boolean }
@@ -42,7 +42,7 @@ export function createMatching(deps: { db: Db; store: OrderStore; clock: Clock }
     if (paid && paid.order_id === named?.order.order_id) return byKey(statusFor(paid, credential))
     if (named && isDecided(named.order, request, clock.now())) return byKey('invalid')
     if (!paid) {
-      const isLost = credential.kind === 'verified' && !(await isPast(db, paymentHash))
+      const isLost = credential.kind === 'verified' && !(await hasTombstone(db, paymentHash))
       return isLost ? { kind: 'lost', paymentHash } : byKey('invalid')
     }
     // Restored as another product than its credential names: the operator has to look again.

@@ -1,6 +1,6 @@
 /**
- * Learns of settlements that no buyer asks about: the node's stream as a hint, a sweep over open
- * orders as the truth, and a full pass at start-up for what happened while we were away.
+ * Learns of settlements that no buyer asks about. The node's stream gives hints, a regular sweep over open
+ * orders finds what the stream missed, and a full pass at the start finds what happened while we were down.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Db, StoreAway } from '../db/db.ts'
@@ -10,7 +10,6 @@ import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { type Orders, REPLAY_MS } from './orders.ts'
-import { purgeOrders } from './past.ts'
 import {
   claimSweep,
   createOrderStore,
@@ -19,13 +18,14 @@ import {
   type Pauses,
   sealOverdue,
 } from './store.ts'
+import { purgeOrders } from './tombstones.ts'
 
 const SWEEP_EVERY_MS = 15_000
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000]
 /**
- * How often an order that nobody polls is looked up. A payment that was under way when the quote
- * ended comes soon after, if at all; what stays open for longer is what the node has forgotten, and
- * may be a great many. None is ever given up.
+ * How often an order that nobody polls is looked up. A payment that was under way when the quote ended
+ * arrives soon after, if at all. An order that stays open for longer is one that the node has forgotten;
+ * there may be many of them, and they are looked up more rarely, but for ever.
  */
 export const PAUSES: Pauses = [
   { endedMs: 0, everyMs: SWEEP_EVERY_MS },
@@ -36,13 +36,13 @@ export const PAUSES: Pauses = [
 const SWEEP_ORDERS = 200
 const LOOKUPS_AT_ONCE = 8
 /**
- * How many orders that are dead by a guess follow each sweep, until each was looked at once since the
- * start. There may be a month of them, and they must not keep open ones waiting.
+ * How many orders that are dead by a guess are looked up after each sweep, until each was looked up once
+ * since the start. There may be a month of them, and open orders must not wait for them.
  */
 const DEAD_ORDERS = 64
-const RECONNECT_FIRST_MS = 500
-const RECONNECT_MOST_MS = 30_000
-/** Rows stay this long past the end of quote or capability, so that a late repeat finds its order. */
+const RECONNECT_MIN_MS = 500
+const RECONNECT_MAX_MS = 30_000
+/** Rows are kept this long after the end of the quote or the capability: a late repeat finds its order. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
 /** An opening order this old was left by a process that died before it had an invoice. */
 const ABANDONED_MS = 10 * 60 * 1000
@@ -50,9 +50,9 @@ const ABANDONED_MS = 10 * 60 * 1000
 export type Watcher = {
   /** Looks up every open order once, then keeps watching until `signal` aborts. */
   start(signal: AbortSignal): void
-  /** Follows a word of the node about an invoice; what fails is logged, and the sweep's to find. */
+  /** Follows a hint of the node about an invoice. A failure is logged; the sweep will find the payment. */
   hint(paymentHash: string): Promise<void>
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when all work has ended. */
   stopped(): Promise<void>
 }
 
@@ -63,7 +63,7 @@ export function createWatcher(deps: {
   clock: Clock
   deletion: Pick<Deletion, 'now'>
   log: Log
-  /** Shares the cleaning up with other instances; look-ups are claimed one by one. */
+  /** Shares the clean-up with other instances. Look-ups need no turn: each is claimed by itself. */
   inTurn?: InTurn
 }): Watcher {
   const { db, lightning, orders, clock, deletion, log, inTurn = alone } = deps
@@ -71,41 +71,41 @@ export function createWatcher(deps: {
   let running: Promise<unknown> = Promise.resolve()
 
   /**
-   * Looks up what `next` finds until that is nothing; ends early when the node cannot be asked. What it
-   * claims lies from the start of the pass on, and never behind it: a clock that is set while it runs
-   * would else show it the same orders again and again.
+   * Looks up the orders of `next` until it returns an empty batch; ends early when the node cannot be
+   * asked. The time of a claim never lies before the start of the pass, nor before an earlier claim:
+   * otherwise a pass during which the clock is set back would see the same orders again and again.
    */
   async function pass(
     next: (time: PassTime) => Promise<OrderRow[]>,
     signal: AbortSignal,
     time = fromNow(),
   ): Promise<void> {
-    const goOn = (): void => {
+    const advance = (): void => {
       time.latest = Math.max(time.latest, clock.now())
     }
     while (!signal.aborted) {
-      goOn()
+      advance()
       const batch = await next(time)
       if (batch.length === 0) return
       for (let i = 0; i < batch.length && !signal.aborted; i += LOOKUPS_AT_ONCE) {
         const some = batch.slice(i, i + LOOKUPS_AT_ONCE)
-        goOn()
+        advance()
         const now = time.latest
-        // Claimed before they are looked up: one that always fails must not hold up the rest.
+        // Claimed before the look-up: an order that always fails must not hold up the rest.
         const claimed = await Promise.all(
           some.map(({ order_id: orderId, looked_up_at: lookedUpAt }) =>
             store.one(orderId, claimSweep(orderId, lookedUpAt, now), 'deferred'),
           ),
         )
-        const ours = claimed.filter((order) => order !== null)
-        const asked = await Promise.all(ours.map(lookUp))
-        // One answer is enough to see that the node is there: what it says of another may be unreadable.
-        if (ours.length > 0 && !asked.some(Boolean)) return
+        const mine = claimed.filter((order) => order !== null)
+        const answers = await Promise.all(mine.map(lookUp))
+        // One answer shows that the node can be asked; its answer about another order may be unreadable.
+        if (mine.length > 0 && !answers.some(Boolean)) return
       }
     }
   }
 
-  /** False when the node could not be asked. What fails for this order alone holds up no other. */
+  /** False when the node could not be asked. A failure of this order alone does not stop the pass. */
   async function lookUp(order: OrderRow): Promise<boolean> {
     try {
       return await orders.lookUp(order, 'lookup')
@@ -161,7 +161,7 @@ export function createWatcher(deps: {
   }
 
   async function watch(signal: AbortSignal): Promise<void> {
-    let wait = RECONNECT_FIRST_MS
+    let wait = RECONNECT_MIN_MS
     while (!signal.aborted) {
       const startedAt = clock.now()
       try {
@@ -169,9 +169,9 @@ export function createWatcher(deps: {
       } catch (error) {
         log.warn({ event: 'lightning.stream_ended', reason: String(error) })
       }
-      if (clock.now() - startedAt > RECONNECT_MOST_MS) wait = RECONNECT_FIRST_MS
+      if (clock.now() - startedAt > RECONNECT_MAX_MS) wait = RECONNECT_MIN_MS
       if (!(await pause(wait, signal))) return
-      wait = Math.min(wait * 2, RECONNECT_MOST_MS)
+      wait = Math.min(wait * 2, RECONNECT_MAX_MS)
     }
   }
 

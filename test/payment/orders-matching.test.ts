@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { MOST_ALIASES } from '../../src/payment/aliases.ts'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Orders, Outcome } from '../../src/payment/orders.ts'
-import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/past.ts'
+import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { overBy } from '../support/deletion.ts'
 import { delivered, events, nodeSays, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
 import {

@@ -3,13 +3,13 @@ import { suite, type TestContext, test } from 'node:test'
 import type { InTurn } from '../../src/db/leases.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { insertOrder } from '../../src/payment/opening.ts'
-import { purgeOrders } from '../../src/payment/past.ts'
 import {
   claimSweep,
   createOrderStore,
   type OrderRow,
   sealOverdue,
 } from '../../src/payment/store.ts'
+import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createWatcher, PAUSES } from '../../src/payment/watcher.ts'
 import { overBy } from '../support/deletion.ts'
 import { aShop, DAY, HOUR, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
