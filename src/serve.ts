@@ -22,7 +22,7 @@ import { measuredLimits, measureRequests } from './http/metrics.ts'
 import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
 import { mountReadiness } from './http/readiness.ts'
-import { bytesIn, createPurchaseRooms } from './http/receiving.ts'
+import { bytesIn, createPurchaseBudgets } from './http/receiving.ts'
 import { createResponseBudget } from './http/response-budget.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { mountText } from './http/text.ts'
@@ -175,7 +175,7 @@ export async function serve(
     const bodyBudget = createBodyBudget()
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
     const limits = metrics ? measuredLimits(app, plainLimits, metrics.rateLimited) : plainLimits
-    const rooms = createPurchaseRooms()
+    const budgets = createPurchaseBudgets()
     if (metrics) {
       measureRequests(app, metrics.response, streams.isStream)
       const { isHealthy: isSelling } = health
@@ -187,14 +187,14 @@ export async function serve(
         responseBudget,
         backpressure,
         searches: scheduler.count,
-        purchaseBytes: () => bytesIn(rooms),
+        purchaseBytes: () => bytesIn(budgets),
       })
     }
     const flows = {
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
-    const paying = { orders, flows, clientAddress, exactClient, isClientUnknown, limits, rooms }
+    const paying = { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets }
     mountHealth(app)
     mountReadiness(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {

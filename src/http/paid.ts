@@ -21,7 +21,7 @@ import { LIMITS, type Limit, type Limits } from './limits.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
 import { isProvenBy, pollBucket, showsPreimageOf } from './payment-preimage.ts'
-import { type Expected, type PurchaseRooms, receive, type Take } from './receiving.ts'
+import { type Expected, type PurchaseBudgets, receive, type Take } from './receiving.ts'
 import type { IsClientUnknown } from './untrusted-proxies.ts'
 
 /** What every paid route is mounted with. */
@@ -32,7 +32,7 @@ export type Paying = {
   exactClient: ExactClient
   isClientUnknown: IsClientUnknown
   limits: Limits
-  rooms: PurchaseRooms
+  budgets: PurchaseBudgets
 }
 
 /** In place of the hash of a body that has not arrived: a credential names its order without it. */
@@ -48,7 +48,7 @@ type PaidRequest = {
 }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, rooms } = deps
+  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets } = deps
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -108,7 +108,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const { request, reply, ...rest } = context
     return receive(request.raw, reply.raw, {
       ...rest,
-      rooms,
+      budgets,
       maxBodyBytes: route.maxBodyBytes,
       hasOwnLimit: route.bodyBytesUnder !== undefined,
       ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),

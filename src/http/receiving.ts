@@ -1,6 +1,7 @@
 /**
- * Receives the body of a purchase. What may come for nothing asks its limit before its bytes are
- * read, and is in no room with what has been paid for: those who fill one keep nobody out of another.
+ * Receives the body of a purchase. A body that costs its sender nothing takes from its limit before its
+ * bytes are read. Unpaid and paid bodies have separate memory budgets, so that nobody who fills one keeps
+ * others out of another.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { declaredBytes, type MinimumRate, readBody } from './body.ts'
@@ -12,47 +13,47 @@ import { pollBucket } from './payment-preimage.ts'
 const MIB = 1024 * 1024
 
 /**
- * `fresh` is for bodies of orders that are not there yet, `keyed` for those of an order that a key
- * names, paid or not, and `proven` for those that come with the proof of a payment.
+ * `fresh` is for bodies of orders that do not exist yet, `keyed` for bodies of an order that a key names,
+ * paid or not, and `proven` for bodies that come with proof of payment.
  */
-export type PurchaseRooms = Record<'fresh' | 'keyed' | 'proven', BodyBudget>
+export type PurchaseBudgets = Record<'fresh' | 'keyed' | 'proven', BodyBudget>
 
-/** Several of the largest bodies at once in each, and together less than a small machine has. */
-export const createPurchaseRooms = (): PurchaseRooms => ({
+/** Each holds several of the largest bodies at once; together they need less than a small machine has. */
+export const createPurchaseBudgets = (): PurchaseBudgets => ({
   fresh: createBodyBudget({ perNetwork: 32 * MIB, perTarget: 64 * MIB, inAll: 64 * MIB }),
   keyed: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
   proven: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
 })
 
-/** What each room holds now, for the metrics. */
-export const bytesIn = (rooms: PurchaseRooms): Record<string, number> =>
-  Object.fromEntries(Object.entries(rooms).map(([name, room]) => [name, room.held().bytes]))
+/** The bytes that each budget holds now, for the metrics. */
+export const bytesIn = (budgets: PurchaseBudgets): Record<string, number> =>
+  Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, budget.held().bytes]))
 
-/** As much as the headers of a request may take anyway: the JSON of a purchase is in no room. */
+/** The headers of a request may take as much: a body up to this size needs no memory budget. */
 const SMALL_BODY_BYTES = 16 * 1024
 /**
- * Slower than any line that gets 64 KiB through within the server's 30 seconds, and long enough for
- * one that is cut for a moment.
+ * Slower than any connection that gets 64 KiB through within the server's 30 seconds, and patient enough
+ * for one that is interrupted for a moment.
  */
 const MINIMUM_RATE: MinimumRate = { everyMs: 10_000, bytes: 8 * 1024 }
-/** Whoever found no room is told to come back after this: bodies arrive or end within it. */
+/** A client that finds a budget full may come back after this: other bodies have arrived or ended by then. */
 const RETRY_SECONDS = 10
 
-/** Takes one from a limit; from the same bucket once in a request, whoever asks. */
+/** Takes one from a limit; a request takes from the same bucket only once. */
 export type Take = (limit: Limit, key: string) => Promise<void>
 
-/** What the headers of a purchase say of its order. */
+/** What the headers of a purchase say about its order. */
 export type Expected = { orderId: string | null; isProven: boolean; maxBodyBytes: number }
 
 export type Receiving = {
-  rooms: PurchaseRooms
+  budgets: PurchaseBudgets
   clientNetwork: string
-  /** Of what is on sale. */
+  /** The largest body under the plans on sale. */
   maxBodyBytes: number
-  /** Whether an order may have been sold with another limit than what is on sale now. */
+  /** Whether an order may have been sold with another limit than that of the plans on sale. */
   hasOwnLimit: boolean
   tooLarge?: Phrase
-  /** Asked where the body is in a room. */
+  /** Called if the body needs a memory budget. */
   expected: () => Promise<Expected>
   isSelling: () => boolean
   take: Take
@@ -63,7 +64,7 @@ export async function receive(
   request: IncomingMessage,
   response: ServerResponse,
   {
-    rooms,
+    budgets,
     clientNetwork,
     maxBodyBytes,
     hasOwnLimit,
@@ -78,20 +79,20 @@ export async function receive(
     return readBody(request, maxBodyBytes, options)
   }
   const { orderId, isProven, maxBodyBytes: limit } = await expected()
-  // Refused for itself before it takes anything from the limits.
+  // A body that is refused for its size takes nothing from the limits.
   if ((declaredBytes(request) ?? 0) > limit) return readBody(request, limit, options)
   if (orderId !== null) {
     await take(LIMITS.poll, pollBucket(orderId, isProven))
   } else if (!isProven) {
-    // Who waits for the node as told must not run out of tries meanwhile.
+    // A client that waits for the node as it was told must not run out of tries meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
     await take(LIMITS.quote, clientNetwork)
   }
-  const kept = orderId === null ? 'fresh' : 'keyed'
-  const room = rooms[isProven ? 'proven' : kept]
-  const reservation = room.admit({ network: clientNetwork, target: '' })
+  const unproven = orderId === null ? 'fresh' : 'keyed'
+  const budget = budgets[isProven ? 'proven' : unproven]
+  const reservation = budget.admit({ network: clientNetwork, target: '' })
   if (!reservation) throw rateLimited(RETRY_SECONDS)
-  // Also when the peer goes away before there is an answer.
+  // The peer may go away before there is an answer.
   response.once('close', reservation.release)
   try {
     const body = await readBody(request, limit, {
@@ -103,7 +104,7 @@ export async function receive(
     reservation.received()
     return body
   } catch (error) {
-    // It may have closed before we listened, while its order was looked for.
+    // The connection may have closed before we listened, while we looked for its order.
     reservation.release()
     throw error
   }

@@ -1,38 +1,38 @@
 /**
- * Who may have what an order sold. A key that can be guessed may be a stranger's, so an order whose
- * guessable key came from elsewhere is handed to proof of the payment alone.
+ * Decides who may have the capability of an order. A stranger can guess a weak key. Once a weak key came
+ * from another client than the one who opened the order, the order is contested: only proof of payment
+ * gets the capability.
  */
-
 import type { Secrets } from '../secrets/secrets.ts'
 import { isClientOf } from './idempotency.ts'
 import { isStrongKey } from './key-strength.ts'
 import { isOver, type OrderName, WEAK_REPLAY_MS } from './order.ts'
 import { CONTESTED, type Contested, contestOrder, type OrderRow, type OrderStore } from './store.ts'
 
-/** What somebody shows when asking for what an order sold. */
+/** What a client shows when it asks for the capability of an order. */
 export type Claim = {
   /** `proof` is a preimage that opens the payment hash. */
   by: 'proof' | 'strong key' | 'weak key' | 'weak key and id' | 'weak alias' | 'id'
-  /** Whether the one who asks is the client who opened the order. */
+  /** Whether the client is the one who opened the order. */
   isOpener: boolean
 }
 
 export const PROOF: Claim = { by: 'proof', isOpener: false }
 
-/** Below any order. */
-const NOWHERE = -1
+/** Below every state of contest: not even an uncontested order is delivered. */
+const NEVER = -1
 
-/** How far an order may be contested for this claim to be handed the capability. */
-export function reachOf({ by, isOpener }: Claim): Contested | typeof NOWHERE {
+/** How contested an order may be at most for this claim to get the capability. */
+export function reachOf({ by, isOpener }: Claim): Contested | typeof NEVER {
   if (by === 'proof' || by === 'strong key') return CONTESTED.beforePayment
-  // Whoever made the alias had proof, and a stranger may guess it.
-  if (by === 'weak alias') return NOWHERE
-  // Contested only after the payment was seen: the id of the order is the buyer's own secret.
+  // The client who made the alias had proof of payment, and a stranger can guess the alias.
+  if (by === 'weak alias') return NEVER
+  // Contested only after the payment was seen: until then the id of the order was the buyer's secret.
   const isPoll = by === 'id' || by === 'weak key and id'
   return isPoll && isOpener ? CONTESTED.afterPayment : CONTESTED.no
 }
 
-/** Whether the answer of a delivered order may be repeated for this claim. */
+/** Whether the answer of a delivered order may be repeated to this claim. */
 export function mayRepeat(order: OrderRow, claim: Claim, now: number): boolean {
   if (isOver(order, now) || order.contested > reachOf(claim)) return false
   if (claim.by === 'proof' || claim.by === 'strong key') return true
@@ -41,13 +41,13 @@ export function mayRepeat(order: OrderRow, claim: Claim, now: number): boolean {
 }
 
 export type Claims = {
-  /** What the key of a purchase is worth. */
+  /** The claim of a purchase, by its key. */
   ofKey(order: OrderRow, name: OrderName, isAlias: boolean): Claim
-  /** What a poll is worth, with the order's key or without. */
+  /** The claim of a poll, with the order's key or without. */
   ofPoll(order: OrderRow, ask: { key: string | null; client: string | null }): Claim
   /**
-   * The order after its key was used: contested from then on, where the key can be guessed and it
-   * came from anybody but the client who opened the order.
+   * The order after its key was used. It is contested from then on if the key is weak and came from
+   * another client than the one who opened the order.
    */
   afterUse(order: OrderRow, name: OrderName): Promise<OrderRow>
 }

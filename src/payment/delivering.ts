@@ -1,4 +1,4 @@
-/** Delivering: one update claims the hand-over, and the answer is made of the stored seed. */
+/** Delivering: one update claims the delivery, and the answer is derived from the stored seed. */
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
@@ -8,15 +8,15 @@ import { type Products, provisioningOf } from './provisioning.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
 export type Delivering = {
-  /** The order as whoever asks may see it: what is paid is handed over where the claim reaches. */
+  /** The outcome for a client with this claim; delivers a paid order if the claim suffices. */
   answer(order: OrderRow, claim: Claim): Promise<Outcome>
-  /** The answer of an order whose delivery was claimed just now; with its seed, where that is known. */
+  /** The outcome of an order whose delivery was claimed just now. `seed`: the plain one, if known. */
   handOver(delivered: OrderRow, seed?: Uint8Array): Outcome
 }
 
 const UNPROVEN = { kind: 'proof of payment required' } as const
 
-/** Answers for orders as they stand, and hands over what is settled. */
+/** Answers for orders in their current state, and delivers those that are settled. */
 export function createDelivering(deps: {
   store: OrderStore
   secrets: Secrets
@@ -60,7 +60,7 @@ export function createDelivering(deps: {
   function replay(order: OrderRow, claim: Claim): Outcome {
     const now = clock.now()
     if (mayRepeat(order, claim, now)) return deliveredAs(order)
-    // Proof would repeat it: whoever has the key or a contested order is told so.
+    // Proof of payment would repeat the answer: say so to a client with the key, or of a contested order.
     const isRepeatable = !isOver(order, now) && (claim.by !== 'id' || order.contested !== 0)
     return isRepeatable ? UNPROVEN : { kind: 'already delivered' }
   }

@@ -1,9 +1,9 @@
-/** Ending: an order that nobody paid lets go of what it reserved in the unit that ends it. */
+/** Ending: the unit that ends an unpaid order also frees what it reserved. */
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Products } from './provisioning.ts'
 import type { OrderRow } from './store.ts'
 
-/** Runs the statement that ends an unpaid order; false when the order had changed. */
+/** Runs the statement that ends an order; false when its condition did not hold. */
 export type Ending = (
   statement: Statement,
   order: Pick<OrderRow, 'order_id' | 'product'>,

@@ -11,16 +11,16 @@ import { type Repair, repairOrder } from './repair.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
 export type HandingOut =
-  /** `body` is what the buyer would have been answered, and the only copy of it. */
+  /** `body` is the answer that the buyer would have got. There is no other copy of it. */
   | { kind: 'handed out'; body: string }
   | { kind: 'not settled'; state: OrderState }
-  /** Somebody has it, or had the time to: it is never handed out twice. */
+  /** It was delivered, or is sealed: nothing is handed out twice. */
   | { kind: 'already delivered'; at: number | null }
-  /** The capability has ended; nobody came for it. */
+  /** The capability has expired; nobody collected it. */
   | { kind: 'over'; at: number }
   | Exclude<Repair, { kind: 'repaired' | 'not unfulfilled' }>
 
-/** Hands an order over that is paid and was delivered to nobody; one that is owed is provisioned first. */
+/** Hands out a paid order that was not delivered; provisions it first if it is unfulfilled. */
 export async function handOutOrder(
   deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
   orderId: string,
@@ -57,7 +57,7 @@ function whyNot(order: OrderRow | null, now: number): HandingOut | null {
   return order.sealed_at === null ? null : { kind: 'already delivered', at: order.sealed_at }
 }
 
-/** Contested or not: whom it is handed to is the operator's to judge. */
+/** Whether contested or not: the operator judges who the buyer is. */
 const handOut = (orderId: string, now: number): Statement => ({
   text: `update purchase_order
     set delivered_at = $2, delivered_by = 'operator', sealed_at = $2, seed = null

@@ -1,4 +1,4 @@
-/** What an order is to those who ask for one, and what its row says of it. */
+/** An order as its buyer sees it, and what its row says about it. */
 import { createHash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
@@ -7,24 +7,24 @@ import type { Network } from '../lightning/lightning.ts'
 import type { Grant, PlanTerms } from './provisioning.ts'
 import { CONTESTED, type OrderRow } from './store.ts'
 
-/** The answer can be repeated to its buyer for this long after the first delivery. */
+/** The service repeats the answer to its buyer for this long after the first delivery. */
 export const REPLAY_MS = 24 * 60 * 60 * 1000
-/** A key alone, if it can be guessed, repeats an answer for this long, and only with the order's id. */
+/** A guessable key repeats the answer only for this long, and only together with the order's id. */
 export const WEAK_REPLAY_MS = 10 * 60 * 1000
 
-/** What names an order: its route and its key. The rest says who uses it. */
+/** The route and the key name an order. The rest says which client uses the name. */
 export type OrderName = {
   route: string
   key: string
-  /** The address block that the request came from: orders of old are found by it. */
+  /** The address block of the request: orders of older releases are found by it. */
   clientAddress: string
-  /** The same where it is exact, or null: then nobody can say that it is who opened the order. */
+  /** The exact address, or null: then the client cannot be recognised as the one who opened the order. */
   client: string | null
 }
 
 /**
- * What must be equal for a repeat to be the same request. Terms that the plan fills in are a
- * function of it, so that a repeat is compared under the plan that its order keeps.
+ * A repeat is the same request if all of this is equal. Terms that depend on the plan are a function of
+ * it, so that a repeat is compared under the plan that its order keeps.
  */
 export type OrderRequest = {
   product: Product
@@ -33,21 +33,21 @@ export type OrderRequest = {
   bodySha256: string
 }
 
-/** What a new order is made of. `plan` is kept as it is now. */
+/** The terms of a new order. It keeps `plan` as it is now. */
 export type Offer = {
   plan: PlanTerms & Record<string, Json>
   memo: string
   clientNetwork: string
-  /** How many unpaid orders the client network may have with this one. Left out: any number. */
+  /** How many unpaid orders the client network may have, this one included. Left out: any number. */
   mostOpen?: number
   /**
-   * The statements that reserve what settling will need; they join the unit that inserts the
-   * order. One that is refused means that there is no room: no order, no invoice.
+   * The statements that reserve what settling will need. They join the unit that inserts the order. If
+   * one is refused there is no room: no order, no invoice.
    */
   reserve?: (orderId: string) => Statement[]
 }
 
-/** An order with its invoice. `expiresAt` is that of the quote: a whole second, in unix milliseconds. */
+/** An order with its invoice. `expiresAt` is the end of the quote: a whole second, in unix milliseconds. */
 export type Quote = {
   orderId: string
   product: Product
@@ -61,11 +61,11 @@ export type Quote = {
   memo: string
   /** How long the capability will live. */
   durationSeconds: number
-  /** A stranger may know the key: once paid, it is handed to proof of the payment alone. */
+  /** A stranger may know the key: once paid, the order is delivered only to proof of payment. */
   proofRequired?: true
 }
 
-/** `retryAfterSeconds` is null where nobody knows when there will be room. */
+/** `retryAfterSeconds` is null when it is not known when there will be room. */
 export type TooMany = { kind: 'rate limited'; retryAfterSeconds: number | null }
 
 export type Outcome =
@@ -78,13 +78,13 @@ export type Outcome =
   | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
   | { kind: 'already delivered' }
   | { kind: 'order expired' }
-  /** It could not be honoured, and its buyer has been paid back. */
+  /** It could not be fulfilled, and its buyer was paid back. */
   | { kind: 'order refunded' }
   | { kind: 'order not found' }
   | { kind: 'idempotency key reused with a different request' }
-  /** The network has its unpaid orders, or there is no room for this one. Nothing was opened. */
+  /** The client network has too many unpaid orders, or there is no room for this one. No order was opened. */
   | TooMany
-  /** The node cannot make an invoice now, or the store cannot honour a payment yet. */
+  /** The node cannot make an invoice now, or the order is paid and could not be fulfilled yet. */
   | { kind: 'checkout unavailable' }
 
 /** The quote of an order that has its invoice. */
@@ -108,7 +108,7 @@ export function quoteOf(order: OrderRow): Quote {
   }
 }
 
-/** What a settled order grants, under its delivery seed. */
+/** The grant of a settled order, with its delivery seed. */
 export function grantOf(
   order: Pick<
     OrderRow,
@@ -141,8 +141,8 @@ export function planOf(order: Pick<OrderRow, 'plan'>): PlanTerms & Record<string
 const LAST_DATE_MS = 8_640_000_000_000_000
 
 /**
- * When a capability ends whose life under this plan begins now, in unix milliseconds.
- * @throws Error for a plan that says no time, or one that no date can tell.
+ * The end of a capability whose life under this plan begins now, in unix milliseconds.
+ * @throws Error for a plan without a duration, or with one beyond the last date.
  */
 export function endOfLife(plan: PlanTerms, now: number): number {
   const end = now + plan.durationSeconds * 1000
@@ -150,26 +150,26 @@ export function endOfLife(plan: PlanTerms, now: number): number {
   throw new Error('the plan of this order does not say how long it lasts')
 }
 
-/** Whether nothing is dispensed any more: sealed, past its replay time, or past its life. */
+/** Whether the order delivers nothing any more: it is sealed, or past its replay time, or past its life. */
 export function isOver(order: OrderRow, now: number): boolean {
   if (order.sealed_at !== null || order.seed === null) return true
   if (order.expires_at !== null && order.expires_at <= now) return true
   return order.delivered_at !== null && order.delivered_at + REPLAY_MS <= now
 }
 
-/** Whether nothing more will ever come of what was paid: handed out and used, too old, paid back. */
+/** Whether the payment of the order buys nothing more: used, expired or paid back. */
 export function isSealed(order: OrderRow, now: number): boolean {
   return order.state === 'refunded' || (order.state === 'settled' && isOver(order, now))
 }
 
 /**
- * Whether this is the request that the order was opened with. An order whose own plan cannot be read any
- * more is compared with nothing: it is delivered to nobody, and whoever asks has to learn that it is owed.
+ * Whether this is the request that the order was opened with. An order whose plan has become unreadable
+ * matches every request: it cannot be delivered, and its buyer has to learn that it is unfulfilled.
  */
 export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
-  // First: the terms of one product are nothing under the plan of another.
+  // First, because the terms of one product cannot be read under the plan of another.
   if (order.product !== request.product) return false
-  // Its body is lost, and its plan is what the operator gave; the credential that leads to it is bound.
+  // A restored order has lost its body, and the operator chose its plan; its credential binds the request.
   if (order.restored_at !== null) return true
   if (order.plan_id !== request.planId) return false
   let asked: Buffer
@@ -181,7 +181,7 @@ export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
   return asked.equals(order.request_hash)
 }
 
-/** What an order keeps of its request, to tell another one under the same key. */
+/** The hash of its request that an order stores, to recognise a different request under the same key. */
 export function requestHash(request: OrderRequest, plan: Json): Buffer {
   const { product, planId, bodySha256 } = request
   const terms = termsUnder(plan, request)

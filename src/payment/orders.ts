@@ -1,6 +1,6 @@
 /**
- * The life of an order: quote → settle → deliver → seal. One order has one invoice, whatever the
- * flow that shows it, and each step is one conditional update: whoever changes the row did it.
+ * The life of an order: quote → settle → deliver → seal. One order has one invoice, whichever flow shows
+ * it. Each step is one conditional update: whoever changes the row has made the step.
  */
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
@@ -43,20 +43,20 @@ export {
   REPLAY_MS,
 } from './order.ts'
 
-/** An order that exists: the same request gets it as it stands for its buyer. */
+/** An order that exists. */
 export type KnownOrder = {
   orderId: string
   paymentHash: string
-  /** Whether a credential came that proves its payment, for this very request. */
+  /** Whether the request came with a credential that proves the payment and was made for this request. */
   isProven: boolean
   /**
-   * What this request gets. `isProven`: a preimage that opens the payment hash came with it. `body`
-   * is what a product reserves again where the order was dead.
+   * The outcome for this request. `isProven`: a preimage that opens the payment hash came with it. `body`:
+   * a product reserves it again if the order was dead.
    */
   answer(ask: { isProven: boolean; body: Uint8Array }): Promise<Outcome>
 }
 
-/** What a purchase meets. */
+/** The order of a purchase, if there is one. */
 export type Found =
   | { kind: 'known'; order: KnownOrder }
   /** The credential proves a payment to us, but the store has no order for it. This was logged. */
@@ -65,13 +65,13 @@ export type Found =
 
 export type PollAsk = {
   key: string | null
-  /** As in `OrderName`; left out, nobody can tell who asks. */
+  /** As in `OrderName`. Left out: the client is not known exactly. */
   client?: string | null
   isPrefetch: boolean
   admit?: (paymentHash: string) => Promise<{ isProven: boolean }>
 }
 
-/** The id of an order, its payment hash, and the plan that it keeps; null where that is unreadable. */
+/** What is known of an order before a request is checked. `plan` is null when it is unreadable. */
 export type Glance = { orderId: string; paymentHash: string | null; plan: Json | null }
 
 /** A purchase under one name, from the request that asks for it. */
@@ -86,23 +86,23 @@ export type Purchase = {
 
 export type Orders = {
   purchase(name: OrderName): Purchase
-  /** Whether a new order can be opened now: the node takes money. */
+  /** Whether a new order can be opened now: the node takes payments. */
   isSelling(): boolean
   /**
-   * The order as the poll sees it. A key, when given, must be the order's own. `admit` is asked once
-   * the order is known to be there, before anything comes of it; what it throws refuses the poll.
-   * It says whether a preimage came that opens the payment hash.
+   * The outcome for a poll. A key, if given, must be the order's own. `admit` is called once the order is
+   * found and before it changes; if it throws, the poll is refused. It resolves to whether the poll came
+   * with a preimage that opens the payment hash.
    */
   poll(orderId: string, ask: PollAsk): Promise<Outcome>
   /** Asks the node about an order by its payment hash and acts on the answer. */
   reconcile(paymentHash: string, by: SettledBy): Promise<void>
-  /** The same for an order at hand. False when the node could not be asked. */
+  /** The same for an order that was read already. False when the node could not be asked. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
-  /** Forgets orders that a process left before they had an invoice, with what they reserved. */
+  /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
   dropAbandoned(before: DeletionTime): Promise<void>
   /**
-   * Re-encrypts what is sealed under an older secret.
-   * @returns how many live orders were made under none of the configured secrets.
+   * Encrypts the seeds under an older secret again, under the current one.
+   * @returns how many live orders were made under a secret that is not configured.
    */
   reseal(): Promise<number>
 }
@@ -136,46 +136,48 @@ export function createOrders(deps: {
   const isAlarmDue = createAlarms(clock)
 
   /**
-   * A preimage is the proof by itself: the node is not asked, which may be away, or have forgotten
-   * the invoice, or have given it up before the payment came.
+   * A preimage is the proof by itself. The node is not asked: it may be unreachable, may have forgotten the
+   * invoice, or may have given it up before the payment arrived.
    */
   async function redeem(order: OrderRow, body: Uint8Array | null): Promise<Outcome> {
-    const restored = restoredIn(order, body)
-    const isOwed = order.state === 'paid_unfulfilled' && restored.length > 0
-    if (order.state === 'pending' || order.state === 'dead' || isOwed) {
+    const restored = restoring(order, body)
+    const isUnfulfilled = order.state === 'paid_unfulfilled' && restored.length > 0
+    if (order.state === 'pending' || order.state === 'dead' || isUnfulfilled) {
       const settled = await settle(order, { by: 'preimage', delivery: 'now', restored })
       if (settled) return handOver(settled.order, settled.seed)
     }
     const current = await store.find([order.order_id])
     if (!current) return { kind: 'order not found' }
-    // Never a challenge here: its holder would pay a second time.
+    // Never a challenge here: the client would pay a second time.
     return current.state === 'pending' ? { kind: 'checkout unavailable' } : answer(current, PROOF)
   }
 
-  /** What an order lets go of when it dies, which it may do at any moment: out of its paid repeat. */
-  function restoredIn(order: OrderRow, body: Uint8Array | null): Statement[] {
+  /**
+   * The statements that reserve the body of a paid repeat again: the order may have died, and freed its
+   * reservation, at any moment.
+   */
+  function restoring(order: OrderRow, body: Uint8Array | null): Statement[] {
     if (body === null) return []
     const { order_id: orderId, client_network: clientNetwork } = order
     return products[order.product]?.restore?.({ orderId, clientNetwork, body }) ?? []
   }
 
-  /** What an order that is over says. */
-  function overAnswer(order: OrderRow): Outcome {
+  function outcomeOfSealed(order: OrderRow): Outcome {
     if (order.state === 'refunded') return { kind: 'order refunded' }
     return { kind: order.delivered_at === null ? 'order expired' : 'already delivered' }
   }
 
-  /** The order of checks of docs/design.md, from the request that is the same one on. */
-  async function answerTo(
+  /** The checks of docs/design.md in their order, once the request is known to be the order's. */
+  async function outcomeOf(
     order: OrderRow,
     { status, claim, body }: { status: CredentialStatus; claim: Claim; body: Uint8Array | null },
   ): Promise<Outcome> {
-    if (isSealed(order, clock.now())) return overAnswer(order)
+    if (isSealed(order, clock.now())) return outcomeOfSealed(order)
     if (status === 'verified') return redeem(order, body)
     if (status === 'mismatched') {
       // The payment is proven, whichever request the credential was made for.
       if (order.state === 'pending' || order.state === 'dead') {
-        const restored = restoredIn(order, body)
+        const restored = restoring(order, body)
         await settle(order, { by: 'preimage', delivery: 'later', restored })
       }
       return { kind: 'invalid credential', quote: null }
@@ -213,7 +215,7 @@ export function createOrders(deps: {
         }
         const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
         const used = isUse ? await claims.afterUse(order, name) : order
-        return answerTo(used, { status, claim: claims.ofKey(used, name, by === 'alias'), body })
+        return outcomeOf(used, { status, claim: claims.ofKey(used, name, by === 'alias'), body })
       },
     }
   }
@@ -279,7 +281,7 @@ export function createOrders(deps: {
         key === null || isKeyOf(secrets, key, found.key_hash) || (await aliases.has(orderId, key))
       if (!isTheirs) return { kind: 'order not found' }
       if (isProven && !isPrefetch) {
-        return isSealed(found, clock.now()) ? overAnswer(found) : redeem(found, null)
+        return isSealed(found, clock.now()) ? outcomeOfSealed(found) : redeem(found, null)
       }
       const order = await refresh(found)
       if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }

@@ -1,9 +1,9 @@
-/** What payment asks of a product. Payment knows no product; serve.ts hands these in. */
+/** What payment needs of a product. Payment knows no product by name; serve.ts passes them in. */
 import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 
-/** The part of a plan that payment reads; a product's plan has more, and payment keeps it all. */
+/** The part of a plan that payment reads. A product's plan has more, and payment stores all of it. */
 export type PlanTerms = { priceSats: number; durationSeconds: number }
 
 /** A settled order, from which a capability is made. Times are unix milliseconds. */
@@ -23,21 +23,21 @@ export type Grant = {
 export type Provisioning = {
   newPublicId(): string
   /**
-   * The statements that join the settling unit. They must not fail for want of anything: what
-   * they need was reserved at quote time. One that is refused makes the order `paid_unfulfilled`.
+   * The statements that join the settling unit. They need nothing that can run out: it was reserved at
+   * quote time. If one is refused, the order becomes `paid_unfulfilled`.
    */
   provision(grant: Grant): Statement[]
   /** What the buyer gets, `resource` of SettledPayment. The same bytes for the same grant. */
   capability(grant: Grant): Json
   /**
-   * The statements that let go of what an offer reserved. They join the unit that ends an unpaid
-   * order, whichever that is, and do nothing where nothing is reserved.
+   * The statements that free what an offer reserved. They join every unit that ends an order without
+   * delivering it, and do nothing if nothing is reserved.
    */
   release?(orderId: string): Statement[]
   /**
-   * Reserves again what was let go of, out of the same body and whether there is room or not, since
-   * the buyer has proven to have paid. Does nothing where it is still reserved. Joins the settling
-   * unit before `provision`.
+   * The statements that reserve the same body again after it was freed. They need no room, because the
+   * buyer has proven the payment, and do nothing if it is still reserved. They join the settling unit
+   * before `provision`.
    */
   restore?(order: { orderId: string; clientNetwork: string; body: Uint8Array }): Statement[]
 }

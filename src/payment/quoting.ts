@@ -32,13 +32,13 @@ import {
 } from './order.ts'
 import type { OrderRow, OrderStore } from './store.ts'
 
-/** Longer than any backend takes to make an invoice: a claim this old belongs to a dead process. */
+/** No backend takes this long to make an invoice: an older claim belongs to a dead process. */
 const CLAIM_MS = 30_000
-/** How long a repeat waits for the invoice that another instance is making, and how often it looks. */
+/** How long a repeat waits for the invoice that another instance is making, and how often it checks. */
 const OPENING_WAIT_MS = 10_000
-const OPENING_LOOK_MS = 50
+const OPENING_CHECK_MS = 50
 
-/** An order with its invoice; without one where there is none to be had now. */
+/** An order with its invoice, or why there is no order. */
 export type Opened =
   | { kind: 'opened'; order: OrderRow }
   | { kind: 'checkout unavailable' }
@@ -56,7 +56,7 @@ export type Opening = {
 export type Quoting = {
   /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
   open(opening: Opening): Promise<Opened>
-  /** Forgets orders that a process left before they had an invoice, with what they reserved. */
+  /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
   dropAbandoned(before: DeletionTime): Promise<void>
 }
 
@@ -96,7 +96,7 @@ export function createQuoting(deps: {
     health.doubt()
   }
 
-  /** Makes the invoice of an order that we hold the claim on. */
+  /** Makes the invoice of an order whose claim we hold. */
   async function invoice(order: OrderRow): Promise<OrderRow | null> {
     const { order_id: orderId, claimed_at: claimedAt } = order
     try {
@@ -130,7 +130,7 @@ export function createQuoting(deps: {
     }
   }
 
-  /** Inserts the order or finds it inserted, and comes back when it has its invoice, or cannot. */
+  /** Inserts the order or finds it inserted; resolves once it has its invoice or cannot get one. */
   async function openOnce({
     orderId,
     name,
@@ -162,7 +162,7 @@ export function createQuoting(deps: {
     const done = await attempt(
       db.write({
         lockKey: isLimited ? lockKeyOfTurn(clientNetwork) : orderId,
-        // A claim has to be seen by others; what it leads to is shown after the unit that follows it.
+        // A claim without an invoice only has to be visible to others: the unit of the invoice flushes it.
         durability: signed ? 'flushed' : 'deferred',
         statements: {
           turn: isLimited ? [takeTurn(clientNetwork)] : [],
@@ -187,8 +187,9 @@ export function createQuoting(deps: {
   }
 
   /**
-   * The invoice of an order that may turn out to be there already: one that is not stored with its
-   * order has never been. Null where a node makes it, which must not be asked twice.
+   * The invoice of a new order, signed here. It comes into being only with the unit that stores it, so it
+   * does no harm if the order turns out to exist. Null when a node makes invoices: that is asked only once
+   * the order is claimed.
    */
   function signHere(
     order: NewOrder,
@@ -206,24 +207,24 @@ export function createQuoting(deps: {
     }
   }
 
-  /** When the first of a network's unpaid orders ends with its quote. */
+  /** The time until the first quote among a network's unpaid orders ends. */
   async function secondsToNext({ clientNetwork }: Offer): Promise<number> {
     const now = clock.now()
     const first = await store.firstEndOf(clientNetwork, now)
     return Math.ceil(((first ?? now) - now) / 1000)
   }
 
-  /** Another instance is making the invoice: waits for it, and takes over from a dead one. */
+  /** Waits for the invoice that another instance is making; takes over if that instance has died. */
   async function awaitInvoice(orderId: string): Promise<OrderRow | null> {
-    for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_LOOK_MS) {
+    for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_CHECK_MS) {
       const order = await store.find([orderId])
       if (order?.state !== 'opening') return order
       const now = clock.now()
       if (order.claimed_at < now - CLAIM_MS) {
-        const ours = await store.one(orderId, reclaimOrder(orderId, order.claimed_at, now))
-        if (ours) return invoice(ours)
+        const claimed = await store.one(orderId, reclaimOrder(orderId, order.claimed_at, now))
+        if (claimed) return invoice(claimed)
       }
-      await new Promise((resolve) => setTimeout(resolve, OPENING_LOOK_MS))
+      await new Promise((resolve) => setTimeout(resolve, OPENING_CHECK_MS))
     }
     return null
   }

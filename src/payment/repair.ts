@@ -1,7 +1,7 @@
 /**
- * What an operator does to one order that went wrong: look at it, end one whose invoice the node
- * has lost, provision again what was paid, note that it was paid back. Each change is one
- * conditional unit, so that it may run beside the service.
+ * What an operator can do with an order that went wrong: look at it, end it if the node has lost its
+ * invoice, provision it again if it was paid, or note that it was paid back. Each change is one
+ * conditional unit, so it may run beside the service.
  */
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -17,7 +17,7 @@ import type { Products } from './provisioning.ts'
 import { type SettledFields, settleSale } from './settlement.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
-/** What may be shown of an order: no key, seed or hash of one, and nothing of the buyer's network. */
+/** What may be shown of an order: no key, no seed, no hash of either, and no network of the buyer. */
 export type OrderFacts = Pick<
   OrderRow,
   | 'order_id'
@@ -41,22 +41,22 @@ export type OrderFacts = Pick<
 export type Closing =
   | { kind: 'closed'; node: 'unknown' | 'dead' }
   | { kind: 'order not found' }
-  /** Only an order that waits for its payment can be closed. */
+  /** Only an order that waits for payment can be closed. */
   | { kind: 'not open'; state: OrderState }
-  /** A buyer who has paid may still come with the preimage, which needs no node. */
+  /** The quote has not ended: the buyer may have paid, and a preimage needs no node. */
   | { kind: 'quote stands'; until: number }
-  /** The node knows better: what is paid is settled by the service, and what can be paid stays. */
+  /** The node knows the invoice: the service settles a paid one, and an open one can still be paid. */
   | { kind: 'node knows it'; state: 'open' | 'settled' }
-  /** It does not know the invoice, and is not, or does not say that it is, the node that made it. */
+  /** The node does not know the invoice, and it is not known to be the node that made it. */
   | { kind: 'other node' }
 
 export type Repair =
   | { kind: 'repaired'; publicId: string; expiresAt: number }
   | { kind: 'order not found' }
   | { kind: 'not unfulfilled'; state: OrderState }
-  /** The secret at hand is not the one that the order was made under. */
+  /** The configured secrets do not include the one that the order was made under. */
   | { kind: 'other secret' }
-  /** It failed again, for the reason that the log named; nothing was changed. */
+  /** It failed again; nothing was changed. */
   | { kind: 'refused'; reason: string }
 
 export type Refund =
@@ -66,7 +66,7 @@ export type Refund =
 /** Whether `text` can name an order: by its payment hash, as the log does, or by its id. */
 export const isOrderName = (text: string): boolean => isPaymentHash(text) || isId('order', text)
 
-/** The id of the order of this name, or null where there is none. */
+/** The id of the order of this name, or null. */
 export async function orderIdOf(db: Db, name: string): Promise<string | null> {
   const store = createOrderStore(db)
   const order = await (isPaymentHash(name) ? store.findByPaymentHash(name) : store.find([name]))
@@ -87,7 +87,7 @@ export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | 
 }
 
 /**
- * Ends an order whose invoice can never be paid, and lets go of what it reserved.
+ * Ends an order whose invoice can never be paid, and frees what it reserved.
  * @throws what the node throws when it cannot be asked.
  */
 export async function closeOrder(
@@ -114,7 +114,7 @@ export async function closeOrder(
   return current ? { kind: 'not open', state: current.state } : { kind: 'order not found' }
 }
 
-/** Provisions an order that was paid and refused; its buyer's next poll then delivers. */
+/** Provisions an order that is paid and unfulfilled. The buyer's next poll then delivers it. */
 export async function repairOrder(
   deps: { db: Db; secrets: Secrets; clock: Clock; products: Products },
   orderId: string,
@@ -125,7 +125,7 @@ export async function repairOrder(
   if (order.state !== 'paid_unfulfilled') return { kind: 'not unfulfilled', state: order.state }
   if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
   const done = await settleSale(deps, order, {
-    // Its life begins now: the buyer had nothing of the time since the payment.
+    // The life of the capability begins now: the buyer could not use it before.
     now: clock.now(),
     transition: (fields) => [settleUnfulfilled(orderId, fields)],
   })
@@ -141,7 +141,7 @@ export async function repairOrder(
   }
 }
 
-/** Notes that the buyer of an order that could not be provisioned was paid back: nothing is owed. */
+/** Notes that the buyer of an unfulfilled order was paid back: the service owes nothing any more. */
 export async function noteRefund(
   deps: { db: Db; clock: Clock; products: Products },
   orderId: string,
@@ -163,8 +163,8 @@ async function notUnfulfilled(db: Db, orderId: string) {
 }
 
 /**
- * Whether the invoice is of this very node. Any other node would not know it either, and the one that
- * made it may have been paid. A node that was restored has kept its key.
+ * Whether this node has signed the invoice. Another node would not know the invoice either, while the one
+ * that made it may have been paid. A restored node keeps its key.
  */
 async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean> {
   const { nodeId } = await lightning.info()
@@ -178,7 +178,7 @@ const endOverdue = (orderId: string, now: number, isFinal: boolean): Statement =
   expect: 1,
 })
 
-/** Sealed, for nothing of it will ever be handed out. */
+/** Seals the order too: it will never be delivered. */
 const endUnfulfilled = (orderId: string, now: number): Statement => ({
   text: `update purchase_order set state = 'refunded', sealed_at = $2
     where order_id = $1 and state = 'paid_unfulfilled'`,

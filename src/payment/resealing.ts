@@ -1,12 +1,12 @@
-/** Resealing: what is sealed under an older secret is encrypted anew, so that one can be retired. */
+/** Resealing: encrypts seeds under the current secret again, so that an older one can be retired. */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { fingerprints, openSeed, type Secrets, seal } from '../secrets/secrets.ts'
 import { type OrderStore, resealOrder } from './store.ts'
 
 /**
- * Re-encrypts what is sealed under an older secret.
- * @returns how many live orders were made under none of the configured secrets.
+ * Encrypts the seeds under an older secret again, under the current one.
+ * @returns how many live orders were made under a secret that is not configured.
  */
 export async function reseal(deps: {
   db: Db

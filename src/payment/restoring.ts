@@ -1,7 +1,7 @@
 /**
- * Making good an order that this store has lost: it was opened and paid after the copy that the store
- * was restored from. Its payment hash is all that is left here. The row is made anew under it, so that
- * the buyer's credential finds it; key and body of the purchase are vouched for by the credential alone.
+ * Restores an order that this store has lost: it was opened and paid after the backup that the store was
+ * restored from. Only its payment hash is known. The new row has that hash, so that the buyer's credential
+ * finds it; only the credential vouches for the key and the body of the purchase.
  */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
@@ -17,31 +17,31 @@ import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts
 import { settleSale } from './settlement.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
-/** What the operator decides, since nobody can look it up any more. */
+/** What the operator decides, because the store cannot tell any more. */
 export type Lost = {
   /** 64 lower-case hex digits. */
   paymentHash: string
   product: Product
   planId: PlanId
-  /** As it is sold now: what the buyer gets. */
+  /** The plan that the buyer gets: as it is sold now. */
   plan: PlanTerms & Record<string, Json>
   memo: string
-  /** The id that the buyer has, or null: then a credential alone finds the order. */
+  /** The id that the buyer has, or null: then only a credential finds the order. */
   orderId: string | null
-  /** Proves the payment where the node has lost the invoice too; else null. */
+  /** Proves the payment if the node has lost the invoice too; otherwise null. */
   preimage: string | null
 }
 
 export type Restoring =
   | { kind: 'restored'; publicId: string; expiresAt: number }
   | { kind: 'noted as refunded' }
-  /** This order, or the id that was given, is in the store: nothing is lost. */
+  /** The order, or one with the given id, is in the store: nothing is lost. */
   | { kind: 'in the store'; state: OrderState }
-  /** It was here, was delivered or ran out, and its row went as rows do. */
+  /** It was in the store, was delivered or expired, and was deleted in time. */
   | { kind: 'of the past' }
   | { kind: 'not paid'; node: 'open' | 'dead' | 'unknown' }
   | { kind: 'wrong preimage' }
-  /** What it sold was bytes of the buyer's, which are lost with the order. */
+  /** It sold the buyer's own bytes, which are lost with the order. */
   | { kind: 'bytes are lost' }
 
 type Deps = {
@@ -52,7 +52,7 @@ type Deps = {
   products: Products
 }
 
-/** Provisions the order anew, for whoever proves the payment. */
+/** Provisions the order again, for the client who proves the payment. */
 export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, products } = deps
   const reason = await whyNot(db, lost)
@@ -86,7 +86,7 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   }
 }
 
-/** Notes that the buyer of a lost order was paid back: its credential then buys nothing, and alarms nobody. */
+/** Notes that the buyer of a lost order was paid back: its credential then raises no alarm. */
 export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, clock } = deps
   const reason = await whyNot(db, lost)
@@ -108,7 +108,7 @@ async function inTheWay(db: Db, lost: Lost): Promise<Restoring> {
   return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
 }
 
-/** Whether the order is here or was, which the insert itself asks again. */
+/** Why the order cannot be restored: it is or was in the store. The insert checks this again. */
 async function whyNot(db: Db, { paymentHash, orderId }: Lost): Promise<Restoring | null> {
   const [here] = await db.read<{ state: OrderState }>(
     'select state from purchase_order where payment_hash = $1 or order_id = $2',
@@ -138,7 +138,7 @@ async function paymentOf(
   return state === 'settled' ? { kind: 'paid', by: 'lookup' } : { kind: 'not paid', node: state }
 }
 
-/** What a restored row has from here and now. */
+/** Where and when a row is restored. */
 type Origin = { orderId: string; secretId: string; network: string; now: number }
 
 async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promise<Origin> {
@@ -155,8 +155,8 @@ async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promis
 const NO_TERMS = 'null'
 
 /**
- * The row, refused where the order is here. Nobody knows its key, so that what is kept of one fits
- * none; and it is contested from birth: a stranger may have its id.
+ * Inserts the row; refused if the order is in the store. Its key is unknown, so its key hash is random and
+ * matches no key. It is contested from the start, because a stranger may have its id.
  */
 const insertRestored = (
   { paymentHash, product, planId, plan, memo }: Lost,
@@ -200,7 +200,7 @@ const insertRestored = (
     ],
     expect: 1,
   },
-  // What stays of an order that was delivered or ran out stands for it.
+  // Refused if the order was delivered or expired: its tombstone says so.
   {
     text: `update purchase_order set restored_at = $2
       where payment_hash = $1 and not exists (

@@ -1,4 +1,4 @@
-/** Settling: learns from the node what became of an order, and settles or ends it in one unit. */
+/** Settling: asks the node about the payment of an order, and settles or ends the order in one unit. */
 import { LRUCache } from 'lru-cache'
 import type { Db, Statement } from '../db/db.ts'
 import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
@@ -24,18 +24,18 @@ import {
   settleOrder,
 } from './store.ts'
 
-/** Whoever asks, the node is asked about one order at most this often. */
+/** The node is asked about one order at most this often, however many clients poll it. */
 const LOOKUP_EVERY_MS = 1_000
 /** A poll waits this long for the node, then answers from the store. */
 const LOOKUP_WAIT_MS = 2_000
 
-/** Polls of dead orders cost the buyer nothing, so that they may take no more of the node than this. */
+/** Polls of dead orders cost a client nothing, so no more of them than this may ask the node at once. */
 const DEAD_LOOKUPS_AT_ONCE = 8
 
 /** Orders that ended while deletion was held back. The node is asked again about a forgotten one. */
 const MAX_KEPT_DEAD = 10_000
 
-/** A settled order with its delivery seed, which need not be opened again. */
+/** A settled order with its plain delivery seed. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
 
 export type Settling = {
@@ -74,10 +74,10 @@ export function createSettling(deps: {
   const { db, store, lightning, secrets, clock, deletion, log, products, end } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
-  /** Orders that are over by a clock that is doubted: answered so, and kept with their bytes. */
+  /** Orders that are over by a clock that is in doubt: they are answered as dead, and keep their bytes. */
   const keptDead = new LRUCache<string, true>({ max: MAX_KEPT_DEAD })
 
-  /** Look-ups of dead orders for those who ask. */
+  /** Look-ups of dead orders that polls wait for. */
   let deadUnderWay = 0
 
   const settle: Settling['settle'] = async (order, { by, delivery, restored }) => {
@@ -88,7 +88,7 @@ export function createSettling(deps: {
       now,
       restored,
       transition: (fields) => [
-        // What comes back with its proof may be all that an unfulfilled order lacked.
+        // The bytes that come with the proof may be all that an unfulfilled order lacked.
         settleOrder(
           order.order_id,
           { ...fields, settled_by: by, delivered_at: deliveredAt },
@@ -118,16 +118,16 @@ export function createSettling(deps: {
     if (!order.payment_hash) return true
     const status = await statusOf(order, order.payment_hash)
     if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
-    if (status.state === 'dead') await bury(order, status.isFinal)
+    if (status.state === 'dead') await markDead(order, status.isFinal)
     else keptDead.delete(order.order_id)
     return status.state !== 'unreachable'
   }
 
   /**
-   * Ends an open order. Its end lets go of what it reserved, which is gone then: not by a clock that is
-   * doubted. Of a dead one it notes that its end is no guess any more.
+   * Ends an open order, which deletes what it reserved; not while the clock is in doubt. For an order that
+   * is dead already, notes that the node has confirmed it.
    */
-  async function bury(order: OrderRow, isFinal: boolean): Promise<void> {
+  async function markDead(order: OrderRow, isFinal: boolean): Promise<void> {
     if (order.state === 'dead') {
       if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
     } else if ((await deletion.now()) === NOTHING_IS_OVER) {
@@ -143,8 +143,8 @@ export function createSettling(deps: {
   ): Promise<NodeStatus | { state: 'unreachable' }> {
     try {
       const status = await statusAtNode(lightning, paymentHash)
-      // A node that was restored, or is the wrong one. The order stays open: the buyer may have paid. That
-      // a node has forgotten the invoice of a dead order is no news.
+      // The node was restored, or is the wrong one. The order stays open: the buyer may have paid. A node
+      // may forget the invoice of a dead order.
       if (status.state === 'unknown' && state !== 'dead' && isAlarmDue(paymentHash)) {
         log.error({ event: 'order.invoice_unknown', paymentHash, reason: status.reason })
       }

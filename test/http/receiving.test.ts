@@ -3,14 +3,19 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { bytesIn, createPurchaseRooms, type Receiving, receive } from '../../src/http/receiving.ts'
+import {
+  bytesIn,
+  createPurchaseBudgets,
+  type Receiving,
+  receive,
+} from '../../src/http/receiving.ts'
 
 const EMPTY = { fresh: 0, keyed: 0, proven: 0 }
 const NEW = { orderId: null, isProven: false, maxBodyBytes: 1024 * 1024 }
 const KNOWN = { ...NEW, orderId: 'order_0000000000000000000000' }
 
 test('a peer that goes away while its order is looked for leaves nothing held', async () => {
-  const { request, response, rooms, reading } = aPurchase({
+  const { request, response, budgets, reading } = aPurchase({
     expected: async () => {
       request.destroy()
       response.emit('close')
@@ -19,7 +24,7 @@ test('a peer that goes away while its order is looked for leaves nothing held', 
     },
   })
   await assert.rejects(reading(), { phrase: 'request timeout' })
-  assert.deepEqual(bytesIn(rooms), EMPTY)
+  assert.deepEqual(bytesIn(budgets), EMPTY)
 })
 
 test('a body is in the room of what its request shows, until its answer is over', async () => {
@@ -30,19 +35,19 @@ test('a body is in the room of what its request shows, until its answer is over'
     // Of an order that the store has lost: the payment is proven all the same.
     ['proven', { ...NEW, isProven: true }],
   ] as const) {
-    const { request, rooms, response, reading } = aPurchase({ expected: async () => expected })
+    const { request, budgets, response, reading } = aPurchase({ expected: async () => expected })
     const body = reading()
     request.push(Buffer.alloc(100_000))
     request.push(null)
     assert.equal((await body).length, 100_000)
     assert.deepEqual(
-      Object.entries(bytesIn(rooms))
+      Object.entries(bytesIn(budgets))
         .filter(([, bytes]) => bytes >= 100_000)
         .map(([name]) => name),
       [room],
     )
     response.emit('close')
-    assert.deepEqual(bytesIn(rooms), EMPTY)
+    assert.deepEqual(bytesIn(budgets), EMPTY)
   }
 })
 
@@ -95,15 +100,15 @@ test('a small limit of today is asked for that of the order, where that may be a
   assert.equal((await reading()).length, 500)
 })
 
-/** A purchase on its way: its request, its response, and the rooms that it may take bytes of. */
+/** A purchase on its way: its request, its response, and the budgets that it may take bytes of. */
 function aPurchase(asked: Partial<Receiving>) {
-  const rooms = createPurchaseRooms()
+  const budgets = createPurchaseBudgets()
   const request = new Readable({ read() {} }) as unknown as IncomingMessage
   const response = new EventEmitter() as ServerResponse
   Object.assign(request, { headers: {} })
   const reading = () =>
     receive(request, response, {
-      rooms,
+      budgets,
       clientNetwork: '203.0.113',
       maxBodyBytes: 1024 * 1024,
       hasOwnLimit: false,
@@ -112,5 +117,5 @@ function aPurchase(asked: Partial<Receiving>) {
       take: async () => undefined,
       ...asked,
     })
-  return { rooms, request, response, reading }
+  return { budgets, request, response, reading }
 }
