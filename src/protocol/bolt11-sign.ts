@@ -1,4 +1,4 @@
-/** The signature of a Lightning invoice (BOLT 11): making one, and telling who made it. */
+/** The signature of a Lightning invoice (BOLT 11): signs an invoice, and names its payee. */
 import { hash } from 'node:crypto'
 import { isPrivate, pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
 import { concat, hex, hexBytes, utf8 } from '../lib/bytes.ts'
@@ -14,12 +14,12 @@ import {
   TIMESTAMP_WORDS,
 } from './bolt11.ts'
 
-// 1023 words of five bits, the most that the length of a field can say.
+// 1023 words of five bits: the largest length that a field can have.
 const MAX_DESCRIPTION_BYTES = 639
 
 const MAX_SECONDS = 2 ** 35 - 1
 
-// What a payer assumes who reads no `c` field; BOLT 11 has the field written all the same.
+// The default without a `c` field; BOLT 11 asks writers to include the field anyway.
 const MIN_FINAL_CLTV = 18
 
 // Bits 8 (onion format) and 14 (payment secret), both required: BOLT 9.
@@ -42,7 +42,7 @@ export type InvoiceFields = {
   | { descriptionHash: string; description?: never }
 )
 
-/** The signed invoice (BOLT 11). Throws a RangeError for what no invoice can say. */
+/** The signed invoice (BOLT 11). @throws RangeError for a value that an invoice cannot express. */
 export function encodeInvoice(fields: InvoiceFields, privateKey: Uint8Array): string {
   if (fields.amountMsat !== null) requireInteger('amountMsat', fields.amountMsat)
   requireInteger('timestamp', fields.timestamp, MAX_SECONDS)
@@ -69,9 +69,9 @@ export function encodeInvoice(fields: InvoiceFields, privateKey: Uint8Array): st
 }
 
 /**
- * Hex of the public key that signed the invoice. An `n` field must be that key, and then s must
- * be low (BOLT 11); without one the key is recovered, and proves nothing unless it is expected.
- * @throws InvalidInvoice where no key, or not the named one, made the signature.
+ * Hex of the public key that signed the invoice. An `n` field must contain that key, and then s must be
+ * low (BOLT 11). Without that field the key is recovered, and proves nothing unless it is the expected one.
+ * @throws InvalidInvoice if no key, or another one than the named one, made the signature.
  */
 export function payeeOf(invoice: Invoice): string {
   const payee = invoice.payee === null ? recoveredKey(invoice) : namedKey(invoice, invoice.payee)
@@ -79,7 +79,7 @@ export function payeeOf(invoice: Invoice): string {
   return payee
 }
 
-/** Hex of the public key that `payeeOf` finds in the invoices of this private one; null if it is none. */
+/** Hex of the public key that `payeeOf` finds in the invoices of this private key; null if it is invalid. */
 export function publicKeyOf(privateKey: Uint8Array): string | null {
   const key = isPrivate(privateKey) ? pointFromScalar(privateKey, true) : null
   return key && hex(key)
@@ -90,7 +90,7 @@ function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | 
     const key = recover(digest(signedData), signature, recoveryId, true)
     return key && hex(key)
   } catch {
-    // The library throws at an r or s that is out of range or on no point.
+    // The library throws for an r or s that is out of range or not on the curve.
     return null
   }
 }
@@ -100,7 +100,7 @@ function namedKey({ signedData, signature }: Invoice, payee: string): string | n
   try {
     return key !== null && verify(digest(signedData), key, signature, true) ? payee : null
   } catch {
-    // The library throws at a key that is no point and at an r or s that is out of range.
+    // The library throws for a key that is not a point, and for an r or s that is out of range.
     return null
   }
 }
@@ -141,7 +141,7 @@ function field(tag: number, words: ArrayLike<number>): Uint8Array {
   return whole
 }
 
-/** Big-endian, in `width` words or as few as will do. */
+/** Big-endian, in `width` words or as few as needed. */
 function numberWords(value: number, width = Math.floor(Math.log2(value) / 5) + 1): Uint8Array {
   const words = new Uint8Array(width)
   let rest = value

@@ -1,13 +1,13 @@
 /**
- * Lightning invoices (BOLT 11), read strictly: where two readers could see two things in one
- * text, such as two payment hashes, the text is refused. Only the form is judged here. A key that
- * is recovered from a signature proves nothing to one who does not know the payee, so amount and
- * payment hash are what a caller compares; `bolt11-sign.ts` is there for one who knows the payee.
+ * Lightning invoices (BOLT 11), read strictly: a text that two parsers could understand differently, such
+ * as one with two payment hashes, is refused. The signature is not verified here. A key recovered from it
+ * proves nothing to a caller who does not know the payee; such a caller compares amount and payment hash.
+ * A caller who knows the payee uses `bolt11-sign.ts`.
  */
 import { concat, hex, utf8, utf8Text } from '../lib/bytes.ts'
 import { decodeBech32, packWords, wordsToBytes } from './bech32.ts'
 
-/** What the largest QR code can hold; nobody could show a longer invoice. */
+/** The capacity of the largest QR code; nobody could show a longer invoice. */
 export const MAX_INVOICE_CHARS = 7089
 
 // 35 bits, as wide as the timestamp: enough for a millennium, and a sum that any date can show.
@@ -19,12 +19,12 @@ export const TIMESTAMP_WORDS = 7
 // 64 bytes and the recovery id.
 const SIGNATURE_WORDS = 104
 
-/** Seconds, where an invoice has no `x` field. */
+/** Seconds, if an invoice has no `x` field. */
 export const DEFAULT_EXPIRY_SECONDS = 3600
 
 const DEFAULT_MIN_FINAL_CLTV = 18
 
-/** The fields that may stand once; all others are skipped. BOLT 11 names them p s d n h x c 9. */
+/** The fields that may occur once; all others are skipped. BOLT 11 names them p s d n h x c 9. */
 export const TAG = {
   paymentHash: 1,
   features: 5,
@@ -49,7 +49,7 @@ const NETWORKS = [
   ['simnet', 'sb'],
 ] as const
 
-// In bitcoin and its parts, of which a picobitcoin is a tenth of a millisatoshi.
+// In bitcoin and its fractions; a picobitcoin is a tenth of a millisatoshi.
 const PREFIX = /^ln(bcrt|bc|tbs|tb|sb)(?:([1-9]\d*)([munp]?))?$/
 const PICOBITCOIN: Record<string, bigint> = {
   '': 1_000_000_000_000n,
@@ -67,7 +67,7 @@ export type Invoice = {
   /** The text, in lower case. */
   bolt11: string
   network: InvoiceNetwork
-  /** Null where the payer chooses the amount. */
+  /** Null if the payer chooses the amount. */
   amountMsat: number | null
   /** Unix seconds. */
   timestamp: number
@@ -78,11 +78,11 @@ export type Invoice = {
   paymentHash: string
   /** Hex. */
   paymentSecret: string
-  /** Null where there is a description hash instead. */
+  /** Null if there is a description hash instead. */
   description: string | null
-  /** Hex. Null where there is a description instead. */
+  /** Hex. Null if there is a description instead. */
   descriptionHash: string | null
-  /** Hex of the public key in the `n` field, which nothing has been checked against yet. */
+  /** Hex of the public key in the `n` field. The signature has not been checked against it yet. */
   payee: string | null
   /** The numbers of all feature bits that are set, in order. */
   features: number[]
@@ -90,11 +90,11 @@ export type Invoice = {
   /** r and s. */
   signature: Uint8Array<ArrayBuffer>
   recoveryId: (typeof RECOVERY_IDS)[number]
-  /** What the payee signed the SHA-256 of. */
+  /** The bytes whose SHA-256 the payee signed. */
   signedData: Uint8Array<ArrayBuffer>
 }
 
-/** The text is not an invoice that we may act on. The message is stable and quotes nothing of it. */
+/** The text is not a usable invoice. The message is stable and quotes nothing of it. */
 export class InvalidInvoice extends Error {
   override name = 'InvalidInvoice'
 }
@@ -140,7 +140,7 @@ export function invoicePrefix(network: InvoiceNetwork, amountMsat: number | null
   return `ln${currency}${amountMsat === null ? '' : shortest(amountMsat)}`
 }
 
-/** What is signed: the prefix, then all words before the signature, filled up to whole bytes. */
+/** The signed bytes: the prefix, then all words before the signature, padded to whole bytes. */
 export function signedData(prefix: string, words: Uint8Array): Uint8Array<ArrayBuffer> {
   return concat(utf8(prefix), packWords(words))
 }
@@ -178,7 +178,7 @@ function readFields(words: Uint8Array): Map<number, Uint8Array> {
     at = start + high * 32 + low
     if (at > words.length) throw new InvalidInvoice('a field is cut short')
     if (!KNOWN_TAGS.has(tag)) continue
-    // Of two payment hashes some wallets take the first and some the last.
+    // Given two payment hashes, some wallets use the first and some the last.
     if (fields.has(tag)) throw new InvalidInvoice('a field is there twice')
     fields.set(tag, words.subarray(start, at))
   }
@@ -218,8 +218,8 @@ function readSignature(words: Uint8Array): Pick<Invoice, 'signature' | 'recovery
   return { signature: bytes.slice(0, 64), recoveryId }
 }
 
-function required(value: string | null, otherwise: string): string {
-  if (value === null) throw new InvalidInvoice(otherwise)
+function required(value: string | null, message: string): string {
+  if (value === null) throw new InvalidInvoice(message)
   return value
 }
 
@@ -245,7 +245,7 @@ function positive(words: Uint8Array | undefined): number | null {
   return number(words)
 }
 
-// BOLT 11: the minimum data_length. None of the fields that this is for has a use for zero.
+// BOLT 11: the minimum data_length. Zero is useless in all fields that are read this way.
 function requireMinimal(words: Uint8Array): void {
   if (!words[0]) throw new InvalidInvoice('a number is not in its shortest form')
 }

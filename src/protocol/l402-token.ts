@@ -1,6 +1,6 @@
 /**
- * L402 tokens: macaroons that bind a payment to one order and one request. Nothing is stored: the
- * root key follows from a master key and the identifier, and revocation is the order's state.
+ * L402 tokens: macaroons that bind a payment to one order and one request. Nothing is stored: the root
+ * key is derived from a master key and the identifier, and the state of the order revokes the token.
  */
 import { base64, concat, hex, hexBytes, utf8, utf8Text } from '../lib/bytes.ts'
 import { hmacSha256 } from './hmac.ts'
@@ -8,13 +8,13 @@ import { readL402Credential } from './l402.ts'
 import { decodeMacaroon, encodeMacaroon, isSignedBy, mintMacaroon } from './macaroon.ts'
 import { provesPayment } from './preimage.ts'
 
-/** What a token names: both are 32 bytes in lower-case hex. */
+/** The identifier of a token: both are 32 bytes in lower-case hex. */
 export type L402Identifier = { paymentHash: string; tokenId: string }
 
-/** What a token is good for. `route` is the request target as received, query included. */
+/** What a token is valid for. `route` is the request target as received, query included. */
 export type L402Binding = {
   service: string
-  /** Unix milliseconds; good while now is before it, to the second. */
+  /** Unix milliseconds; the token is valid before it, to the second. */
   expiresAt: number
   aud: string
   order: string
@@ -29,14 +29,14 @@ export type L402Request = {
   /** Unix milliseconds. */
   now: number
   service: string
-  /** Compared where it is given. A service that has moved takes what was paid at its old address. */
+  /** Compared if given. Without it, a service that has moved still accepts tokens of its old address. */
   aud?: string
   method: string
   route: string
   bodySha256: string
 }
 
-/** A token that may be served, once its order agrees. */
+/** A token that is valid for the request. The caller checks it against the order. */
 export type L402Token = L402Identifier & { preimage: string; order: string; plan: string }
 
 export type CaveatFault =
@@ -48,9 +48,9 @@ export type CaveatFault =
   | 'preimage'
 
 /**
- * `violated` is the genuine and paid token of another request, or an expired one: a fresh challenge
- * lets a client that cached it recover (402). All others that are not `ok` never were any good
- * (401). `condition` is the holder's text: fit for a log, not for an answer.
+ * `violated` is a genuine and paid token that was made for another request or has expired: a fresh
+ * challenge (402) lets a client that cached it recover. All others except `ok` never were valid (401).
+ * `condition` is the holder's text: it may go into a log, but not into an answer.
  */
 export type L402Outcome =
   | { outcome: 'none' }
@@ -62,15 +62,15 @@ export type L402Outcome =
   | { outcome: 'ok'; token: L402Token }
 
 /**
- * A longer request target must be refused before anything is minted: its token would outgrow
- * MAX_MACAROON_BYTES, and field-size limits on the way back.
+ * A longer request target must be refused before a token is minted: the token would exceed
+ * MAX_MACAROON_BYTES, and the limits on header fields when it comes back.
  */
 export const MAX_ROUTE_BYTES = 2048
 
 /**
  * The token in standard base64. The same arguments make the same token, so that a repeated quote
  * shows the same challenge.
- * @throws TypeError for arguments that would make a token nobody can redeem.
+ * @throws TypeError for arguments that would make a token that cannot be redeemed.
  */
 export function mintL402(
   masterKey: Uint8Array,
@@ -78,7 +78,7 @@ export function mintL402(
   binding: L402Binding,
 ): string {
   const { service, expiresAt, aud, order, plan, method, route, bodySha256 } = binding
-  // The services caveat separates by comma and colon.
+  // The services caveat uses comma and colon as separators.
   if (!/^[a-z][a-z0-9_-]*$/.test(service)) throw new TypeError('service must be a plain name')
   if (!Number.isSafeInteger(expiresAt)) throw new TypeError('expiresAt must be an integer')
   if (!HASH.test(bodySha256)) throw new TypeError('bodySha256 must be 64 lower-case hex digits')
@@ -103,9 +103,9 @@ export function mintL402(
 }
 
 /**
- * What the `Authorization` field lines prove for this request. `masterKeys` are the current one and
- * those before it. The preimage is the proof of payment; no node is asked. An order that is not
- * the token's, or is closed, is the caller's to find out.
+ * Verifies the `Authorization` field lines for this request. `masterKeys` are the current key and its
+ * predecessors. The preimage is the proof of payment; no node is asked. The caller checks that the order
+ * is the token's and is not closed.
  */
 export function verifyL402(
   fieldLines: readonly string[],
@@ -163,9 +163,9 @@ const BOUND = ['aud', 'order', 'plan', 'method', 'route', 'body_sha256']
 const MAX_NAME_CHARS = 64
 
 /**
- * Whoever holds a token may append caveats, and each can only narrow it: one that would widen it,
- * or that we do not understand, spoils the token. All are read before any is compared, so that a
- * spoiled token never passes for a merely misplaced one.
+ * The holder of a token may append caveats, and each can only narrow it: a caveat that would widen it, or
+ * that we do not understand, makes the token invalid. All caveats are read before any is compared, so
+ * that an invalid token is never reported as one for another request.
  */
 function judgeCaveats(
   caveats: readonly Uint8Array[],
@@ -189,14 +189,14 @@ function judgeCaveats(
       if (validUntil !== null && Number(value) > validUntil) return invalid(condition, 'widened')
       validUntil = Number(value)
     } else if (condition === 'preimage') {
-      // Some clients append the preimage that they send anyway.
+      // Some clients append the preimage as a caveat, although they send it anyway.
       if (value.toLowerCase() !== preimage) return invalid(condition, 'preimage')
     } else if (BOUND.includes(condition)) {
       if ((bound.get(condition) ?? value) !== value) return invalid(condition, 'contradicting')
       bound.set(condition, value)
     } else if (!condition.endsWith('_valid_until')) {
-      // The L402 text would skip it, and so lift a restriction that a holder meant to add. Only
-      // another service's timeout is none of ours.
+      // The L402 specification skips an unknown caveat, and so lifts a restriction that a holder meant to
+      // add. Only the timeout of another service may be skipped.
       return invalid(condition, 'unknown')
     }
   }
@@ -205,7 +205,7 @@ function judgeCaveats(
   if (!services.every((list) => list.split(',').includes(`${request.service}:0`))) {
     return violated('services')
   }
-  // After `services`: the token of another service has only that one's timeout.
+  // After `services`: the token of another service has only that service's timeout.
   if (validUntil === null) return invalid(validUntilName, 'missing')
   const expected = {
     ...(request.aud === undefined ? {} : { aud: request.aud }),

@@ -1,6 +1,6 @@
 /**
  * L402 on the wire (bLIP 26): the challenge and the credential, for server and browser alike. The
- * macaroon is opaque here; l402-token.ts makes and judges it.
+ * macaroon is opaque here; l402-token.ts mints and verifies it.
  */
 import { base64Bytes } from '../lib/bytes.ts'
 import { authScheme, type Challenge, serialiseChallenge } from './auth-params.ts'
@@ -13,7 +13,7 @@ export type L402Challenge = {
 
 export type L402Credential = { macaroon: Uint8Array; preimage: string }
 
-/** What the `Authorization` field lines of a request hold. `reason` never quotes them. */
+/** What the `Authorization` field lines of a request contain. `reason` never quotes them. */
 export type L402Reading =
   | { outcome: 'none' }
   | { outcome: 'malformed'; reason: string }
@@ -21,7 +21,7 @@ export type L402Reading =
 
 /** base64 of the 4 KiB that a macaroon may have. */
 const MAX_MACAROON_CHARS = 5464
-/** Clients send two, LSAT and L402; more would only be work. */
+/** Clients send two, LSAT and L402; reading more would only cost time. */
 const MAX_CREDENTIAL_LINES = 4
 
 /**
@@ -46,8 +46,8 @@ export function l402Challenges(challenges: readonly Challenge[]): L402Challenge[
 }
 
 /**
- * The credential among the `Authorization` field lines of a request. Some clients send it twice,
- * as LSAT and as L402: equal lines are one credential, others contradict each other.
+ * The credential among the `Authorization` field lines of a request. Some clients send it twice, as LSAT
+ * and as L402: equal lines count as one credential, different lines contradict each other.
  */
 export function readL402Credential(fieldLines: readonly string[]): L402Reading {
   const lines = fieldLines.filter((line) => isL402Scheme(authScheme(line)))
@@ -57,7 +57,7 @@ export function readL402Credential(fieldLines: readonly string[]): L402Reading {
   for (const line of lines) {
     if (line.length > MAX_MACAROON_CHARS + 128) return malformed('too long')
     const match = CREDENTIAL.exec(line)
-    // Several macaroons in one credential are in the specification and in no implementation.
+    // The specification allows several macaroons in one credential; no implementation sends them.
     if (match === null) return malformed('not one macaroon and one preimage')
     seen.add(`${match[1]}:${match[2]?.toLowerCase()}`)
   }

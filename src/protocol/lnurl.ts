@@ -1,7 +1,7 @@
 /**
- * LNURL-pay over a Lightning Address, as far as a payer's agent needs it: LUD-16 (address), LUD-06
- * (pay request and invoice) and LUD-21 (verify). The other side is a stranger twice over: whoever
- * wrote the address chose it, and it chooses the URLs that we call next.
+ * LNURL-pay over a Lightning Address, as far as a payer's agent needs it: LUD-16 (address), LUD-06 (pay
+ * request and invoice) and LUD-21 (verify). The provider is untrusted twice: a stranger chose it by
+ * writing the address, and it chooses the URLs that we call next.
  */
 import { hash } from 'node:crypto'
 import { utf8 } from '../lib/bytes.ts'
@@ -9,34 +9,34 @@ import { isObject } from '../lib/json.ts'
 import { MAX_INVOICE_CHARS } from './bolt11.ts'
 import { provesPayment } from './preimage.ts'
 
-/** The text of a stranger cannot be acted on. Says why, in words that can be shown. */
+/** A provider's text is unusable. The message says why, and may be shown. */
 export class LnurlError extends Error {
   override name = 'LnurlError'
 }
 
-/** `host:port` of servers that are exempt from the rules for URLs: one's own, in a test. */
+/** `host:port` of servers that are exempt from the rules for URLs: for tests. */
 export type AllowedHosts = ReadonlySet<string>
 
 export type LightningAddress = { address: string; domain: string; url: URL }
 
-/** What step 1 said (LUD-06), as far as it is used. */
+/** The answer of step 1 (LUD-06), as far as it is used. */
 export type PayParams = {
   callback: URL
   minSendableMsat: number
   maxSendableMsat: number
-  /** The exact text, of which an invoice may carry the hash. */
+  /** The exact text; an invoice may contain its hash. */
   metadata: string
 }
 
 /** What a provider says about a payment (LUD-21). */
 export type Verification =
   | { state: 'pending' }
-  /** With the preimage, where the provider shows it; it was checked. */
+  /** The preimage, if the provider shows it; it was checked. */
   | { state: 'settled'; preimage: string | null }
 
-/** Room for a signed callback; no URL that we would send on is longer. */
+/** Long enough for a signed callback; we send no longer URL on. */
 const MAX_URL_CHARS = 4096
-/** What of a provider's own words is worth showing. */
+/** How much of a provider's own text is shown. */
 const MAX_REASON_CHARS = 200
 
 /**
@@ -53,7 +53,7 @@ export function parseLightningAddress(text: string, allowed: AllowedHosts): Ligh
   }
   const spelled = `${isAllowed ? 'http' : 'https'}://${domain}/.well-known/lnurlp/${user}`
   const url = checkedUrl(spelled, allowed)
-  // Another reader of the URL must see the same host and path that were checked above.
+  // Every other parser of the URL must see the host and the path that were checked above.
   if (!isAllowed && (url.hostname !== domain || url.href !== spelled)) {
     throw new LnurlError('not a Lightning Address')
   }
@@ -63,8 +63,8 @@ export function parseLightningAddress(text: string, allowed: AllowedHosts): Ligh
 }
 
 /**
- * A URL that we may call: https on its own port, to a public name. Whether the name leads to a
- * public address shows only when it is resolved; that belongs to whoever connects.
+ * A URL that we may call: https on port 443, to a public name. The code that connects checks that the name
+ * resolves to a public address.
  * @throws LnurlError
  */
 export function checkedUrl(text: string, allowed: AllowedHosts): URL {
@@ -76,18 +76,18 @@ export function checkedUrl(text: string, allowed: AllowedHosts): URL {
   if (allowed.has(hostAndPort(url))) return url
   if (url.protocol !== 'https:') throw new LnurlError('a URL that is not https')
   if (url.port !== '') throw new LnurlError('a URL with another port than 443')
-  // Never a literal: what is one is no name, in whatever spelling the URL parser has read it.
+  // Never an IP address, in whatever spelling the URL parser has accepted it.
   if (!isPublicName(url.hostname)) throw new LnurlError('a URL whose host is not a public name')
   return url
 }
 
-/** The key of a URL's server in the list of allowed ones. */
+/** The server of a URL, as the list of allowed ones spells it. */
 export function hostAndPort(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`
 }
 
 /**
- * Reads step 1 (LUD-06): what may be paid, and where an invoice is asked for.
+ * Reads step 1 (LUD-06): the amounts that may be paid, and the URL that makes invoices.
  * @throws LnurlError
  */
 export function readPayParams(json: unknown, allowed: AllowedHosts): PayParams {
@@ -112,7 +112,7 @@ export function readPayParams(json: unknown, allowed: AllowedHosts): PayParams {
   }
 }
 
-/** @throws LnurlError where the provider takes no payment of exactly this amount. */
+/** @throws LnurlError if the provider does not take payments of exactly this amount. */
 export function requireSendable(params: PayParams, amountMsat: number): void {
   if (amountMsat < params.minSendableMsat || amountMsat > params.maxSendableMsat) {
     const bounds = `${Math.ceil(params.minSendableMsat / 1000)} to ${Math.floor(params.maxSendableMsat / 1000)}`
@@ -130,8 +130,8 @@ export function callbackUrl({ callback }: PayParams, amountMsat: number): URL {
 }
 
 /**
- * Reads step 2 (LUD-06). `successAction` is never looked at. A `verify` that we may not call, or
- * that leads to a third party, counts as none.
+ * Reads step 2 (LUD-06). `successAction` is ignored, and so is a `verify` that we may not call or that
+ * leads to a third party.
  * @throws LnurlError
  */
 export function readInvoice(
@@ -146,9 +146,8 @@ export function readInvoice(
 }
 
 /**
- * Reads a `verify` answer (LUD-21) for the invoice it was asked about. An error of the provider is
- * "not settled yet".
- * @throws LnurlError where the answer contradicts itself or the invoice.
+ * Reads a `verify` answer (LUD-21) for an invoice. An error of the provider means "not settled yet".
+ * @throws LnurlError if the answer contradicts itself or the invoice.
  */
 export function readVerification(
   json: unknown,
@@ -169,22 +168,22 @@ export function readVerification(
   return { state: 'settled', preimage: preimage.toLowerCase() }
 }
 
-/** The hash that an invoice's `h` field has to have, if it has one (LUD-06). */
+/** The hash that an invoice's `h` field must contain, if it has that field (LUD-06). */
 export function metadataHash(metadata: string): string {
   return hash('sha256', utf8(metadata), 'hex')
 }
 
-// LUD-16 has no plus; some providers use it for tags, and it does no harm in a path.
+// LUD-16 does not allow a plus; some providers use it for tags, and it is harmless in a path.
 const USER = /^[a-z0-9._+-]{1,64}$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const MAX_NAME_CHARS = 253
-/** RFC 6761, RFC 6762, RFC 8375, RFC 9476, and what routers and companies use at home. */
+/** RFC 6761, RFC 6762, RFC 8375, RFC 9476, and names that routers and companies use internally. */
 const SPECIAL_SUFFIXES: ReadonlySet<string> = new Set([
   ...['localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'lan', 'home'],
   ...['corp', 'arpa', 'test', 'invalid', 'example', 'onion', 'alt'],
 ])
 
-/** Two labels or more, the last of which is no number (WHATWG URL would read an IPv4 address). */
+/** At least two labels; the last is not a number, which WHATWG URL would read as an IPv4 address. */
 function isPublicName(name: string): boolean {
   const labels = name.split('.')
   const last = labels.at(-1) ?? ''
@@ -193,7 +192,7 @@ function isPublicName(name: string): boolean {
   return !/^(?:\d+|0x[0-9a-f]*)$/.test(last) && !SPECIAL_SUFFIXES.has(last)
 }
 
-/** An object that is no `{"status": "ERROR"}`, which comes with HTTP 200 too. */
+/** An object that is not `{"status": "ERROR"}`, which may come with HTTP 200 too. */
 function acceptedAnswer(json: unknown): Record<string, unknown> {
   if (!isObject(json)) throw new LnurlError('the answer is not a JSON object')
   if (json.status === 'ERROR') throw new LnurlError(`the provider refused: ${shown(json.reason)}`)
@@ -216,7 +215,7 @@ function isMetadata(text: string): boolean {
   return plain.length === 1 && typeof plain[0]?.[1] === 'string'
 }
 
-/** LUD-18. What is asked for may be left out; what is demanded may not. */
+/** LUD-18: optional payer data may be left out, mandatory data may not. */
 function asksForPayerData(payerData: unknown): boolean {
   if (!isObject(payerData)) return false
   return Object.values(payerData).some((field) => isObject(field) && field.mandatory === true)
@@ -236,7 +235,7 @@ function verifyUrl(
   }
 }
 
-/** A stranger's words, made fit for a terminal and a log line. */
+/** A provider's text, made safe for a terminal and a log line. */
 function shown(reason: unknown): string {
   if (typeof reason !== 'string') return 'no reason given'
   const plain = reason.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').trim()

@@ -6,18 +6,18 @@ import { concat, equalBytes, utf8 } from '../lib/bytes.ts'
 import { hmacSha256 } from './hmac.ts'
 
 export type Macaroon = {
-  /** A hint for people, unsigned: never decide anything by it. Empty stands for none. */
+  /** An unsigned hint for people, which must decide nothing. Empty if there is no hint. */
   location: Uint8Array
   identifier: Uint8Array
   caveats: readonly Uint8Array[]
   signature: Uint8Array
 }
 
-/** Our own need 0.5 KiB, and clients append little. */
+/** Ours need 0.5 KiB, and clients append little. */
 export const MAX_MACAROON_BYTES = 4096
 export const MAX_CAVEATS = 64
 
-/** @throws TypeError beyond the bounds, since nobody could read it back. */
+/** @throws TypeError beyond the bounds, because it could not be read back. */
 export function mintMacaroon(rootKey: Uint8Array, parts: Omit<Macaroon, 'signature'>): Macaroon {
   const macaroon = { ...parts, signature: signatureOf(rootKey, parts) }
   encodeMacaroon(macaroon)
@@ -55,7 +55,7 @@ export function decodeMacaroon(bytes: Uint8Array): Macaroon | null {
     if (bytes[at] !== type) return null
     const low = bytes[at + 1] ?? 0x80
     const high = bytes[at + 2] ?? 0x80
-    // Two LEB128 digits hold any length within the bound; a needless second one is refused.
+    // Two LEB128 digits express any length within the bound; a redundant second digit is refused.
     if (low >= 0x80 && (high >= 0x80 || high === 0)) return null
     const start = at + (low < 0x80 ? 2 : 3)
     const end = start + (low < 0x80 ? low : (low & 0x7f) | (high << 7))

@@ -1,7 +1,7 @@
 /**
  * The `Payment` authentication scheme with Lightning `charge` (draft-httpauth-payment-01,
  * draft-lightning-charge-00): challenge, credential and receipt, for server and browser alike.
- * Readers of a peer's text answer null or an outcome; only our own mistakes throw.
+ * Functions that read a peer's text return null or an outcome; they throw only for our own mistakes.
  */
 import { base64, base64Bytes, base64url, utf8, utf8Text } from '../lib/bytes.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
@@ -26,7 +26,7 @@ export type PaymentChallenge = {
   header?: string
 }
 
-/** A challenge of ours: always with an expiry, never with a member that some payer drops. */
+/** A challenge that we issue: always with an expiry, never with a member that some payer drops. */
 export type IssuedChallenge = {
   id: string
   realm: string
@@ -56,7 +56,7 @@ export type PaymentCredential = {
   payload: { preimage: string }
 }
 
-/** What the `Authorization` field lines of a request hold. `reason` never quotes them. */
+/** What the `Authorization` field lines of a request contain. `reason` never quotes them. */
 export type CredentialReading =
   | { outcome: 'none' }
   | { outcome: 'several' }
@@ -76,15 +76,15 @@ export type Receipt = {
   timestamp: string
 }
 
-/** Room for an invoice with many route hints, and then some. */
+/** More than enough for an invoice with many route hints. */
 export const MAX_CREDENTIAL_CHARS = 65_536
-/** As far as other implementations read. */
+/** The limit of other implementations. */
 export const MAX_REQUEST_CHARS = 16_384
 export const MAX_RECEIPT_CHARS = 8_192
 
 const PROBLEMS_URI = 'https://paymentauth.org/problems'
 
-/** Problem types (RFC 9457) of a 402; the lightning draft's finer type where it has one. */
+/** Problem types (RFC 9457) of a 402; the more specific type of the lightning draft if it has one. */
 export const PAYMENT_PROBLEMS = {
   'payment-required': {
     type: `${PROBLEMS_URI}/payment-required`,
@@ -114,19 +114,19 @@ export const PAYMENT_PROBLEMS = {
 
 export type PaymentProblem = keyof typeof PAYMENT_PROBLEMS
 
-/** `request`: base64url of the canonical JSON, since payers canonicalise what they echo. */
+/** `request`: base64url of the canonical JSON, because payers canonicalise what they echo. */
 export function encodeChargeRequest(request: ChargeRequest): string {
   return encodeJson(request)
 }
 
-/** What a challenge asks for, or null if it is no Lightning charge that we can read. */
+/** What a challenge asks for, or null if it is not a readable Lightning charge. */
 export function decodeChargeRequest(encoded: string): ChargeRequest | null {
   const request = decodeJson(encoded, MAX_REQUEST_CHARS)
   const details = request?.methodDetails
   if (!isObject(request) || !isObject(details)) return null
   const { amount, currency, description, externalId } = request
   const { invoice, network = 'mainnet', paymentHash } = details
-  // Sixteen digits hold every satoshi there will be, and stay an exact number.
+  // Sixteen digits are enough for all satoshis, and stay an exact number.
   if (typeof amount !== 'string' || !/^[1-9][0-9]{0,15}$/.test(amount)) return null
   if (currency !== 'sat' || typeof invoice !== 'string' || invoice === '') return null
   if (network !== 'mainnet' && network !== 'regtest' && network !== 'signet') return null
@@ -170,7 +170,7 @@ export function paymentChallenges(challenges: readonly Challenge[]): PaymentChal
   return found
 }
 
-/** When the challenge ends in unix milliseconds, or null without a readable `expires`. */
+/** The end of the challenge in unix milliseconds, or null without a readable `expires`. */
 export function challengeExpiresAt(challenge: PaymentChallenge): number | null {
   return challenge.expires === undefined ? null : timestampMs(challenge.expires)
 }
@@ -180,7 +180,7 @@ export function readPaymentCredential(fieldLines: readonly string[]): Credential
   const lines = fieldLines.filter((line) => authScheme(line) === 'payment')
   const [line, ...more] = lines
   if (line === undefined) return { outcome: 'none' }
-  // One credential a request (draft-httpauth-payment-01): with two, which one is being spent?
+  // One credential a request (draft-httpauth-payment-01): two would leave open which one is spent.
   if (more.length > 0) return { outcome: 'several' }
   if (line.length > MAX_CREDENTIAL_CHARS) return malformed('too long')
   const credentials = parseCredentials(line)
@@ -206,9 +206,9 @@ export function serialisePaymentCredential(credential: PaymentCredential): strin
 }
 
 /**
- * Whether a credential echoes the challenge that was issued. What a member holds decides, never
- * the token's text: payers order and canonicalise as they like. `digest`, `opaque`, `description`
- * and `header` may be left out, since a widespread payer drops them, but not changed.
+ * Whether a credential echoes the challenge that was issued. The values of the members count, not their
+ * text: payers order and canonicalise as they like. `digest`, `opaque`, `description` and `header` may be
+ * missing, because a widespread payer drops them, but not changed.
  */
 export function verifyEcho(
   credential: PaymentCredential,
@@ -225,13 +225,13 @@ export function verifyEcho(
   return mismatch === null ? { outcome: 'ok' } : { outcome: 'mismatch', member: mismatch }
 }
 
-/** `Content-Digest` item of a body's SHA-256 (RFC 9530), as a challenge carries it. */
+/** The `Content-Digest` item of a body's SHA-256 (RFC 9530), as it stands in a challenge. */
 export function contentDigest(sha256: Uint8Array): string {
   if (sha256.length !== 32) throw new TypeError('a SHA-256 must be 32 bytes')
   return `sha-256=:${base64(sha256)}:`
 }
 
-/** The `Payment-Receipt` field value. Its members must be the verified record's, not an echo's. */
+/** The `Payment-Receipt` field value. Its members must come from the verified record, not from an echo. */
 export function encodeReceipt(receipt: Receipt): string {
   const { challengeId, method, reference, status, timestamp } = receipt
   return encodeJson({ challengeId, method, reference, status, timestamp })
@@ -292,7 +292,7 @@ function isOptionalString(value: unknown): value is string | undefined {
   return value === undefined || typeof value === 'string'
 }
 
-/** Neither stores nor canonical JSON take a NUL or half a character, so no echo may hold one. */
+/** Neither stores nor canonical JSON accept a NUL or a lone surrogate, so an echo may not contain one. */
 function isStorable(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
@@ -301,7 +301,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** In time that depends on the lengths alone; missing equals nothing. */
+/** Compares in time that depends only on the lengths; a missing value equals no other. */
 function equalText(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined || a.length !== b.length) return false
   let difference = 0

@@ -1,4 +1,4 @@
-/** How a project's server tells GATE whose visit it is: by a network, and never by an address. */
+/** How a project's server names a visitor to GATE: by a network, never by an address. */
 import { isIpv4, parseUnmappedIp } from './ip-address.ts'
 
 /** The longest network, `ffff:ffff:ffff::/48`, and a little. */
