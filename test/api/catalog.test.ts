@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
-import { aCatalog, assertNothingHappened, payAndSettle, purchase } from '../support/purchase.ts'
+import { assertNothingHappened, payAndSettle, purchase } from '../support/buying.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
 test('the catalogue says exactly what is on sale', async (t) => {
@@ -105,3 +107,9 @@ test('an order keeps its plan and price when the catalogue changes under it', as
   assert.equal(status.storageLimitBytes, 5_242_880)
   assert.equal(Date.parse(status.expiresAt) - Date.parse(status.createdAt), 24 * 60 * 60 * 1000)
 })
+
+async function aCatalog(t: After, plans: unknown): Promise<string> {
+  const file = join(await temporaryFolder(t), 'catalog.json')
+  await writeFile(file, JSON.stringify(plans))
+  return file
+}

@@ -3,26 +3,23 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { type Answer, type Ask, buy, quoteOf, send } from '../support/buyer.ts'
+import { type Answer, type Ask, poll, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { aPaidOrder, assertError, capabilityOf, L402, PAYMENT } from '../support/wallet-flow.ts'
-import { A_BODY, aQuote, purchase } from '../support/whisper.ts'
+import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia } from '../support/wallet-flow.ts'
+import { A_BODY, openWhisperOrder, purchaseWhisper } from '../support/whisper.ts'
 
 const VICTIM = '203.0.113.1'
 const THIEF = '198.51.100.9'
 const KEY = 'order-0001'
 const PROOF_REQUIRED = 'proof of payment required'
 
-const poll = (server: TestServer, orderId: string, headers: Record<string, string>) =>
-  send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
-
 /** Opened by a thief, asked for by the victim, and paid. */
 async function aStolenOrder(server: TestServer) {
   const ask: Ask = { key: KEY, from: VICTIM }
-  const { orderId, bolt11 } = quoteOf(await buy(server, { ...ask, from: THIEF }))
-  const shown = await buy(server, ask)
+  const { orderId, bolt11 } = quoteOf(await purchase(server, { ...ask, from: THIEF }))
+  const shown = await purchase(server, ask)
   assert.equal(JSON.parse(shown.text).proofRequired, true)
   const pending = await poll(server, orderId, {})
   assert.deepEqual([pending.status, JSON.parse(pending.text).proofRequired], [402, true])
@@ -33,7 +30,7 @@ test('who has paid an order that a thief opened proves it with the preimage, and
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { ask, orderId, preimage } = await aStolenOrder(server)
   for (const from of [THIEF, VICTIM]) {
-    assertError(await buy(server, { ...ask, from }), 404, PROOF_REQUIRED)
+    assertError(await purchase(server, { ...ask, from }), 404, PROOF_REQUIRED)
     for (const headers of [{}, { 'idempotency-key': KEY }]) {
       assertError(
         await poll(server, orderId, { 'x-forwarded-for': from, ...headers }),
@@ -43,14 +40,14 @@ test('who has paid an order that a thief opened proves it with the preimage, and
     }
   }
   const proof = { 'payment-preimage': preimage }
-  const first = await buy(server, { ...ask, headers: proof })
+  const first = await purchase(server, { ...ask, headers: proof })
   capabilityOf(first)
   assert.equal((await poll(server, orderId, proof)).text, first.text)
   assert.equal(
-    (await buy(server, { ...ask, from: '2001:db8::7', headers: proof })).text,
+    (await purchase(server, { ...ask, from: '2001:db8::7', headers: proof })).text,
     first.text,
   )
-  assertError(await buy(server, ask), 404, PROOF_REQUIRED)
+  assertError(await purchase(server, ask), 404, PROOF_REQUIRED)
 })
 
 test('a preimage that opens nothing counts as none, and not more often than a bad token may', async (t) => {
@@ -69,7 +66,7 @@ test('a preimage that opens nothing counts as none, and not more often than a ba
   const guess = { 'payment-preimage': '11'.repeat(32) }
   const limited: Answer[] = [
     await poll(server, orderId, { 'x-forwarded-for': THIEF, ...guess }),
-    await buy(server, { ...ask, from: THIEF, headers: guess }),
+    await purchase(server, { ...ask, from: THIEF, headers: guess }),
   ]
   for (const { status, lines } of limited) {
     assert.equal(status, 429)
@@ -89,14 +86,17 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
   })
   for (const [i, flow] of [PAYMENT, L402].entries()) {
     const key = `order-000${i}`
-    const order = await aPaidOrder(server, flow, { key, from: VICTIM })
-    const flood = [0, 1, 2, 3, 4].map(() => buy(server, { key, from: THIEF }))
+    const order = await paidOrderVia(server, flow, { key, from: VICTIM })
+    const flood = [0, 1, 2, 3, 4].map(() => purchase(server, { key, from: THIEF }))
     assert.ok((await Promise.all(flood)).some(({ status }) => status === 429))
     const proof = { 'payment-preimage': order.preimage }
     const { publicId } = capabilityOf(await poll(server, order.orderId, proof))
     const proven: Ask[] = [{ key, headers: proof }, order.ask, { ...order.ask, key: randomUUID() }]
     for (const ask of proven) {
-      assert.equal(capabilityOf(await buy(server, { ...ask, from: VICTIM })).publicId, publicId)
+      assert.equal(
+        capabilityOf(await purchase(server, { ...ask, from: VICTIM })).publicId,
+        publicId,
+      )
     }
     // Proofs are limited as well, and by themselves.
     assert.equal((await poll(server, order.orderId, proof)).status, 429)
@@ -111,10 +111,13 @@ test('the same flood keeps no proof out of a purchase whose body is large', asyn
     MAYFLY_RATE_LIMITS: file,
   })
   const ask = { key: KEY, body: A_BODY, from: VICTIM }
-  const preimage = await server.pay((await aQuote(server, ask)).bolt11)
-  const flood = [0, 1, 2, 3, 4].map(() => purchase(server, { ...ask, from: THIEF }))
+  const preimage = await server.pay((await openWhisperOrder(server, ask)).bolt11)
+  const flood = [0, 1, 2, 3, 4].map(() => purchaseWhisper(server, { ...ask, from: THIEF }))
   assert.ok((await Promise.all(flood)).some(({ status }) => status === 429))
-  const { status } = await purchase(server, { ...ask, headers: { 'payment-preimage': preimage } })
+  const { status } = await purchaseWhisper(server, {
+    ...ask,
+    headers: { 'payment-preimage': preimage },
+  })
   assert.equal(status, 200)
 })
 
@@ -122,13 +125,13 @@ test('two lines of the header are no proof', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { ask, preimage } = await aStolenOrder(server)
   const headers = { 'payment-preimage': [preimage, '00'.repeat(32)] }
-  assertError(await buy(server, { ...ask, headers }), 404, PROOF_REQUIRED)
+  assertError(await purchase(server, { ...ask, headers }), 404, PROOF_REQUIRED)
 })
 
 test('the preimage of an order is nothing without its key or its id', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { preimage } = await aStolenOrder(server)
-  const answer = await buy(server, {
+  const answer = await purchase(server, {
     key: 'order-0002',
     from: THIEF,
     headers: { 'payment-preimage': preimage },

@@ -1,52 +1,52 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { eventId } from '../../src/catch/event-id.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import {
-  aDeliveredOrder,
-  anOrder,
-  aPaidOrder,
-  assertStoreLacks,
-  bearer,
   DAY,
   DELIVERED,
-  eventIdIn,
-  ingest,
+  deliveredOrder,
+  idempotencyKey,
   MINUTE,
   NOT_FOUND,
+  openOrder,
+  paidOrder,
   poll,
   purchase,
-} from '../support/delivery.ts'
+} from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
+import { holds, query } from '../support/store.ts'
+
+const STANDARD = '{"planId":"standard"}'
 
 test('a buyer who shows the key gets the same bytes again, by poll and by purchase', async (t) => {
   const server = await startServer(t)
-  const { orderId, key } = await aPaidOrder(server)
+  const { orderId, key } = await paidOrder(server)
   const first = await poll(server, orderId)
   assert.equal(first.status, 200)
   for (let i = 0; i < 3; i++) {
-    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
-    assert.deepEqual(await purchase(server, key), first)
+    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
+    assert.deepEqual(await purchase(server, { key }), first)
   }
   assert.deepEqual(await poll(server, orderId), DELIVERED, 'without the key')
 })
 
 test('the purchase itself, repeated, is a first delivery', async (t) => {
   const server = await startServer(t)
-  const { orderId, key } = await aPaidOrder(server)
-  const first = await purchase(server, key)
+  const { orderId, key } = await paidOrder(server)
+  const first = await purchase(server, { key })
   assert.equal(first.status, 200)
   assert.deepEqual(await poll(server, orderId), DELIVERED)
-  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
 })
 
 test('50 repeats at once by the buyer all get the same bytes', async (t) => {
   const server = await startServer(t)
-  const { orderId, key } = await aPaidOrder(server)
+  const { orderId, key } = await paidOrder(server)
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
-      i % 2 === 0 ? purchase(server, key) : poll(server, orderId, { 'idempotency-key': key }),
+      i % 2 === 0 ? purchase(server, { key }) : poll(server, orderId, idempotencyKey(key)),
     ),
   )
   assert.equal(answers[0]?.status, 200)
@@ -55,16 +55,16 @@ test('50 repeats at once by the buyer all get the same bytes', async (t) => {
 
 test('a poll with another key finds nothing, and takes nothing', async (t) => {
   const server = await startServer(t)
-  const { orderId, key } = await aPaidOrder(server)
-  const { key: other } = await anOrder(server)
+  const { orderId, key } = await paidOrder(server)
+  const { key: other } = await openOrder(server)
   for (const wrong of [randomUUID(), other, key.toUpperCase()]) {
-    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': wrong }), NOT_FOUND)
+    assert.deepEqual(await poll(server, orderId, idempotencyKey(wrong)), NOT_FOUND)
   }
-  const malformed = await poll(server, orderId, { 'idempotency-key': 'short' })
+  const malformed = await poll(server, orderId, idempotencyKey('short'))
   assert.deepEqual(malformed, { status: 400, text: '{"error":"invalid idempotency key"}' })
   assert.equal((await poll(server, orderId)).status, 200)
   assert.deepEqual(
-    await poll(server, orderId, { 'idempotency-key': randomUUID() }),
+    await poll(server, orderId, idempotencyKey(randomUUID())),
     NOT_FOUND,
     'after the delivery too',
   )
@@ -101,10 +101,10 @@ const uses: [
 for (const [name, use] of uses) {
   test(`${name} ends the replay for good, and wipes the seed`, async (t) => {
     const server = await startServer(t)
-    const { orderId, key, inbox } = await aDeliveredOrder(server)
+    const { orderId, key, inbox } = await deliveredOrder(server)
     await use(server, inbox)
-    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), DELIVERED)
-    assert.deepEqual(await purchase(server, key), DELIVERED)
+    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), DELIVERED)
+    assert.deepEqual(await purchase(server, { key }), DELIVERED)
     assert.deepEqual(await poll(server, orderId), DELIVERED)
     assert.deepEqual(await query(server, 'select seed from purchase_order'), [{ seed: null }])
   })
@@ -112,8 +112,8 @@ for (const [name, use] of uses) {
 
 test('nothing that fails, and nobody without the token, ends the replay', async (t) => {
   const server = await startServer(t)
-  const { orderId, key, inbox, text } = await aDeliveredOrder(server)
-  const { inbox: other } = await aDeliveredOrder(server)
+  const { orderId, key, inbox, text } = await deliveredOrder(server)
+  const { inbox: other } = await deliveredOrder(server)
   const { publicId, ownerToken, ingestToken } = inbox
   const owner = `${server.url}/api/catch/${publicId}`
   const ask = async (path: string, token: string, method = 'GET'): Promise<number> =>
@@ -138,36 +138,58 @@ test('nothing that fails, and nobody without the token, ends the replay', async 
   assert.equal(await ask('/events/nothing', ownerToken, 'DELETE'), 404)
   assert.equal(await ask(`/events/${randomUUID()}`, ownerToken, 'DELETE'), 404)
 
-  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), { status: 200, text })
+  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), { status: 200, text })
 })
 
 test('an authenticated request that a full inbox refuses does not end the replay', async (t) => {
   const server = await startServer(t)
-  const { key, inbox, text } = await aDeliveredOrder(server)
+  const { key, inbox, text } = await deliveredOrder(server)
   const sent = Array.from({ length: 100 }, () => ingest(server, inbox.publicId))
   assert.deepEqual(new Set(await Promise.all(sent)), new Set([204]))
   assert.equal(await ingest(server, inbox.publicId, bearer(inbox.ingestToken)), 401)
-  assert.deepEqual(await purchase(server, key), { status: 200, text })
+  assert.deepEqual(await purchase(server, { key }), { status: 200, text })
 })
 
 test('the replay ends 24 hours after the first delivery', async (t) => {
   const server = await startServer(t)
-  const { orderId, key } = await aPaidOrder(server, 'standard')
+  const { orderId, key } = await paidOrder(server, { body: STANDARD })
   server.clock.advance(DAY)
   const first = await poll(server, orderId)
   assert.equal(first.status, 200, 'it starts with the delivery, not with the payment')
   server.clock.advance(DAY - MINUTE)
-  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
   server.clock.advance(MINUTE)
-  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), DELIVERED)
-  assert.deepEqual(await purchase(server, key, 'standard'), DELIVERED)
+  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), DELIVERED)
+  assert.deepEqual(await purchase(server, { key, body: STANDARD }), DELIVERED)
 })
 
 test('the store holds no token and no key, before, during and after the delivery', async (t) => {
   const server = await startServer(t)
-  const { key, inbox } = await aDeliveredOrder(server)
+  const { key, inbox } = await deliveredOrder(server)
   const secrets = [key, inbox.ownerToken, inbox.ingestToken]
   await assertStoreLacks(server, secrets)
   await server.mayfly.catch(inbox).status()
   await assertStoreLacks(server, secrets)
 })
+
+async function ingest(
+  server: TestServer,
+  publicId: string,
+  headers: Record<string, string> = {},
+): Promise<number> {
+  const answer = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', headers, body: 'x' })
+  return answer.status
+}
+
+const bearer = (token: string): { authorization: string } => ({
+  authorization: `Bearer ${token}`,
+})
+
+async function eventIdIn(server: TestServer): Promise<string> {
+  const [row] = await query(server, 'select received_at, salt, sequence from catch_event')
+  return eventId(row as Parameters<typeof eventId>[0])
+}
+
+async function assertStoreLacks(server: TestServer, secrets: string[]): Promise<void> {
+  for (const secret of secrets) assert.ok(!(await holds(server, secret)), 'it holds a secret')
+}

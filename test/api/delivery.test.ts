@@ -3,26 +3,27 @@ import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { isId, isToken } from '../../src/lib/ids.ts'
 import {
-  aDeliveredOrder,
-  anOrder,
-  aPaidOrder,
   DAY,
   DELIVERED,
+  deliveredOrder,
   EXPIRED,
   HOUR,
+  idempotencyKey,
   LOOKUP,
   MINUTE,
   NOT_FOUND,
+  openOrder,
+  paidOrder,
   poll,
   purchase,
   settlement,
-} from '../support/delivery.ts'
+} from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 
 test('a poll before the payment says until when, and when to ask again', async (t) => {
   const server = await startServer(t)
-  const { orderId, expiresAt } = await anOrder(server)
+  const { orderId, expiresAt } = await openOrder(server)
   const answer = await fetch(`${server.url}/api/payments/${orderId}`)
   assert.equal(answer.status, 402)
   assert.deepEqual(await answer.json(), { settled: false, expiresAt })
@@ -33,7 +34,7 @@ test('a poll before the payment says until when, and when to ask again', async (
 
 test('the capability is delivered whole, by the first poll after the payment', async (t) => {
   const server = await startServer(t)
-  const order = await aPaidOrder(server)
+  const order = await paidOrder(server)
   const answer = await fetch(`${server.url}/api/payments/${order.orderId}`)
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('cache-control'), 'no-store')
@@ -54,7 +55,7 @@ test('the capability is delivered whole, by the first poll after the payment', a
 
 test('a second poll gets nothing', async (t) => {
   const server = await startServer(t)
-  const { orderId } = await aPaidOrder(server)
+  const { orderId } = await paidOrder(server)
   assert.equal((await poll(server, orderId)).status, 200)
   assert.deepEqual(await poll(server, orderId), DELIVERED)
 })
@@ -83,7 +84,7 @@ test('an id of any length is simply not found', async (t) => {
 
 test('a prefetch never takes the delivery', async (t) => {
   const server = await startServer(t)
-  const { orderId, expiresAt } = await aPaidOrder(server)
+  const { orderId, expiresAt } = await paidOrder(server)
   for (const purpose of ['prefetch', 'prefetch;prerender', 'prefetch; anonymous-client-ip']) {
     const answer = await poll(server, orderId, { 'sec-purpose': purpose })
     assert.deepEqual(answer, { status: 402, text: JSON.stringify({ settled: false, expiresAt }) })
@@ -93,7 +94,7 @@ test('a prefetch never takes the delivery', async (t) => {
 
 test('of 50 polls at once exactly one gets the capability', async (t) => {
   const server = await startServer(t)
-  const { orderId } = await aPaidOrder(server)
+  const { orderId } = await paidOrder(server)
   const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   const losers = answers.filter(({ status }) => status !== 200)
@@ -105,7 +106,7 @@ test('of 50 polls at once exactly one gets the capability', async (t) => {
 
 test('of 50 polls that learn of the payment themselves exactly one gets the capability', async (t) => {
   const server = await startServer(t)
-  const order = await anOrder(server)
+  const order = await openOrder(server)
   const { orderId, bolt11 } = order
   const settled = settlement(server, order)
   await server.pay(bolt11)
@@ -123,7 +124,7 @@ test('of 50 polls that learn of the payment themselves exactly one gets the capa
 
 test('an order is settled when its payer pays, whether somebody polls or not', async (t) => {
   const server = await startServer(t)
-  await aPaidOrder(server)
+  await paidOrder(server)
   assert.deepEqual(await query(server, 'select state, settled_by from purchase_order'), [
     { state: 'settled', settled_by: 'stream' },
   ])
@@ -131,47 +132,47 @@ test('an order is settled when its payer pays, whether somebody polls or not', a
 
 test('what was never collected waits until the capability expires', async (t) => {
   const server = await startServer(t)
-  const collected = await aPaidOrder(server)
-  const forgotten = await aPaidOrder(server)
+  const collected = await paidOrder(server)
+  const forgotten = await paidOrder(server)
   server.clock.advance(DAY - MINUTE)
   assert.equal((await poll(server, collected.orderId)).status, 200)
   server.clock.advance(MINUTE)
   assert.deepEqual(await poll(server, forgotten.orderId), EXPIRED)
-  assert.deepEqual(await purchase(server, forgotten.key), EXPIRED)
+  assert.deepEqual(await purchase(server, { key: forgotten.key }), EXPIRED)
   assert.deepEqual(await poll(server, collected.orderId), DELIVERED)
-  assert.deepEqual(await purchase(server, collected.key), DELIVERED)
+  assert.deepEqual(await purchase(server, { key: collected.key }), DELIVERED)
 })
 
 test('an order that was not paid keeps its quote until it expires, and offers nothing after', async (t) => {
   const server = await startServer(t)
-  const { orderId, key, quoted } = await anOrder(server)
+  const { orderId, key, answer: quoted } = await openOrder(server)
   server.clock.advance(14 * MINUTE)
   assert.equal((await poll(server, orderId)).status, 402)
-  assert.deepEqual(await purchase(server, key), { status: 402, text: quoted })
+  assert.deepEqual(await purchase(server, { key }), quoted)
   server.clock.advance(MINUTE)
   assert.deepEqual(await poll(server, orderId), EXPIRED)
-  assert.deepEqual(await purchase(server, key), EXPIRED)
+  assert.deepEqual(await purchase(server, { key }), EXPIRED)
 })
 
 test('the repeat of a purchase that has run out says so by itself', async (t) => {
   const server = await startServer(t)
-  const { key } = await anOrder(server)
+  const { key } = await openOrder(server)
   server.clock.advance(15 * MINUTE)
-  assert.deepEqual(await purchase(server, key), EXPIRED)
+  assert.deepEqual(await purchase(server, { key }), EXPIRED)
 })
 
 test('a key never asks for money twice, whatever became of its order', async (t) => {
   const server = await startServer(t)
-  const unpaid = await anOrder(server)
-  const forgotten = await aPaidOrder(server)
-  const sealed = await aDeliveredOrder(server)
+  const unpaid = await openOrder(server)
+  const forgotten = await paidOrder(server)
+  const sealed = await deliveredOrder(server)
   await server.mayfly.catch(sealed.inbox).status()
-  const destroyed = await aDeliveredOrder(server)
+  const destroyed = await deliveredOrder(server)
   await server.mayfly.catch(destroyed.inbox).destroy()
   for (const days of [1, 1, 27]) {
     server.clock.advance(days * DAY)
     for (const { key } of [unpaid, forgotten, sealed, destroyed]) {
-      assert.equal((await purchase(server, key)).status, 404, `after ${days} more days`)
+      assert.equal((await purchase(server, { key })).status, 404, `after ${days} more days`)
     }
   }
   assert.equal((await query(server, 'select * from purchase_order')).length, 4)
@@ -180,10 +181,10 @@ test('a key never asks for money twice, whatever became of its order', async (t)
 
 test('a restart between any two steps changes nothing for the buyer', async (t) => {
   const server = await startServer(t)
-  const order = await anOrder(server)
-  const { orderId, key, quoted } = order
+  const order = await openOrder(server)
+  const { orderId, key, answer: quoted } = order
   await server.restart()
-  assert.deepEqual(await purchase(server, key), { status: 402, text: quoted })
+  assert.deepEqual(await purchase(server, { key }), quoted)
   const settled = settlement(server, order)
   await server.pay(order.bolt11)
   await settled
@@ -192,39 +193,43 @@ test('a restart between any two steps changes nothing for the buyer', async (t) 
   assert.equal(first.status, 200)
   await server.restart()
   assert.deepEqual(await poll(server, orderId), DELIVERED)
-  assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
+  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
   const { resource } = JSON.parse(first.text) as { resource: CatchCapability }
   assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
   await server.restart()
-  assert.deepEqual(await purchase(server, key), DELIVERED)
+  assert.deepEqual(await purchase(server, { key }), DELIVERED)
 })
 
 test('a change of the secret between any two steps changes nothing for the buyer', async (t) => {
   const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
   const environment = { MAYFLY_SECRET: old }
   const server = await startServer(t, environment)
-  const quoted = await purchase(server, 'order-01')
-  const open = await anOrder(server)
-  const uncollected = await aPaidOrder(server)
-  const delivered = await aDeliveredOrder(server)
+  const quoted = await purchase(server, { key: 'order-01' })
+  const open = await openOrder(server)
+  const uncollected = await paidOrder(server)
+  const delivered = await deliveredOrder(server)
   environment.MAYFLY_SECRET = `${fresh},${old}`
   await server.restart()
 
-  assert.deepEqual(await purchase(server, 'order-01'), quoted, 'a key that counts at its address')
-  assert.deepEqual(await purchase(server, open.key), { status: 402, text: open.quoted })
+  assert.deepEqual(
+    await purchase(server, { key: 'order-01' }),
+    quoted,
+    'a key that counts at its address',
+  )
+  assert.deepEqual(await purchase(server, { key: open.key }), open.answer)
   const settled = settlement(server, open)
   await server.pay(open.bolt11)
   await settled
   for (const { orderId, key } of [open, uncollected]) {
     const first = await poll(server, orderId)
     assert.equal(first.status, 200, first.text)
-    assert.deepEqual(await poll(server, orderId, { 'idempotency-key': key }), first)
-    assert.deepEqual(await purchase(server, key), first)
+    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
+    assert.deepEqual(await purchase(server, { key }), first)
   }
-  const again = await poll(server, delivered.orderId, { 'idempotency-key': delivered.key })
+  const again = await poll(server, delivered.orderId, idempotencyKey(delivered.key))
   assert.deepEqual(again, { status: 200, text: delivered.text })
   assert.equal((await server.mayfly.catch(delivered.inbox).status()).status, 'active')
-  assert.deepEqual(await purchase(server, delivered.key), DELIVERED)
+  assert.deepEqual(await purchase(server, { key: delivered.key }), DELIVERED)
   assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
 
   // What was sealed is sealed anew: of the old secret only the names of its orders are needed.
@@ -234,7 +239,7 @@ test('a change of the secret between any two steps changes nothing for the buyer
 
 test('a payment in time is honoured, however late the server learns of it', async (t) => {
   const server = await startServer(t)
-  const order = await anOrder(server)
+  const order = await openOrder(server)
   const { orderId, paymentHash } = order
   await server.stop()
   const paid = `update simulator_invoice set state = 'settled' where payment_hash = $1 returning state`
@@ -253,7 +258,7 @@ test('a payment in time is honoured, however late the server learns of it', asyn
 
 test('a payment of an order that was given up is honoured all the same', async (t) => {
   const server = await startServer(t)
-  const order = await anOrder(server)
+  const order = await openOrder(server)
   const { orderId, key, bolt11 } = order
   server.clock.advance(15 * MINUTE)
   assert.deepEqual(await poll(server, orderId), EXPIRED)
@@ -263,5 +268,5 @@ test('a payment of an order that was given up is honoured all the same', async (
   await settled
   const first = await poll(server, orderId)
   assert.equal(first.status, 200)
-  assert.deepEqual(await purchase(server, key), first)
+  assert.deepEqual(await purchase(server, { key }), first)
 })

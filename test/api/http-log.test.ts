@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
+import { settlement } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
-import { ask, assertError, errorsLogged, settled } from '../support/http.ts'
+import { ask, assertError, errorsLogged } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 
@@ -47,9 +48,9 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
       body: order.body,
     })
   const quote = (await (await buy()).json()) as Record<'orderId' | 'bolt11' | 'paymentHash', string>
-  const settlement = settled(server)
+  const settled = settlement(server)
   const preimage = await server.pay(quote.bolt11)
-  await settlement
+  await settled
   await fetch(`${url}/api/payments/${quote.orderId}`, {
     headers: { 'idempotency-key': 'wrong-key' },
   })

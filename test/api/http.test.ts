@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { ask, assertError, settled } from '../support/http.ts'
+import { settlement } from '../support/buying.ts'
+import { ask, assertError } from '../support/http.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const ID = 'catch_0000000000000000000000'
@@ -264,9 +265,9 @@ test('every answer is one that the description lists, and has its shape', async 
   await check('GET', '/api/payments/order_0')
   const pay = (bolt11: unknown) =>
     check('POST', '/simulator/pay', { headers: json, body: { bolt11 } })
-  const settlement = settled(server)
+  const settled = settlement(server)
   for (const bolt11 of ['lnbcrt1', 1, quote.bolt11, quote.bolt11]) await pay(bolt11)
-  await settlement
+  await settled
   const delivered = await check('GET', `/api/payments/${quote.orderId}`)
   await check('GET', `/api/payments/${quote.orderId}`)
   await buy({ planId: 'spark' })

@@ -5,17 +5,17 @@ import { base64, base64Bytes, hex, utf8, utf8Text } from '../../src/lib/bytes.ts
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { hmacSha256 } from '../../src/protocol/hmac.ts'
 import { decodeMacaroon, encodeMacaroon, type Macaroon } from '../../src/protocol/macaroon.ts'
-import { books, buy, macaroonOf, quoteOf, SPARK } from '../support/buyer.ts'
+import { books, macaroonOf, purchase, quoteOf, SPARK } from '../support/buying.ts'
 import { until } from '../support/until.ts'
 import {
-  anOrder,
-  aPaidOrder,
   assertBareRefusal,
   assertError,
   BASE_URL,
   capabilityOf,
   HOUR,
   L402,
+  openOrderVia,
+  paidOrderVia,
   startShop,
   use,
 } from '../support/wallet-flow.ts'
@@ -25,7 +25,10 @@ walletFlowContract('L402', L402)
 
 test('an L402 402 says exactly this', async (t) => {
   const server = await startShop(t)
-  const answer = await buy(server, { protocol: 'l402', target: '/api/payments/catch?from=test' })
+  const answer = await purchase(server, {
+    protocol: 'l402',
+    target: '/api/payments/catch?from=test',
+  })
   assert.equal(answer.status, 402)
   const { bolt11, paymentHash, orderId } = quoteOf(answer)
   const invoice = decodeInvoice(bolt11)
@@ -73,7 +76,7 @@ test('an L402 402 says exactly this', async (t) => {
 
 test('tokens of different orders have nothing in common but their form', async (t) => {
   const server = await startShop(t)
-  const [one, other] = [await anOrder(server, L402), await anOrder(server, L402)]
+  const [one, other] = [await openOrderVia(server, L402), await openOrderVia(server, L402)]
   const [a, b] = [read(macaroonOf(one.challenge)), read(macaroonOf(other.challenge))]
   assert.notDeepEqual(a.identifier.slice(34), b.identifier.slice(34))
   assert.notDeepEqual(a.signature, b.signature)
@@ -87,7 +90,7 @@ test('an L402 credential selects its flow by itself, under its old name too', as
       { 'x-payment-protocol': 'payment' },
       { 'accept-payment': 'lightning/charge' },
     ]) {
-      const answer = await buy(server, { authorization, headers })
+      const answer = await purchase(server, { authorization, headers })
       assert.equal(answer.status, 401, authorization)
       assert.match(answer.lines('www-authenticate').join(), /^L402 macaroon="/)
     }
@@ -97,7 +100,7 @@ test('an L402 credential selects its flow by itself, under its old name too', as
 test('takes a credential however its client spells it', async (t) => {
   const server = await startShop(t)
   // Long enough to have both letters that the alphabets of base64 differ in, and padding.
-  const order = await anOrder(server, L402, { target: '/api/payments/catch?~~~~??>>~~~' })
+  const order = await openOrderVia(server, L402, { target: '/api/payments/catch?~~~~??>>~~~' })
   const { key, preimage, authorization } = order
   const macaroon = macaroonOf(order.challenge)
   const urlSafe = macaroon.replaceAll('+', '-').replaceAll('/', '_')
@@ -129,7 +132,7 @@ test('takes a credential however its client spells it', async (t) => {
   }
   const texts = new Set<string>()
   for (const [note, spelled] of Object.entries(rows)) {
-    const answer = await buy(server, { ...order.ask, key, authorization: spelled })
+    const answer = await purchase(server, { ...order.ask, key, authorization: spelled })
     assert.equal(answer.status, 200, note)
     assert.deepEqual(answer.lines('payment-receipt'), [], note)
     texts.add(answer.text)
@@ -139,8 +142,8 @@ test('takes a credential however its client spells it', async (t) => {
 
 test('401 for what never was a credential of ours, with a challenge that can be paid', async (t) => {
   const server = await startShop(t)
-  const order = await anOrder(server, L402)
-  const other = await anOrder(server, L402)
+  const order = await openOrderVia(server, L402)
+  const other = await openOrderVia(server, L402)
   const { key, preimage, authorization } = order
   const macaroon = macaroonOf(order.challenge)
   const bytes = base64Bytes(macaroon) ?? new Uint8Array()
@@ -218,7 +221,7 @@ test('401 for what never was a credential of ours, with a challenge that can be 
   const [field] = order.challenge.lines('www-authenticate')
   const quoted = JSON.parse(order.challenge.text)
   for (const [note, spelled] of rows) {
-    const answer = await buy(server, { key, authorization: spelled })
+    const answer = await purchase(server, { key, authorization: spelled })
     assert.equal(answer.status, 401, `${note}: ${answer.text}`)
     assert.deepEqual(answer.lines('www-authenticate'), [field], note)
     assert.deepEqual(answer.lines('content-type'), ['application/json; charset=utf-8'], note)
@@ -227,13 +230,13 @@ test('401 for what never was a credential of ours, with a challenge that can be 
     assert.deepEqual(JSON.parse(answer.text), { ...quoted, error }, note)
   }
   assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
-  capabilityOf(await buy(server, { key, authorization }))
-  capabilityOf(await buy(server, { key: other.key, authorization: other.authorization }))
+  capabilityOf(await purchase(server, { key, authorization }))
+  capabilityOf(await purchase(server, { key: other.key, authorization: other.authorization }))
 })
 
 test('a genuine credential that is not for this request shows its payer nothing to pay', async (t) => {
   const server = await startShop(t)
-  const order = await anOrder(server, L402)
+  const order = await openOrderVia(server, L402)
   const { key, preimage, authorization } = order
   const macaroon = macaroonOf(order.challenge)
   const narrowed = (...caveats: string[]): string =>
@@ -247,24 +250,24 @@ test('a genuine credential that is not for this request shows its payer nothing 
     ],
   ]
   for (const [note, spelled] of rows) {
-    assertBareRefusal(await buy(server, { key, authorization: spelled }), L402, note)
+    assertBareRefusal(await purchase(server, { key, authorization: spelled }), L402, note)
   }
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-  capabilityOf(await buy(server, { key, authorization }))
+  capabilityOf(await purchase(server, { key, authorization }))
 })
 
 test('402 for the credential of another purchase, so that its client recovers', async (t) => {
   const server = await startShop(t)
-  const order = await anOrder(server, L402)
-  const long = await aPaidOrder(server, L402, { body: '{"planId":"long"}' })
-  const used = await aPaidOrder(server, L402)
-  await use(server, await buy(server, used.ask))
+  const order = await openOrderVia(server, L402)
+  const long = await paidOrderVia(server, L402, { body: '{"planId":"long"}' })
+  const used = await paidOrderVia(server, L402)
+  await use(server, await purchase(server, used.ask))
   const [field] = order.challenge.lines('www-authenticate')
   for (const [note, authorization] of [
     ["another plan's", long.authorization],
     ['one whose capability is used', used.authorization],
   ] as const) {
-    const answer = await buy(server, { key: order.key, authorization })
+    const answer = await purchase(server, { key: order.key, authorization })
     assert.equal(answer.status, 402, note)
     assert.deepEqual(answer.lines('www-authenticate'), [field], note)
     assert.equal(answer.text, order.challenge.text, note)
@@ -273,26 +276,26 @@ test('402 for the credential of another purchase, so that its client recovers', 
 
 test('a credential of an order that is over tells so, and asks for no money', async (t) => {
   const server = await startShop(t)
-  const { key, authorization } = await aPaidOrder(server, L402)
+  const { key, authorization } = await paidOrderVia(server, L402)
   // Its life begins here.
   await until('the settlement', () => server.logged.some((line) => /"order.settled"/.test(line)))
   server.clock.advance(23 * HOUR)
-  capabilityOf(await buy(server, { key, authorization }))
+  capabilityOf(await purchase(server, { key, authorization }))
   server.clock.advance(2 * HOUR)
-  assertError(await buy(server, { key, authorization }), 404, 'already delivered')
+  assertError(await purchase(server, { key, authorization }), 404, 'already delivered')
   server.clock.advance(28 * 24 * HOUR)
-  assertError(await buy(server, { key, authorization }), 404, 'already delivered')
+  assertError(await purchase(server, { key, authorization }), 404, 'already delivered')
 })
 
 test('a target too long to be bound is refused before there is an order', async (t) => {
   const server = await startShop(t)
   const target = (length: number): string =>
     `/api/payments/catch?${'a'.repeat(length - '/api/payments/catch?'.length)}`
-  const long = await buy(server, { protocol: 'l402', target: target(2049) })
+  const long = await purchase(server, { protocol: 'l402', target: target(2049) })
   assertError(long, 400, 'invalid query')
   assert.deepEqual(await books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
-  const order = await aPaidOrder(server, L402, { target: target(2048) })
-  capabilityOf(await buy(server, order.ask))
+  const order = await paidOrderVia(server, L402, { target: target(2048) })
+  capabilityOf(await purchase(server, order.ask))
 })
 
 function read(macaroon: string): Macaroon {

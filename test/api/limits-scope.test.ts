@@ -2,16 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
-import {
-  anInbox,
-  ask,
-  buy,
-  LIMITED,
-  limited,
-  limitHeaders,
-  quoteOf,
-  short,
-} from '../support/limits.ts'
+import { openOrder, purchase } from '../support/buying.ts'
+import { anInbox, ask, LIMITED, limited, limitHeaders, short } from '../support/limits.ts'
 
 suite('nobody pays for a neighbour:', () => {
   const once = { perMinute: 1, burst: 1 }
@@ -19,15 +11,22 @@ suite('nobody pays for a neighbour:', () => {
   test('an order is polled, repeated and paid while another is out of polls', async (t) => {
     const server = await limited(t, { poll: { perMinute: 1, burst: 3 } })
     const [mine, theirs] = [randomUUID(), randomUUID()]
-    const [ours, other] = [await quoteOf(server, mine), await quoteOf(server, theirs)]
+    const [ours, other] = [
+      await openOrder(server, { key: mine }),
+      await openOrder(server, { key: theirs }),
+    ]
     for (let i = 0; i < 3; i++) await ask(server, `/api/payments/${other.orderId}`)
     assert.deepEqual(short(await ask(server, `/api/payments/${other.orderId}`)), LIMITED)
-    assert.deepEqual(short(await buy(server, theirs)), LIMITED, 'a repeat is the order’s own too')
+    assert.deepEqual(
+      short(await purchase(server, { key: theirs })),
+      LIMITED,
+      'a repeat is the order’s own too',
+    )
 
     assert.equal((await ask(server, `/api/payments/${ours.orderId}`)).status, 402)
     await server.pay(ours.bolt11)
-    assert.equal((await buy(server, mine)).status, 200)
-    assert.equal((await buy(server, mine)).status, 200)
+    assert.equal((await purchase(server, { key: mine })).status, 200)
+    assert.equal((await purchase(server, { key: mine })).status, 200)
   })
 
   test('a good token opens its inbox while its client has guessed too often', async (t) => {
@@ -71,19 +70,19 @@ suite('nobody pays for a neighbour:', () => {
       const bad = { ...from(address), authorization: 'Bearer x' }
       assert.equal((await ask(server, '/api/catalog', from(address))).status, 200)
       assert.equal((await ask(server, path, bad)).status, 401)
-      assert.equal((await buy(server, randomUUID(), from(address))).status, 402)
+      assert.equal((await purchase(server, { headers: from(address) })).status, 402)
       assert.deepEqual(short(await ask(server, '/api/catalog', from(address))), LIMITED)
       assert.deepEqual(short(await ask(server, path, bad)), LIMITED)
-      assert.deepEqual(short(await buy(server, randomUUID(), from(address))), LIMITED)
+      assert.deepEqual(short(await purchase(server, { headers: from(address) })), LIMITED)
     }
     // A client is one address, or one /64; orders are counted by /24 and /48.
     assert.equal((await ask(server, '/api/catalog', from('203.0.113.8'))).status, 200)
     assert.deepEqual(short(await ask(server, '/api/catalog', from('2001:db8::2'))), LIMITED)
     assert.equal((await ask(server, '/api/catalog', from('2001:db8:0:1::2'))).status, 200)
-    assert.deepEqual(short(await buy(server, randomUUID(), from('203.0.113.8'))), LIMITED)
-    assert.deepEqual(short(await buy(server, randomUUID(), from('2001:db8:0:1::2'))), LIMITED)
-    assert.equal((await buy(server, randomUUID(), from('203.0.114.8'))).status, 402)
-    assert.equal((await buy(server, randomUUID(), from('2001:db8:1::2'))).status, 402)
+    assert.deepEqual(short(await purchase(server, { headers: from('203.0.113.8') })), LIMITED)
+    assert.deepEqual(short(await purchase(server, { headers: from('2001:db8:0:1::2') })), LIMITED)
+    assert.equal((await purchase(server, { headers: from('203.0.114.8') })).status, 402)
+    assert.equal((await purchase(server, { headers: from('2001:db8:1::2') })).status, 402)
   })
 
   test('what a stranger polls or sends in vain counts for nobody', async (t) => {
@@ -103,16 +102,16 @@ test('repeats of a known key count for its order, and new orders for the network
     poll: { perMinute: 1, burst: 3 },
   })
   const key = randomUUID()
-  assert.equal(limitHeaders(await buy(server, key)).policy, '"quote";q=1;w=60')
+  assert.equal(limitHeaders(await purchase(server, { key })).policy, '"quote";q=1;w=60')
   for (let left = 2; left >= 0; left--) {
-    const repeat = await buy(server, key)
+    const repeat = await purchase(server, { key })
     assert.equal(repeat.status, 402)
     assert.deepEqual(
       [limitHeaders(repeat).policy, limitHeaders(repeat).left?.split(';t')[0]],
       ['"poll";q=3;w=180', `"poll";r=${left}`],
     )
   }
-  const [repeat, fresh] = [await buy(server, key), await buy(server, randomUUID())]
+  const [repeat, fresh] = [await purchase(server, { key }), await purchase(server)]
   assert.deepEqual([short(repeat), limitHeaders(repeat).policy], [LIMITED, '"poll";q=3;w=180'])
   assert.deepEqual([short(fresh), limitHeaders(fresh).policy], [LIMITED, '"quote";q=1;w=60'])
 })
@@ -126,7 +125,7 @@ test('an order that there is none of takes up no bucket', async (t) => {
     assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
   }
   // A guess of the key of one that is there does count.
-  const { orderId } = await quoteOf(server)
+  const { orderId } = await openOrder(server)
   const guess = { 'idempotency-key': randomUUID() }
   assert.equal((await ask(server, `/api/payments/${orderId}`, guess)).status, 404)
   assert.deepEqual(short(await ask(server, `/api/payments/${orderId}`, guess)), LIMITED)
@@ -142,7 +141,7 @@ test('only a token that is presented is a guess', async (t) => {
     for (const path of paths) {
       const answer = await ask(server, path)
       assert.equal(answer.status, 401)
-      assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      assert.equal(answer.header('www-authenticate'), 'Bearer')
       assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
     }
   }
@@ -167,7 +166,7 @@ test('a preflight is never limited, and takes nothing', async (t) => {
     'ingest.spark': once,
   })
   const key = randomUUID()
-  const { orderId } = await quoteOf(server, key)
+  const { orderId } = await openOrder(server, { key })
   const inbox = { publicId: 'catch_0000000000000000000000' }
   const paths = [
     '/api/catalog',
@@ -206,10 +205,10 @@ suite('X-Forwarded-For', () => {
       )
       for (let i = 0; i < 3; i++) {
         assert.equal((await ask(server, '/api/catalog', spoofed(i))).status, 200)
-        assert.equal((await buy(server, randomUUID(), spoofed(i * 20))).status, 402)
+        assert.equal((await purchase(server, { headers: spoofed(i * 20) })).status, 402)
       }
       assert.deepEqual(short(await ask(server, '/api/catalog', spoofed(4))), LIMITED)
-      assert.deepEqual(short(await buy(server, randomUUID(), spoofed(80))), LIMITED)
+      assert.deepEqual(short(await purchase(server, { headers: spoofed(80) })), LIMITED)
     })
   }
 

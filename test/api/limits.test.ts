@@ -3,15 +3,14 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
+import { openOrder, purchase } from '../support/buying.ts'
 import {
   type Answer,
   anInbox,
   ask,
-  buy,
   LIMITED,
   limited,
   limitHeaders,
-  quoteOf,
   ratesFile,
   short,
   tripsAt,
@@ -56,7 +55,7 @@ suite('with its default', () => {
 
   test('an order is polled 30 times within 15 seconds', async (t) => {
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-    const { orderId } = await quoteOf(server)
+    const { orderId } = await openOrder(server)
     await tripsAt(30, { name: 'poll', window: 15 }, () => ask(server, `/api/payments/${orderId}`))
   })
 
@@ -79,23 +78,23 @@ suite('with its default', () => {
 
   test('a network opens 10 orders a minute, where a file says so on the simulator', async (t) => {
     const server = await limited(t, { quote: { perMinute: 10, burst: 10 } })
-    await tripsAt(10, { name: 'quote', window: 60 }, () => buy(server, randomUUID()))
+    await tripsAt(10, { name: 'quote', window: 60 }, () => purchase(server))
   })
 
   test('a network has 20 unpaid orders, where a file says so on the simulator', async (t) => {
     const server = await limited(t, { openOrders: 20 })
-    for (let i = 0; i < 20; i++) assert.equal((await buy(server, randomUUID())).status, 402)
-    const refused = await buy(server, randomUUID())
+    for (let i = 0; i < 20; i++) assert.equal((await purchase(server)).status, 402)
+    const refused = await purchase(server)
     assert.deepEqual(short(refused), LIMITED)
     // The oldest of them ends with its quote.
-    const seconds = Number(refused.headers.get('retry-after'))
+    const seconds = Number(refused.header('retry-after'))
     assert.ok(Number.isInteger(seconds) && seconds > 890 && seconds <= 900, String(seconds))
   })
 
   test('a network that opens 50 orders at once has 20, and 20 more when those are over', async (t) => {
     const server = await limited(t, { openOrders: 20 })
     const statuses = async () => {
-      const answers = await Promise.all(Array.from({ length: 50 }, () => buy(server, randomUUID())))
+      const answers = await Promise.all(Array.from({ length: 50 }, () => purchase(server)))
       return answers.map(({ status }) => status).sort()
     }
     const most = [...Array(20).fill(402), ...Array(30).fill(429)]
@@ -107,7 +106,7 @@ suite('with its default', () => {
   test('the simulator opens as many orders as anybody likes', async (t) => {
     for (const rates of ['on', await ratesFile(t, {})]) {
       const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
-      for (let i = 0; i < 40; i++) assert.equal((await buy(server, randomUUID())).status, 402)
+      for (let i = 0; i < 40; i++) assert.equal((await purchase(server)).status, 402)
     }
   })
 
@@ -141,7 +140,7 @@ test('every limit lets through again when its window is over', async (t) => {
     badBearer: rate,
     'ingest.standard': rate,
   })
-  const order = await quoteOf(server)
+  const order = await openOrder(server)
   const inbox = await anInbox(server, 'standard')
   const mine = `/api/catch/${inbox.publicId}`
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -149,7 +148,7 @@ test('every limit lets through again when its window is over', async (t) => {
     ['catalog', () => ask(server, '/api/catalog')],
     ['owner', () => ask(server, mine, bearer(inbox.ownerToken))],
     ['poll', () => ask(server, `/api/payments/${order.orderId}`)],
-    ['quote', () => buy(server, randomUUID())],
+    ['quote', () => purchase(server)],
     ['badBearer', () => ask(server, mine, bearer('x'))],
     ['ingest.standard', () => ask(server, `/c/${inbox.publicId}`)],
   ]
@@ -173,9 +172,9 @@ suite('a 429 spends nothing:', () => {
   test('no order and no invoice are left of a purchase', async (t) => {
     for (const rates of [{ quote: { perMinute: 1, burst: 1 } }, { openOrders: 1 }]) {
       const server = await limited(t, rates)
-      const first = await quoteOf(server)
+      const first = await openOrder(server)
       const key = randomUUID()
-      for (let i = 0; i < 3; i++) assert.deepEqual(short(await buy(server, key)), LIMITED)
+      for (let i = 0; i < 3; i++) assert.deepEqual(short(await purchase(server, { key })), LIMITED)
       assert.deepEqual(await query(server, 'select order_id from purchase_order'), [
         { order_id: first.orderId },
       ])
@@ -184,13 +183,13 @@ suite('a 429 spends nothing:', () => {
       // Room again, and the key is as good as new.
       await server.pay(first.bolt11)
       await ask(server, `/api/payments/${first.orderId}`)
-      assert.equal((await buy(server, key)).status, 402)
+      assert.equal((await purchase(server, { key })).status, 402)
     }
   })
 
   test('a paid order is not delivered by a poll that is refused', async (t) => {
     const server = await limited(t, { poll: { perMinute: 60, burst: 1 } })
-    const { orderId, bolt11 } = await quoteOf(server)
+    const { orderId, bolt11 } = await openOrder(server)
     const poll = (headers = {}): Promise<Answer> => ask(server, `/api/payments/${orderId}`, headers)
     await server.pay(bolt11)
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
@@ -203,9 +202,9 @@ suite('a 429 spends nothing:', () => {
   test('an event is not stored, and a token not used', async (t) => {
     const server = await limited(t, { 'ingest.spark': { perMinute: 1, burst: 2 } })
     const key = randomUUID()
-    const { orderId, bolt11 } = await quoteOf(server, key)
+    const { orderId, bolt11 } = await openOrder(server, { key })
     await server.pay(bolt11)
-    const bought = await buy(server, key)
+    const bought = await purchase(server, { key })
     const { resource: inbox } = JSON.parse(bought.text) as { resource: CatchCapability }
     const authorized = { authorization: `Bearer ${inbox.ingestToken}` }
     for (let i = 0; i < 2; i++) await ask(server, `/c/${inbox.publicId}`)
@@ -229,8 +228,8 @@ suite('a 429 spends nothing:', () => {
 
 test('a page of any origin can read what the limits say', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const { headers } = await ask(server, '/api/catalog')
-  const exposed = headers.get('access-control-expose-headers') ?? ''
+  const { header } = await ask(server, '/api/catalog')
+  const exposed = header('access-control-expose-headers') ?? ''
   for (const name of ['Retry-After', 'RateLimit', 'RateLimit-Policy']) {
     assert.ok(exposed.split(', ').includes(name), name)
   }

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type Ask, buy, poll, quoteOf } from '../support/buyer.ts'
+import { type Ask, poll, purchase, quoteOf } from '../support/buying.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { anOrder, aPaidOrder, HOUR, L402, PAYMENT, startShop } from '../support/wallet-flow.ts'
+import {
+  HOUR,
+  L402,
+  openOrderVia,
+  PAYMENT,
+  paidOrderVia,
+  startShop,
+} from '../support/wallet-flow.ts'
 
 /** A purchase of each product. */
 const PRODUCTS: Record<string, () => Ask> = {
@@ -24,26 +31,26 @@ test('who reads the log cannot collect an order: no line has the id of one, in a
   for (const product of Object.values(PRODUCTS)) {
     // Paid by each flow, and repeated.
     const native = { ...product(), key: aKey() }
-    const quote = quoteOf(await buy(server, native))
+    const quote = quoteOf(await purchase(server, native))
     await poll(server, quote.orderId)
     await server.pay(quote.bolt11)
     await poll(server, quote.orderId)
-    assert.equal((await buy(server, native)).status, 200)
+    assert.equal((await purchase(server, native)).status, 200)
     for (const flow of [PAYMENT, L402]) {
-      const { ask } = await aPaidOrder(server, flow, { ...product(), key: aKey() })
-      assert.equal((await buy(server, ask)).status, 200)
+      const { ask } = await paidOrderVia(server, flow, { ...product(), key: aKey() })
+      assert.equal((await purchase(server, ask)).status, 200)
       // Proven by its credential before anybody was paid, and wrong once.
-      const unpaid = await anOrder(server, flow, { ...product(), key: aKey() })
-      await buy(server, { ...unpaid.ask, body: 'another body' })
-      assert.equal((await buy(server, unpaid.ask)).status, 200)
+      const unpaid = await openOrderVia(server, flow, { ...product(), key: aKey() })
+      await purchase(server, { ...unpaid.ask, body: 'another body' })
+      assert.equal((await purchase(server, unpaid.ask)).status, 200)
     }
     // Lost by the node, refused by the product, and never paid.
-    const lost = quoteOf(await buy(server, { ...product(), key: aKey() }))
+    const lost = quoteOf(await purchase(server, { ...product(), key: aKey() }))
     await query(server, 'delete from simulator_invoice where payment_hash = $1', lost.paymentHash)
     await poll(server, lost.orderId)
-    quoteOf(await buy(server, { ...product(), key: aKey() }))
+    quoteOf(await purchase(server, { ...product(), key: aKey() }))
   }
-  const owed = quoteOf(await buy(server, { ...PRODUCTS.whisper?.(), key: aKey() }))
+  const owed = quoteOf(await purchase(server, { ...PRODUCTS.whisper?.(), key: aKey() }))
   await query(server, 'delete from whisper_reservation where order_id = $1', owed.orderId)
   await server.pay(owed.bolt11)
   await poll(server, owed.orderId)

@@ -5,19 +5,18 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
-import { books, buy, poll, quoteOf } from '../support/buyer.ts'
+import { books, poll, purchase, quoteOf, settlement } from '../support/buying.ts'
 import { runCommand } from '../support/command.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { settled } from '../support/http.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query, settingsFor } from '../support/store.ts'
 import {
-  anOrder,
-  aPaidOrder,
   assertError,
   capabilityOf,
   L402,
+  openOrderVia,
   PAYMENT,
+  paidOrderVia,
 } from '../support/wallet-flow.ts'
 
 const SPARK = ['--product', 'catch', '--plan', 'spark']
@@ -34,19 +33,19 @@ async function lose(server: TestServer): Promise<void> {
 for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
   test(`an order that was lost is made good by its payment hash, and its ${name} credential collects it`, async (t) => {
     const server = await startServer(t)
-    const settlement = settled(server)
-    const { ask, paymentHash } = await aPaidOrder(server, flow)
-    await settlement
+    const settled = settlement(server)
+    const { ask, paymentHash } = await paidOrderVia(server, flow)
+    await settled
     await lose(server)
-    assertError(await buy(server, ask), 404, 'order not found')
+    assertError(await purchase(server, ask), 404, 'order not found')
     const restored = await restore(server, paymentHash, ...SPARK)
     assert.equal(restored.code, 0, restored.err)
     assert.match(restored.out, /^[0-9a-f]{64} is settled as catch_\w{22} until /)
-    const first = await buy(server, ask)
+    const first = await purchase(server, ask)
     const { publicId } = capabilityOf(first)
     assert.ok(restored.out.includes(publicId))
-    assert.equal((await buy(server, ask)).text, first.text, 'an answer that was lost')
-    assert.equal((await buy(server, { ...ask, key: randomUUID() })).text, first.text)
+    assert.equal((await purchase(server, ask)).text, first.text, 'an answer that was lost')
+    assert.equal((await purchase(server, { ...ask, key: randomUUID() })).text, first.text)
     assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
     assert.equal(sent.status, 204)
@@ -56,29 +55,29 @@ for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
 for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
   test(`a ${name} credential of what was made good under another plan collects that, and meets no invoice`, async (t) => {
     const server = await startServer(t)
-    const settlement = settled(server)
-    const { ask, paymentHash } = await aPaidOrder(server, flow)
-    await settlement
+    const settled = settlement(server)
+    const { ask, paymentHash } = await paidOrderVia(server, flow)
+    await settled
     await lose(server)
     const long = ['--product', 'catch', '--plan', 'long']
     const { code, out, err } = await restore(server, paymentHash, ...long)
     assert.equal(code, 0, err)
-    const first = await buy(server, { ...ask, key: randomUUID() })
+    const first = await purchase(server, { ...ask, key: randomUUID() })
     assert.ok(out.includes(capabilityOf(first).publicId))
-    assert.equal((await buy(server, ask)).text, first.text)
+    assert.equal((await purchase(server, ask)).text, first.text)
     assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
   })
 
   test(`a ${name} credential of what was made good as another product meets no invoice, and alarms the operator`, async (t) => {
     const server = await startServer(t)
-    const settlement = settled(server)
-    const { ask, paymentHash } = await aPaidOrder(server, flow)
-    await settlement
+    const settled = settlement(server)
+    const { ask, paymentHash } = await paidOrderVia(server, flow)
+    await settled
     await lose(server)
     const pulse = ['--product', 'pulse', '--plan', 'spark']
     const { code, err } = await restore(server, paymentHash, ...pulse)
     assert.equal(code, 0, err)
-    assertError(await buy(server, ask), 404, 'order not found')
+    assertError(await purchase(server, ask), 404, 'order not found')
     assert.match(
       server.logged.join(''),
       new RegExp(`order.proven_unknown.*${paymentHash}.*"catch"`),
@@ -89,14 +88,14 @@ for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
 
 test('an order that was lost is made good once, however many operators do it at once', async (t) => {
   const server = await startServer(t)
-  const settlement = settled(server)
-  const { paymentHash } = await aPaidOrder(server, PAYMENT)
-  await settlement
+  const settled = settlement(server)
+  const { paymentHash } = await paidOrderVia(server, PAYMENT)
+  await settled
   await lose(server)
   const ran = await Promise.all([1, 2, 3].map(() => restore(server, paymentHash, ...SPARK)))
   assert.deepEqual(ran.map(({ code }) => code).toSorted(), [0, 1, 1])
   const refused = ran.find(({ code }) => code === 1)
-  assert.match(String(refused?.err), /is in this store, and is settled/)
+  assert.match(String(refused?.err), /is in this store and is settled/)
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
 })
 
@@ -104,10 +103,10 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
   for (const by of ['key', 'preimage'] as const) {
     const server = await startServer(t)
     const key = randomUUID()
-    const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, { key }))
-    const settlement = settled(server)
+    const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, { key }))
+    const settled = settlement(server)
     const preimage = await server.pay(bolt11)
-    await settlement
+    await settled
     await lose(server)
     assertError(await poll(server, orderId), 404, 'order not found')
     const { code, err } = await restore(server, paymentHash, ...SPARK, '--order', orderId)
@@ -115,7 +114,7 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
     // Its id alone is not enough: the operator may have it from anybody.
     assert.equal((await poll(server, orderId)).text, '{"error":"proof of payment required"}')
     if (by === 'key') {
-      capabilityOf(await buy(server, { key }))
+      capabilityOf(await purchase(server, { key }))
     } else {
       const proven = await fetch(`${server.url}/api/payments/${orderId}`, {
         headers: { 'payment-preimage': preimage },
@@ -128,10 +127,10 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
 
 test('what was not paid, is known, or is unknown to the node is not made good', async (t) => {
   const server = await startServer(t)
-  const { paymentHash } = await anOrder(server, PAYMENT)
+  const { paymentHash } = await openOrderVia(server, PAYMENT)
   const known = await restore(server, paymentHash, ...SPARK)
   assert.deepEqual([known.code, known.out], [1, ''])
-  assert.match(known.err, /is in this store, and is pending/)
+  assert.match(known.err, /is in this store and is pending/)
   await lose(server)
   const unpaid = await restore(server, paymentHash, ...SPARK)
   assert.equal(unpaid.code, 1)
@@ -147,7 +146,7 @@ test('what was not paid, is known, or is unknown to the node is not made good', 
 
 test('a preimage proves the payment where the node has lost the invoice, if it is the right one', async (t) => {
   const server = await startServer(t)
-  const { ask, paymentHash, preimage } = await anOrder(server, PAYMENT)
+  const { ask, paymentHash, preimage } = await openOrderVia(server, PAYMENT)
   await lose(server)
   await query(server, 'delete from simulator_invoice')
   const file = join(await temporaryFolder(t), 'preimage')
@@ -162,15 +161,15 @@ test('a preimage proves the payment where the node has lost the invoice, if it i
   const right = await restore(server, paymentHash, ...SPARK, '--preimage-file', file)
   assert.equal(right.code, 0, right.err)
   assert.equal((right.out + right.err).includes(preimage), false)
-  capabilityOf(await buy(server, ask))
+  capabilityOf(await purchase(server, ask))
 })
 
 test('an order that was delivered and went as rows do is not handed out again', async (t) => {
   const server = await startServer(t)
-  const settlement = settled(server)
-  const { ask, paymentHash } = await aPaidOrder(server, PAYMENT)
-  await settlement
-  capabilityOf(await buy(server, ask))
+  const settled = settlement(server)
+  const { ask, paymentHash } = await paidOrderVia(server, PAYMENT)
+  await settled
+  capabilityOf(await purchase(server, ask))
   await lose(server)
   for (const ended of ['used', 'aged']) {
     await query(server, 'delete from order_tombstone')
@@ -184,11 +183,11 @@ test('an order that was delivered and went as rows do is not handed out again', 
 
 test('the id of another order is not given to a lost one', async (t) => {
   const server = await startServer(t)
-  const settlement = settled(server)
-  const { paymentHash } = await aPaidOrder(server, PAYMENT)
-  await settlement
+  const settled = settlement(server)
+  const { paymentHash } = await paidOrderVia(server, PAYMENT)
+  await settled
   await lose(server)
-  const { orderId } = quoteOf(await buy(server, {}))
+  const { orderId } = quoteOf(await purchase(server, {}))
   const taken = await restore(server, paymentHash, ...SPARK, '--order', orderId)
   assert.equal(taken.code, 1)
   assert.match(taken.err, /or the id of --order, is in this store/)
@@ -198,9 +197,9 @@ test('the id of another order is not given to a lost one', async (t) => {
 
 test('a lost WHISPER has no bytes to restore, and is noted as paid back', async (t) => {
   const server = await startServer(t)
-  const settlement = settled(server)
-  const order = await aPaidOrder(server, PAYMENT)
-  await settlement
+  const settled = settlement(server)
+  const order = await paidOrderVia(server, PAYMENT)
+  await settled
   await lose(server)
   const whisper = [order.paymentHash, '--product', 'whisper', '--plan', 'spark']
   const refused = await restore(server, ...whisper)

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { suite, test } from 'node:test'
-import { buy, l402Credential, poll, quoteOf } from '../support/buyer.ts'
+import { l402Credential, poll, purchase, quoteOf } from '../support/buying.ts'
 import { listener, scrape } from '../support/scrape.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
-import { purchase } from '../support/whisper.ts'
+import { purchaseWhisper } from '../support/whisper.ts'
 
 const ON = { MAYFLY_METRICS_PORT: '0' }
 const PAGE = new URL('../../docs/metrics.md', import.meta.url)
 
 test('every documented metric appears after a sale, and every one that appears is documented', async (t) => {
   const server = await startServer(t, { ...ON, MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: 'on' })
-  const quote = quoteOf(await buy(server, {}))
+  const quote = quoteOf(await purchase(server, {}))
   await server.pay(quote.bolt11)
   const delivered = await until('the delivery', async () => {
     const answer = await poll(server, quote.orderId)
@@ -25,13 +25,13 @@ test('every documented metric appears after a sale, and every one that appears i
   assert.equal((await fetch(`${server.url}/c/${secret}`, { method: 'POST' })).status, 204)
   await fetch(`${server.url}/nothing/${secret}`)
 
-  const challenged = await buy(server, { protocol: 'l402', key: 'a key of eight' })
+  const challenged = await purchase(server, { protocol: 'l402', key: 'a key of eight' })
   const preimage = await server.pay(quoteOf(challenged).bolt11)
   const authorization = l402Credential(challenged, preimage)
-  const paid = await buy(server, { protocol: 'l402', key: 'a key of eight', authorization })
+  const paid = await purchase(server, { protocol: 'l402', key: 'a key of eight', authorization })
   assert.equal(paid.status, 200)
 
-  const unpaid = await purchase(server, { body: Buffer.alloc(100) })
+  const unpaid = await purchaseWhisper(server, { body: Buffer.alloc(100) })
   assert.equal(unpaid.status, 402)
 
   const watching = new AbortController()
@@ -130,7 +130,7 @@ test('orders are counted every 15 seconds at most, whoever scrapes', async (t) =
   const server = await startServer(t, ON)
   const pending = async () => (await scrape(server)).series.get('mayfly_orders{state="pending"}')
   assert.equal(await pending(), 0)
-  await buy(server, {})
+  await purchase(server, {})
   assert.equal(await pending(), 0)
   server.clock.advance(15_000)
   assert.equal(await pending(), 1)
@@ -138,8 +138,8 @@ test('orders are counted every 15 seconds at most, whoever scrapes', async (t) =
 
 test('a store that fails is counted, and a refused condition is not', async (t) => {
   const server = await startServer(t, ON)
-  const first = await buy(server, { key: 'the same key' })
-  await buy(server, { key: 'the same key' })
+  const first = await purchase(server, { key: 'the same key' })
+  await purchase(server, { key: 'the same key' })
   assert.equal(first.status, 402)
   const errors = async () =>
     (await scrape(server)).series.get('mayfly_store_errors_total{operation="read"}')

@@ -1,16 +1,16 @@
 /** A service that gets another public address owes what was paid at the old one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { books, buy, quoteOf } from '../support/buyer.ts'
+import { books, purchase, quoteOf } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import {
-  anOrder,
-  aPaidOrder,
   BASE_URL,
   capabilityOf,
   L402,
+  openOrderVia,
   PAYMENT,
+  paidOrderVia,
 } from '../support/wallet-flow.ts'
 
 const NEW_URL = 'http://127.0.0.1:9402'
@@ -19,53 +19,53 @@ const ONE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
   test(`a ${name} credential that was paid before the public address changed is delivered`, async (t) => {
     const { server, move } = await aMovingShop(t)
-    const { ask } = await aPaidOrder(server, flow)
+    const { ask } = await paidOrderVia(server, flow)
     await move()
-    const first = await buy(server, ask)
+    const first = await purchase(server, ask)
     capabilityOf(first)
-    assert.equal((await buy(server, ask)).text, first.text)
+    assert.equal((await purchase(server, ask)).text, first.text)
     assert.deepEqual(await books(server), ONE)
   })
 
   test(`a ${name} challenge of the old public address can be paid after it changed`, async (t) => {
     const { server, move } = await aMovingShop(t)
-    const { ask, bolt11 } = await anOrder(server, flow)
+    const { ask, bolt11 } = await openOrderVia(server, flow)
     await move()
     await server.pay(bolt11)
-    capabilityOf(await buy(server, ask))
+    capabilityOf(await purchase(server, ask))
     assert.deepEqual(await books(server), ONE)
   })
 
   test(`a ${name} answer given at the old public address is given again at the new one`, async (t) => {
     const { server, move } = await aMovingShop(t)
-    const { ask } = await aPaidOrder(server, flow)
-    const first = await buy(server, ask)
+    const { ask } = await paidOrderVia(server, flow)
+    const first = await purchase(server, ask)
     await move()
-    assert.equal((await buy(server, ask)).text, first.text)
+    assert.equal((await purchase(server, ask)).text, first.text)
     assert.deepEqual(await books(server), ONE)
   })
 
   test(`a repeat at the new public address shows the same invoice, in a ${name} challenge that opens`, async (t) => {
     const { server, move } = await aMovingShop(t)
-    const order = await anOrder(server, flow)
+    const order = await openOrderVia(server, flow)
     await move()
-    const again = await anOrder(server, flow, { key: order.key })
+    const again = await openOrderVia(server, flow, { key: order.key })
     assert.equal(quoteOf(again.challenge).bolt11, order.bolt11)
     await server.pay(order.bolt11)
-    capabilityOf(await buy(server, again.ask))
+    capabilityOf(await purchase(server, again.ask))
     assert.deepEqual(await books(server), ONE)
   })
 
   test(`a ${name} credential stays bound to product, method, path and body at the new address`, async (t) => {
     const { server, move } = await aMovingShop(t)
-    const { authorization } = await anOrder(server, flow)
+    const { authorization } = await openOrderVia(server, flow)
     await move()
     for (const other of [
       { target: '/api/payments/catch?x' },
       { target: '/api/payments/pulse' },
       { body: '{"planId":"standard"}' },
     ]) {
-      const answer = await buy(server, { authorization, ...other })
+      const answer = await purchase(server, { authorization, ...other })
       assert.notEqual(answer.status, 200, JSON.stringify(other))
     }
     const [row] = await query(server, 'select count(delivered_at) as count from purchase_order')

@@ -3,23 +3,23 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
-import { type Answer, type Ask, buy, poll, quoteOf, send } from '../support/buyer.ts'
+import { type Answer, type Ask, poll, purchase, quoteOf, send } from '../support/buying.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
-  anOrder,
   assertBareRefusal,
   assertError,
   capabilityOf,
   L402,
+  openOrderVia,
   PAYMENT,
   startShop,
   use,
   type WalletFlow,
 } from '../support/wallet-flow.ts'
 
-type Order = Awaited<ReturnType<typeof anOrder>>
+type Order = Awaited<ReturnType<typeof openOrderVia>>
 type Shop = { server: TestServer; flow: WalletFlow; other: Order }
 
 const HOME = '203.0.113.1'
@@ -102,7 +102,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
           const ask = PURCHASES[column]?.(shop, order)
           assert.ok(ask, column)
-          const answer = await buy(server, { key: order.key, from: HOME, ...ask })
+          const answer = await purchase(server, { key: order.key, from: HOME, ...ask })
           await assertMeets(shop, answer, expected, expected.startsWith('→') ? shop.other : order)
         }
       })
@@ -114,7 +114,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
           const ask = PURCHASES[column]?.(shop, order)
           assert.ok(ask, column)
-          const answer = await buy(server, { key: randomUUID(), from: HOME, ...ask })
+          const answer = await purchase(server, { key: randomUUID(), from: HOME, ...ask })
           await assertMeets(shop, answer, expected, order)
         }
       })
@@ -187,8 +187,8 @@ async function assertMeets(shop: Shop, answer: Answer, expected: string, order: 
 async function anOrderThatIs(state: string, server: TestServer, flow: WalletFlow) {
   const isWeak = /contested|guessable/.test(state)
   const key = isWeak ? `order-${counter++}` : randomUUID()
-  const shop: Shop = { server, flow, other: await anOrder(server, flow, { from: HOME }) }
-  const order = await anOrder(server, flow, { key, from: HOME })
+  const shop: Shop = { server, flow, other: await openOrderVia(server, flow, { from: HOME }) }
+  const order = await openOrderVia(server, flow, { key, from: HOME })
   const become = STATES[state]
   assert.ok(become, state)
   await become(shop, order)

@@ -10,20 +10,20 @@ import {
   type Answer,
   type Ask,
   books,
-  buy,
   paymentChallengeOf,
+  purchase,
   quoteOf,
   SPARK,
-} from '../support/buyer.ts'
+} from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import type { TestServer } from '../support/server.ts'
 import {
-  anOrder,
-  aPaidOrder,
   assertBareRefusal,
   assertError,
   capabilityOf,
+  openOrderVia,
   PAYMENT,
+  paidOrderVia,
   startShop,
 } from '../support/wallet-flow.ts'
 import { walletFlowContract } from './wallet-flow.ts'
@@ -34,7 +34,7 @@ walletFlowContract('Payment', PAYMENT)
 
 test('a Payment 402 says exactly this', async (t) => {
   const server = await startShop(t)
-  const answer = await buy(server, { protocol: 'payment' })
+  const answer = await purchase(server, { protocol: 'payment' })
   assert.equal(answer.status, 402)
   const { bolt11, paymentHash, orderId } = quoteOf(answer)
   const invoice = decodeInvoice(bolt11)
@@ -143,26 +143,29 @@ test('the flow is the one that the request selects', async (t) => {
     [unknown, { authorization: 'Payment x', 'x-payment-protocol': 'native' }],
   ]
   for (const [flow, headers] of rows) {
-    assert.equal(flowOf(await buy(server, { headers })), flow, JSON.stringify(headers))
+    assert.equal(flowOf(await purchase(server, { headers })), flow, JSON.stringify(headers))
   }
 })
 
 test('a native 402 is never a challenge, and no other answer is one either', async (t) => {
   const server = await startShop(t)
-  const native = await buy(server, {})
+  const native = await purchase(server, {})
   assert.equal(native.status, 402)
   assert.deepEqual(native.lines('www-authenticate'), [])
-  const refused = await buy(server, { protocol: 'payment', body: '{}' })
+  const refused = await purchase(server, { protocol: 'payment', body: '{}' })
   assertError(refused, 400, 'invalid request body')
-  const keyless = await buy(server, { protocol: 'payment', key: 'short' })
+  const keyless = await purchase(server, { protocol: 'payment', key: 'short' })
   assertError(keyless, 400, 'invalid idempotency key')
 })
 
 test('the receipt of a paid repeat names its challenge and its payment, and no preimage', async (t) => {
   const server = await startShop(t)
-  const { key, authorization, challenge, paymentHash, preimage } = await anOrder(server, PAYMENT)
+  const { key, authorization, challenge, paymentHash, preimage } = await openOrderVia(
+    server,
+    PAYMENT,
+  )
   const before = Math.floor(server.clock.now() / 1000) * 1000
-  const answer = await buy(server, { key, authorization })
+  const answer = await purchase(server, { key, authorization })
   assert.deepEqual(answer.lines('cache-control'), ['private, no-store'])
   const [receipt = '', ...more] = answer.lines('payment-receipt')
   assert.deepEqual(more, [])
@@ -184,16 +187,16 @@ test('the receipt of a paid repeat names its challenge and its payment, and no p
 
   // The time is that of the settlement, whenever it is told.
   server.clock.advance(60_000)
-  const again = await buy(server, { key, authorization })
+  const again = await purchase(server, { key, authorization })
   assert.deepEqual(again.lines('payment-receipt'), [receipt])
 })
 
 test('only a Payment credential gets a receipt', async (t) => {
   const server = await startShop(t)
-  const { key, authorization } = await aPaidOrder(server, PAYMENT)
-  capabilityOf(await buy(server, { key, authorization }))
+  const { key, authorization } = await paidOrderVia(server, PAYMENT)
+  capabilityOf(await purchase(server, { key, authorization }))
   for (const ask of [{}, { protocol: 'payment' }, { protocol: 'l402' }]) {
-    const answer = await buy(server, { key, ...ask })
+    const answer = await purchase(server, { key, ...ask })
     capabilityOf(answer)
     assert.deepEqual(answer.lines('payment-receipt'), [])
     assert.deepEqual(answer.lines('cache-control'), ['no-store'])
@@ -202,7 +205,7 @@ test('only a Payment credential gets a receipt', async (t) => {
 
 test('takes a credential however its client spells it', async (t) => {
   const server = await startShop(t)
-  const order = await anOrder(server, PAYMENT)
+  const order = await openOrderVia(server, PAYMENT)
   const { key, preimage } = order
   const challenge = paymentChallengeOf(order.challenge)
   const payload = { preimage }
@@ -228,21 +231,21 @@ test('takes a credential however its client spells it', async (t) => {
   const texts = new Set<string>()
   const receipts = new Set<string>()
   for (const [note, authorization] of Object.entries(rows)) {
-    const answer = await buy(server, { key, authorization })
+    const answer = await purchase(server, { key, authorization })
     assert.equal(answer.status, 200, note)
     texts.add(answer.text)
     receipts.add(answer.lines('payment-receipt').join())
   }
   assert.equal(texts.size, 1)
   assert.equal(receipts.size, 1)
-  const beside = await buy(server, { key, authorization: ['Bearer x', order.authorization] })
+  const beside = await purchase(server, { key, authorization: ['Bearer x', order.authorization] })
   assert.equal(beside.status, 200, 'beside another scheme')
 })
 
 test('refuses every credential that is not right, each for its reason, and takes nothing for it', async (t) => {
   const server = await startShop(t)
-  const order = await anOrder(server, PAYMENT)
-  const other = await anOrder(server, PAYMENT)
+  const order = await openOrderVia(server, PAYMENT)
+  const other = await openOrderVia(server, PAYMENT)
   const { key, preimage } = order
   const challenge = paymentChallengeOf(order.challenge)
   const theirs = paymentChallengeOf(other.challenge)
@@ -356,7 +359,7 @@ test('refuses every credential that is not right, each for its reason, and takes
   const [field] = order.challenge.lines('www-authenticate')
   const { challengeId, request: asked, ...quoted } = JSON.parse(order.challenge.text)
   for (const [note, authorization, problem] of rows) {
-    const answer = await buy(server, { key, authorization })
+    const answer = await purchase(server, { key, authorization })
     assert.equal(answer.status, 402, note)
     assert.deepEqual(answer.lines('www-authenticate'), [field], note)
     assert.deepEqual(answer.lines('content-type'), ['application/problem+json; charset=utf-8'])
@@ -376,8 +379,8 @@ test('refuses every credential that is not right, each for its reason, and takes
     )
   }
   assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 0, inboxes: 0 })
-  capabilityOf(await buy(server, { key, authorization: good }))
-  capabilityOf(await buy(server, { key: other.key, authorization: other.authorization }))
+  capabilityOf(await purchase(server, { key, authorization: good }))
+  capabilityOf(await purchase(server, { key: other.key, authorization: other.authorization }))
 })
 
 test('a credential that anybody has changed proves the payment still, and brings nothing', async (t) => {
@@ -390,13 +393,16 @@ test('a credential that anybody has changed proves the payment still, and brings
   ]
   for (const changes of rows) {
     for (const key of [randomUUID(), null]) {
-      const order = await anOrder(server, PAYMENT)
+      const order = await openOrderVia(server, PAYMENT)
       const challenge = { ...paymentChallengeOf(order.challenge), ...changes }
       const { preimage } = order
       const token = base64url(utf8(JSON.stringify({ challenge, payload: { preimage } })))
-      const answer = await buy(server, { key: key ?? order.key, authorization: `Payment ${token}` })
+      const answer = await purchase(server, {
+        key: key ?? order.key,
+        authorization: `Payment ${token}`,
+      })
       assertBareRefusal(answer, PAYMENT, JSON.stringify(changes))
-      capabilityOf(await buy(server, order.ask))
+      capabilityOf(await purchase(server, order.ask))
     }
   }
   assert.deepEqual(await books(server), { orders: 8, invoices: 8, settled: 8, inboxes: 8 })
@@ -405,32 +411,32 @@ test('a credential that anybody has changed proves the payment still, and brings
 test('a bad credential of a first request is answered with that request’s own challenge', async (t) => {
   const server = await startShop(t)
   const key = randomUUID()
-  const answer = await buy(server, { key, authorization: 'Payment bad' })
+  const answer = await purchase(server, { key, authorization: 'Payment bad' })
   assert.equal(JSON.parse(answer.text).error, 'invalid payment credential')
-  const asked = await buy(server, { key, protocol: 'payment' })
+  const asked = await purchase(server, { key, protocol: 'payment' })
   assert.deepEqual(answer.lines('www-authenticate'), asked.lines('www-authenticate'))
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
 })
 
 test('a bad credential never reaches what its key has bought', async (t) => {
   const server = await startShop(t)
-  const { key, authorization } = await aPaidOrder(server, PAYMENT)
-  const first = await buy(server, { key, authorization })
+  const { key, authorization } = await paidOrderVia(server, PAYMENT)
+  const first = await purchase(server, { key, authorization })
   for (const bad of ['Payment bad', `${authorization}A`]) {
-    assertBareRefusal(await buy(server, { key, authorization: bad }), PAYMENT)
+    assertBareRefusal(await purchase(server, { key, authorization: bad }), PAYMENT)
   }
-  assert.equal((await buy(server, { key, authorization })).text, first.text)
+  assert.equal((await purchase(server, { key, authorization })).text, first.text)
 })
 
 test('quotes are limited, and a limit is no challenge', async (t) => {
   const server = await startLimited(t)
   const ask: Ask = { protocol: 'payment' }
-  const { key, authorization } = await anOrder(server, PAYMENT)
-  const refused = await buy(server, ask)
+  const { key, authorization } = await openOrderVia(server, PAYMENT)
+  const refused = await purchase(server, ask)
   assert.equal(refused.status, 429)
   assert.deepEqual(refused.lines('www-authenticate'), [])
   assert.match(refused.lines('retry-after').join(), /^[1-9]\d*$/)
-  capabilityOf(await buy(server, { key, authorization }))
+  capabilityOf(await purchase(server, { key, authorization }))
 })
 
 /** A shop that makes one quote a minute. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { aQuote, payAndSettle, purchase } from '../support/purchase.ts'
+import { openOrder, payAndSettle, purchase } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 /** Loopback by a name that no loopback bind has: whoever binds this is reached by strangers. */
@@ -19,7 +19,7 @@ test('behind a proxy that is not trusted nothing is sold to strangers, and one l
     const answer = await purchase(server, { headers })
     assert.equal(answer.status, 503)
     assert.deepEqual(JSON.parse(answer.text), { error: 'checkout unavailable' })
-    assert.match(answer.headers.get('retry-after') ?? '', /^[0-9]+$/)
+    assert.match(answer.header('retry-after') ?? '', /^[0-9]+$/)
   }
   const [line, ...more] = linesOf(server)
   assert.deepEqual(more, [])
@@ -30,7 +30,7 @@ test('behind a proxy that is not trusted nothing is sold to strangers, and one l
 test('what was quoted before is still delivered behind a proxy that is not trusted', async (t) => {
   const server = await startServer(t, STRANGERS)
   const key = randomUUID()
-  await payAndSettle(server, await aQuote(server, { key }))
+  await payAndSettle(server, await openOrder(server, { key }))
   assert.equal((await purchase(server, { key, from: '203.0.113.1' })).status, 200)
 })
 
@@ -57,9 +57,10 @@ test('on loopback the first forwarded request says what to set, once, and sales 
 test('a guessable key that came forwarded and by nobody trusted counts as a stranger each time', async (t) => {
   const server = await startServer(t)
   const forwarded = { key: 'order-0001', from: '203.0.113.1' }
-  const first = await aQuote(server, forwarded)
+  const first = await openOrder(server, forwarded)
   const again = JSON.parse((await purchase(server, forwarded)).text)
-  assert.deepEqual(again, { ...first, proofRequired: true })
+  const quote = JSON.parse(first.answer.text)
+  assert.deepEqual(again, { ...quote, proofRequired: true })
   await payAndSettle(server, first)
   const refused = await purchase(server, forwarded)
   assert.deepEqual([refused.status, JSON.parse(refused.text).error], [404, PROOF])
@@ -68,8 +69,8 @@ test('a guessable key that came forwarded and by nobody trusted counts as a stra
 test('a random key that came forwarded and by nobody trusted is never contested', async (t) => {
   const server = await startServer(t)
   const forwarded = { key: randomUUID(), from: '203.0.113.1' }
-  const first = await aQuote(server, forwarded)
-  assert.deepEqual(JSON.parse((await purchase(server, forwarded)).text), first)
+  const first = await openOrder(server, forwarded)
+  assert.deepEqual(await purchase(server, forwarded), first.answer)
   await payAndSettle(server, first)
   assert.equal((await purchase(server, forwarded)).status, 200)
 })

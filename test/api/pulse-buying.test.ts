@@ -14,7 +14,7 @@ import {
   owner,
   patch,
   ping,
-  purchase,
+  purchasePulse,
 } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -77,15 +77,15 @@ test('the catalogue has the plans of PULSE, with their limits and nothing else',
 
 test('a quote names product, plan and price, and a purchase of another shape gets none', async (t) => {
   const server = await startServer(t)
-  const { status, text } = await purchase(server, '{"planId":"standard"}')
+  const { status, text } = await purchasePulse(server, '{"planId":"standard"}')
   const { product, planId, amountSats, network } = JSON.parse(text)
   assert.deepEqual([status, product, planId], [402, 'pulse', 'standard'])
   assert.deepEqual([amountSats, network], [300, 'regtest'])
-  assert.deepEqual(await purchase(server, '{"planId":"mega"}'), {
+  assert.deepEqual(await purchasePulse(server, '{"planId":"mega"}'), {
     status: 400,
     text: '{"error":"invalid plan"}',
   })
-  assert.deepEqual(await purchase(server, '{"planId":"spark","name":"x"}'), INVALID_BODY)
+  assert.deepEqual(await purchasePulse(server, '{"planId":"spark","name":"x"}'), INVALID_BODY)
   assert.equal((await query(server, 'select * from purchase_order')).length, 1)
 })
 
@@ -99,7 +99,7 @@ test('the file of the operator changes plans, and a plan that is not on sale can
     .pulse(capability)
     .status()
   assert.deepEqual([expectedIntervalSeconds, graceSeconds, heartbeatLimit], [20, 60, 1])
-  assert.deepEqual(await purchase(server, '{"planId":"long"}'), {
+  assert.deepEqual(await purchasePulse(server, '{"planId":"long"}'), {
     status: 400,
     text: '{"error":"invalid plan"}',
   })
@@ -121,7 +121,7 @@ test('a capability is two tokens of their own kinds, and is what the key gets ag
   const server = await startServer(t)
   const key = randomUUID()
   const body = '{"planId":"spark"}'
-  const { bolt11, orderId } = JSON.parse((await purchase(server, body, key)).text)
+  const { bolt11, orderId } = JSON.parse((await purchasePulse(server, body, key)).text)
   await server.pay(bolt11)
   server.clock.advance(2 * SECOND)
   const first = await answerOf(await fetch(`${server.url}/api/payments/${orderId}`))
@@ -139,12 +139,12 @@ test('a capability is two tokens of their own kinds, and is what the key gets ag
   assert.match(resource.publicId, /^pulse_[0-9A-Za-z]{22}$/)
   assert.match(resource.ownerToken, /^pulse_owner_[0-9A-Za-z]{49}$/)
   assert.match(resource.pingToken, /^pulse_ping_[0-9A-Za-z]{49}$/)
-  assert.deepEqual(await purchase(server, body, key), first)
+  assert.deepEqual(await purchasePulse(server, body, key), first)
 
   assert.deepEqual(await ping(server, resource, { token: `${resource.pingToken}x` }), NOT_FOUND)
-  assert.deepEqual(await purchase(server, body, key), first, 'a refused ping is no use')
+  assert.deepEqual(await purchasePulse(server, body, key), first, 'a refused ping is no use')
   assert.deepEqual(await ping(server, resource), DONE)
-  assert.deepEqual(await purchase(server, body, key), {
+  assert.deepEqual(await purchasePulse(server, body, key), {
     status: 404,
     text: '{"error":"already delivered"}',
   })
@@ -159,7 +159,7 @@ test('every owner call that succeeds ends the replay too, and one that is refuse
   ] as const) {
     const key = randomUUID()
     const capability = await aMonitor(server, 'spark', key)
-    const repeat = () => purchase(server, '{"planId":"spark"}', key)
+    const repeat = () => purchasePulse(server, '{"planId":"spark"}', key)
     assert.equal((await repeat()).status, 200)
     assert.deepEqual(await patch(server, capability, '{"graceSeconds":1}'), INVALID_SETTINGS)
     assert.equal((await repeat()).status, 200)

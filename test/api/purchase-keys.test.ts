@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { aQuote, count, payAndSettle, purchase } from '../support/purchase.ts'
-import { startServer } from '../support/server.ts'
+import { books, openOrder, payAndSettle, purchase } from '../support/buying.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 test('takes keys of 8 and of 128 characters, and spaces inside one', async (t) => {
   const server = await startServer(t)
@@ -24,7 +24,7 @@ test('the same key and request are the same quote, to the byte, and one invoice'
 test('a key is spent on its request: another plan or another body is refused', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
-  const quote = await aQuote(server, { key })
+  const quote = await openOrder(server, { key })
   const reused = JSON.stringify({ error: 'idempotency key reused with a different request' })
   const bodies = ['{"planId":"long"}', '{ "planId": "spark" }']
   for (const body of bodies) {
@@ -44,7 +44,7 @@ test('a key is spent on its request: another plan or another body is refused', a
 test('a broken repeat is refused as such, whatever its key once bought', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
-  await aQuote(server, { key })
+  await openOrder(server, { key })
   const answer = await purchase(server, { key, body: '{"planId":"mega"}' })
   assert.equal(answer.text, '{"error":"invalid plan"}')
 })
@@ -74,7 +74,7 @@ test('of 50 different requests at once with one key, one plan wins and the other
 
 test('50 purchases at once with keys of their own are 50 orders and 50 invoices', async (t) => {
   const server = await startServer(t)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => aQuote(server, {})))
+  const answers = await Promise.all(Array.from({ length: 50 }, () => openOrder(server, {})))
   assert.equal(new Set(answers.map(({ orderId }) => orderId)).size, 50)
   assert.equal(new Set(answers.map(({ paymentHash }) => paymentHash)).size, 50)
   assert.deepEqual(await count(server), { orders: 50, invoices: 50 })
@@ -84,9 +84,9 @@ test('one key is one order and one invoice, from wherever it comes', async (t) =
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   for (const key of ['order-01', '12345678', 'd41d8cd98f00b204e9800998ecf8427e', randomUUID()]) {
     const before = await count(server)
-    const mine = await aQuote(server, { key, from: '203.0.113.1' })
+    const mine = await openOrder(server, { key, from: '203.0.113.1' })
     for (const from of ['203.0.113.2', '2001:db8::1', '203.0.113.1']) {
-      assert.equal((await aQuote(server, { key, from })).paymentHash, mine.paymentHash, key)
+      assert.equal((await openOrder(server, { key, from })).paymentHash, mine.paymentHash, key)
     }
     const { orders, invoices } = await count(server)
     assert.deepEqual([orders - before.orders, invoices - before.invoices], [1, 1], key)
@@ -103,8 +103,13 @@ test('a key that nobody can guess reaches its order from any address', async (t)
     'qK3x_VbT9mZsL0hWfR7cD',
   ]
   for (const key of strong) {
-    const here = await aQuote(server, { key, from: '203.0.113.1' })
-    const there = await aQuote(server, { key, from: '2001:db8::1' })
+    const here = await openOrder(server, { key, from: '203.0.113.1' })
+    const there = await openOrder(server, { key, from: '2001:db8::1' })
     assert.deepEqual(there, here, key)
   }
 })
+
+async function count(server: TestServer): Promise<{ orders: number; invoices: number }> {
+  const { orders, invoices } = await books(server)
+  return { orders, invoices }
+}

@@ -4,12 +4,12 @@ import { writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { type Ask, buy, quoteOf } from '../support/buyer.ts'
+import { type Ask, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 import { until } from '../support/until.ts'
-import { anOrder, aPaidOrder, L402, PAYMENT } from '../support/wallet-flow.ts'
+import { L402, openOrderVia, PAYMENT, paidOrderVia } from '../support/wallet-flow.ts'
 
 const MIB = 1024 * 1024
 const LARGEST = 8 * MIB
@@ -29,25 +29,28 @@ suite('whoever fills the room for new secrets with bodies that do not end', () =
   test('keeps nobody from buying, nor from what is paid', async (t) => {
     const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
     const [l402, payment] = [
-      await aPaidOrder(server, L402, aWhisper(LARGEST)),
-      await aPaidOrder(server, PAYMENT, aWhisper(LARGEST)),
+      await paidOrderVia(server, L402, aWhisper(LARGEST)),
+      await paidOrderVia(server, PAYMENT, aWhisper(LARGEST)),
     ]
-    const proven = await anOrder(server, L402, aWhisper(LARGEST))
+    const proven = await openOrderVia(server, L402, aWhisper(LARGEST))
     const known = { ...aWhisper(LARGEST), key: randomUUID() }
-    const quote = quoteOf(await buy(server, known))
+    const quote = quoteOf(await purchase(server, known))
     // Sixteen of a byte too few, from four networks.
     for (let i = 0; i < 16; i++) await aSlowBody(t, server, `203.${i % 4}.113.7`)
     await until('the room is full', async () => (await heldIn(server, 'fresh')) > 56 * MIB)
     for (const target of ['/api/payments/catch', '/api/payments/pulse']) {
-      assert.equal((await buy(server, { target, from: '192.0.2.1' })).status, 402, target)
+      assert.equal((await purchase(server, { target, from: '192.0.2.1' })).status, 402, target)
       // Also from where the slow ones come.
-      assert.equal((await buy(server, { target, from: '203.0.113.7' })).status, 402, target)
+      assert.equal((await purchase(server, { target, from: '203.0.113.7' })).status, 402, target)
     }
     for (const { ask } of [l402, payment, proven]) {
-      assert.equal((await buy(server, { ...ask, from: '203.0.113.7' })).status, 200)
+      assert.equal((await purchase(server, { ...ask, from: '203.0.113.7' })).status, 200)
     }
-    assert.equal(quoteOf(await buy(server, { ...known, from: '192.0.2.1' })).bolt11, quote.bolt11)
-    const newcomer = await buy(server, { ...aWhisper(LARGEST), from: '192.0.2.1' })
+    assert.equal(
+      quoteOf(await purchase(server, { ...known, from: '192.0.2.1' })).bolt11,
+      quote.bolt11,
+    )
+    const newcomer = await purchase(server, { ...aWhisper(LARGEST), from: '192.0.2.1' })
     assert.equal(newcomer.status, 402, newcomer.text)
   })
 
@@ -65,18 +68,18 @@ suite('the limit on new orders', () => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 2 } }))
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
-    const order = await anOrder(server, L402, aWhisper(1024))
+    const order = await openOrderVia(server, L402, aWhisper(1024))
     for (let i = 0; i < 3; i++) {
       const { body, headers, target, key } = { ...order.ask }
-      assert.equal((await buy(server, { body, headers, target, key } as Ask)).status, 402)
+      assert.equal((await purchase(server, { body, headers, target, key } as Ask)).status, 402)
     }
-    assert.equal((await buy(server, aWhisper(1024))).status, 402)
+    assert.equal((await purchase(server, aWhisper(1024))).status, 402)
     const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), WAITING))
     assert.deepEqual(refused.statuses, [429], 'and no 100 before it')
     assert.ok(Number(refused.headers.get('retry-after')) > 0)
     // What is paid never meets it.
-    assert.equal((await buy(server, order.ask)).status, 200)
-    assert.equal((await buy(server, order.ask)).status, 200)
+    assert.equal((await purchase(server, order.ask)).status, 200)
+    assert.equal((await purchase(server, order.ask)).status, 200)
   })
 
   test('is not drawn on by a body that says that it is too large', async (t) => {
@@ -85,7 +88,7 @@ suite('the limit on new orders', () => {
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
     const refused = await exchange(server.url, headOf(LARGEST + 1, randomUUID(), WAITING))
     assert.deepEqual(refused.statuses, [400])
-    assert.equal((await buy(server, aWhisper(1024))).status, 402)
+    assert.equal((await purchase(server, aWhisper(1024))).status, 402)
   })
 })
 

@@ -4,13 +4,13 @@ import { test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import {
   type Ask,
-  aQuote,
   assertNothingHappened,
-  MINUTES_15,
+  MINUTE,
+  openOrder,
   PURCHASE,
   purchase,
   SPARK,
-} from '../support/purchase.ts'
+} from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { sendRaw } from '../support/socket.ts'
 import { query } from '../support/store.ts'
@@ -36,34 +36,34 @@ test('a quote has exactly the documented members, and its invoice says the same'
   assert.equal(invoice.network, 'regtest')
   assert.equal(invoice.amountMsat, 400_000)
   assert.equal(invoice.expiresAt % 1000, 0)
-  assert.equal(invoice.expirySeconds * 1000, MINUTES_15)
+  assert.equal(invoice.expirySeconds * 1000, 15 * MINUTE)
 })
 
 test('an invoice names product and plan, and neither order nor key', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
-  const quote = await aQuote(server, { key })
+  const quote = await openOrder(server, { key })
   const { description } = decodeInvoice(quote.bolt11)
   assert.equal(description, 'Mayfly CATCH spark')
 })
 
 test('a native 402 carries no challenge, is not cached and may be read by any page', async (t) => {
   const server = await startServer(t)
-  const { headers } = await purchase(server, {})
-  assert.equal(headers.get('www-authenticate'), null)
-  assert.equal(headers.get('cache-control'), 'no-store')
-  assert.equal(headers.get('x-content-type-options'), 'nosniff')
-  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
-  assert.equal(headers.get('access-control-allow-origin'), '*')
+  const { header } = await purchase(server)
+  assert.equal(header('www-authenticate'), null)
+  assert.equal(header('cache-control'), 'no-store')
+  assert.equal(header('x-content-type-options'), 'nosniff')
+  assert.equal(header('content-type'), 'application/json; charset=utf-8')
+  assert.equal(header('access-control-allow-origin'), '*')
   assert.equal(
-    headers.get('access-control-expose-headers'),
+    header('access-control-expose-headers'),
     'WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy',
   )
 })
 
 test('the life of a quote is the configured one', async (t) => {
   const server = await startServer(t, { MAYFLY_QUOTE_SECONDS: '60' })
-  const { bolt11 } = await aQuote(server, {})
+  const { bolt11 } = await openOrder(server, {})
   assert.equal(decodeInvoice(bolt11).expirySeconds, 60)
 })
 
@@ -210,9 +210,9 @@ test('a node that fails makes no order: the same key buys when it is back', asyn
   await server.restart()
   const answer = await purchase(server, { key })
   assert.deepEqual([answer.status, answer.text], [503, '{"error":"checkout unavailable"}'])
-  assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-  assert.equal(answer.headers.get('www-authenticate'), null)
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.equal(answer.header('www-authenticate'), null)
+  assert.equal(answer.header('cache-control'), 'no-store')
   await assertNothingHappened(server)
   await query(server, `delete from meta where name = 'simulator_key'`)
   await server.restart()

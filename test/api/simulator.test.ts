@@ -1,65 +1,67 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aQuote, MINUTES_15, pay } from '../support/purchase.ts'
+import { MINUTE, openOrder, simulatorPay } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 
 test('the simulator pays an invoice of its own once, and gives the preimage again when asked again', async (t) => {
   const server = await startServer(t)
-  const { bolt11, paymentHash } = await aQuote(server, {})
-  const paid = await pay(server, { bolt11 })
+  const { bolt11, paymentHash } = await openOrder(server, {})
+  const paid = await simulatorPay(server, { bolt11 })
   assert.equal(paid.status, 200)
   const body = JSON.parse(paid.text)
   assert.match(body.preimage, /^[0-9a-f]{64}$/)
   assert.deepEqual(body, { preimage: body.preimage, paymentHash })
-  const again = await pay(server, { bolt11 })
+  const again = await simulatorPay(server, { bolt11 })
   assert.deepEqual([again.status, again.text], [200, paid.text])
   server.clock.advance(60 * 60 * 1000)
-  assert.deepEqual((await pay(server, { bolt11 })).text, paid.text)
+  assert.deepEqual((await simulatorPay(server, { bolt11 })).text, paid.text)
 })
 
 test('50 payments of one invoice at once all get the one preimage', async (t) => {
   const server = await startServer(t)
-  const { bolt11 } = await aQuote(server, {})
-  const answers = await Promise.all(Array.from({ length: 50 }, () => pay(server, { bolt11 })))
+  const { bolt11 } = await openOrder(server, {})
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => simulatorPay(server, { bolt11 })),
+  )
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
 })
 
 test('the simulator takes an invoice in the upper case of a QR code', async (t) => {
   const server = await startServer(t)
-  const { bolt11 } = await aQuote(server, {})
-  assert.equal((await pay(server, { bolt11: bolt11.toUpperCase() })).status, 200)
+  const { bolt11 } = await openOrder(server, {})
+  assert.equal((await simulatorPay(server, { bolt11: bolt11.toUpperCase() })).status, 200)
 })
 
 test('the simulator does not pay what has expired', async (t) => {
   const server = await startServer(t)
-  const { bolt11 } = await aQuote(server, {})
-  server.clock.advance(MINUTES_15)
-  const late = await pay(server, { bolt11 })
+  const { bolt11 } = await openOrder(server, {})
+  server.clock.advance(15 * MINUTE)
+  const late = await simulatorPay(server, { bolt11 })
   assert.deepEqual([late.status, late.text], [400, '{"error":"invoice expired"}'])
 })
 
 test("the simulator does not know somebody else's invoice, nor what is none", async (t) => {
   const server = await startServer(t)
   const other = await startServer(t)
-  const { bolt11: foreign } = await aQuote(other, {})
-  const { bolt11 } = await aQuote(server, {})
+  const { bolt11: foreign } = await openOrder(other, {})
+  const { bolt11 } = await openOrder(server, {})
   for (const text of [foreign, 'lnbcrt1', 'x', `${bolt11}q`, `lightning:${bolt11}`, '\u0000']) {
-    const answer = await pay(server, { bolt11: text })
+    const answer = await simulatorPay(server, { bolt11: text })
     assert.deepEqual([answer.status, answer.text], [404, '{"error":"not found"}'], text)
   }
 })
 
 test('the simulator takes one invoice in one member, and nothing else', async (t) => {
   const server = await startServer(t)
-  const { bolt11 } = await aQuote(server, {})
+  const { bolt11 } = await openOrder(server, {})
   for (const body of [{}, { bolt11: 1 }, { bolt11: '' }, { bolt11, x: 1 }, [bolt11], null]) {
-    const answer = await pay(server, body)
+    const answer = await simulatorPay(server, body)
     assert.deepEqual([answer.status, answer.text], [400, '{"error":"invalid request body"}'])
   }
-  const tooLong = await pay(server, { bolt11: 'l'.repeat(4097) })
+  const tooLong = await simulatorPay(server, { bolt11: 'l'.repeat(4097) })
   assert.equal(tooLong.text, '{"error":"invalid request body"}')
-  const tooLarge = await pay(server, { bolt11: 'l'.repeat(20_000) })
+  const tooLarge = await simulatorPay(server, { bolt11: 'l'.repeat(20_000) })
   assert.deepEqual([tooLarge.status, tooLarge.text], [400, '{"error":"request too large"}'])
   const broken = await fetch(`${server.url}/simulator/pay`, {
     method: 'POST',
@@ -67,5 +69,5 @@ test('the simulator takes one invoice in one member, and nothing else', async (t
     body: '{"bolt11":',
   })
   assert.deepEqual([broken.status, await broken.text()], [400, '{"error":"invalid request body"}'])
-  assert.equal((await pay(server, { bolt11 })).status, 200, 'none of them paid it')
+  assert.equal((await simulatorPay(server, { bolt11 })).status, 200, 'none of them paid it')
 })

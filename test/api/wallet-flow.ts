@@ -6,12 +6,18 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
-import { type Answer, type Ask, books, buy, poll, quoteOf } from '../support/buyer.ts'
+import {
+  type Answer,
+  type Ask,
+  books,
+  idempotencyKey,
+  poll,
+  purchase,
+  quoteOf,
+} from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import {
-  anOrder,
-  aPaidOrder,
   assertBareRefusal,
   assertError,
   BASE_URL,
@@ -19,7 +25,9 @@ import {
   HOUR,
   L402,
   MINUTE,
+  openOrderVia,
   PAYMENT,
+  paidOrderVia,
   startShop,
   use,
   type WalletFlow,
@@ -41,8 +49,8 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('a challenge is repeated for its key to the byte, and is one order and one invoice', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
-      const first = await buy(server, { key, protocol })
-      const again = await buy(server, { key, protocol })
+      const first = await purchase(server, { key, protocol })
+      const again = await purchase(server, { key, protocol })
       assert.equal(again.text, first.text)
       assert.deepEqual(again.lines('www-authenticate'), first.lines('www-authenticate'))
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
@@ -51,9 +59,9 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('every flow shows the same order and the same invoice', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
-      const native = quoteOf(await buy(server, { key }))
+      const native = quoteOf(await purchase(server, { key }))
       for (const shown of [protocol, other.protocol]) {
-        const quote = { ...quoteOf(await buy(server, { key, protocol: shown })) }
+        const quote = { ...quoteOf(await purchase(server, { key, protocol: shown })) }
         for (const [member, value] of Object.entries(native)) {
           assert.equal(quote[member as keyof typeof quote], value, member)
         }
@@ -63,13 +71,13 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
 
     test('the paid repeat gets the capability, and again, to the byte', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
-      const first = await buy(server, { key, protocol, authorization })
+      const { key, authorization } = await paidOrderVia(server, flow)
+      const first = await purchase(server, { key, protocol, authorization })
       capabilityOf(first)
       assert.deepEqual(first.lines('www-authenticate'), [])
       assert.deepEqual(first.lines('content-type'), ['application/json; charset=utf-8'])
       for (let i = 0; i < 3; i++) {
-        const again = await buy(server, { key, protocol, authorization })
+        const again = await purchase(server, { key, protocol, authorization })
         assert.equal(again.text, first.text)
         assert.deepEqual(again.lines('payment-receipt'), first.lines('payment-receipt'))
       }
@@ -78,7 +86,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
 
     test('a credential selects its flow, whatever else the request prefers', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
+      const { key, authorization } = await paidOrderVia(server, flow)
       const texts = new Set<string>()
       const receipts = new Set<number>()
       for (const ask of [
@@ -87,7 +95,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         { headers: { 'accept-payment': 'lightning/charge' } },
         { headers: { 'accept-authenticate': 'L402' } },
       ]) {
-        const answer = await buy(server, { key, authorization, ...ask })
+        const answer = await purchase(server, { key, authorization, ...ask })
         capabilityOf(answer)
         texts.add(answer.text)
         receipts.add(answer.lines('payment-receipt').length)
@@ -98,16 +106,16 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
 
     test('a preimage is proof by itself: the node is not asked', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       await query(server, 'alter table simulator_invoice rename to lost')
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('of 20 paid repeats at once all get the same bytes, and one settles', async (t) => {
       const server = await startShop(t, { MAYFLY_RATE_LIMITS: 'on' })
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => buy(server, { key, authorization })),
+        Array.from({ length: 20 }, () => purchase(server, { key, authorization })),
       )
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
       assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
@@ -119,11 +127,13 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
 
     test('of 20 paid repeats and polls at once, and the payment, one provisions', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, orderId, bolt11 } = await anOrder(server, flow)
+      const { key, authorization, orderId, bolt11 } = await openOrderVia(server, flow)
       const [answers] = await Promise.all([
         Promise.all(
           Array.from({ length: 20 }, (_, i) =>
-            i % 2 ? poll(server, orderId, key) : buy(server, { key, authorization }),
+            i % 2
+              ? poll(server, orderId, idempotencyKey(key))
+              : purchase(server, { key, authorization }),
           ),
         ),
         server.pay(bolt11),
@@ -137,21 +147,21 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('the flow may change at every step, and it stays one purchase', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
-      const native = quoteOf(await buy(server, { key }))
-      const mine = await buy(server, { key, protocol })
-      const theirs = await buy(server, { key, protocol: other.protocol })
+      const native = quoteOf(await purchase(server, { key }))
+      const mine = await purchase(server, { key, protocol })
+      const theirs = await purchase(server, { key, protocol: other.protocol })
       const preimage = await server.pay(native.bolt11)
 
       const authorization = flow.credential(mine, preimage)
-      const first = await buy(server, { key, authorization })
+      const first = await purchase(server, { key, authorization })
       capabilityOf(first)
       assertError(await poll(server, native.orderId), 404, 'already delivered')
       for (const again of [
-        await buy(server, { key, authorization: other.credential(theirs, preimage) }),
-        await poll(server, native.orderId, key),
-        await buy(server, { key }),
-        await buy(server, { key, protocol }),
-        await buy(server, { key, protocol: other.protocol }),
+        await purchase(server, { key, authorization: other.credential(theirs, preimage) }),
+        await poll(server, native.orderId, idempotencyKey(key)),
+        await purchase(server, { key }),
+        await purchase(server, { key, protocol }),
+        await purchase(server, { key, protocol: other.protocol }),
       ]) {
         assert.equal(again.status, 200)
         assert.equal(again.text, first.text)
@@ -161,18 +171,18 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
 
     test('a capability that a poll has taken is repeated to its credential', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, orderId } = await aPaidOrder(server, flow)
+      const { key, authorization, orderId } = await paidOrderVia(server, flow)
       server.clock.advance(1_000)
       const polled = await poll(server, orderId)
       capabilityOf(polled)
-      assert.equal((await buy(server, { key, authorization })).text, polled.text)
+      assert.equal((await purchase(server, { key, authorization })).text, polled.text)
     })
 
     test('after the first use of a token no flow asks for money again', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, orderId } = await aPaidOrder(server, flow)
-      const foreign = await aPaidOrder(server, flow)
-      await use(server, await buy(server, { key, authorization }))
+      const { key, authorization, orderId } = await paidOrderVia(server, flow)
+      const foreign = await paidOrderVia(server, flow)
+      await use(server, await purchase(server, { key, authorization }))
       for (const [note, ask] of Object.entries({
         native: {},
         [protocol]: { protocol },
@@ -184,194 +194,211 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         "another order's credential": { authorization: foreign.authorization },
         'a preference': { headers: { 'accept-payment': '*/*', 'accept-authenticate': 'L402' } },
       })) {
-        assertError(await buy(server, { key, ...ask }), 404, 'already delivered', note)
+        assertError(await purchase(server, { key, ...ask }), 404, 'already delivered', note)
       }
       assertError(await poll(server, orderId), 404, 'already delivered')
-      assertError(await poll(server, orderId, key), 404, 'already delivered')
+      assertError(await poll(server, orderId, idempotencyKey(key)), 404, 'already delivered')
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
     test('24 hours after the delivery the credential gets no more, and is not asked to pay', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow, {
+      const { key, authorization } = await paidOrderVia(server, flow, {
         body: '{"planId":"standard"}',
       })
       const ask = { key, authorization, body: '{"planId":"standard"}' }
-      const first = await buy(server, ask)
+      const first = await purchase(server, ask)
       server.clock.advance(24 * HOUR - MINUTE)
-      assert.equal((await buy(server, ask)).text, first.text)
+      assert.equal((await purchase(server, ask)).text, first.text)
       server.clock.advance(2 * MINUTE)
-      assertError(await buy(server, ask), 404, 'already delivered')
+      assertError(await purchase(server, ask), 404, 'already delivered')
     })
 
     test('another purchase with the credential of a used one is asked for money of its own', async (t) => {
       const server = await startShop(t)
-      const old = await aPaidOrder(server, flow)
-      await use(server, await buy(server, old.ask))
-      const answer = await buy(server, { authorization: old.authorization })
+      const old = await paidOrderVia(server, flow)
+      await use(server, await purchase(server, old.ask))
+      const answer = await purchase(server, { authorization: old.authorization })
       assertAsked(answer, quoteOf(answer).paymentHash)
       assert.notEqual(quoteOf(answer).paymentHash, old.paymentHash)
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
       // Also when the other order is there already.
-      const next = await anOrder(server, flow)
-      const refused = await buy(server, { key: next.key, authorization: old.authorization })
+      const next = await openOrderVia(server, flow)
+      const refused = await purchase(server, { key: next.key, authorization: old.authorization })
       assertAsked(refused, next.paymentHash)
       assert.deepEqual(refused.lines('www-authenticate'), next.challenge.lines('www-authenticate'))
-      capabilityOf(await buy(server, { key: next.key, authorization: next.authorization }))
+      capabilityOf(await purchase(server, { key: next.key, authorization: next.authorization }))
     })
 
     test('a credential is bound to the target, query included, and what it proves holds anywhere', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
+      const { key, authorization } = await paidOrderVia(server, flow)
       for (const target of ['/api/payments/catch?a', '/api/payments/catch?a=1']) {
-        assertBareRefusal(await buy(server, { key, authorization, target }), flow, target)
+        assertBareRefusal(await purchase(server, { key, authorization, target }), flow, target)
       }
-      const bound = await aPaidOrder(server, flow, { target: '/api/payments/catch?a=1' })
+      const bound = await paidOrderVia(server, flow, { target: '/api/payments/catch?a=1' })
       assertBareRefusal(
-        await buy(server, { key: bound.key, authorization: bound.authorization }),
+        await purchase(server, { key: bound.key, authorization: bound.authorization }),
         flow,
       )
       const { key: boundKey, authorization: right } = bound
       const target = '/api/payments/catch?a=1'
-      capabilityOf(await buy(server, { key: boundKey, authorization: right, target }))
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key: boundKey, authorization: right, target }))
+      capabilityOf(await purchase(server, { key, authorization }))
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
     test('a credential is bound to the body, to the byte', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, paymentHash } = await aPaidOrder(server, flow)
+      const { key, authorization, paymentHash } = await paidOrderVia(server, flow)
       for (const body of ['{"planId":"long"}', '{"planId": "spark"}', '{"planId":"spark"}\n']) {
-        const reused = await buy(server, { key, authorization, body })
+        const reused = await purchase(server, { key, authorization, body })
         assertError(reused, 400, 'idempotency key reused with a different request')
-        const fresh = await buy(server, { authorization, body })
+        const fresh = await purchase(server, { authorization, body })
         assert.notEqual(quoteOf(fresh).paymentHash, paymentHash)
         assertAsked(fresh, quoteOf(fresh).paymentHash)
       }
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('a request that another method makes of it is refused, and takes nothing', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
+      const { key, authorization } = await paidOrderVia(server, flow)
       // A widespread client loses method and body on the paid repeat of a Request object.
-      assertError(await buy(server, { key, authorization, method: 'GET' }), 404, 'order not found')
+      assertError(
+        await purchase(server, { key, authorization, method: 'GET' }),
+        404,
+        'order not found',
+      )
       for (const method of ['HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        const answer = await buy(server, { key, authorization, method })
+        const answer = await purchase(server, { key, authorization, method })
         assert.deepEqual([answer.status, answer.lines('www-authenticate')], [405, []], method)
       }
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('a request that is broken is refused as such, whatever its credential', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
+      const { key, authorization } = await paidOrderVia(server, flow)
       const ask = { key, authorization }
-      assertError(await buy(server, { ...ask, body: '{}' }), 400, 'invalid request body')
-      assertError(await buy(server, { ...ask, body: '{"planId":"x"}' }), 400, 'invalid plan')
-      const coded = await buy(server, { ...ask, headers: { 'content-encoding': 'gzip' } })
+      assertError(await purchase(server, { ...ask, body: '{}' }), 400, 'invalid request body')
+      assertError(await purchase(server, { ...ask, body: '{"planId":"x"}' }), 400, 'invalid plan')
+      const coded = await purchase(server, { ...ask, headers: { 'content-encoding': 'gzip' } })
       assertError(coded, 400, 'unsupported media type')
-      const form = await buy(server, {
+      const form = await purchase(server, {
         ...ask,
         headers: { 'content-type': 'multipart/form-data; boundary=x' },
       })
       assertError(form, 400, 'unsupported media type')
-      assertError(await buy(server, { ...ask, key: 'short' }), 400, 'invalid idempotency key')
-      capabilityOf(await buy(server, ask))
+      assertError(await purchase(server, { ...ask, key: 'short' }), 400, 'invalid idempotency key')
+      capabilityOf(await purchase(server, ask))
     })
 
     test('headers above 32 KiB are refused without a challenge', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await aPaidOrder(server, flow)
-      const answer = await buy(server, { key, authorization: authorization + 'A'.repeat(33_000) })
+      const { key, authorization } = await paidOrderVia(server, flow)
+      const answer = await purchase(server, {
+        key,
+        authorization: authorization + 'A'.repeat(33_000),
+      })
       assert.deepEqual([answer.status, answer.text], [431, '{"error":"request too large"}'])
       assert.deepEqual(answer.lines('www-authenticate'), [])
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('an order that ran out unpaid is gone, but for the credential that proves the payment', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       server.clock.advance(15 * MINUTE)
       const expired = 'order expired'
-      assertError(await buy(server, { key, protocol }), 404, expired, 'the node says so')
-      assertError(await buy(server, { key, protocol }), 404, expired, 'and it is known')
+      assertError(await purchase(server, { key, protocol }), 404, expired, 'the node says so')
+      assertError(await purchase(server, { key, protocol }), 404, expired, 'and it is known')
       const bad = `${authorization}0`
-      assertError(await buy(server, { key, authorization: bad }), 404, expired, 'a bad credential')
-      const first = await buy(server, { key, authorization })
+      assertError(
+        await purchase(server, { key, authorization: bad }),
+        404,
+        expired,
+        'a bad credential',
+      )
+      const first = await purchase(server, { key, authorization })
       capabilityOf(first)
-      assert.equal((await buy(server, { key, protocol })).text, first.text)
+      assert.equal((await purchase(server, { key, protocol })).text, first.text)
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('a credential after the end of its quote is proof, whatever the node has made up its mind about', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       // A payment is under way that the node does not know the end of.
       await query(server, 'update simulator_invoice set expires_at = expires_at + 3600000')
       server.clock.advance(15 * MINUTE)
       // A repeat without proof is asked for the money that is still wanted.
-      const asked = await buy(server, { key, protocol })
+      const asked = await purchase(server, { key, protocol })
       assertAsked(asked, quoteOf(asked).paymentHash)
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('a credential after the end of its quote is honoured when the node was paid in time', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       await query(server, `update simulator_invoice set state = 'settled'`)
       server.clock.advance(2 * HOUR)
-      const first = await buy(server, { key, authorization })
+      const first = await purchase(server, { key, authorization })
       capabilityOf(first)
-      assert.equal((await buy(server, { key, authorization })).text, first.text)
+      assert.equal((await purchase(server, { key, authorization })).text, first.text)
     })
 
     test('a credential after the end of its quote is honoured while the node is away', async (t) => {
       const server = await startShop(t)
-      const { key, authorization } = await anOrder(server, flow)
+      const { key, authorization } = await openOrderVia(server, flow)
       await query(server, 'alter table simulator_invoice rename to lost')
       server.clock.advance(15 * MINUTE)
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
     })
 
     test('a node that makes no invoice is 503 without a challenge, with a credential too', async (t) => {
       const server = await startShop(t)
-      const { authorization, ask } = await aPaidOrder(server, flow)
-      await use(server, await buy(server, ask))
+      const { authorization, ask } = await paidOrderVia(server, flow)
+      await use(server, await purchase(server, ask))
       await query(server, `update meta set value = '' where name = 'simulator_key'`)
       await server.restart()
       const unavailable = 'checkout unavailable'
-      assertError(await buy(server, { authorization }), 503, unavailable, 'a foreign credential')
-      assertError(await buy(server, { protocol }), 503, unavailable)
+      assertError(
+        await purchase(server, { authorization }),
+        503,
+        unavailable,
+        'a foreign credential',
+      )
+      assertError(await purchase(server, { protocol }), 503, unavailable)
     })
 
     test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, preimage } = await anOrder(server, flow)
+      const { key, authorization, preimage } = await openOrderVia(server, flow)
       for (const table of ['purchase_order', 'catch_inbox']) {
         await query(server, `alter table ${table} rename to lost`)
-        assertError(await buy(server, { key, authorization }), 500, 'internal error', table)
+        assertError(await purchase(server, { key, authorization }), 500, 'internal error', table)
         await query(server, `alter table lost rename to ${table}`)
       }
       const token = authorization.slice(authorization.indexOf(' ') + 1)
       assert.ok(!server.logged.join('').includes(preimage))
       assert.ok(!server.logged.join('').includes(token))
-      capabilityOf(await buy(server, { key, authorization }))
+      capabilityOf(await purchase(server, { key, authorization }))
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('a restart between any two steps changes nothing', async (t) => {
       const server = await startShop(t)
-      const { key, authorization, challenge, bolt11 } = await anOrder(server, flow)
+      const { key, authorization, challenge, bolt11 } = await openOrderVia(server, flow)
       await server.restart()
-      const again = await buy(server, { key, protocol })
+      const again = await purchase(server, { key, protocol })
       assert.equal(again.text, challenge.text)
       await server.pay(bolt11)
       await server.restart()
-      const first = await buy(server, { key, authorization })
+      const first = await purchase(server, { key, authorization })
       capabilityOf(first)
       await server.restart()
-      const replayed = await buy(server, { key, authorization })
+      const replayed = await purchase(server, { key, authorization })
       assert.equal(replayed.text, first.text)
       assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
     })
@@ -383,27 +410,27 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         MAYFLY_SECRET: old,
       }
       const server = await startServer(t, environment)
-      const paid = await anOrder(server, flow)
-      const delivered = await anOrder(server, flow)
-      const first = await buy(server, {
+      const paid = await openOrderVia(server, flow)
+      const delivered = await openOrderVia(server, flow)
+      const first = await purchase(server, {
         key: delivered.key,
         authorization: delivered.authorization,
       })
       environment.MAYFLY_SECRET = `${fresh},${old}`
       await server.restart()
       const { key, authorization } = paid
-      const renewed = await buy(server, { key, protocol })
+      const renewed = await purchase(server, { key, protocol })
       assertAsked(renewed, paid.paymentHash)
       assert.notEqual(
         renewed.lines('www-authenticate').join(),
         paid.challenge.lines('www-authenticate').join(),
       )
-      const bought = await buy(server, { key, authorization })
+      const bought = await purchase(server, { key, authorization })
       capabilityOf(bought)
       const renewedAuthorization = flow.credential(renewed, paid.preimage)
-      const same = await buy(server, { key, authorization: renewedAuthorization })
+      const same = await purchase(server, { key, authorization: renewedAuthorization })
       assert.equal(same.text, bought.text)
-      const replayed = await buy(server, {
+      const replayed = await purchase(server, {
         key: delivered.key,
         authorization: delivered.authorization,
       })
@@ -417,21 +444,21 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         MAYFLY_SECRET: '11'.repeat(32),
       }
       const server = await startServer(t, environment)
-      const { authorization } = await aPaidOrder(server, flow)
+      const { authorization } = await paidOrderVia(server, flow)
       await query(server, 'delete from purchase_order')
       environment.MAYFLY_SECRET = '22'.repeat(32)
       await server.restart()
-      const answer = await buy(server, { authorization })
+      const answer = await purchase(server, { authorization })
       assert.equal(answer.status, flow === PAYMENT ? 402 : 401)
     })
 
     test('a genuine credential finds the order of a guessable key from any address', async (t) => {
       const server = await startShop(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
       const key = 'order-01'
-      const order = await aPaidOrder(server, flow, { key, from: '203.0.113.1' })
-      capabilityOf(await buy(server, { ...order.ask, from: '2001:db8::7' }))
-      capabilityOf(await buy(server, { ...order.ask, from: '203.0.113.1' }))
-      const stranger = await buy(server, { key, protocol, from: '198.51.100.9' })
+      const order = await paidOrderVia(server, flow, { key, from: '203.0.113.1' })
+      capabilityOf(await purchase(server, { ...order.ask, from: '2001:db8::7' }))
+      capabilityOf(await purchase(server, { ...order.ask, from: '203.0.113.1' }))
+      const stranger = await purchase(server, { key, protocol, from: '198.51.100.9' })
       assertError(stranger, 404, 'proof of payment required')
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
@@ -439,10 +466,10 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
     test('no preimage and no credential reaches the log or an answer', async (t) => {
       const server = await startShop(t, { MAYFLY_LOG_LEVEL: 'debug' })
       const answers: Answer[] = []
-      const ask = async (one: Ask): Promise<void> => void answers.push(await buy(server, one))
-      const paid = await aPaidOrder(server, flow)
+      const ask = async (one: Ask): Promise<void> => void answers.push(await purchase(server, one))
+      const paid = await paidOrderVia(server, flow)
       const { key, authorization, preimage } = paid
-      const unpaid = await anOrder(server, flow)
+      const unpaid = await openOrderVia(server, flow)
       await ask({ authorization })
       await ask({ key, authorization, target: '/api/payments/catch?x' })
       await ask({ key, authorization: `${authorization}!` })
@@ -457,7 +484,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       await query(server, 'alter table lost rename to purchase_order')
       server.clock.advance(16 * MINUTE)
       await ask({ key: unpaid.key, authorization: unpaid.authorization })
-      answers.push(await poll(server, paid.orderId, key))
+      answers.push(await poll(server, paid.orderId, idempotencyKey(key)))
       await server.stop()
 
       assert.ok(new Set(answers.map(({ status }) => status)).size >= 5)

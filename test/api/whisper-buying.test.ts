@@ -7,12 +7,12 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import {
   A_BODY,
-  aQuote,
   aWhisper,
   delivered,
   iso,
+  openWhisperOrder,
   type Purchase,
-  purchase,
+  purchaseWhisper,
   REUSED,
   read,
   refusal,
@@ -27,7 +27,7 @@ const DAY = 24 * 60 * MINUTE
 suite('buying', () => {
   test('a quote has exactly the documented members, and says nothing of the content', async (t) => {
     const server = await startServer(t)
-    const answer = await purchase(server, { plan: 'long' })
+    const answer = await purchaseWhisper(server, { plan: 'long' })
     assert.equal(answer.status, 402)
     assert.equal(answer.headers['cache-control'], 'no-store')
     const quote = JSON.parse(answer.text)
@@ -137,7 +137,7 @@ suite('buying', () => {
       ],
     ]
     for (const [what, ask, error] of cases) {
-      assert.deepEqual(short(await purchase(server, ask)), refusal(error), what)
+      assert.deepEqual(short(await purchaseWhisper(server, ask)), refusal(error), what)
     }
     assert.deepEqual(await stored(server), { orders: 0, invoices: 0, ciphertexts: 0, unpaid: [] })
   })
@@ -181,7 +181,7 @@ suite('buying', () => {
       { headers: { 'content-encoding': 'identity' } },
       { headers: { 'content-type': 'Application/Octet-Stream' } },
     ]
-    for (const ask of cases) assert.equal((await purchase(server, ask)).status, 402)
+    for (const ask of cases) assert.equal((await purchaseWhisper(server, ask)).status, 402)
     const [whisper, body] = [await aWhisper(server, cases[3]), cases[3]?.body]
     assert.deepEqual((await read(server, whisper)).body, body)
   })
@@ -190,11 +190,11 @@ suite('buying', () => {
     const server = await startServer(t)
     const revealAt = iso(server, MINUTE)
     const ask = { key: randomUUID(), plan: 'standard', readLimit: 5, revealAt }
-    const quote = await aQuote(server, ask)
-    assert.deepEqual(await aQuote(server, ask), quote)
+    const quote = await openWhisperOrder(server, ask)
+    assert.deepEqual(await openWhisperOrder(server, ask), quote)
     // The same moment, spelled otherwise.
     const spelled = revealAt.replace('Z', '-00:00')
-    assert.deepEqual(await aQuote(server, { ...ask, revealAt: spelled }), quote)
+    assert.deepEqual(await openWhisperOrder(server, { ...ask, revealAt: spelled }), quote)
     const { readLimit: _, ...withoutLimit } = ask
     const { revealAt: __, ...withoutTime } = ask
     const others: Purchase[] = [
@@ -205,7 +205,8 @@ suite('buying', () => {
       withoutTime,
       { ...ask, body: randomBytes(64) },
     ]
-    for (const other of others) assert.deepEqual(short(await purchase(server, other)), REUSED)
+    for (const other of others)
+      assert.deepEqual(short(await purchaseWhisper(server, other)), REUSED)
     assert.equal((await stored(server)).orders, 1)
     assert.equal((await stored(server)).ciphertexts, 1)
   })
@@ -213,22 +214,22 @@ suite('buying', () => {
   test('no read limit is the plan’s own', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
-    const quote = await aQuote(server, { key })
-    assert.deepEqual(await aQuote(server, { key, readLimit: 3 }), quote)
+    const quote = await openWhisperOrder(server, { key })
+    assert.deepEqual(await openWhisperOrder(server, { key, readLimit: 3 }), quote)
   })
 
   test('a repeat stays valid when its reveal time has come', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), revealAt: iso(server, MINUTE) }
-    const quote = await aQuote(server, ask)
+    const quote = await openWhisperOrder(server, ask)
     server.clock.advance(2 * MINUTE)
-    assert.deepEqual(await aQuote(server, ask), quote)
+    assert.deepEqual(await openWhisperOrder(server, ask), quote)
     await server.pay(quote.bolt11)
     const whisper = await delivered(server, quote, ask.key)
-    assert.equal((await purchase(server, ask)).status, 200)
+    assert.equal((await purchaseWhisper(server, ask)).status, 200)
     assert.equal((await read(server, whisper)).status, 200)
     assert.deepEqual(
-      short(await purchase(server, { ...ask, key: randomUUID() })),
+      short(await purchaseWhisper(server, { ...ask, key: randomUUID() })),
       refusal('invalid reveal time'),
     )
   })
@@ -237,11 +238,11 @@ suite('buying', () => {
     const server = await startServer(t)
     const key = randomUUID()
     const whisper = await aWhisper(server, { key })
-    const answer = await purchase(server, { key })
+    const answer = await purchaseWhisper(server, { key })
     assert.equal(answer.status, 200)
     assert.deepEqual(JSON.parse(answer.text), { settled: true, resource: whisper })
     await read(server, whisper)
-    assert.deepEqual(short(await purchase(server, { key })), {
+    assert.deepEqual(short(await purchaseWhisper(server, { key })), {
       status: 404,
       text: '{"error":"already delivered"}',
     })
@@ -277,11 +278,11 @@ suite('buying', () => {
   test('the quote of a scheduled one may be paid by a poll or by a repeat of the purchase', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
-    const quote = await aQuote(server, { key })
+    const quote = await openWhisperOrder(server, { key })
     await server.pay(quote.bolt11)
-    let answer = await purchase(server, { key })
+    let answer = await purchaseWhisper(server, { key })
     await until('the repeat delivers', async () => {
-      answer = await purchase(server, { key })
+      answer = await purchaseWhisper(server, { key })
       return answer.status === 200
     })
     const { resource } = JSON.parse(answer.text)
@@ -292,9 +293,9 @@ suite('buying', () => {
     const server = await startServer(t)
     const key = randomUUID()
     const body = randomBytes(60_000)
-    const quote = await aQuote(server, { key, body })
+    const quote = await openWhisperOrder(server, { key, body })
     await server.restart()
-    assert.deepEqual(await aQuote(server, { key, body }), quote)
+    assert.deepEqual(await openWhisperOrder(server, { key, body }), quote)
     await server.pay(quote.bolt11)
     assert.deepEqual((await read(server, await delivered(server, quote, key))).body, body)
   })
@@ -302,10 +303,10 @@ suite('buying', () => {
   test('a quote that died is expired, and its bytes are gone', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
-    await aQuote(server, { key })
+    await openWhisperOrder(server, { key })
     server.clock.advance(15 * MINUTE + SECOND)
     await until('the quote dies', async () => {
-      const answer = await purchase(server, { key })
+      const answer = await purchaseWhisper(server, { key })
       return answer.status === 404 && answer.text === '{"error":"order expired"}'
     })
     assert.deepEqual(await stored(server), {

@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
-import { aQuote, delivered, purchase, REUSED, read, refusal, short } from '../support/whisper.ts'
+import {
+  delivered,
+  openWhisperOrder,
+  purchaseWhisper,
+  REUSED,
+  read,
+  refusal,
+  short,
+} from '../support/whisper.ts'
 
 suite('the catalogue', () => {
   test('says exactly what is on sale', async (t) => {
@@ -59,7 +67,7 @@ suite('the catalogue', () => {
     const environment: Record<string, string> = {}
     const server = await startServer(t, environment)
     const key = randomUUID()
-    const quote = await aQuote(server, { key })
+    const quote = await openWhisperOrder(server, { key })
     environment.MAYFLY_CATALOG = await aCatalog(t, {
       whisper: {
         spark: { available: false, readLimit: 2, maxCiphertextBytes: 30 },
@@ -69,11 +77,11 @@ suite('the catalogue', () => {
     })
     await server.stop()
     await server.restart()
-    assert.deepEqual(short(await purchase(server)), refusal('invalid plan'))
+    assert.deepEqual(short(await purchaseWhisper(server)), refusal('invalid plan'))
     // Without a read limit the order's own plan decides, not the one on sale now.
-    assert.deepEqual(await aQuote(server, { key }), quote)
-    assert.deepEqual(await aQuote(server, { key, readLimit: 3 }), quote)
-    assert.deepEqual(short(await purchase(server, { key, readLimit: 2 })), REUSED)
+    assert.deepEqual(await openWhisperOrder(server, { key }), quote)
+    assert.deepEqual(await openWhisperOrder(server, { key, readLimit: 3 }), quote)
+    assert.deepEqual(short(await purchaseWhisper(server, { key, readLimit: 2 })), REUSED)
     await server.pay(quote.bolt11)
     const whisper = await delivered(server, quote, key)
     for (const status of [200, 200, 200, 404]) {

@@ -8,18 +8,18 @@ import { utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
-import { preimageOf } from '../support/buyer.ts'
+import { preimageOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import {
   type Answer,
-  aQuote,
   assertNoRoom,
   delivered,
   mayflyError,
+  openWhisperOrder,
   type Purchase,
-  purchase,
+  purchaseWhisper,
   REUSED,
   read,
   refusal,
@@ -92,12 +92,12 @@ suite('the flows', () => {
   test('the flow may change half-way: quoted natively, paid by an L402 wallet', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const quote = await aQuote(server, ask)
-    const challenge = await purchase(server, inFlow(ask, 'l402'))
+    const quote = await openWhisperOrder(server, ask)
+    const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
     assert.equal(challenge.status, 402)
     assert.equal(JSON.parse(challenge.text).paymentHash, quote.paymentHash)
     const authorization = l402(challenge, await server.pay(quote.bolt11))
-    const answer = await purchase(server, { ...ask, headers: { authorization } })
+    const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
     assert.equal(answer.status, 200)
     const { resource } = JSON.parse(answer.text)
     assert.deepEqual((await read(server, resource)).body, ask.body)
@@ -107,9 +107,9 @@ suite('the flows', () => {
   test('the flow may change half-way: challenged as a Payment, settled by a poll', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchase(server, inFlow(ask, 'payment'))
+    const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
     assert.match(String(challenge.headers['www-authenticate']), /^Payment /)
-    const quote = await aQuote(server, ask)
+    const quote = await openWhisperOrder(server, ask)
     await server.pay(quote.bolt11)
     const whisper = await delivered(server, quote, ask.key)
     assert.deepEqual((await read(server, whisper)).body, ask.body)
@@ -118,10 +118,10 @@ suite('the flows', () => {
   test('a Payment credential buys it at once, with a receipt', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchase(server, inFlow(ask, 'payment'))
-    const { bolt11 } = await aQuote(server, ask)
+    const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
+    const { bolt11 } = await openWhisperOrder(server, ask)
     const authorization = payment(challenge, await server.pay(bolt11))
-    const answer = await purchase(server, { ...ask, headers: { authorization } })
+    const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
     assert.equal(answer.status, 200)
     assert.ok(answer.headers['payment-receipt'])
     const { resource } = JSON.parse(answer.text)
@@ -131,15 +131,15 @@ suite('the flows', () => {
   test('a credential pays for its own body alone', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchase(server, inFlow(ask, 'l402'))
-    const { bolt11 } = await aQuote(server, ask)
+    const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
+    const { bolt11 } = await openWhisperOrder(server, ask)
     const headers = { authorization: l402(challenge, await server.pay(bolt11)) }
     const otherBody = { ...ask, body: randomBytes(500), headers }
-    assert.deepEqual(short(await purchase(server, otherBody)), REUSED)
-    const other = await purchase(server, { ...otherBody, key: randomUUID() })
+    assert.deepEqual(short(await purchaseWhisper(server, otherBody)), REUSED)
+    const other = await purchaseWhisper(server, { ...otherBody, key: randomUUID() })
     assert.ok(other.status === 401 || other.status === 402, String(other.status))
     assert.notEqual(JSON.parse(other.text).paymentHash, JSON.parse(challenge.text).paymentHash)
-    assert.equal((await purchase(server, { ...ask, headers })).status, 200)
+    assert.equal((await purchaseWhisper(server, { ...ask, headers })).status, 200)
   })
 
   test('a paid one whose plan became smaller is measured by the plan that it was sold under', async (t) => {
@@ -150,8 +150,8 @@ suite('the flows', () => {
       body: randomBytes(500),
     })) as [Sold, Sold, Sold]
     const challenged = async (ask: Sold, protocol: string): Promise<Answer> =>
-      purchase(server, inFlow(ask, protocol))
-    const { bolt11 } = await aQuote(server, native)
+      purchaseWhisper(server, inFlow(ask, protocol))
+    const { bolt11 } = await openWhisperOrder(server, native)
     const [mine, theirs] = [await challenged(own, 'l402'), await challenged(other, 'payment')]
     environment.MAYFLY_CATALOG = join(await temporaryFolder(t), 'plans.json')
     const small = { maxCiphertextBytes: 64 }
@@ -160,7 +160,7 @@ suite('the flows', () => {
       JSON.stringify({ whisper: { spark: small, standard: small, long: small } }),
     )
     await server.restart()
-    const tooLarge = await purchase(server, { body: randomBytes(500) })
+    const tooLarge = await purchaseWhisper(server, { body: randomBytes(500) })
     assert.deepEqual(short(tooLarge), refusal('ciphertext too large'))
 
     await server.pay(bolt11)
@@ -174,13 +174,13 @@ suite('the flows', () => {
       { ...other, key: randomUUID(), headers: { authorization: authorizations[1] } },
     ]) {
       server.clock.advance(1_000)
-      const answer = await purchase(server, ask)
+      const answer = await purchaseWhisper(server, ask)
       assert.equal(answer.status, 200, answer.text)
       const { resource } = JSON.parse(answer.text)
       assert.deepEqual((await read(server, resource)).body, ask.body)
     }
     const chunked = { 'content-length': undefined, 'transfer-encoding': 'chunked' }
-    const repeat = await purchase(server, { ...native, headers: chunked })
+    const repeat = await purchaseWhisper(server, { ...native, headers: chunked })
     assert.equal(repeat.status, 404, 'it has been read')
   })
 
@@ -188,17 +188,17 @@ suite('the flows', () => {
     const server = await startServer(t)
     for (const protocol of ['payment', 'l402']) {
       const ask = { key: randomUUID(), body: randomBytes(500) }
-      const challenge = await purchase(server, inFlow(ask, protocol))
+      const challenge = await purchaseWhisper(server, inFlow(ask, protocol))
       const { orderId } = JSON.parse(challenge.text)
       const hash = JSON.parse(challenge.text).paymentHash
       server.clock.advance(16 * 60_000)
-      const given = await purchase(server, inFlow(ask, protocol))
+      const given = await purchaseWhisper(server, inFlow(ask, protocol))
       assert.deepEqual(short(given), { status: 404, text: '{"error":"order expired"}' })
       const bytes = 'select ciphertext from whisper_ciphertext where order_id = $1'
       assert.deepEqual(await query(server, bytes, orderId), [], 'its bytes are gone')
       const preimage = await preimageOf(server, hash)
       const authorization = (protocol === 'payment' ? payment : l402)(challenge, preimage)
-      const answer = await purchase(server, { ...ask, headers: { authorization } })
+      const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
       assert.equal(answer.status, 200, answer.text)
       const { resource } = JSON.parse(answer.text)
       assert.deepEqual((await read(server, resource)).body, ask.body)
@@ -211,20 +211,22 @@ suite('the flows', () => {
   test('one that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const { orderId, paymentHash } = JSON.parse((await purchase(server, inFlow(ask, 'l402'))).text)
+    const { orderId, paymentHash } = JSON.parse(
+      (await purchaseWhisper(server, inFlow(ask, 'l402'))).text,
+    )
     server.clock.advance(16 * 60_000)
-    await purchase(server, inFlow(ask, 'l402'))
+    await purchaseWhisper(server, inFlow(ask, 'l402'))
     const proof = { 'payment-preimage': await preimageOf(server, paymentHash) }
     // A poll proves the payment, and has no bytes to give.
     const polled = await fetch(`${server.url}/api/payments/${orderId}`, { headers: proof })
     assert.equal(polled.status, 503)
     const state = 'select state from purchase_order where order_id = $1'
     assert.deepEqual(await query(server, state, orderId), [{ state: 'paid_unfulfilled' }])
-    const unproven = await purchase(server, ask)
+    const unproven = await purchaseWhisper(server, ask)
     assert.equal(unproven.status, 503, 'the bytes alone prove nothing')
 
     const answers = await Promise.all(
-      Array.from({ length: 4 }, () => purchase(server, { ...ask, headers: proof })),
+      Array.from({ length: 4 }, () => purchaseWhisper(server, { ...ask, headers: proof })),
     )
     for (const answer of answers) assert.equal(answer.status, 200, answer.text)
     assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one capability')
@@ -235,19 +237,19 @@ suite('the flows', () => {
   test('one whose plan cannot be read is owed to its buyer, and no error of ours', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
-    const { orderId, bolt11 } = await aQuote(server, ask)
+    const { orderId, bolt11 } = await openWhisperOrder(server, ask)
     const broken = `update purchase_order set plan = '{"planId":' where order_id = $1`
     await query(server, broken, orderId)
     await server.pay(bolt11)
     server.clock.advance(1_000)
-    const owed = short(await purchase(server, ask))
+    const owed = short(await purchaseWhisper(server, ask))
     assert.deepEqual(owed, { status: 503, text: '{"error":"checkout unavailable"}' })
   })
 
   test('what finds no room is refused in every flow, without a challenge', async (t) => {
     const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
     for (const protocol of ['payment', 'l402']) {
-      const answer = await purchase(server, inFlow({}, protocol))
+      const answer = await purchaseWhisper(server, inFlow({}, protocol))
       assertNoRoom(answer, protocol)
       assert.equal(answer.headers['www-authenticate'], undefined)
     }

@@ -12,7 +12,7 @@ import {
   aWhisper,
   iso,
   mayflyError,
-  purchase,
+  purchaseWhisper,
   read,
   send,
   short,
@@ -139,7 +139,7 @@ suite('reading', () => {
     assert.ok(Number.isInteger(seconds))
     assert.ok(seconds * SECOND >= due - after && (seconds - 1) * SECOND < due - before)
     // It was no use of the token yet: the buyer may still ask again.
-    assert.equal((await purchase(server, { key, readLimit: 1, revealAt })).status, 200)
+    assert.equal((await purchaseWhisper(server, { key, readLimit: 1, revealAt })).status, 200)
     await assert.rejects(
       server.mayfly.fetchWhisper(aCode(whisper)),
       mayflyError('not revealed', 425),

@@ -12,7 +12,7 @@ import {
   WalletError,
 } from '../../src/client/index.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
-import { books } from '../support/buyer.ts'
+import { books } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMayfly, type PaymentFlow, type PurchaseProgress } from '../../src/client/index.ts'
-import { books, buy, quoteOf } from '../support/buyer.ts'
+import { books, purchase, quoteOf } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { testWallet } from '../support/wallet.ts'
@@ -26,7 +26,7 @@ const mayflyAt = (server: TestServer, address: string) =>
 for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]) {
   test(`who pays an order that a stranger opened under a guessable key gets it, flow ${flow}`, async (t) => {
     const server = await startServer(t, BEHIND_PROXY)
-    const stranger = await buy(server, { key: KEY, from: '198.51.100.9' })
+    const stranger = await purchase(server, { key: KEY, from: '198.51.100.9' })
     const { orderId } = quoteOf(stranger)
     const inbox = await mayflyAt(server, '203.0.113.1').buyCatch({
       planId: 'spark',
@@ -37,7 +37,7 @@ for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[
       headers: { 'x-forwarded-for': '198.51.100.9' },
     })
     assert.equal(polled.status, 404)
-    assert.equal((await buy(server, { key: KEY, from: '198.51.100.9' })).status, 404)
+    assert.equal((await purchase(server, { key: KEY, from: '198.51.100.9' })).status, 404)
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
     assert.deepEqual(await books(server), ONE_SALE)
   })

@@ -7,7 +7,7 @@ import {
   type Purchase,
   type PurchaseProgress,
 } from '../../src/client/index.ts'
-import { books } from '../support/buyer.ts'
+import { books } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { Client } from 'pg'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { buy, poll, quoteOf } from '../support/buyer.ts'
+import { idempotencyKey, poll, purchase, quoteOf } from '../support/buying.ts'
 import { SECRET } from '../support/instances.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -29,9 +29,9 @@ test('instances are killed and started while orders settle: each is delivered, a
     isOver = true
   }
 
-  async function purchase(): Promise<CatchCapability> {
+  async function buyInbox(): Promise<CatchCapability> {
     const key = randomUUID()
-    const quote = await until('a quote', async () => quoteOf(await buy(next(), { key })))
+    const quote = await until('a quote', async () => quoteOf(await purchase(next(), { key })))
     await until('it is paid', () => pays(next(), quote.bolt11))
     const text = await until('it is delivered', () => deliveredText(next(), quote.orderId, key), {
       everyMs: 100,
@@ -41,7 +41,7 @@ test('instances are killed and started while orders settle: each is delivered, a
 
   async function buyer(): Promise<CatchCapability[]> {
     const bought: CatchCapability[] = []
-    while (!isOver) bought.push(await purchase())
+    while (!isOver) bought.push(await buyInbox())
     return bought
   }
 
@@ -86,7 +86,7 @@ async function deliveredText(
   orderId: string,
   key: string,
 ): Promise<string | null> {
-  const { status, text } = await poll(program, orderId, key)
+  const { status, text } = await poll(program, orderId, idempotencyKey(key))
   return status === 200 ? text : null
 }
 

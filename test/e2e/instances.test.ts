@@ -7,11 +7,11 @@ import { suite, type TestContext, test } from 'node:test'
 import type { CatchCapability, PaymentQuote, PulseCapability } from '../../src/client/index.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { tokenHash } from '../../src/secrets/tokens.ts'
-import { buy, paymentCredential, poll, quoteOf } from '../support/buyer.ts'
+import { idempotencyKey, paymentCredential, poll, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Fleet, paid, twoInstances } from '../support/instances.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
-import { aQuote, delivered, read } from '../support/whisper.ts'
+import { delivered, openWhisperOrder, read } from '../support/whisper.ts'
 
 const EVENTS = 1_000
 const BEATS = 10
@@ -19,7 +19,7 @@ const BEATS = 10
 suite('two instances, whatever is split across them', () => {
   test('one read left and 40 readers: one gets it', async (t) => {
     const fleet = await aFleet(t)
-    const quote = await aQuote(fleet.a, { readLimit: 1 })
+    const quote = await openWhisperOrder(fleet.a, { readLimit: 1 })
     await fleet.pay(quote)
     const whisper = await delivered(fleet.b, quote)
     const reads = await times(40, () => read(fleet.next(), whisper))
@@ -41,7 +41,7 @@ suite('two instances, whatever is split across them', () => {
   test('50 purchases with one key: one order, one invoice', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
-    const quotes = (await times(50, () => buy(fleet.next(), { key }))).map(quoteOf)
+    const quotes = (await times(50, () => purchase(fleet.next(), { key }))).map(quoteOf)
     assert.equal(new Set(quotes.map(({ orderId }) => orderId)).size, 1)
     assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 1)
     assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 0 })
@@ -49,7 +49,7 @@ suite('two instances, whatever is split across them', () => {
 
   test('50 polls of a paid order: one delivers', async (t) => {
     const fleet = await aFleet(t)
-    const quote = quoteOf(await buy(fleet.a, {}))
+    const quote = quoteOf(await purchase(fleet.a, {}))
     await fleet.pay(quote)
     const polls = await times(50, () => poll(fleet.next(), quote.orderId))
     assert.deepEqual(counted(polls), { 200: 1, 404: 49 })
@@ -58,11 +58,11 @@ suite('two instances, whatever is split across them', () => {
   test('20 paid repeats: one inbox, and the same answer for each', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
-    const challenge = await buy(fleet.a, { key, protocol: 'payment' })
+    const challenge = await purchase(fleet.a, { key, protocol: 'payment' })
     const [invoice] = await fleet.sql('select preimage from simulator_invoice')
     const authorization = paymentCredential(challenge, String(invoice?.preimage))
     const repeats = await times(20, () =>
-      buy(fleet.next(), { key, protocol: 'payment', authorization }),
+      purchase(fleet.next(), { key, protocol: 'payment', authorization }),
     )
     assert.deepEqual(counted(repeats), { 200: 20 })
     assert.equal(new Set(repeats.map(({ text }) => text)).size, 1)
@@ -72,14 +72,14 @@ suite('two instances, whatever is split across them', () => {
   test('the first use of a token at one seals the answer at the other', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
-    const quote = quoteOf(await buy(fleet.a, { key }))
+    const quote = quoteOf(await purchase(fleet.a, { key }))
     await fleet.pay(quote)
-    const first = await poll(fleet.b, quote.orderId, key)
-    const again = await poll(fleet.a, quote.orderId, key)
+    const first = await poll(fleet.b, quote.orderId, idempotencyKey(key))
+    const again = await poll(fleet.a, quote.orderId, idempotencyKey(key))
     assert.equal(again.text, first.text)
     await fleet.b.mayfly.catch(JSON.parse(first.text).resource).status()
-    assert.deepEqual(counted([await poll(fleet.a, quote.orderId, key)]), { 404: 1 })
-    assert.deepEqual(counted([await buy(fleet.a, { key })]), { 404: 1 })
+    assert.deepEqual(counted([await poll(fleet.a, quote.orderId, idempotencyKey(key))]), { 404: 1 })
+    assert.deepEqual(counted([await purchase(fleet.a, { key })]), { 404: 1 })
   })
 
   test('the last beats of a monitor: never one more than it was sold with', async (t) => {
@@ -193,16 +193,16 @@ suite('limits across instances', () => {
   test('a burst is let through once, not once by each', async (t) => {
     const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
     // Its connections are made first: a limit waits for one no longer than a second.
-    const other = quoteOf(await buy(fleet.a, {}))
+    const other = quoteOf(await purchase(fleet.a, {}))
     await times(16, () => poll(fleet.next(), other.orderId))
-    const quote = quoteOf(await buy(fleet.a, {}))
+    const quote = quoteOf(await purchase(fleet.a, {}))
     const polls = await times(60, () => poll(fleet.next(), quote.orderId))
     assert.deepEqual(counted(polls), { 402: 30, 429: 30 })
   })
 
   test('an instance whose limits lose PostgreSQL goes on, and so does everything else', async (t) => {
     const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
-    const quote = quoteOf(await buy(fleet.a, {}))
+    const quote = quoteOf(await purchase(fleet.a, {}))
     assert.deepEqual(counted([await poll(fleet.a, quote.orderId)]), { 402: 1 })
     await fleet.cut('mayfly limits')
     assert.deepEqual(counted(await times(5, () => poll(fleet.a, quote.orderId))), { 402: 5 })
@@ -222,7 +222,7 @@ async function aFleet(
 
 /** Quoted by the one, paid and collected at the other. */
 async function bought(fleet: Fleet, target: string): Promise<unknown> {
-  const quote: PaymentQuote = quoteOf(await buy(fleet.a, { target }))
+  const quote: PaymentQuote = quoteOf(await purchase(fleet.a, { target }))
   await fleet.pay(quote)
   const answer = await poll(fleet.b, quote.orderId)
   assert.equal(answer.status, 200, answer.text)

@@ -3,17 +3,6 @@ import assert from 'node:assert/strict'
 import type { TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
 
-/** Resolves when the server says that it has settled an order. */
-export function settled({ logged }: TestServer): Promise<void> {
-  return new Promise((resolve) => {
-    const push = logged.push.bind(logged)
-    logged.push = (...lines) => {
-      if (lines.some((line) => JSON.parse(line).event === 'order.settled')) resolve()
-      return push(...lines)
-    }
-  })
-}
-
 /** One request and its answer; `line` is method and target. */
 export function ask(url: string, line: string, headers = '', body = ''): Promise<Exchanged> {
   return exchange(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n${body}`)

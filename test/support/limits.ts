@@ -1,15 +1,16 @@
 /** Requests to a server with limits, and what its answers say of them. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
+import { type Answer as BuyerAnswer, openOrder, purchase } from './buying.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 
 export const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
 
-export type Answer = { status: number; text: string; headers: Headers }
+/** What of an answer says where its limits stand. */
+export type Answer = Pick<BuyerAnswer, 'status' | 'text' | 'header'>
 
 export const short = ({ status, text }: Answer): { status: number; text: string } => ({
   status,
@@ -17,12 +18,12 @@ export const short = ({ status, text }: Answer): { status: number; text: string 
 })
 
 export function limitHeaders({
-  headers,
+  header,
 }: Answer): Record<'policy' | 'left' | 'retryAfter', string | null> {
   return {
-    policy: headers.get('ratelimit-policy'),
-    left: headers.get('ratelimit'),
-    retryAfter: headers.get('retry-after'),
+    policy: header('ratelimit-policy'),
+    left: header('ratelimit'),
+    retryAfter: header('retry-after'),
   }
 }
 
@@ -55,33 +56,12 @@ export async function ask(
   method = 'GET',
 ): Promise<Answer> {
   const answer = await fetch(url + path, { method, headers })
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+  const header = (name: string): string | null => answer.headers.get(name)
+  if (header('content-type')?.startsWith('text/event-stream')) {
     await answer.body?.cancel()
-    return { status: answer.status, text: '', headers: answer.headers }
+    return { status: answer.status, text: '', header }
   }
-  return { status: answer.status, text: await answer.text(), headers: answer.headers }
-}
-
-export async function buy(
-  { url }: TestServer,
-  key: string,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  const answer = await fetch(`${url}/api/payments/catch`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'idempotency-key': key, ...headers },
-    body: '{"planId":"spark"}',
-  })
-  return { status: answer.status, text: await answer.text(), headers: answer.headers }
-}
-
-export async function quoteOf(
-  server: TestServer,
-  key: string = randomUUID(),
-): Promise<PaymentQuote> {
-  const { status, text } = await buy(server, key)
-  assert.equal(status, 402)
-  return JSON.parse(text) as PaymentQuote
+  return { status: answer.status, text: await answer.text(), header }
 }
 
 /** Bought in two requests and no poll. */
@@ -89,15 +69,11 @@ export async function anInbox(
   server: TestServer,
   planId: 'spark' | 'standard' | 'long' = 'spark',
 ): Promise<CatchCapability> {
-  const purchase = {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
-    body: JSON.stringify({ planId }),
-  }
-  const quoted = await fetch(`${server.url}/api/payments/catch`, purchase)
-  await server.pay(((await quoted.json()) as PaymentQuote).bolt11)
-  const bought = await fetch(`${server.url}/api/payments/catch`, purchase)
-  return ((await bought.json()) as { resource: CatchCapability }).resource
+  const body = JSON.stringify({ planId })
+  const { key, bolt11 } = await openOrder(server, { body })
+  await server.pay(bolt11)
+  const { text } = await purchase(server, { key, body })
+  return JSON.parse(text).resource
 }
 
 export async function ratesFile(t: After, rates: object): Promise<string> {

@@ -39,7 +39,7 @@ export async function aServerWith(
 }
 
 /** A purchase whose body is sent as it is. */
-export async function purchase(
+export async function purchasePulse(
   { url }: TestServer,
   body: string,
   key: string = randomUUID(),

@@ -4,12 +4,12 @@ import { randomUUID } from 'node:crypto'
 import {
   type Answer,
   type Ask,
-  buy,
   l402Credential,
   paymentCredential,
   preimageOf,
+  purchase,
   quoteOf,
-} from './buyer.ts'
+} from './buying.ts'
 import { startServer, type TestServer } from './server.ts'
 
 export type WalletFlow = {
@@ -35,9 +35,9 @@ export function startShop(
 }
 
 /** An order whose invoice is not paid, with the credential that will be right when it is. */
-export async function anOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
+export async function openOrderVia(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
   const key = ask.key ?? randomUUID()
-  const challenge = await buy(server, { ...ask, key, protocol: flow.protocol })
+  const challenge = await purchase(server, { ...ask, key, protocol: flow.protocol })
   const { paymentHash, bolt11, orderId } = quoteOf(challenge)
   const preimage = await preimageOf(server, paymentHash)
   const authorization = flow.credential(challenge, preimage)
@@ -46,8 +46,8 @@ export async function anOrder(server: TestServer, flow: WalletFlow, ask: Ask = {
 }
 
 /** The same, paid. */
-export async function aPaidOrder(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
-  const order = await anOrder(server, flow, ask)
+export async function paidOrderVia(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
+  const order = await openOrderVia(server, flow, ask)
   await server.pay(order.bolt11)
   return order
 }

@@ -42,7 +42,7 @@ export const iso = (server: TestServer, fromNow: number) =>
   new Date(server.clock.now() + fromNow).toISOString()
 
 /** `POST /api/payments/whisper`; the defaults make it a spark for `A_BODY`. */
-export function purchase(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
+export function purchaseWhisper(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
   const { key = randomUUID(), plan = 'spark', body = A_BODY, readLimit, revealAt, from } = ask
   const headers: Record<string, string | string[] | undefined> = {
     'content-type': 'application/octet-stream',
@@ -58,8 +58,8 @@ export function purchase(shop: { url: string }, ask: Purchase = {}): Promise<Ans
 }
 
 /** A purchase that has to be quoted. */
-export async function aQuote(shop: { url: string }, ask: Purchase = {}): Promise<Quote> {
-  const answer = await purchase(shop, ask)
+export async function openWhisperOrder(shop: { url: string }, ask: Purchase = {}): Promise<Quote> {
+  const answer = await purchaseWhisper(shop, ask)
   if (answer.status !== 402) throw new Error(`not quoted: ${answer.status} ${answer.text}`)
   return JSON.parse(answer.text) as Quote
 }
@@ -67,7 +67,7 @@ export async function aQuote(shop: { url: string }, ask: Purchase = {}): Promise
 /** A purchase that is paid and delivered. */
 export async function aWhisper(shop: Shop, ask: Purchase = {}): Promise<WhisperCapability> {
   const again = { ...ask, key: ask.key ?? randomUUID() }
-  const quote = await aQuote(shop, again)
+  const quote = await openWhisperOrder(shop, again)
   await shop.pay(quote.bolt11)
   return delivered(shop, quote, again.key)
 }

@@ -5,7 +5,14 @@ import { startProgram } from '../support/program.ts'
 import { startServer } from '../support/server.ts'
 import { aDatabaseUrl, holds } from '../support/store.ts'
 import { until } from '../support/until.ts'
-import { type Answer, aQuote, aWhisper, delivered, purchase, read } from '../support/whisper.ts'
+import {
+  type Answer,
+  aWhisper,
+  delivered,
+  openWhisperOrder,
+  purchaseWhisper,
+  read,
+} from '../support/whisper.ts'
 
 const READS = 7
 const KEY = '0d1b6c5e-8f53-4b1c-9a51-2f1d6a3b7c11'
@@ -91,7 +98,7 @@ test('killed between quote and payment, it still has the bytes', async (t) => {
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const key = KEY
   const body = randomBytes(60_000)
-  const quote = await aQuote(program, { key, body })
+  const quote = await openWhisperOrder(program, { key, body })
   await program.kill()
   program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   await pay(program)(quote.bolt11)
@@ -115,12 +122,12 @@ test('after the last read no byte of it is in the store', async (t) => {
 test('after its quote is dead no byte of it is in the store', async (t) => {
   const server = await startServer(t)
   const ask = { key: KEY, plan: 'standard', body: Buffer.from(MARKER.repeat(4_000)) }
-  await aQuote(server, ask)
+  await openWhisperOrder(server, ask)
   await server.restart()
   assert.ok(await holds(server, MARKER))
   server.clock.advance(16 * 60_000)
   // The server's own pass over open orders may be the one that asks the node.
-  await until('the quote is dead', async () => (await purchase(server, ask)).status === 404)
+  await until('the quote is dead', async () => (await purchaseWhisper(server, ask)).status === 404)
   await server.stop()
   assert.ok(!(await holds(server, MARKER)))
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { type CatchCapability, createMayfly } from '../../../src/client/index.ts'
-import { buy, poll, quoteOf } from '../../support/buyer.ts'
+import { poll, purchase, quoteOf } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startProgram } from '../../support/program.ts'
@@ -224,7 +224,7 @@ async function pay(url: string, bolt11: string): Promise<void> {
 }
 
 async function paid(url: string): Promise<{ orderId: string }> {
-  const quote = quoteOf(await buy({ url }, {}))
+  const quote = quoteOf(await purchase({ url }, {}))
   await pay(url, quote.bolt11)
   return quote
 }

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
 import type { CatchCapability } from '../../../src/client/index.ts'
-import { buy, poll, quoteOf } from '../../support/buyer.ts'
+import { poll, purchase, quoteOf, settlement } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
-import { settled } from '../../support/http.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
@@ -15,7 +14,9 @@ const order = (file: string, ...args: string[]) =>
 
 test('an order is shown beside the service, without what a buyer keeps secret', async (t) => {
   const server = await startServer(t)
-  const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, { key: 'the secret key' }))
+  const { orderId, bolt11, paymentHash } = quoteOf(
+    await purchase(server, { key: 'the secret key' }),
+  )
   await server.pay(bolt11)
   await until('the delivery', async () => (await poll(server, orderId)).status === 200)
   const { code, out, err } = await order(server.file, 'show', orderId)
@@ -42,7 +43,7 @@ test('an order is shown beside the service, without what a buyer keeps secret', 
 
 test('an order that the node has lost is closed, and is not looked up any more', async (t) => {
   const server = await startServer(t)
-  const { orderId, paymentHash } = quoteOf(await buy(server, {}))
+  const { orderId, paymentHash } = quoteOf(await purchase(server, {}))
   const early = await order(server.file, 'close', orderId)
   assert.equal(early.code, 1)
   assert.match(early.err, /can prove it until/)
@@ -61,7 +62,7 @@ test('an order that the node has lost is closed, and is not looked up any more',
 
 test('an order that was paid and refused is repaired, and its inbox works', async (t) => {
   const server = await startServer(t)
-  const { orderId } = quoteOf(await buy(server, {}))
+  const { orderId } = quoteOf(await purchase(server, {}))
   const other = await order(server.file, 'repair', orderId)
   assert.deepEqual(
     [other.code, other.err],
@@ -79,15 +80,15 @@ test('an order that was paid and refused is repaired, and its inbox works', asyn
 
 test('a paid order that nobody has got is printed once, as its buyer would have got it', async (t) => {
   const server = await startServer(t)
-  const { orderId, bolt11, paymentHash } = quoteOf(await buy(server, {}))
+  const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, {}))
   assert.deepEqual(await order(server.file, 'repair', paymentHash, '--deliver'), {
     code: 1,
     out: '',
     err: `${paymentHash} is pending: there is nothing to deliver.\n`,
   })
-  const settlement = settled(server)
+  const settled = settlement(server)
   await server.pay(bolt11)
-  await settlement
+  await settled
   const given = await order(server.file, 'repair', '--deliver', paymentHash)
   assert.equal(given.code, 0, given.err)
   assert.match(given.err, /is delivered and sealed\. This is the only copy/)
@@ -104,7 +105,7 @@ test('a paid order that nobody has got is printed once, as its buyer would have 
 test('an order that was paid back is noted as such, and its buyer told', async (t) => {
   const server = await startServer(t)
   const key = 'b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'
-  const { orderId } = quoteOf(await buy(server, { key }))
+  const { orderId } = quoteOf(await purchase(server, { key }))
   const early = await order(server.file, 'refunded', orderId)
   assert.deepEqual(
     [early.code, early.err],
@@ -117,7 +118,7 @@ test('an order that was paid back is noted as such, and its buyer told', async (
     err: '',
   })
   const told = { status: 404, text: '{"error":"order refunded"}' }
-  for (const { status, text } of [await poll(server, orderId), await buy(server, { key })]) {
+  for (const { status, text } of [await poll(server, orderId), await purchase(server, { key })]) {
     assert.deepEqual({ status, text }, told)
   }
   assert.match((await order(server.file, 'show', orderId)).out, /^state +refunded$/m)
@@ -129,7 +130,7 @@ test('a store in PostgreSQL is mended alike, and is backed up by tools of its ow
     MAYFLY_SECRET: '11'.repeat(32),
   }
   const server = await startServer(t, { ...environment, MAYFLY_METRICS_PORT: '0' })
-  const { orderId } = quoteOf(await buy(server, {}))
+  const { orderId } = quoteOf(await purchase(server, {}))
   const run = (...args: string[]) => runCommand(args, environment)
   assert.match((await run('order', 'show', orderId)).out, /^state +pending$/m)
   assert.match((await run('order', 'close', orderId)).err, /can prove it until/)
@@ -151,7 +152,7 @@ test('a store in PostgreSQL is mended alike, and is backed up by tools of its ow
 
 test('an order is named by its payment hash, as the log does, or by its id', async (t) => {
   const server = await startServer(t)
-  const { orderId, paymentHash } = quoteOf(await buy(server, {}))
+  const { orderId, paymentHash } = quoteOf(await purchase(server, {}))
   const [byHash, byId] = [
     await order(server.file, 'show', paymentHash),
     await order(server.file, 'show', orderId),

@@ -1,0 +1,234 @@
+/**
+ * What buyers do, as HTTP requests: purchase, quote, pay, poll. A field may have as many lines as a test
+ * likes.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, request } from 'node:http'
+import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
+import {
+  type PaymentChallenge,
+  paymentChallenges,
+  serialisePaymentCredential,
+} from '../../src/protocol/payment-auth.ts'
+import type { TestServer } from './server.ts'
+import { query, type Stored } from './store.ts'
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+/** The node is asked about one order at most this often. */
+export const LOOKUP = 1_000
+
+export const NOT_FOUND = { status: 404, text: '{"error":"order not found"}' }
+export const DELIVERED = { status: 404, text: '{"error":"already delivered"}' }
+export const EXPIRED = { status: 404, text: '{"error":"order expired"}' }
+
+export const PURCHASE = '/api/payments/catch'
+export const SPARK = '{"planId":"spark"}'
+
+export type Ask = {
+  /** Default: a fresh one. Null: none. */
+  key?: string | null
+  method?: string
+  target?: string
+  body?: string | Uint8Array
+  /** X-Payment-Protocol. */
+  protocol?: string
+  authorization?: string | string[]
+  /** The address that a trusted proxy reports. */
+  from?: string
+  headers?: Record<string, string | string[]>
+}
+
+/** Compares by its status and its text. */
+export type Answer = {
+  status: number
+  text: string
+  /** The lines of a field, in order. */
+  lines(name: string): string[]
+  /** The only line of a field, or null. */
+  header(name: string): string | null
+  /** The whole head and body, to look for what must not be there. */
+  whole: string
+}
+
+/** A quote, with the key that asked for it and the answer that it came in. */
+export type Order = PaymentQuote & { key: string; answer: Answer }
+
+export const idempotencyKey = (key: string) => ({ 'idempotency-key': key })
+
+/** One purchase request, whatever its answer: the smallest inbox, but for what the ask says. */
+export function purchase(server: { url: string }, ask: Ask = {}): Promise<Answer> {
+  const { key = randomUUID(), target = PURCHASE, body = SPARK, method = 'POST' } = ask
+  return send(server.url + target, {
+    method,
+    body: method === 'POST' ? body : '',
+    headers: {
+      'content-type': 'application/json',
+      ...(key === null ? {} : idempotencyKey(key)),
+      ...(ask.protocol === undefined ? {} : { 'x-payment-protocol': ask.protocol }),
+      ...(ask.authorization === undefined ? {} : { authorization: ask.authorization }),
+      ...(ask.from === undefined ? {} : { 'x-forwarded-for': ask.from }),
+      ...ask.headers,
+    },
+  })
+}
+
+/** A purchase request that has to be quoted. */
+export async function openOrder(
+  server: { url: string },
+  { key = randomUUID(), ...ask }: Ask & { key?: string } = {},
+): Promise<Order> {
+  const answer = await purchase(server, { ...ask, key })
+  assert.equal(answer.status, 402, answer.text)
+  return { ...JSON.parse(answer.text), key, answer }
+}
+
+/** Pays, and waits until the server says that the order is settled. */
+export async function payAndSettle(server: TestServer, order: PaymentQuote): Promise<void> {
+  const settled = settlement(server, order)
+  await server.pay(order.bolt11)
+  await settled
+}
+
+/** Resolves when the server says that it has settled this order, or any where none is given. */
+export function settlement({ logged }: TestServer, order?: { paymentHash: string }): Promise<void> {
+  return new Promise((resolve) => {
+    const push = logged.push.bind(logged)
+    logged.push = (...lines) => {
+      for (const line of lines) {
+        const { event, paymentHash } = JSON.parse(line)
+        const isIts = order === undefined || paymentHash === order.paymentHash
+        if (event === 'order.settled' && isIts) resolve()
+      }
+      return push(...lines)
+    }
+  })
+}
+
+/** Paid and settled, and delivered to nobody. */
+export async function paidOrder(
+  server: TestServer,
+  ask: Ask & { key?: string } = {},
+): Promise<Order> {
+  const order = await openOrder(server, ask)
+  await payAndSettle(server, order)
+  return order
+}
+
+/** Paid, settled and collected by its buyer. */
+export async function deliveredOrder(
+  server: TestServer,
+): Promise<Order & { inbox: CatchCapability; text: string }> {
+  const order = await paidOrder(server)
+  const { status, text } = await poll(server, order.orderId)
+  assert.equal(status, 200, text)
+  return { ...order, text, inbox: JSON.parse(text).resource }
+}
+
+export function poll(
+  server: { url: string },
+  orderId: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
+}
+
+/** One request to the simulator's wallet. */
+export function simulatorPay({ url }: { url: string }, body: unknown): Promise<Answer> {
+  return send(`${url}/simulator/pay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+/** The quote that every 402 carries, in whatever flow. */
+export function quoteOf({ status, text }: Answer): PaymentQuote {
+  if (status !== 402 && status !== 401) throw new Error(`no quote: ${status} ${text}`)
+  return JSON.parse(text)
+}
+
+/** The one Payment challenge of an answer. */
+export function paymentChallengeOf(answer: Answer): PaymentChallenge {
+  const [challenge] = paymentChallenges(parseChallenges(answer.lines('www-authenticate')) ?? [])
+  if (!challenge) throw new Error(`no Payment challenge: ${answer.whole}`)
+  return challenge
+}
+
+export function paymentCredential(answer: Answer, preimage: string): string {
+  return serialisePaymentCredential({
+    challenge: paymentChallengeOf(answer),
+    payload: { preimage },
+  })
+}
+
+/** The macaroon of an answer, in base64. */
+export function macaroonOf(answer: Answer): string {
+  const [challenge] = l402Challenges(parseChallenges(answer.lines('www-authenticate')) ?? [])
+  if (!challenge) throw new Error(`no L402 challenge: ${answer.whole}`)
+  return challenge.macaroon
+}
+
+export function l402Credential(answer: Answer, preimage: string): string {
+  return serialiseL402Credential({ macaroon: macaroonOf(answer), preimage })
+}
+
+export type Books = { orders: number; invoices: number; settled: number; inboxes: number }
+
+/** What there is in the store, which says whether a request did more than it may. */
+export async function books(server: Stored): Promise<Books> {
+  const [row] = await query(
+    server,
+    `select (select count(*) from purchase_order) as orders,
+       (select count(*) from simulator_invoice) as invoices,
+       (select count(*) from purchase_order where state = 'settled') as settled,
+       (select count(*) from catch_inbox) as inboxes`,
+  )
+  const { orders, invoices, settled, inboxes } = row as Books
+  return { orders, invoices, settled, inboxes }
+}
+
+export async function assertNothingHappened(server: Stored): Promise<void> {
+  assert.deepEqual(await books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
+}
+
+/** The preimage of an invoice that nobody has paid yet, which only its node can know. */
+export async function preimageOf(server: Stored, paymentHash: string): Promise<string> {
+  const [row] = await query(
+    server,
+    'select preimage from simulator_invoice where payment_hash = $1',
+    paymentHash,
+  )
+  return String(row?.preimage)
+}
+
+export function send(
+  url: string,
+  ask: { method: string; headers: Record<string, string | string[]>; body: string | Uint8Array },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: ask.method, headers: ask.headers }, (response) => {
+      answerOf(response).then(resolve, reject)
+    })
+    sent.on('error', reject)
+    sent.end(ask.body)
+  })
+}
+
+async function answerOf(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString('utf8')
+  const lines = (name: string): string[] => response.headersDistinct[name] ?? []
+  const answer = { status: response.statusCode ?? 0, text }
+  // Not enumerable, so that an answer is compared by the rest.
+  return Object.defineProperties(answer as Answer, {
+    lines: { value: lines },
+    header: { value: (name: string) => lines(name)[0] ?? null },
+    whole: { value: `${response.rawHeaders.join('\n')}\n\n${text}` },
+  })
+}
