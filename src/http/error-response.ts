@@ -1,0 +1,89 @@
+/** Error responses: from what was thrown, and for requests that Node's parser refuses. */
+import type { Duplex } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { StoreAway } from '../db/db.ts'
+import { codeOf } from '../lib/errors.ts'
+import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
+
+/** Sends what was thrown as the client may see it. Our own bugs are logged here, once. */
+export function sendError(
+  error: unknown,
+  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
+): void {
+  const known = publicProblem(error, request)
+  if (known) return void sendProblem(reply, known)
+  log.error({
+    event: 'http.failed',
+    requestId: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    err: error,
+  })
+  reply.header('x-request-id', request.id)
+  sendProblem(reply, error instanceof StoreAway ? serviceUnavailable() : problem('internal error'))
+}
+
+/** What the client did wrong, or null where the mistake is ours. */
+function publicProblem(error: unknown, request: FastifyRequest): Problem | null {
+  if (error instanceof Problem) return error
+  const invalid = request.routeOptions.config.invalid
+  if (isValidationError(error)) {
+    return problem(
+      invalid?.[error.validationContext === 'body' ? 'body' : 'query'] ?? 'invalid query',
+    )
+  }
+  const code = codeOf(error)
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return problem('request too large', { connection: 'close' })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
+  if (code.startsWith('FST_ERR_CTP_')) return problem(invalid?.body ?? 'invalid request body')
+  // The client disconnected or was timed out, so nobody reads this response.
+  if (code === 'ECONNRESET' || code === 'ABORT_ERR') return problem('request timeout')
+  return null
+}
+
+export function sendProblem(
+  reply: FastifyReply,
+  { phrase, status, headers }: Problem,
+): FastifyReply {
+  return reply
+    .code(status)
+    .headers({ 'cache-control': 'no-store', ...headers })
+    .header('content-type', 'application/json; charset=utf-8')
+    .serializer((body: string) => body)
+    .send(JSON.stringify({ error: phrase }))
+}
+
+/** A request that Node's parser refuses is none to Fastify, so its response is written by hand. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { phrase, line } = clientErrorAnswer(error.code)
+  const body = JSON.stringify({ error: phrase })
+  socket.end(
+    `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+    () => {
+      // What still arrives must not complete a request that was timed out, nor fill a tunnel. Only
+      // what the parser refused it goes on refusing, while its sender reads why.
+      if (!error.code?.startsWith('HPE_')) socket.destroy()
+    },
+  )
+}
+
+function clientErrorAnswer(code: string | undefined): { phrase: Phrase; line: string } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { phrase: 'request too large', line: '431 Request Header Fields Too Large' }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { phrase: 'request timeout', line: '408 Request Timeout' }
+    default:
+      return { phrase: 'invalid request body', line: '400 Bad Request' }
+  }
+}
+
+function isValidationError(error: unknown): error is { validationContext?: string } {
+  return codeOf(error) === 'FST_ERR_VALIDATION'
+}
