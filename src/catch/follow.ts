@@ -14,22 +14,18 @@ export async function follow(
   stream: EventStream,
 ): Promise<void> {
   let told = from
-  try {
-    while (stream.isOpen()) {
-      const { events, ended } = await service.after(publicId, told, stream)
-      const isIdle = events.length === 0
-      told = events.at(-1)?.sequence ?? told
-      if (!isIdle) await stream.waitTurn()
-      // Emptied, as what is made of it: no row is held while the reader takes its time.
-      if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
-      if (ended) {
-        await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
-        return
-      }
-      if (isIdle) await stream.wait(POLL_EVERY_MS)
+  while (stream.isOpen()) {
+    const { events, ended } = await service.after(publicId, told, stream)
+    const isIdle = events.length === 0
+    told = events.at(-1)?.sequence ?? told
+    if (!isIdle) await stream.waitTurn()
+    // Emptied, as what is made of it: no row is held while the reader takes its time.
+    if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
+    if (ended) {
+      await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
+      return
     }
-  } finally {
-    stream.end()
+    if (isIdle) await stream.wait(POLL_EVERY_MS)
   }
 }
 

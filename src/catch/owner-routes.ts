@@ -1,14 +1,13 @@
 /** What the owner of an inbox does with it over HTTP: read, follow, delete, destroy. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { streamParts } from '../http/backpressure.ts'
-import { bearerOf } from '../http/bearer.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
-import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import { problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { LIMITS, type Limits, rateLimited } from '../http/limits.ts'
+import type { Limits } from '../http/limits.ts'
+import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { bodyOf, eventJson } from './event.ts'
@@ -21,16 +20,7 @@ import type { InboxRow } from './store.ts'
 type Owned = { Params: { publicId: string } }
 type OwnedEvent = { Params: { publicId: string; eventId: string } }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The inbox that the bearer of this request owns; set where a route asks for an owner. */
-    inbox: InboxRow | null
-  }
-}
-
-const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 const security = [{ bearer: [] }]
-const RETRY_STREAM_SECONDS = 10
 /** Of JSON that is made already; in bytes, which go to the socket as they are. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -57,64 +47,50 @@ export function mountOwner(
     responseBudget: ResponseBudget
   },
 ): void {
-  app.decorateRequest('inbox', null)
-
-  /** Authentication comes before query and body; `unknown` is what a stranger's token gets. */
-  const owner =
-    (unknown: () => Problem) =>
-    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      const { publicId } = request.params as Owned['Params']
-      const token = bearerOf(request.raw, 'catch_owner')
-      if (token === null) return limits.refuse(unauthorized(), request, reply)
-      request.inbox = await service.owned(publicId, token)
-      if (!request.inbox) return limits.refuse(unknown(), request, reply)
-      await limits.take(LIMITS.owner, publicId, reply)
-    }
-  const notFound = (): Problem => problem('not found')
-
+  const owner = createOwner<InboxRow>(app, {
+    ...{ limits, streams },
+    kind: 'catch_owner',
+    find: service.owned,
+    used: service.used,
+    listen: service.listen,
+  })
   app.get<Owned>(
     '/api/catch/:publicId',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'The state and counters of an inbox',
         security,
         params: inboxParams,
-        response: { 200: CatchStatus, ...errors(...ownerErrors) },
+        response: { 200: CatchStatus, ...errors(...OWNER_ERRORS) },
       },
     },
-    async (request) => {
-      const inbox = ownedInbox(request)
-      await service.used(inbox)
-      return service.status(inbox)
-    },
+    owner.answers(async (inbox) => () => service.status(inbox)),
   )
 
   app.delete<Owned>(
     '/api/catch/:publicId',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'Destroy an inbox with its events and both capabilities',
         security,
         params: inboxParams,
-        response: { 204: NoContent, ...errors(...ownerErrors) },
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
-      await service.used(inbox)
-      if (!(await service.destroy(inbox))) throw notFound()
-      return sendNoContent(request, reply)
-    },
+    owner.answers<Owned>(async (inbox, request, reply) => {
+      if (!(await service.destroy(inbox))) throw problem('not found')
+      return () => sendNoContent(request, reply)
+    }),
   )
 
   app.get<Owned & { Querystring: EventQuery }>(
     '/api/catch/:publicId/events',
     {
-      onRequest: owner(unauthorized),
+      onRequest: owner.requiredOr401,
       config: { invalid: { query: 'invalid query' } },
       schema: {
         tags: ['catch'],
@@ -128,24 +104,24 @@ export function mountOwner(
         },
       },
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
+    owner.answers<Owned & { Querystring: EventQuery }>(async (inbox, request, reply) => {
       const reservation = await responseBudget.forResponse(reply, inbox.public_id)
       const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
         const page = service.page(inbox, request.query, reservation, gone)
         return { first: await page.next(), rest: page }
       })
-      await service.used(inbox)
-      reply.type(JSON_TYPE)
-      if (first.done) return reply.send(first.value)
-      return streamParts(reply, reservation, first.value, rest)
-    },
+      return () => {
+        reply.type(JSON_TYPE)
+        if (first.done) return reply.send(first.value)
+        return streamParts(reply, reservation, first.value, rest)
+      }
+    }),
   )
 
   app.get<Owned>(
     '/api/catch/:publicId/stream',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
@@ -154,58 +130,47 @@ export function mountOwner(
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
         response: {
           200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
-          ...errors('invalid query', ...ownerErrors),
+          ...errors('invalid query', ...OWNER_ERRORS),
         },
       },
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
+    owner.streams((inbox, request) => {
       const from = lastEventId(request) ?? inbox.last_sequence
-      let wake = (): void => {}
-      const unlisten = service.listen(inbox.public_id, () => wake())
-      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
-      try {
-        await service.used(inbox)
-        const stream = streams.open(reply, inbox.public_id)
-        wake = stream.wake
+      return async (stream) => {
         stream.mark(String(from))
         await follow(service, inbox.public_id, from, stream)
-      } finally {
-        unlisten()
       }
-    },
+    }),
   )
 
   app.get<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'One event',
         security,
         params: eventParams,
-        response: { 200: CatchEvent, ...errors(...ownerErrors) },
+        response: { 200: CatchEvent, ...errors(...OWNER_ERRORS) },
       },
       validatorCompiler: anyEventId,
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
+    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
       const reservation = await responseBudget.forResponse(reply, inbox.public_id)
       const found = await service.event(inbox, request.params.eventId, reservation)
-      if (!found) throw notFound()
-      await service.used(inbox)
+      if (!found) throw problem('not found')
       await reservation.waitTurn()
       const json = Buffer.from(eventJson(found))
       reservation.resize(json.length)
-      return reply.type(JSON_TYPE).send(json)
-    },
+      return () => reply.type(JSON_TYPE).send(json)
+    }),
   )
 
   app.get<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId/body',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'The raw body of one event, to download',
@@ -213,52 +178,44 @@ export function mountOwner(
         params: eventParams,
         response: {
           200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
-          ...errors(...ownerErrors),
+          ...errors(...OWNER_ERRORS),
         },
       },
       validatorCompiler: anyEventId,
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
+    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
       const reservation = await responseBudget.forResponse(reply, inbox.public_id)
       const found = await service.event(inbox, request.params.eventId, reservation)
-      if (!found) throw notFound()
-      await service.used(inbox)
+      if (!found) throw problem('not found')
       reservation.resize(found.body_bytes)
       // A stranger's bytes, served from our origin: never shown, sniffed or run.
-      return reply
-        .type('application/octet-stream')
-        .header('content-disposition', `attachment; filename="${eventId(found)}.bin"`)
-        .header('content-security-policy', "default-src 'none'; sandbox")
-        .header('cross-origin-resource-policy', 'cross-origin')
-        .serializer((body: string) => body)
-        .send(bodyOf(found))
-    },
+      return () =>
+        reply
+          .type('application/octet-stream')
+          .header('content-disposition', `attachment; filename="${eventId(found)}.bin"`)
+          .header('content-security-policy', "default-src 'none'; sandbox")
+          .header('cross-origin-resource-policy', 'cross-origin')
+          .serializer((body: string) => body)
+          .send(bodyOf(found))
+    }),
   )
 
   app.delete<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId',
     {
-      onRequest: owner(notFound),
+      onRequest: owner.required,
       schema: {
         tags: ['catch'],
         summary: 'Delete one event for good; frees its bytes, not its count',
         security,
         params: eventParams,
-        response: { 204: NoContent, ...errors(...ownerErrors) },
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
       validatorCompiler: anyEventId,
     },
-    async (request, reply) => {
-      const inbox = ownedInbox(request)
-      if (!(await service.deleteEvent(inbox, request.params.eventId))) throw notFound()
-      await service.used(inbox)
-      return sendNoContent(request, reply)
-    },
+    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
+      if (!(await service.deleteEvent(inbox, request.params.eventId))) throw problem('not found')
+      return () => sendNoContent(request, reply)
+    }),
   )
-}
-
-function ownedInbox(request: FastifyRequest): InboxRow {
-  if (!request.inbox) throw new Error('the route has no owner hook')
-  return request.inbox
 }

@@ -2,12 +2,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { bearerOf, bearerToken } from '../http/bearer.ts'
+import { bearerToken } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
 import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
-import { type Problem, problem, unauthorized } from '../http/errors.ts'
+import { type Problem, problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import { LIMITS, type Limits, rateLimited } from '../http/limits.ts'
+import type { Limits } from '../http/limits.ts'
+import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
@@ -29,8 +30,6 @@ import { followMonitor } from './stream.ts'
 
 /** Room for the longest name and description, with every character escaped. */
 const MAX_SETTINGS_BYTES = 16 * 1024
-/** A monitor has only so many streams at once; one of them may end. */
-const RETRY_STREAM_SECONDS = 10
 /** A badge may be this old; it is shown where nobody reloads it by hand. */
 const BADGE_SECONDS = 30
 /** The document is data, wherever it is opened. */
@@ -39,14 +38,6 @@ const BADGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 type Owned = { Params: { publicId: string } }
 type Shared = { Params: { publicStatusId: string } }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The monitor that the bearer of this request owns; set where a route asks for an owner. */
-    monitor: MonitorRow | null
-  }
-}
-
-const ownerErrors = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 const security = [{ bearer: [] }]
 const monitorParams = Type.Object({ publicId: Type.String() })
 const sharedParams = Type.Object({
@@ -127,41 +118,33 @@ function mountOwner(
     clock,
   }: { service: PulseService; limits: Limits; streams: EventStreams; clock: Clock },
 ): void {
-  app.decorateRequest('monitor', null)
-
-  /** Authentication comes before the body. */
-  async function owner(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { publicId } = request.params as Owned['Params']
-    const token = bearerOf(request.raw, 'pulse_owner')
-    if (token === null) return limits.refuse(unauthorized(), request, reply)
-    request.monitor = await service.owned(publicId, token)
-    if (!request.monitor) return limits.refuse(notFound(), request, reply)
-    await limits.take(LIMITS.owner, publicId, reply)
-  }
+  const owner = createOwner<MonitorRow>(app, {
+    ...{ limits, streams },
+    kind: 'pulse_owner',
+    find: service.owned,
+    used: service.used,
+    listen: service.listen,
+  })
 
   app.get<Owned>(
     '/api/pulse/:publicId',
     {
-      onRequest: owner,
+      onRequest: owner.required,
       schema: {
         tags: ['pulse'],
         summary: 'The state, counters and settings of a monitor',
         security,
         params: monitorParams,
-        response: { 200: PulseStatus, ...errors(...ownerErrors) },
+        response: { 200: PulseStatus, ...errors(...OWNER_ERRORS) },
       },
     },
-    async (request) => {
-      const monitor = ownedMonitor(request)
-      await service.used(monitor)
-      return service.status(monitor)
-    },
+    owner.answers(async (monitor) => () => service.status(monitor)),
   )
 
   app.get<Owned>(
     '/api/pulse/:publicId/stream',
     {
-      onRequest: owner,
+      onRequest: owner.required,
       schema: {
         tags: ['pulse'],
         summary: 'Pings and changes of state as they happen (server-sent events)',
@@ -171,46 +154,33 @@ function mountOwner(
           200: Type.String({
             description: 'text/event-stream of `state` and `ping` with the status, then `end`',
           }),
-          ...errors(...ownerErrors),
+          ...errors(...OWNER_ERRORS),
         },
       },
     },
-    async (request, reply) => {
-      const { public_id: publicId } = ownedMonitor(request)
-      let wake = (): void => {}
-      const unlisten = service.listen(publicId, () => wake())
-      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
-      try {
-        await service.used(ownedMonitor(request))
-        const stream = streams.open(reply, publicId)
-        wake = stream.wake
-        try {
-          await followMonitor(service, publicId, stream, clock)
-        } finally {
-          stream.end()
-        }
-      } finally {
-        unlisten()
-      }
-    },
+    owner.streams(
+      ({ public_id: publicId }) =>
+        (stream) =>
+          followMonitor(service, publicId, stream, clock),
+    ),
   )
 
   app.delete<Owned>(
     '/api/pulse/:publicId',
     {
-      onRequest: owner,
+      onRequest: owner.required,
       schema: {
         tags: ['pulse'],
         summary: 'Destroy a monitor with both capabilities and what it shares',
         security,
         params: monitorParams,
-        response: { 204: NoContent, ...errors(...ownerErrors) },
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    async (request, reply) => {
-      if (!(await service.destroy(ownedMonitor(request)))) throw notFound()
-      return sendNoContent(request, reply)
-    },
+    owner.answers<Owned>(async (monitor, request, reply) => {
+      if (!(await service.destroy(monitor))) throw notFound()
+      return () => sendNoContent(request, reply)
+    }),
   )
 
   app.register(async (scope) => {
@@ -224,8 +194,8 @@ function mountOwner(
       '/api/pulse/:publicId',
       {
         onRequest: async (request, reply) => {
-          await owner(request, reply)
-          if (service.hasExpired(ownedMonitor(request))) throw notFound()
+          await owner.required(request, reply)
+          if (service.hasExpired(owner.of(request))) throw notFound()
         },
         schema: {
           tags: ['pulse'],
@@ -241,19 +211,19 @@ function mountOwner(
               'unsupported media type',
               'request too large',
               'request timeout',
-              ...ownerErrors,
+              ...OWNER_ERRORS,
             ),
           },
         },
         // The body is parsed below, so that what is no JSON and what is no settings stay apart.
         validatorCompiler: () => () => true,
       },
-      async (request) => {
+      owner.answers<Owned>(async (monitor, request) => {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-        const changed = await service.change(ownedMonitor(request), parseSettings(body))
+        const changed = await service.change(monitor, parseSettings(body))
         if (changed.kind !== 'changed') throw problem(changed.kind)
-        return service.status(changed.monitor)
-      },
+        return () => service.status(changed.monitor)
+      }),
     )
   })
 }
@@ -319,11 +289,6 @@ function mountShared(
         .send(badge(name, state))
     },
   )
-}
-
-function ownedMonitor(request: FastifyRequest): MonitorRow {
-  if (!request.monitor) throw new Error('the route has no owner hook')
-  return request.monitor
 }
 
 const notFound = (): Problem => problem('not found')

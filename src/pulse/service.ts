@@ -198,6 +198,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       )
       remembered.delete(publicId)
       if ('refused' in done) return false
+      sealed.set(publicId, true)
       hints.tell(publicId)
       return true
     },
