@@ -235,7 +235,7 @@ export function createCatch(deps: {
       }
       if (isFirstUse) sealed.set(inbox.publicId, true)
       onIngested(bytes)
-      hints.tell(inbox.publicId)
+      hints.notify(inbox.publicId)
       return true
     },
 
@@ -328,7 +328,7 @@ export function createCatch(deps: {
           statements: { inbox: destroyInbox(inbox.public_id, clock.now()) },
         }),
       )
-      hints.tell(inbox.public_id)
+      hints.notify(inbox.public_id)
       return 'rows' in done
     },
 

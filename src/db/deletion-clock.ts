@@ -19,14 +19,14 @@ export const JUMP_MS = 5 * 60_000
 export const STEADY_MS = 15 * 60_000
 /** How often an instance writes its clock into the store. */
 export const BEAT_EVERY_MS = 15_000
-/** Who was not heard of for this long, four beats, is no witness, this instance included. */
+/** An instance without a beat for this long, four beats, is no witness. That goes for this one too. */
 const SILENT_MS = 4 * BEAT_EVERY_MS
-/** A row that nobody has moved for this long was left by an instance that was killed. */
+/** A row that has not changed for this long belongs to an instance that was killed. */
 const LEFT_MS = 10 * 60_000
-/** More instances than anybody runs; more rows than this are not read. */
-const INSTANCES_MOST = 256
+/** More instances than anybody runs. No more rows than this are read. */
+const MAX_INSTANCES = 256
 /** NTP slews a clock by at most one part in 2000. A faster drift adds up, and becomes a jump. */
-const DRIFT_MOST = 1 / 1000
+const MAX_DRIFT = 1 / 1000
 
 export type DeletionClock = Deletion & {
   /** Whether deletion is held back, as far as this instance knows. */
@@ -86,7 +86,7 @@ export async function openDeletionClock(deps: {
   if (Math.abs(clock.now() - clock.monotonic() - believed) <= JUMP_MS) {
     believed = clock.now() - clock.monotonic()
   } else {
-    doubtIt('a gap at the start')
+    doubtClock('a gap at the start')
   }
   await beat()
 
@@ -96,10 +96,11 @@ export async function openDeletionClock(deps: {
     if (doubt === null) {
       const cause = causeOfDoubt(at)
       if (cause === null) followDrift(at)
-      else doubtIt(cause)
+      else doubtClock(cause)
       return
     }
-    if (!isBack(at) && Math.abs(at.wall - at.monotonic - doubt.offset) > JUMP_MS) doubtIt('a step')
+    if (!isBack(at) && Math.abs(at.wall - at.monotonic - doubt.offset) > JUMP_MS)
+      doubtClock('a step')
     const relief = reliefOf(doubt, at)
     if (relief !== null) believe(relief)
   }
@@ -131,7 +132,7 @@ export async function openDeletionClock(deps: {
 
   /** Small steps must not add up to a large one: it is followed no faster than clocks drift. */
   function followDrift({ wall, monotonic }: Moment): void {
-    const most = (monotonic - followedAt) * DRIFT_MOST
+    const most = (monotonic - followedAt) * MAX_DRIFT
     believed += Math.min(Math.max(wall - monotonic - believed, -most), most)
     followedAt = monotonic
   }
@@ -147,7 +148,7 @@ export async function openDeletionClock(deps: {
       }))
   }
 
-  function doubtIt(cause: Cause): void {
+  function doubtClock(cause: Cause): void {
     const monotonic = clock.monotonic()
     const now = clock.now()
     doubt = { offset: now - monotonic, since: monotonic }
@@ -183,7 +184,7 @@ export async function openDeletionClock(deps: {
     const read = await db.write({
       lockKey: instance,
       statements: {
-        beat: writeBeat(instance, beats, now, isTrusted),
+        beat: writeBeat({ instance, beat: beats, now, isTrusted }),
         beats: READ_BEATS,
         times: READ_TIMES,
         seenAt: isTrusted ? [setTime('clock_seen_at', now)] : [],
@@ -268,7 +269,7 @@ function timesOf(rows: Row[]): { seenAt: number | null; acceptedAt: number | nul
 type Beat = { instance: string; beat: number; clock_at: number; is_trusted: number }
 
 const READ_BEATS: Statement = {
-  text: `select instance, beat, clock_at, is_trusted from clock_beat limit ${INSTANCES_MOST}`,
+  text: `select instance, beat, clock_at, is_trusted from clock_beat limit ${MAX_INSTANCES}`,
   values: [],
 }
 
@@ -277,7 +278,17 @@ const READ_TIMES: Statement = {
   values: [],
 }
 
-const writeBeat = (instance: string, beat: number, now: number, isTrusted: boolean): Statement => ({
+const writeBeat = ({
+  instance,
+  beat,
+  now,
+  isTrusted,
+}: {
+  instance: string
+  beat: number
+  now: number
+  isTrusted: boolean
+}): Statement => ({
   text: `insert into clock_beat (instance, beat, clock_at, is_trusted) values ($1, $2, $3, $4)
     on conflict (instance) do update
     set beat = excluded.beat, clock_at = excluded.clock_at, is_trusted = excluded.is_trusted`,

@@ -1,24 +1,24 @@
 /**
- * Hints: "something changed at this resource; look". They make waiting fast and carry no truth: one
- * may be lost, doubled or late, so whoever listens reads the store, and looks now and then unasked.
+ * Hints: "this resource has changed, read it again". They make waiting fast, and nothing depends on
+ * them: a hint may be lost, doubled or late. So a listener reads the store, and also polls it slowly.
  */
 
-/** Listeners of one topic at once, on one server. */
-const LISTENERS_MOST = 64
+/** Concurrent listeners of one topic on one instance. */
+const MAX_LISTENERS = 64
 
 export type Hints = {
-  /** Wakes whoever listens to this topic, on any instance. Returns at once, and never throws. */
-  tell(topic: string): void
-  /** Calls `heard` when there may be news; returns how to stop, or null where too many listen. */
-  listen(topic: string, heard: () => void): (() => void) | null
+  /** Wakes the listeners of this topic on every instance. Returns at once, and never throws. */
+  notify(topic: string): void
+  /** Calls `onHint` when there may be news. Returns how to stop, or null with too many listeners. */
+  listen(topic: string, onHint: () => void): (() => void) | null
   close(): Promise<void>
 }
 
-/** The listeners of one process, which is all there is of them where it has the store alone. */
+/** Hints within one process: all that is needed where one process has the store to itself. */
 export type LocalHints = Hints & {
-  /** Wakes every listener there is. */
-  tellAll(): void
-  /** What is listened to now. */
+  /** Wakes every listener. */
+  notifyAll(): void
+  /** The topics that have listeners now. */
   topics(): Iterable<string>
   isIdle(): boolean
 }
@@ -26,17 +26,17 @@ export type LocalHints = Hints & {
 export function createHints(): LocalHints {
   const listeners = new Map<string, Set<() => void>>()
   return {
-    tell(topic) {
-      for (const heard of listeners.get(topic) ?? []) heard()
+    notify(topic) {
+      for (const onHint of listeners.get(topic) ?? []) onHint()
     },
-    tellAll() {
-      for (const some of listeners.values()) for (const heard of some) heard()
+    notifyAll() {
+      for (const some of listeners.values()) for (const onHint of some) onHint()
     },
-    listen(topic, heard) {
+    listen(topic, onHint) {
       const some = listeners.get(topic) ?? new Set()
-      if (some.size >= LISTENERS_MOST) return null
-      // Of its own, so that one function may listen twice and each end takes away one.
-      const own = (): void => heard()
+      if (some.size >= MAX_LISTENERS) return null
+      // A function of its own: the same callback may listen twice, and each stop removes one.
+      const own = (): void => onHint()
       listeners.set(topic, some.add(own))
       return () => {
         some.delete(own)

@@ -1,14 +1,14 @@
-/** Work that instances take turns at: each time one of them does it, and the others know. */
+/** Leases: work that one instance does at a time, so that the others need not. */
 import { randomBytes } from 'node:crypto'
 import type { Db } from './db.ts'
 import { JUMP_MS } from './deletion-clock.ts'
 
-/** Work that takes longer, or whose instance died, may be taken up by another after this. */
-const WORK_MOST_MS = 120_000
+/** After this, another instance may begin the work: the first is too slow, or dead. */
+const MAX_WORK_MS = 120_000
 
 export type InTurn = (name: string, everyMs: number, work: () => Promise<unknown>) => Promise<void>
 
-/** For a store that one service has alone: it is always its turn. */
+/** For a store with one instance: it is always its turn. */
 export const alone: InTurn = async (_name, _everyMs, work) => void (await work())
 
 /**
@@ -32,9 +32,9 @@ export function createInTurn(db: Db, now: () => number): InTurn {
           values: [
             name,
             holder,
-            startedAt + WORK_MOST_MS,
+            startedAt + MAX_WORK_MS,
             startedAt,
-            startedAt + WORK_MOST_MS + everyMs + JUMP_MS,
+            startedAt + MAX_WORK_MS + everyMs + JUMP_MS,
           ],
         },
       },

@@ -4,11 +4,11 @@ import { type Db, StoreUnusable } from './db.ts'
 
 /** What an engine needs besides the SQL that all of them share. */
 export type Dialect = {
-  /** The words of a migration that the engine has others for. */
+  /** Replaces the words of a migration that the engine spells differently. */
   translate(sql: string): string
-  /** Whether the store has migrations at all: rows, or none. */
+  /** Returns a row where the store has the table of migrations. */
   findMigrations: string
-  /** Run first: whoever starts first migrates, and the others wait for it. */
+  /** Run first: the instance that starts first migrates, and the others wait for it. */
   claim: string[]
   /** Run after any migration. */
   tune(tables: TableTraits): string[]
@@ -40,7 +40,7 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
   const newest = migrations.at(-1)?.version ?? 0
   await db.tx(async (tx) => {
     for (const statement of dialect.claim) await tx.run(statement)
-    // Asked first: a user that may not make tables can still start what another has migrated.
+    // Checked first: a user without the right to create tables can start on a migrated store.
     const [found] = await tx.run(dialect.findMigrations)
     if (!found) {
       await tx.run(

@@ -1,4 +1,4 @@
-/** Opens the store that a setting names, with the engine that it takes, and brings it up to date. */
+/** Opens the store that a setting names with its engine, and migrates it. */
 import { type Db, StoreError, StoreUnusable } from './db.ts'
 import { type Dialect, migrate, SQLITE } from './migrate.ts'
 import { POSTGRES } from './postgres/dialect.ts'

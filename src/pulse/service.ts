@@ -110,7 +110,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
         return false
       }
       if (isFirstUse) sealed.set(publicId, true)
-      hints.tell(publicId)
+      hints.notify(publicId)
       return true
     },
 
@@ -182,7 +182,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       const changed = 'rows' in done && (done.rows.monitor[0] as MonitorRow | undefined)
       if (!changed) return { kind: 'not found' }
       sealed.set(publicId, true)
-      hints.tell(publicId)
+      hints.notify(publicId)
       return { kind: 'changed', monitor: changed }
     },
 
@@ -199,7 +199,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       remembered.delete(publicId)
       if ('refused' in done) return false
       sealed.set(publicId, true)
-      hints.tell(publicId)
+      hints.notify(publicId)
       return true
     },
 

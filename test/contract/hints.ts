@@ -11,9 +11,9 @@ export function hintsContract(name: string, open: (t: After) => Promise<Hints>):
     hints.listen('catch_a', () => heard.push('first'))
     hints.listen('catch_a', () => heard.push('second'))
     hints.listen('catch_b', () => heard.push('other'))
-    hints.tell('catch_a')
+    hints.notify('catch_a')
     assert.deepEqual(heard, ['first', 'second'])
-    hints.tell('catch_c')
+    hints.notify('catch_c')
     assert.equal(heard.length, 2)
   })
 
@@ -25,7 +25,7 @@ export function hintsContract(name: string, open: (t: After) => Promise<Hints>):
     hints.listen('catch_a', listener)
     stop?.()
     stop?.()
-    hints.tell('catch_a')
+    hints.notify('catch_a')
     assert.equal(heard, 1)
   })
 

@@ -29,7 +29,7 @@ test('what one instance tells, the listeners of the others hear', async (t) => {
   c.hints.listen('catch_x', () => void heard.push('c'))
   c.hints.listen('catch_y', () => assert.fail('nobody told of it'))
   await until('both hear of it', () => {
-    a.hints.tell('catch_x')
+    a.hints.notify('catch_x')
     return ['b', 'c'].every((who) => heard.filter((other) => other === who).length > 1)
   })
 })
@@ -41,20 +41,20 @@ test('a topic goes out once for many changes, and not at all where nobody listen
   let heard = 0
   b.hints.listen('catch_x', () => heard++)
   await until('a knows who listens', () => {
-    a.hints.tell('catch_x')
+    a.hints.notify('catch_x')
     return heard > 1
   })
   b.hints.listen('catch_mark', () => undefined)
   await until('what was told so far has gone out', () => {
-    a.hints.tell('catch_mark')
+    a.hints.notify('catch_mark')
     return topicsOf(seen).includes(topicHash('catch_mark'))
   })
   const before = topicsOf(seen).length
-  for (let i = 0; i < 1_000; i++) a.hints.tell('catch_x')
-  for (let i = 0; i < 1_000; i++) a.hints.tell(`catch_nobody_${i}`)
+  for (let i = 0; i < 1_000; i++) a.hints.notify('catch_x')
+  for (let i = 0; i < 1_000; i++) a.hints.notify(`catch_nobody_${i}`)
   b.hints.listen('catch_last', () => heard++)
   await until('the last one is told', () => {
-    a.hints.tell('catch_last')
+    a.hints.notify('catch_last')
     return topicsOf(seen).includes(topicHash('catch_last'))
   })
   const told = topicsOf(seen).slice(before)
@@ -77,7 +77,7 @@ test('a cut line is mended, and everybody looks at what may have been missed', a
   let heard = 0
   b.hints.listen('catch_x', () => heard++)
   await until('the line works', () => {
-    a.hints.tell('catch_x')
+    a.hints.notify('catch_x')
     return heard > 1
   })
   await cut(url)
@@ -85,7 +85,7 @@ test('a cut line is mended, and everybody looks at what may have been missed', a
   await until('both say that it is back', () => a.back === 1 && b.back === 1)
   const before = heard
   await until('it works again', () => {
-    a.hints.tell('catch_x')
+    a.hints.notify('catch_x')
     return heard > before + 1
   })
   assert.deepEqual([a.lost.length, b.lost.length], [1, 1])
@@ -96,7 +96,7 @@ test('a start without PostgreSQL has hints of its own, and says no password', as
   const { hints, lost } = await anInstance(t, nowhere)
   let heard = 0
   hints.listen('catch_x', () => heard++)
-  hints.tell('catch_x')
+  hints.notify('catch_x')
   assert.equal(heard, 1)
   assert.equal(lost.length, 1)
   assert.ok(!lost.join().includes('mayfly:mayfly'))

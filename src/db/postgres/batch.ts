@@ -19,21 +19,21 @@ import type { Slot } from './slot.ts'
 
 export type Job = {
   unit: Unit
-  /** Those of the unit, in a row. */
+  /** The unit's statements in the order in which they run. */
   statements: Statement[]
   resolve: (answer: Answer) => void
   reject: (error: Error) => void
 }
 
-/** Nothing was committed, so trying again is safe; but not for ever. */
+/** Nothing was committed, so a retry is safe. Retries end, because the unit's caller waits. */
 const MAX_TRIES = 5
-/** Two instances that were in each other's way should not meet again at once. */
+/** Two instances that conflicted should not retry at the same moment. */
 const CONFLICT_PAUSE_MS = 20
 
 const BEGIN: Query = { text: 'begin', values: [] }
 const COMMIT: Query = { text: 'commit', values: [] }
-/** Such a commit is on the disk with the next one that waits for it, or within a second. */
-const UNFLUSHED: Query = { text: 'set local synchronous_commit = off', values: [] }
+/** PostgreSQL flushes such a commit with the next flushed one, or within a second. */
+const DEFERRED: Query = { text: 'set local synchronous_commit = off', values: [] }
 const ROLLBACK: Query = { text: 'rollback', values: [] }
 
 type Done = { answer: Answer } | { error: Error }
@@ -43,29 +43,29 @@ type Outcome =
   | { kind: 'failed'; at: number; error: Error }
   /** Rolled back, or never begun, and worth another try. */
   | { kind: 'again'; why: 'conflict' | 'connection'; error: Error }
-  /** Not tried again: no connection is to be had, or nobody can say whether it was committed. */
+  /** Not tried again: there is no connection, or it is unknown whether the batch was committed. */
   | { kind: 'given up'; error: Error }
 
 /** Settles every job. Jobs keep their order. */
 export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
   let from = 0
-  /** How many go together: fewer after a failure, and twice as many after each success. */
-  let most = jobs.length
+  /** Jobs in one transaction: fewer after a failure, twice as many after each success. */
+  let size = jobs.length
   let tries = 0
   while (from < jobs.length) {
-    const together = jobs.slice(from, from + most)
+    const together = jobs.slice(from, from + size)
     const outcome = await attempt(slot, together)
     switch (outcome.kind) {
       case 'committed':
         for (const [i, job] of together.entries()) settle(job, outcome.done[i])
         from += together.length
-        most *= 2
+        size *= 2
         tries = 0
         break
       case 'failed':
         if (together.length > 1) {
-          // Those before it go together, then it goes alone.
-          most = Math.max(1, outcome.at)
+          // First the jobs before it, then this one alone.
+          size = Math.max(1, outcome.at)
           break
         }
         together[0]?.reject(outcome.error)
@@ -78,8 +78,8 @@ export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
           from += together.length
           tries = 0
         } else if (outcome.why === 'conflict') {
-          // Alone a unit takes few locks, in an order that is the same everywhere.
-          most = 1
+          // A unit alone takes few locks, and in the same order on every instance.
+          size = 1
           await wait(Math.random() * CONFLICT_PAUSE_MS * tries)
         }
         break
@@ -109,7 +109,7 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
     return outcome
   }
   const isFlushed = jobs.some(({ unit }) => unit.durability !== 'deferred')
-  const { results, failure } = await connection.send(isFlushed ? [COMMIT] : [UNFLUSHED, COMMIT])
+  const { results, failure } = await connection.send(isFlushed ? [COMMIT] : [DEFERRED, COMMIT])
   if (!failure && results.at(-1)?.tag === 'COMMIT') return outcome
   if (failure && isConflict(failure.code)) {
     return { kind: 'again', why: 'conflict', error: failure.error }
@@ -141,7 +141,7 @@ function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
     at += statements.length
     const error = whyNot(job, own)
     if (error && own.some(hasChanged)) return { kind: 'failed', at: place, error }
-    // A unit that is refused and changed nothing need not be undone, and spoils nobody's commit.
+    // A refused unit that changed nothing need not be undone: the batch is committed with it.
     const rows = own.map((result) => result.rows)
     done.push(error ? { error } : { answer: byName(unit.statements, rows) })
   }

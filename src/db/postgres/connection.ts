@@ -1,6 +1,11 @@
 /**
- * One connection to PostgreSQL. Statements go over as a pipeline: all of them at once, prepared by
+ * One connection to PostgreSQL. Statements are sent as a pipeline: all of them at once, prepared by
  * their text, with one Sync at the end, so that a pipeline of any length is one round trip.
+ *
+ * This uses parts of `pg` that are not documented: the object that `Client.query` takes as a query
+ * (`submit` and the `handle…` methods), that it is submitted only after the query before it has
+ * ended, and `client.connection.stream`, which `wire.ts` writes to. Any release of `pg` may change
+ * them. `test/contract/postgres.test.ts` and `test/db/postgres/postgres.test.ts` fail then.
  */
 import type { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
@@ -10,12 +15,12 @@ import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
 
-/** What one statement did. `error` is ours: a value that JavaScript cannot hold. */
+/** What one statement did. `error` is a value in its rows that JavaScript cannot hold. */
 export type Result = { rows: Row[]; count: number; tag: string; error: StoreError | null }
 
 /**
- * The results up to the first statement that failed. When the connection is lost, nobody knows
- * what became of the last ones.
+ * The results up to the first statement that failed. When the connection is lost, it is unknown
+ * whether the statements after them have run.
  */
 export type PipelineAnswer = {
   results: Result[]
@@ -34,7 +39,7 @@ export type Connection = {
 
 const CONNECT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 15_000
-/** A row lock is held by another instance's commit, or by a person in psql. */
+/** Another instance's commit holds a row lock briefly; a person in psql may hold it for long. */
 const LOCK_TIMEOUT_MS = 5_000
 /** A process that died in a transaction must not keep its locks. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
@@ -47,7 +52,7 @@ const KEEP_ALIVE_AFTER_MS = 10_000
  * where there is none, PostgreSQL scans all the same.
  */
 const SCAN_WHOLE_TABLES = 'off'
-/** The program has some hundred texts. Any beyond these are parsed again each time. */
+/** The program has some hundred texts. Texts beyond this number are parsed each time. */
 const MAX_PREPARED = 500
 
 type Column = { name: string; read: (text: string) => Value }
@@ -73,14 +78,14 @@ export function settingsOf(url: string): ClientConfig {
   }
 }
 
-/** @throws what `pg` throws, for `postgres-errors.ts` to name. */
+/** @throws what `pg` throws, for `errors.ts` to classify. */
 export async function connect(settings: ClientConfig): Promise<Connection> {
   const client = new Client(settings)
   let isOpen = true
   const lost = (): void => {
     isOpen = false
   }
-  // An idle connection that drops says so here; whoever uses it next takes a new one.
+  // A connection that drops while idle is noticed here; its slot then opens a new one.
   client.on('error', lost)
   client.on('end', lost)
   try {
@@ -93,12 +98,12 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
   const wire = createPipelineBuffer()
   const prepared = new Map<string, Prepared[]>()
   let preparedCount = 0
-  /** Statements of a failed pipeline: the server may have prepared them, so their names are closed. */
+  /** Names from a failed pipeline: the server may have prepared them, so they are closed first. */
   let toClose: string[] = []
 
   const drop = (): void => {
     isOpen = false
-    // By the socket: a server that does not answer would not answer a goodbye either.
+    // Not `end`, which waits for the server: it may not answer.
     ;(client.connection as unknown as PgConnection).stream.destroy()
   }
 

@@ -11,17 +11,17 @@ export type PostgresError = Error & {
   constraint?: string
 }
 
-/** Rolled back because of another transaction: the same unit may do better the next time. */
+/** Rolled back because of another transaction: the same unit may succeed when it is run again. */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
 
 /**
- * The connection is no good, and the unit may be: plans that a migration has outdated, prepared
- * statements that a proxy has forgotten, and a server that has become a standby.
+ * The connection is at fault, not the unit: plans that a migration has outdated, prepared statements
+ * that a proxy has forgotten, or a server that has become a standby.
  */
 export const needsFreshConnection = (code: string): boolean =>
   code === '0A000' || code === '26000' || code === '25006'
 
-/** Whether the connection went with the error. Nothing is known of what was under way. */
+/** Whether the connection is lost. It is unknown what became of the statements in flight. */
 export function isLoss(error: unknown): boolean {
   const { code = '', severity = '' } = error as PostgresError
   return severity === 'FATAL' || severity === 'PANIC' || !isState(code) || code.startsWith('08')
@@ -76,7 +76,7 @@ export function unusable(error: unknown, url: string): StoreUnusable {
 /** SQLSTATE has five characters; Node's own codes are words. */
 const isState = (code: string): boolean => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
 
-/** Certificates and `sslmode` do not become right by waiting. */
+/** Waiting does not mend certificates or `sslmode`. */
 function isForGood(error: unknown): boolean {
   const { code = '', message = '' } = error as PostgresError
   return /CERT|SSL|TLS|SIGNED|ENOENT|ALTNAME/.test(code) || /SSL|certificate|SASL/i.test(message)

@@ -1,25 +1,25 @@
 /**
- * What instances tell each other: which topics changed, and which ones anybody there listens to, so
- * that a change nobody waits for costs no message. Topics are hashes, since ids do not belong into
- * the log of a database.
+ * The messages between instances: which topics changed, and which topics an instance listens to, so
+ * that a change without listeners costs no message. Topics are hashes: ids stay out of the
+ * database's log.
  */
 import { hash } from 'node:crypto'
 
 /** PostgreSQL takes payloads below 8000 bytes. */
 const PAYLOAD_TOPICS = 400
-/** So many kinds of topics are told apart. Two in one kind cost a message too many, no more. */
+/** Topics are sorted into this many kinds. Two topics of one kind cost a needless message at most. */
 const INTEREST_BITS = 4096
 
-/** One payload. What it has not got did not change. */
+/** One payload. A field that is missing has not changed. */
 export type Message = {
-  /** The instance that says so. */
+  /** The instance that sends it. */
   from: string
   topics?: string[]
   /** Anything may have changed. */
   all?: true
-  /** The kinds of topics that are listened to there, a bit each, in base64. */
+  /** The kinds of topics with a listener there, a bit each, in base64. */
   interest?: string
-  /** Everybody is to say what they listen to. */
+  /** Every instance is asked to send its interest. */
   ask?: true
 }
 
@@ -75,7 +75,7 @@ export function isInterested(interest: Interest, topicHash: string): boolean {
   return ((interest[kind >> 3] ?? 0) & (1 << (kind & 7))) !== 0
 }
 
-/** A sender of another length would be of another version: everything interests it. */
+/** Another length comes from another version: that instance is sent everything. */
 export function readInterest(text: string): Interest {
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === INTEREST_BITS / 8 ? new Uint8Array(bytes) : noInterest().fill(0xff)

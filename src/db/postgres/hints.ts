@@ -1,7 +1,7 @@
 /**
  * Hints between instances, by LISTEN and NOTIFY on one connection of their own. A NOTIFY takes a
- * lock of the whole database when it commits, so none is ever part of a unit: what changed is
- * collected for a moment and sent together, and only what somebody elsewhere listens to.
+ * lock on the whole database when it commits, so it is never part of a unit. Changed topics are
+ * collected for a moment and sent together, and only those that another instance listens to.
  */
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
@@ -21,30 +21,30 @@ import {
 } from './hint-message.ts'
 
 const CHANNEL = 'mayfly_hints'
-/** What changes within this time goes out together: a reader hardly notices it. */
+/** Changes within this time are sent together. A reader hardly notices the delay. */
 const COLLECT_MS = 5
-/** More topics than this at once, and everybody is told to look at everything. */
-const TOPICS_MOST = 4_000
-/** What is listened to is said again this often. With nothing to say, the line is tried alone. */
+/** With more topics than this at once, one message tells every listener to look. */
+const MAX_TOPICS = 4_000
+/** How often an instance repeats what it listens to. Without listeners, this only tests the connection. */
 const REPEAT_MS = 10_000
-/** An instance that has said nothing for this long is gone. */
+/** An instance without a message for this long is gone. */
 const FORGET_MS = 35_000
-/** Instances remembered at once; beyond, all are told everything. */
-const INSTANCES_MOST = 2_000
-/** A new listener looks again after this: what was told before others knew of it is in the store. */
+/** Instances remembered at once. Beyond this, every topic is sent. */
+const MAX_INSTANCES = 2_000
+/** A new listener looks again after this: earlier changes were not announced to it, but are stored. */
 const LOOK_AGAIN_MS = 250
 const CONNECT_MS = 5_000
 const QUERY_MS = 5_000
 const RECONNECT_FIRST_MS = 100
-const RECONNECT_MOST_MS = 10_000
+const RECONNECT_MAX_MS = 10_000
 
 export type HintsReport = {
-  /** The line is lost, told once until it is back. Meanwhile listeners look by themselves. */
+  /** The connection is lost; called once until it is back. Meanwhile listeners poll. */
   onLost(reason: string): void
   onBack(): void
 }
 
-/** Comes back once it listens, or has failed to for the first time: hints never stop a start. */
+/** Resolves once it listens, or after the first failure: missing hints never stop a start. */
 export async function openPostgresHints(url: string, report: HintsReport): Promise<Hints> {
   const self = randomBytes(9).toString('base64url')
   const local = createHints()
@@ -52,7 +52,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
   const others = new Map<string, { interest: Interest; until: number }>()
   /** Whether some other instance listens to anything. */
   let isWatched = false
-  /** The line in use or being made; what an older one still says does not count. */
+  /** The connection in use or being opened. Events of an older one are ignored. */
   let current: Client | null = null
   let client: Client | null = null
   let isClosed = false
@@ -66,12 +66,12 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
   let isInterestDue = false
   let flushing: NodeJS.Timeout | null = null
   let isSending = false
-  /** Listened to by somebody here, and not told to the others yet. */
+  /** Topics with a listener here that the other instances do not know of yet. */
   let unannounced = new Set<string>()
   let announced = noInterest()
 
   const repeating = setInterval(() => {
-    forgetTheSilent()
+    forgetSilent()
     announce()
   }, REPEAT_MS)
   repeating.unref()
@@ -91,8 +91,8 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
   }
 
   async function flush(): Promise<void> {
-    const line = client
-    if (line === null) return
+    const connection = client
+    if (connection === null) return
     const before = announced
     if (isInterestDue) announced = interestIn(local.topics())
     const isNews = isInterestDue && [before, announced].some((some) => some.some(Boolean))
@@ -100,7 +100,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
       from: self,
       ...urgent,
       ...(isNews ? { interest: interestText(announced) } : {}),
-      ...(queued.size > TOPICS_MOST ? { all: true } : { topics: [...queued] }),
+      ...(queued.size > MAX_TOPICS ? { all: true } : { topics: [...queued] }),
     }
     const fresh = isInterestDue ? unannounced : new Set<string>()
     if (isInterestDue) unannounced = new Set()
@@ -111,13 +111,13 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     try {
       const parts = payloads(message)
       const calls = parts.map((_, i) => `pg_notify($1, $${i + 2})`)
-      if (parts.length === 0) await line.query('select 1')
-      else await line.query(`select ${calls.join(', ')}`, [CHANNEL, ...parts])
+      if (parts.length === 0) await connection.query('select 1')
+      else await connection.query(`select ${calls.join(', ')}`, [CHANNEL, ...parts])
       if (fresh.size > 0) lookAgain(fresh)
     } catch {
-      // A line that does not answer is no line; what was to be told is covered by the next one.
-      void line.end().catch(() => undefined)
-      lost(line, 'a hint could not be sent')
+      // The connection is closed; a new one begins with a message that covers what was lost.
+      void connection.end().catch(() => undefined)
+      lost(connection, 'a hint could not be sent')
     } finally {
       isSending = false
     }
@@ -126,7 +126,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
 
   function lookAgain(topics: Set<string>): void {
     const timer = setTimeout(() => {
-      for (const topic of topics) local.tell(topic)
+      for (const topic of topics) local.notify(topic)
     }, LOOK_AGAIN_MS)
     timer.unref()
   }
@@ -136,31 +136,31 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     if (!message || message.from === self) return
     if (message.interest !== undefined) remember(message.from, readInterest(message.interest))
     if (message.ask) announce()
-    if (message.all) local.tellAll()
-    for (const topic of message.topics ?? []) local.tell(topic)
+    if (message.all) local.notifyAll()
+    for (const topic of message.topics ?? []) local.notify(topic)
   }
 
   function remember(from: string, interest: Interest): void {
-    if (others.size >= INSTANCES_MOST && !others.has(from)) forgetTheSilent()
+    if (others.size >= MAX_INSTANCES && !others.has(from)) forgetSilent()
     if (interest.some((byte) => byte !== 0)) {
       others.set(from, { interest, until: Date.now() + FORGET_MS })
     } else others.delete(from)
     isWatched = others.size > 0
   }
 
-  function forgetTheSilent(): void {
+  function forgetSilent(): void {
     for (const [from, { until }] of others) if (until < Date.now()) others.delete(from)
     isWatched = others.size > 0
   }
 
-  function isWanted(topic: string): boolean {
-    if (others.size >= INSTANCES_MOST) return true
+  function isListenedTo(topic: string): boolean {
+    if (others.size >= MAX_INSTANCES) return true
     for (const { interest } of others.values()) if (isInterested(interest, topic)) return true
     return false
   }
 
-  function lost(line: Client, reason: string): void {
-    if (current !== line) return
+  function lost(connection: Client, reason: string): void {
+    if (current !== connection) return
     current = null
     client = null
     if (isClosed) return
@@ -169,63 +169,63 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     reconnecting = setTimeout(
       () => {
         reconnecting = null
-        void connect()
+        void reconnect()
       },
       retryMs * (0.5 + Math.random() / 2),
     )
-    retryMs = Math.min(retryMs * 2, RECONNECT_MOST_MS)
+    retryMs = Math.min(retryMs * 2, RECONNECT_MAX_MS)
   }
 
-  async function connect(): Promise<void> {
-    const line = new Client({
+  async function reconnect(): Promise<void> {
+    const connection = new Client({
       connectionString: url,
       application_name: 'mayfly hints',
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: QUERY_MS,
       keepAlive: true,
-      // A hint is worth no flush to disk.
+      // A hint is not worth a flush to disk.
       options: '-c synchronous_commit=off',
     })
-    current = line
-    line.on('notification', ({ payload }) => hear(payload))
-    line.on('error', (error) => lost(line, error.message))
-    line.on('end', () => lost(line, 'the connection ended'))
+    current = connection
+    connection.on('notification', ({ payload }) => hear(payload))
+    connection.on('error', (error) => lost(connection, error.message))
+    connection.on('end', () => lost(connection, 'the connection ended'))
     try {
-      await line.connect()
-      await line.query(`listen ${CHANNEL}`)
+      await connection.connect()
+      await connection.query(`listen ${CHANNEL}`)
     } catch (error) {
-      void line.end().catch(() => undefined)
-      lost(line, messageOf(error))
+      void connection.end().catch(() => undefined)
+      lost(connection, messageOf(error))
       return
     }
-    if (isClosed || current !== line) return void line.end().catch(() => undefined)
-    client = line
+    if (isClosed || current !== connection) return void connection.end().catch(() => undefined)
+    client = connection
     retryMs = RECONNECT_FIRST_MS
     if (isLost) {
       isLost = false
       report.onBack()
-      // Something may have been missed here, and what happened here may not have been told.
+      // Hints may have been lost in both directions.
       unannounced = new Set(local.topics())
       announce({ ask: true, all: true })
-      local.tellAll()
+      local.notifyAll()
     } else announce({ ask: true })
   }
 
-  await connect()
+  await reconnect()
 
   return {
-    tell(topic) {
-      // The usual case by far: nobody waits anywhere.
+    notify(topic) {
+      // By far the usual case: nobody listens anywhere.
       if (!isWatched && local.isIdle()) return
       const short = topicHash(topic)
-      local.tell(short)
-      if (!isWatched || !isWanted(short) || client === null) return
-      if (queued.size <= TOPICS_MOST) queued.add(short)
+      local.notify(short)
+      if (!isWatched || !isListenedTo(short) || client === null) return
+      if (queued.size <= MAX_TOPICS) queued.add(short)
       flushSoon()
     },
-    listen(topic, heard) {
+    listen(topic, onHint) {
       const short = topicHash(topic)
-      const stop = local.listen(short, heard)
+      const stop = local.listen(short, onHint)
       if (stop && !isInterested(announced, short)) {
         unannounced.add(short)
         announce()
@@ -237,10 +237,10 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
       clearInterval(repeating)
       if (reconnecting !== null) clearTimeout(reconnecting)
       if (flushing !== null) clearTimeout(flushing)
-      const line = current
+      const connection = current
       current = null
       client = null
-      await line?.end().catch(() => undefined)
+      await connection?.end().catch(() => undefined)
       await local.close()
     },
   }

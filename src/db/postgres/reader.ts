@@ -1,4 +1,4 @@
-/** Reads on a few connections: whatever has come while all were busy goes over together. */
+/** Reads on a few connections: queries that arrive while all are busy share a pipeline. */
 import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
@@ -13,11 +13,11 @@ export type Reader = {
 
 type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
 
-/** Few, so that a slow query keeps few others waiting. */
+/** Few, so that few queries wait behind a slow one. */
 const QUERIES_IN_PIPELINE = 8
-/** Beyond these a read is refused: its asker would be gone before its turn. */
+/** Beyond these a read is refused: its caller would have timed out before its turn. */
 const MAX_WAITING = 10_000
-/** A read changes nothing, so it may be asked once more when its connection was lost. */
+/** A read changes nothing, so it may run again when its connection was lost. */
 const MAX_TRIES = 2
 
 export function createReader(slots: Slot[]): Reader {
@@ -57,7 +57,7 @@ export function createReader(slots: Slot[]): Reader {
       jobs = jobs.slice(results.length)
       if (!failure) return
       const [failed] = jobs
-      // Those behind the failed one were not run. It alone is answered with the error.
+      // The queries behind the failed one did not run. Only the failed one gets the error.
       if (!failed) return
       const isStale = needsFreshConnection(failure.code)
       if (isStale) slot.drop()

@@ -1,6 +1,7 @@
 /**
- * Messages to PostgreSQL. Those of a pipeline are written into one buffer, so that a pipeline is one write
- * (postgresql.org/docs/current/protocol-message-formats.html).
+ * Messages to PostgreSQL. The messages of a pipeline are written into one buffer, so that a pipeline is
+ * one write (postgresql.org/docs/current/protocol-message-formats.html). `pg` has a writer of its own;
+ * `connection.ts` says what of `pg` we rely on, and `test/db/postgres/wire.test.ts` has the bytes.
  */
 import type { Value } from '../db.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Group commit: units that arrive while a batch is under way share the next transaction. All go
- * over one connection, so that they wait for each other here and not for each other's locks; only
- * a large one has another.
+ * Group commit: units that arrive while a batch is being written share the next transaction. All use one
+ * connection, so that they wait for each other here and not for each other's locks. Only large
+ * units have a second connection.
  */
 import { coalesce } from '../coalesce.ts'
 import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
@@ -12,19 +12,19 @@ import type { Slot } from './slot.ts'
 
 export type Writer = {
   write(unit: Unit): Promise<Answer>
-  /** Runs `work` when nothing is under way; what is added meanwhile waits. */
+  /** Runs `work` while no unit is being written; units that arrive meanwhile wait. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   idle(): Promise<void>
   end(): Promise<void>
 }
 
-/** A commit stays short enough that its first unit is not kept waiting by its last. */
+/** A commit stays short: its first unit waits for its last. */
 const UNITS_IN_BATCH = 256
 const STATEMENTS_IN_BATCH = 1_024
 const BYTES_IN_BATCH = 1024 * 1024
-/** A unit of this size has a connection of its own: nobody waits behind its bytes. */
+/** Units of this size use the second connection, so that small ones do not wait for their bytes. */
 const LARGE_BYTES = 512 * 1024
-/** Beyond these a unit is refused: its asker would be gone before its turn. */
+/** Beyond these a unit is refused: its caller would have timed out before its turn. */
 const MAX_WAITING_UNITS = 10_000
 const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
@@ -84,7 +84,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
         add({ unit, statements, resolve, reject, bytes })
       }),
     async alone(work) {
-      // Looked at and taken without a wait between: of two woken at once, only one goes on.
+      // Checked and set without an await between: of two that wake together, one continues.
       while (isExclusive || queues.some(({ isBusy }) => isBusy)) await freed()
       isExclusive = true
       try {

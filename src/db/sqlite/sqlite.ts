@@ -22,15 +22,15 @@ import { createPacker, putBytes, TRANSFER_FROM_BYTES } from './message.ts'
 import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
 
 /**
- * A message costs both threads more than most of the units in it, so that those of one turn of the
- * event loop go over together, but no more than so many: the thread starts on the first while the
- * last requests of the turn are still being read.
+ * A message costs both threads more than most of the units in it, so the units of one turn of the
+ * event loop share messages. A message has at most this many: the thread begins with the first
+ * units while the last requests of the turn are still being read.
  */
 const UNITS_IN_MESSAGE = 8
 /** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
 
-/** A unit or a query on its way, and whoever waits for what it came to. */
+/** A unit or a query that was handed in, and the promise of its outcome. */
 type Job<Asked, Outcome> = {
   asked: Asked
   resolve: (outcome: Outcome) => void
@@ -146,8 +146,8 @@ function rowsOf(table: Table | null): Row[] {
 }
 
 /**
- * Carries units to a thread, several in a message. The thread shares one commit among all that has
- * come while it was busy: this is the group commit.
+ * Sends units to a thread, several in a message. The thread puts everything that arrived while it was
+ * busy into one commit: this is the group commit.
  */
 function batcher<Asked, Outcome>(
   thread: Thread,
@@ -156,12 +156,12 @@ function batcher<Asked, Outcome>(
     outcome,
   }: {
     request: (batch: Asked[]) => Request
-    /** What the reply says of the one at this place. */
+    /** The outcome of what was asked at this place of the batch. */
     outcome: (reply: Reply, place: number, asked: Asked) => Outcome | Error
   },
 ): {
   add(asked: Asked): Promise<Outcome>
-  /** Runs `work` when nothing is under way; what is added meanwhile waits. */
+  /** Runs `work` while the thread has nothing to do; what is added meanwhile waits. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
 } {
@@ -206,7 +206,7 @@ function batcher<Asked, Outcome>(
         else schedule()
       }),
     async alone(work) {
-      // Looked at and taken without a wait between: of two woken at once, only one goes on.
+      // Checked and set without an await between: of two that wake together, one continues.
       while (isExclusive || underWay > 0) await freed()
       isExclusive = true
       try {
@@ -227,7 +227,7 @@ function batcher<Asked, Outcome>(
 }
 
 type Thread = {
-  /** Answers in the order of asking; with an Error once the thread has ended. */
+  /** Replies come in the order of the requests; an Error once the thread has ended. */
   ask(request: Request, answered: (reply: Reply | Error) => void): void
   stop(): Promise<void>
 }
@@ -264,24 +264,24 @@ async function putBack(worker: Worker): Promise<void> {
 
 async function startThread(options: WorkerOptions): Promise<Thread> {
   const worker = takeWorker()
-  /** Whoever waits for an answer. */
-  const askers: ((reply: Reply | Error) => void)[] = []
+  /** Callbacks of the requests without a reply, in their order. */
+  const pending: ((reply: Reply | Error) => void)[] = []
   let failure: Error | null = null
 
   const fail = (error: Error): void => {
     failure ??= new StoreError(`the store's thread ended: ${error.message}`)
-    for (const answered of askers.splice(0)) answered(failure)
+    for (const answered of pending.splice(0)) answered(failure)
   }
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('it exited')))
   worker.on('message', (replies: Reply[]) => {
-    for (const reply of replies) askers.shift()?.(reply)
+    for (const reply of replies) pending.shift()?.(reply)
   })
 
   const thread: Thread = {
     ask(request, answered) {
       if (failure) return answered(failure)
-      askers.push(answered)
+      pending.push(answered)
       worker.postMessage(request, handedOver(request))
     },
     async stop() {
@@ -303,7 +303,7 @@ function handedOver(request: Request): ArrayBuffer[] {
   return buffer.byteLength >= TRANSFER_FROM_BYTES ? [buffer] : []
 }
 
-/** Asked first: SQLite would open it all the same, and leave a log behind that is read-only too. */
+/** Checked first: SQLite would open the file, and leave a log behind that is read-only too. */
 function refuseReadOnly(file: string): void {
   try {
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)

@@ -43,7 +43,7 @@ export type Reply =
 
 /** A damaged page in a larger file is found when it is read: checking it would delay the start. */
 const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
-/** A commit stays short enough that its first unit is not kept waiting by its last. */
+/** A commit stays short: its first unit waits for its last. */
 const MAX_UNITS_IN_COMMIT = 512
 /** Other processes (operator commands) may hold the write lock for a moment. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -94,7 +94,7 @@ port.on('message', (first: Request) => {
   if (next && next.kind !== 'units') answer(next)
 })
 
-/** What is not flushed is on the disk with the next commit that is: the log is one file. */
+/** A deferred commit reaches the disk with the next flushed one: the log is one file. */
 function flushCommits(isWanted: boolean): void {
   if (isWanted === isFlushing) return
   database.exec(`pragma synchronous = ${isWanted ? 'full' : 'normal'}`)
@@ -224,7 +224,7 @@ function inTransaction<T>(work: () => T): T {
 
 function failed(units: Statement[][], error: unknown): UnitResult[] {
   const { message } = describe(error)
-  // Of the whole batch, and so of no value.
+  // The whole batch failed, so it is no fault of a value.
   return units.map(() => ({ error: message }))
 }
 
