@@ -47,6 +47,8 @@ const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
 const MAX_UNITS_IN_COMMIT = 512
 /** Other processes (operator commands) may hold the write lock for a moment. */
 const BUSY_TIMEOUT_MS = 5_000
+/** sqlite.org/rescode.html */
+const SQLITE_BUSY = 5
 /** Writes wait while the log is truncated, which a long reader, such as a backup, would hold up. */
 const TRUNCATE_TIMEOUT_MS = 100
 const CACHE_KIBIBYTES = 12_000
@@ -173,7 +175,8 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
     opened.exec('pragma query_only = on')
     return
   }
-  opened.exec('pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on')
+  switchToWal(opened)
+  opened.exec('pragma synchronous = full; pragma secure_delete = on')
   opened.exec(`pragma temp_store = memory; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   const bytes = Number(
     opened
@@ -186,6 +189,20 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
   }
   // A file that cannot be written must stop the start, and one that can stays as it is.
   opened.exec('begin immediate; pragma user_version = 0; rollback')
+}
+
+/** SQLite does not wait for another start that switches the same new file at the same moment. */
+function switchToWal(opened: DatabaseSync): void {
+  const deadline = Date.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      opened.exec('pragma journal_mode = wal')
+      return
+    } catch (error) {
+      const { code } = describe(error)
+      if ((Number(code) & 0xff) !== SQLITE_BUSY || Date.now() >= deadline) throw error
+    }
+  }
 }
 
 /** What a batch does when one of its units must be undone after it has changed something. */
