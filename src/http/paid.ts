@@ -171,7 +171,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       plan,
       memo: route.memo(planId),
       clientNetwork,
-      ...(limits.openOrders === null ? {} : { mostOpen: limits.openOrders }),
+      ...(limits.openOrders === null ? {} : { maxOpen: limits.openOrders }),
       ...(reserve ? { reserve } : {}),
     })
   }

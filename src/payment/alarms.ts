@@ -1,12 +1,12 @@
-/** Alarms that stay true: each is logged once an hour, however often programs cause it. */
+/** Alarms about a lasting fault: each is logged once an hour, however often a request runs into it. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
 
 const REPEAT_MS = 60 * 60 * 1000
-/** A forgotten alarm is logged once more than it should be. */
+/** An alarm that was evicted is logged again too early, which does no harm. */
 const MAX_REMEMBERED = 10_000
 
-/** Tells whether the alarm about a payment hash is to be logged now, and then counts it as logged. */
+/** Returns whether to log the alarm about a payment hash now. If so, it counts as logged. */
 export function createAlarms(clock: Clock): (paymentHash: string) => boolean {
   const loggedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED })
   return (paymentHash) => {

@@ -7,7 +7,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { isKeyOf, keyHash } from './idempotency.ts'
 
 /** Keys that one order may have besides its own: far more than a program makes attempts. */
-export const MOST_ALIASES = 64
+export const MAX_ALIASES = 64
 
 export type Aliases = {
   /** Lets a key name this order, unless it names one already. */
@@ -46,7 +46,7 @@ const insertAlias = ({
   text: `insert into order_alias (alias_id, order_id, key_hash, created_at)
     select $1, $2, $3, cast($4 as bigint)
     where not exists (select 1 from purchase_order where order_id = $1)
-      and (select count(*) from order_alias where order_id = $2) < ${MOST_ALIASES}
+      and (select count(*) from order_alias where order_id = $2) < ${MAX_ALIASES}
     on conflict (alias_id) do nothing`,
   values: [aliasId, orderId, hash, now],
 })

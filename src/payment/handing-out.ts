@@ -33,7 +33,7 @@ export async function handOutOrder(
   }
   const order = await store.find([orderId])
   const now = clock.now()
-  const reason = whyNot(order, now)
+  const reason = refusalReason(order, now)
   if (reason || !order?.seed) return reason ?? { kind: 'already delivered', at: null }
   const opened = openSeed(secrets, order.seed, orderId)
   if (!opened) return { kind: 'other secret' }
@@ -44,10 +44,10 @@ export async function handOutOrder(
   if ('rows' in done) return { kind: 'handed out', body }
   // Somebody else was faster.
   const current = await store.find([orderId])
-  return whyNot(current, now) ?? { kind: 'already delivered', at: null }
+  return refusalReason(current, now) ?? { kind: 'already delivered', at: null }
 }
 
-function whyNot(order: OrderRow | null, now: number): HandingOut | null {
+function refusalReason(order: OrderRow | null, now: number): HandingOut | null {
   if (!order) return { kind: 'order not found' }
   if (order.state !== 'settled') return { kind: 'not settled', state: order.state }
   if (order.delivered_at !== null) return { kind: 'already delivered', at: order.delivered_at }

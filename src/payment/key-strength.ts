@@ -1,62 +1,62 @@
 /**
- * Tells an Idempotency-Key that nobody can guess from one that somebody may. Who guesses a key can
- * open its order first and collect what another pays for, so only random formats are strong. A key
- * that is taken for weak by mistake costs a buyer who moved a proof of payment; one that is taken
- * for strong by mistake costs the capability. In doubt a key is weak.
+ * Decides whether an Idempotency-Key is strong, which means that nobody can guess it. A stranger who guesses
+ * a key can open its order first and collect what another buyer pays for, so only random formats are strong.
+ * Calling a strong key weak makes a buyer whose address changed prove the payment. Calling a weak key strong
+ * can lose the capability. In doubt a key is weak.
  *
- * A hash in base64 looks as random bytes do, and passes; only its hex form tells by its length.
+ * A hash in base64 looks like random bytes and passes. A hash in hex is recognised by its length.
  */
 import { createHash } from 'node:crypto'
 import { createBase58check } from '@scure/base'
 import { containsId } from '../lib/ids.ts'
 
-/** Version and variant in their places; the dashes make the form certain without a boundary. */
+/** The dashes identify a UUID, so no word boundary is needed around it. */
 const UUID = /([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})/gi
-/** ULID: 48 bits of time, 80 random ones, in Crockford's base32. */
+/** ULID: 48 bits of time and 80 random bits, in Crockford's base32. */
 const ULID = /(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])/gi
 const ULID_TIME_CHARACTERS = 10
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** A hash is a multiple of 32 bits, and so is much that is no hash; 24 bytes are no digest of any. */
+/** Most digests are 16, 20, 32 or 64 bytes long; no common digest has 24. */
 const UUID_HEX_DIGITS = 32
 const RANDOM_HEX_DIGITS = 48
-/** Shorter hex may stand in a random token of more letters by chance; longer does not. */
+/** A random token of more letters may contain shorter hex by chance. It does not contain longer hex. */
 const HEX_RUN = /(?<![0-9a-f])(?:[0-9a-f]{16,}|[0-9A-F]{16,})(?![0-9a-f])/gi
-/** Between separators even a few hex digits are a part of some UUID, hash or counter. */
+/** Between separators, even a few hex digits are part of a UUID, a hash or a counter. */
 const HEX_PIECE = /(?<![0-9A-Za-z])(?:[0-9a-f]{4,}|[0-9A-F]{4,})(?![0-9A-Za-z])/g
 
-/** Formats that look random and mostly count: ObjectId is hex; these two are told by their form. */
+/** These formats look random but mostly count. ObjectId counts too, and is covered as hex. */
 const XID = /(?<![0-9A-Za-z])[0-9a-v]{20}(?![0-9A-Za-z])/g
 const CUID_1 = /(?<![0-9A-Za-z])c[0-9a-z]{24}(?![0-9A-Za-z])/g
 
-/** When a time in a UUIDv7 or a ULID is one: from 2015 to 2100, in Unix milliseconds. */
+/** The time in a UUIDv7 or a ULID must lie between 2015 and 2100, in unix milliseconds. */
 const FIRST_TIME = 1_420_070_400_000
 const LAST_TIME = 4_102_444_800_000
 
-/** A token is random where as many characters as this, in a row, are: about 100 bits. */
+/** A token is random if this many characters in a row are: about 100 bits. */
 const WINDOW = 20
-/** Of its 19 pairs of neighbours, so many at least are such as no writing has; chance makes 16. */
+/** At least this many of the window's 19 pairs are unusual in written text; random windows have about 16. */
 const MIN_SURPRISES = 10
-/** Of its characters, so many at least differ; chance makes 15. */
+/** At least this many characters of the window differ; in random windows about 15 do. */
 const MIN_DISTINCT = 10
-/** Three characters that came before in the same text: chance makes none, or one. */
+/** At most this many sequences of three characters occur again; in random windows none or one does. */
 const MAX_REPEATED_TRIPLES = 3
-/** Steps of the same size, as in 123456 and abcdef: so many at least are looked at. */
+/** Text with fewer steps than this is too short to be called counted. In 123456 each step is 1. */
 const MIN_STEPS = 7
-const MOST_EQUAL_STEPS = 0.7
+const MAX_EQUAL_STEPS_SHARE = 0.7
 
-/** Of 32 or 18 hex digits; chance makes 14 and 11. */
+/** Different hex digits among a UUID's 32 (14 in random ones) and among the last 18 or 16 (about 11). */
 const MIN_DISTINCT_UUID = 9
 /**
- * Most clients make UUIDs, and one of a million that was taken for weak would cost somebody a lost answer:
- * so much repeats in those that people write alone.
+ * Most clients make UUIDs, so calling even one in a million weak would cost a buyer the repeat of an answer.
+ * Only UUIDs that people type repeat this much.
  */
 const MAX_REPEATED_UUID = 8
 const MIN_DISTINCT_TAIL = 6
 
-/** A text of this length and more may hide another one in base64. */
+/** A text of at least this length may encode another text. */
 const MIN_CODED = 16
-/** A part of a longer key that may be such a text, as the first two of a JWT are. */
+/** Part of a longer key that may encode a text, like the first two parts of a JWT. */
 const CODED_PART = /[0-9A-Za-z+/]{16,}={0,6}/g
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -65,7 +65,7 @@ export function isStrongKey(key: string): boolean {
   return !namesSomething(key) && isRandom(key, true)
 }
 
-/** Whether something is in the text that other people know: an id of ours, an address, a URL. */
+/** Whether the text contains something that other people know: an id of this service, an address, a URL. */
 function namesSomething(key: string): boolean {
   return (
     containsId(key) ||
@@ -75,7 +75,7 @@ function namesSomething(key: string): boolean {
   )
 }
 
-/** What documents show where a random key is meant, in lower case: somebody always sends it as it is. */
+/** Examples of random keys from documents, in lower case: some clients send them unchanged. */
 const EXAMPLES = [
   // RFC 9562, draft-ietf-httpapi-idempotency-key-header.
   '919108f7-52d1-4320-9bac-f847db4148a8',
@@ -112,11 +112,11 @@ const KNOWN_TO_OTHERS = [
   /(?<![0-9a-z])[a-z2-7]{55}d(?![0-9a-z])/i,
   /(?<![0-9A-Za-z])Qm[1-9A-HJ-NP-Za-km-z]{44}(?![0-9A-Za-z])/,
   /(?<![0-9a-z])baf[a-z2-7]{56}(?![0-9a-z])/,
-  // A hash that says so.
+  // A hash with the name of its algorithm.
   /(?<![0-9a-z])(?:sha-?[0-9]{1,3}|md5|blake[0-9][a-z]?|crc32|etag)[-_:=/ ]/i,
 ]
 
-/** An address of bitcoin's older form has a checksum: KSUIDs and other tokens do not. */
+/** Bitcoin's older addresses have a checksum; KSUIDs and other base62 tokens do not. */
 function hasCoinAddress(key: string): boolean {
   for (const [text] of key.matchAll(
     /(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{26,35}(?![0-9A-Za-z])/g,
@@ -124,7 +124,7 @@ function hasCoinAddress(key: string): boolean {
     try {
       if (base58check.decode(text).length === 21) return true
     } catch {
-      // No checksum: no address.
+      // Without a valid checksum it is not an address.
     }
   }
   return false
@@ -142,7 +142,7 @@ function isRandom(text: string, isOuter: boolean): boolean {
   let opaque = text
   if (isOuter) {
     const inner = decoded(text)
-    // What is text underneath is as strong as that text.
+    // An encoded text is as strong as the text.
     if (inner !== null) return isStrongInside(inner)
     for (const [part] of text.matchAll(CODED_PART)) {
       const spelled = decoded(part)
@@ -160,10 +160,10 @@ function isRandom(text: string, isOuter: boolean): boolean {
 
 const isStrongInside = (text: string): boolean => !namesSomething(text) && isRandom(text, false)
 
-/** Version 4, or 7 with a time in it. The others count, name a machine, or are hashes of a name. */
+/** Accepts version 4, and version 7 with a plausible time. Other versions count, or name a machine or a hash. */
 function isRandomUuid(digits: string): boolean {
   const version = digits[12]
-  // Few digits or much that repeats may be chance; both together are somebody's.
+  // Few different digits or many repeats can be chance. Both together mean that a person typed it.
   const isByChance =
     isUneven(digits, MIN_DISTINCT_UUID, MAX_REPEATED_UUID) ||
     isUneven(digits, MIN_DISTINCT_UUID - 2, MAX_REPEATED_TRIPLES - 1)
@@ -191,7 +191,7 @@ function hasRandomWindow(text: string): boolean {
   return false
 }
 
-/** Not of a few characters, nor of one part again and again, nor counted up. */
+/** Whether the text has many different characters, does not repeat itself, and does not count. */
 function isUneven(text: string, minDistinct: number, maxRepeated = MAX_REPEATED_TRIPLES): boolean {
   if (new Set(text).size < minDistinct) return false
   const triples = new Set<string>()
@@ -203,7 +203,8 @@ function isUneven(text: string, minDistinct: number, maxRepeated = MAX_REPEATED_
   }
   if (repeated > maxRepeated) return false
   const lower = text.toLowerCase()
-  // Alone too, as in a1b2c3, where they are half of the text: a few of them count up by chance.
+  // Letters and digits are also checked alone, as in a1b2c3, if they make up half of the text: in a shorter
+  // part, a few characters may count by chance.
   const alone = [lower.replaceAll(/[^a-z]/g, ''), lower.replaceAll(/[^0-9]/g, '')]
   return [lower, ...alone.filter((part) => part.length * 2 >= text.length)].every(
     (part) => !isCounted(part),
@@ -220,7 +221,7 @@ function isCounted(text: string): boolean {
       const step = order.indexOf(text[i + 1] ?? '') - order.indexOf(text[i] ?? '')
       counts.set(step, (counts.get(step) ?? 0) + 1)
     }
-    return [0, 1, -1].some((step) => (counts.get(step) ?? 0) > steps * MOST_EQUAL_STEPS)
+    return [0, 1, -1].some((step) => (counts.get(step) ?? 0) > steps * MAX_EQUAL_STEPS_SHARE)
   })
 }
 
@@ -231,7 +232,7 @@ const ORDERS = [
   '1234567890qwertzuiopasdfghjklyxcvbnm',
 ]
 
-/** How many pairs of neighbours are such as words, names, dates and numbers do not have. */
+/** How many pairs of neighbouring characters are unusual in words, names, dates and numbers. */
 function surprises(text: string): number {
   let count = 0
   for (let i = 1; i < text.length; i++) {
@@ -253,7 +254,7 @@ const isLetter = (character: string): boolean => /^[A-Za-z]$/.test(character)
 const isUpper = (character: string): boolean => /^[A-Z]$/.test(character)
 const isDigit = (character: string): boolean => /^[0-9]$/.test(character)
 
-/** What stands beside each other in English and German words, with what programs abbreviate. */
+/** Pairs of letters that are common in English and German words, and in programs' abbreviations. */
 const USUAL_PAIRS = new Set(
   `ab ac ad ag ai ak al am an ap ar as at au av ay ba be bi bl bo br bu by ca ce ch ci ck cl co cr
   ct cu da de di do dr du ea ec ed ee ef ei el em en ep er es et eu ev ex ey fa fe ff fi fl fo fr
@@ -265,7 +266,7 @@ const USUAL_PAIRS = new Set(
   vo wa we wh wi wn wo ye yo yp ys za ze`.split(/\s+/),
 )
 
-/** The text that a key spells in base64, base32 or hex, or null where it spells none. */
+/** The text that a key encodes in hex, base32 or base64, or null. */
 function decoded(key: string): string | null {
   if (!/^[0-9A-Za-z+/_-]+={0,6}$/.test(key) || key.length < MIN_CODED) return null
   const spelled = [
@@ -280,7 +281,7 @@ function decoded(key: string): string | null {
   return null
 }
 
-/** Whatever the case and the padding; bits that make no whole byte are dropped. */
+/** Ignores case and padding, and drops bits at the end that do not fill a byte. */
 function base32Bytes(text: string): Buffer {
   const bits = [...text.toUpperCase().replaceAll('=', '')]
     .map((digit) => BASE32.indexOf(digit).toString(2).padStart(5, '0'))

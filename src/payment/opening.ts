@@ -20,11 +20,11 @@ export type NewOrder = Pick<
   | 'created_at'
 >
 
-/** What an order has of its invoice. */
+/** The columns of an order that hold its invoice. */
 export type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
 
 /**
- * Opens an order with its invoice, or else claims the making of one. Refused when the order exists.
+ * Opens an order with its invoice. Without one, it claims the right to make it. Refused if the order exists.
  */
 export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => ({
   text: `insert into purchase_order
@@ -60,7 +60,7 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
 
 const stateWith = (invoice?: Invoiced): OrderState => (invoice ? 'pending' : 'opening')
 
-/** The row as `insertOrder` makes it: the store need not send it back. */
+/** The row that `insertOrder` inserts, so that the store need not send it back. */
 export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => ({
   ...order,
   contested: CONTESTED.no,
@@ -84,8 +84,8 @@ export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => 
 })
 
 /**
- * Makes the units that open orders of a client network take turns until they are committed. A unit
- * begins with it, and has `lockKeyOfTurn` as its lock key.
+ * Locks the opening of orders for a client network until the unit commits. It is the first statement of its
+ * unit, and the unit's lock key is `lockKeyOfTurn`.
  */
 export const takeTurn = (clientNetwork: string): Statement => ({
   text: `insert into opening_lock (bucket) values (cast($1 as integer))
@@ -96,20 +96,20 @@ export const takeTurn = (clientNetwork: string): Statement => ({
 export const lockKeyOfTurn = (clientNetwork: string): string => `opening ${bucketOf(clientNetwork)}`
 
 /**
- * Refused when the client network has more than `most` unpaid orders, the one that this unit has
- * just inserted among them. Counting is exact after `takeTurn` alone: without it two units see none
- * of each other's orders. There is nothing to give back: the orders are the count.
+ * Refused if the client network has more than `max` unpaid orders, including the one that this unit has just
+ * inserted. The count is exact only after `takeTurn`: without it, two units do not see each other's orders.
+ * It counts the orders themselves, so there is no counter to reset.
  */
-export const limitOpen = (clientNetwork: string, now: number, most: number): Statement => ({
+export const limitOpen = (clientNetwork: string, now: number, max: number): Statement => ({
   text: `update opening_lock set bucket = bucket where bucket = cast($1 as integer) and $4 >= (
       select count(*) from purchase_order
       where client_network = $2 and state in ('opening', 'pending')
         and (quote_expires_at is null or quote_expires_at > $3))`,
-  values: [bucketOf(clientNetwork), clientNetwork, now, most],
+  values: [bucketOf(clientNetwork), clientNetwork, now, max],
   expect: 1,
 })
 
-/** One of 256. */
+/** A number below 256. */
 const bucketOf = (clientNetwork: string): number =>
   Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)
 
@@ -120,7 +120,7 @@ export const reclaimOrder = (orderId: string, claimedAt: number, now: number): S
   values: [orderId, claimedAt, now],
 })
 
-/** Gives the order its invoice, if the claim is still ours: never a second one. */
+/** Stores the order's invoice if the caller still has the claim, so that an order never gets two. */
 export const invoiceOrder = (orderId: string, claimedAt: number, invoice: Invoiced): Statement => ({
   text: `update purchase_order
     set state = 'pending', network = $3, bolt11 = $4, payment_hash = $5, quote_expires_at = $6
@@ -136,7 +136,7 @@ export const invoiceOrder = (orderId: string, claimedAt: number, invoice: Invoic
   expect: 1,
 })
 
-/** Forgets an order that never had an invoice, so that the buyer may simply try again. */
+/** Deletes an order that never had an invoice, so that the buyer can try again. */
 export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
   text: `delete from purchase_order where order_id = $1 and state = 'opening' and claimed_at = $2`,
   values: [orderId, claimedAt],

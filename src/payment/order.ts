@@ -1,4 +1,4 @@
-/** An order as its buyer sees it, and what its row says about it. */
+/** An order as its buyer sees it, and what its row means. */
 import { createHash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
@@ -39,10 +39,10 @@ export type Offer = {
   memo: string
   clientNetwork: string
   /** How many unpaid orders the client network may have, this one included. Left out: any number. */
-  mostOpen?: number
+  maxOpen?: number
   /**
    * The statements that reserve what settling will need. They join the unit that inserts the order. If
-   * one is refused there is no room: no order, no invoice.
+   * one is refused, there is no capacity, and neither an order nor an invoice is made.
    */
   reserve?: (orderId: string) => Statement[]
 }
@@ -65,7 +65,7 @@ export type Quote = {
   proofRequired?: true
 }
 
-/** `retryAfterSeconds` is null when it is not known when there will be room. */
+/** `retryAfterSeconds` is null if nobody knows when there will be capacity. */
 export type TooMany = { kind: 'rate limited'; retryAfterSeconds: number | null }
 
 export type Outcome =
@@ -82,7 +82,7 @@ export type Outcome =
   | { kind: 'order refunded' }
   | { kind: 'order not found' }
   | { kind: 'idempotency key reused with a different request' }
-  /** The client network has too many unpaid orders, or there is no room for this one. No order was opened. */
+  /** No order was opened: the client network has too many unpaid ones, or the product has no capacity left. */
   | TooMany
   /** The node cannot make an invoice now, or the order is paid and could not be fulfilled yet. */
   | { kind: 'checkout unavailable' }
@@ -137,7 +137,7 @@ export function planOf(order: Pick<OrderRow, 'plan'>): PlanTerms & Record<string
   return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
 }
 
-/** The largest time that a date has in JavaScript, in unix milliseconds (ECMA-262, TimeClip). */
+/** The latest time that a JavaScript Date can have, in unix milliseconds (ECMA-262, TimeClip). */
 const LAST_DATE_MS = 8_640_000_000_000_000
 
 /**
@@ -172,13 +172,13 @@ export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
   // A restored order has lost its body, and the operator chose its plan; its credential binds the request.
   if (order.restored_at !== null) return true
   if (order.plan_id !== request.planId) return false
-  let asked: Buffer
+  let hash: Buffer
   try {
-    asked = requestHash(request, planOf(order))
+    hash = requestHash(request, planOf(order))
   } catch {
     return true
   }
-  return asked.equals(order.request_hash)
+  return hash.equals(order.request_hash)
 }
 
 /** The hash of its request that an order stores, to recognise a different request under the same key. */

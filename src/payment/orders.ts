@@ -1,6 +1,6 @@
 /**
  * The life of an order: quote → settle → deliver → seal. One order has one invoice, whichever flow shows
- * it. Each step is one conditional update: whoever changes the row has made the step.
+ * it. Each step is one conditional update: the call that changes the row has made the step.
  */
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
@@ -253,12 +253,12 @@ export function createOrders(deps: {
       async open(request, offer) {
         if (!health.isHealthy()) return { kind: 'checkout unavailable' }
         const [orderId] = ids
-        const asked = requestHash(request, offer.plan)
-        const opened = await quoting.open({ orderId, name, request, offer, requestHash: asked })
+        const hash = requestHash(request, offer.plan)
+        const opened = await quoting.open({ orderId, name, request, offer, requestHash: hash })
         if (opened.kind !== 'opened') return opened
         const { order } = opened
         // An order that existed before may have been opened under another plan.
-        if (!asked.equals(order.request_hash) && !isSameRequest(order, request)) {
+        if (!hash.equals(order.request_hash) && !isSameRequest(order, request)) {
           return { kind: 'idempotency key reused with a different request' }
         }
         // Of several calls at once, some may come from another client than the one who opened it.

@@ -104,7 +104,7 @@ export function createQuoting(deps: {
       const made = await lightning.createInvoice(ask)
       const decoded = decodeInvoice(made.bolt11)
       if (decoded.amountMsat !== ask.amountMsat || decoded.paymentHash !== made.paymentHash) {
-        throw new Error('the node made another invoice than it was asked for')
+        throw new Error('the node made a different invoice from the one requested')
       }
       const invoiced = {
         network: networkOf(decoded.network),
@@ -118,7 +118,7 @@ export function createQuoting(deps: {
           statements: { order: invoiceOrder(orderId, claimedAt, invoiced) },
         }),
       )
-      // Our claim ran out and was taken over: the order's invoice is another one.
+      // The claim ran out and another process took it over: the order has that process's invoice.
       if ('refused' in given) return awaitInvoice(orderId)
       const quoted: OrderRow = { ...order, ...invoiced, state: 'pending' }
       logQuoted(quoted)
@@ -139,8 +139,8 @@ export function createQuoting(deps: {
     requestHash,
   }: Opening): Promise<Opened> {
     const now = clock.now()
-    const { clientNetwork, mostOpen } = offer
-    const isLimited = mostOpen !== undefined
+    const { clientNetwork, maxOpen } = offer
+    const isLimited = maxOpen !== undefined
     const order: NewOrder = {
       order_id: orderId,
       secret_id: fingerprints(secrets)[0],
@@ -167,7 +167,7 @@ export function createQuoting(deps: {
         statements: {
           turn: isLimited ? [takeTurn(clientNetwork)] : [],
           order: insertOrder(order, signed?.invoice),
-          limit: isLimited ? [limitOpen(clientNetwork, now, mostOpen)] : [],
+          limit: isLimited ? [limitOpen(clientNetwork, now, maxOpen)] : [],
           reserve,
           invoice: signed?.statements ?? [],
         },
@@ -188,8 +188,8 @@ export function createQuoting(deps: {
 
   /**
    * The invoice of a new order, signed here. It comes into being only with the unit that stores it, so it
-   * does no harm if the order turns out to exist. Null when a node makes invoices: that is asked only once
-   * the order is claimed.
+   * does no harm if the order turns out to exist. Null if a separate node makes the invoices: it gets the
+   * request only after the order is claimed.
    */
   function signHere(
     order: NewOrder,

@@ -88,7 +88,7 @@ export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | 
 
 /**
  * Ends an order whose invoice can never be paid, and frees what it reserved.
- * @throws what the node throws when it cannot be asked.
+ * @throws the error of the node when it cannot be reached.
  */
 export async function closeOrder(
   deps: { db: Db; lightning: Lightning; clock: Clock; products: Products },

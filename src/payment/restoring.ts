@@ -55,7 +55,7 @@ type Deps = {
 /** Provisions the order again, for the client who proves the payment. */
 export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, products } = deps
-  const reason = await whyNot(db, lost)
+  const reason = await refusalReason(db, lost)
   if (reason) return reason
   // A product that reserves at quote time keeps what the buyer sent, and nobody else has it.
   if (provisioningOf(products, lost.product).release) return { kind: 'bytes are lost' }
@@ -89,7 +89,7 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
 /** Notes that the buyer of a lost order was paid back: its credential then raises no alarm. */
 export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, clock } = deps
-  const reason = await whyNot(db, lost)
+  const reason = await refusalReason(db, lost)
   if (reason) return reason
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid
@@ -105,11 +105,11 @@ export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring>
 
 /** The answer when the insert was refused: somebody else was faster, or has the id. */
 async function inTheWay(db: Db, lost: Lost): Promise<Restoring> {
-  return (await whyNot(db, lost)) ?? { kind: 'in the store', state: 'opening' }
+  return (await refusalReason(db, lost)) ?? { kind: 'in the store', state: 'opening' }
 }
 
 /** Why the order cannot be restored: it is or was in the store. The insert checks this again. */
-async function whyNot(db: Db, { paymentHash, orderId }: Lost): Promise<Restoring | null> {
+async function refusalReason(db: Db, { paymentHash, orderId }: Lost): Promise<Restoring | null> {
   const [here] = await db.read<{ state: OrderState }>(
     'select state from purchase_order where payment_hash = $1 or order_id = $2',
     paymentHash,
@@ -151,7 +151,7 @@ async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promis
   }
 }
 
-/** What was asked for under the plan is lost; JSON. */
+/** JSON: the buyer's terms are lost. */
 const NO_TERMS = 'null'
 
 /**

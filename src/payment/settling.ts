@@ -32,8 +32,8 @@ const LOOKUP_WAIT_MS = 2_000
 /** Polls of dead orders cost a client nothing, so no more of them than this may ask the node at once. */
 const DEAD_LOOKUPS_AT_ONCE = 8
 
-/** Orders that ended while deletion was held back. The node is asked again about a forgotten one. */
-const MAX_KEPT_DEAD = 10_000
+/** Orders that ended while deletion was held back. The node is asked again about an evicted one. */
+const MAX_DEAD_WHILE_PENDING = 10_000
 
 /** A settled order with its plain delivery seed. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
@@ -74,8 +74,8 @@ export function createSettling(deps: {
   const { db, store, lightning, secrets, clock, deletion, log, products, end } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
-  /** Orders that are over by a clock that is in doubt: they are answered as dead, and keep their bytes. */
-  const keptDead = new LRUCache<string, true>({ max: MAX_KEPT_DEAD })
+  /** Orders that ended while the clock is in doubt: buyers see them as dead, but the row and bytes stay. */
+  const deadWhilePending = new LRUCache<string, true>({ max: MAX_DEAD_WHILE_PENDING })
 
   /** Look-ups of dead orders that polls wait for. */
   let deadUnderWay = 0
@@ -119,7 +119,7 @@ export function createSettling(deps: {
     const status = await statusOf(order, order.payment_hash)
     if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
     if (status.state === 'dead') await markDead(order, status.isFinal)
-    else keptDead.delete(order.order_id)
+    else deadWhilePending.delete(order.order_id)
     return status.state !== 'unreachable'
   }
 
@@ -131,7 +131,7 @@ export function createSettling(deps: {
     if (order.state === 'dead') {
       if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
     } else if ((await deletion.now()) === NOTHING_IS_OVER) {
-      keptDead.set(order.order_id, true)
+      deadWhilePending.set(order.order_id, true)
     } else if (await end(killOrder(order.order_id, isFinal), order)) {
       log.info({ event: 'order.dead', ...namedIn(order), isFinal })
     }
@@ -160,13 +160,13 @@ export function createSettling(deps: {
     const isDead = order.state === 'dead'
     if (isDead && deadUnderWay >= DEAD_LOOKUPS_AT_ONCE) return order
     if (isDead) deadUnderWay++
-    const asked = claimAndLookUp(order).finally(() => {
+    const work = claimAndLookUp(order).finally(() => {
       if (isDead) deadUnderWay--
     })
-    await withinMs(asked, LOOKUP_WAIT_MS)
+    await withinMs(work, LOOKUP_WAIT_MS)
     const current = (await store.find([order.order_id])) ?? order
-    const isKeptDead = current.state === 'pending' && keptDead.has(order.order_id)
-    return isKeptDead ? { ...current, state: 'dead' } : current
+    const isDeadNow = current.state === 'pending' && deadWhilePending.has(order.order_id)
+    return isDeadNow ? { ...current, state: 'dead' } : current
   }
 
   async function claimAndLookUp({ order_id: orderId }: OrderRow): Promise<void> {

@@ -22,8 +22,8 @@ export type OrderState =
 export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
 /**
- * Whether a guessable key of an order was used from another address than the one that opened it,
- * and whether its payment was seen by then. In the order of what it takes to be handed over.
+ * Whether a guessable key of an order was used from another address than the one that opened it, and whether
+ * the payment had been seen by then. A higher number needs a stronger claim for delivery.
  */
 export const CONTESTED = { no: 0, afterPayment: 1, beforePayment: 2 } as const
 export type Contested = (typeof CONTESTED)[keyof typeof CONTESTED]
@@ -40,7 +40,7 @@ export type OrderRow = {
   memo: string
   amount_sats: number
   client_network: string
-  /** Who opened it: see `clientMark`. Null before that was noted. */
+  /** The client who opened it: see `clientMark`. Null for orders that older releases opened. */
   opened_by: string | null
   contested: Contested
   state: OrderState
@@ -51,7 +51,7 @@ export type OrderRow = {
   payment_hash: string | null
   quote_expires_at: number | null
   looked_up_at: number
-  /** 1 where the node itself said that the invoice can never be settled, 0 where that is a guess. */
+  /** 1 if the node has confirmed that the invoice can never be settled, 0 if that is a guess. */
   is_dead_final: number
   settled_at: number | null
   settled_by: SettledBy | null
@@ -61,29 +61,29 @@ export type OrderRow = {
   delivered_at: number | null
   sealed_at: number | null
   sealed_by: 'use' | 'age' | null
-  /** When an operator made it good that the store had lost: its key and body are not known. */
+  /** When an operator restored an order that the store had lost: its key and body are unknown. */
   restored_at: number | null
 } & Row
 
-/** Once a quote has been over for `endedMs`, its order is looked up every `everyMs`. */
+/** Once a quote ended `endedMs` ago, its order is looked up every `everyMs`. */
 export type Pauses = readonly [Pause, Pause, ...Pause[]]
 type Pause = { endedMs: number; everyMs: number }
 
 /**
- * Clocks of instances are less than this apart. A look-up that lies further ahead was noted by a
- * clock that has been put right since, and must not hold up the next one until that time comes.
+ * The clocks of instances differ by less than this. A look-up time further in the future comes from a clock
+ * that has been corrected since, and must not delay the next look-up until that time.
  */
 const CLOCKS_APART_MS = 60_000
 
 /**
- * The time of one pass over orders: when it began, and the latest time that it has seen. Whatever it has
- * looked at itself lies between the two.
+ * The time of one pass over orders: when it began, and the latest time that it has seen. The pass's own
+ * look-ups lie between the two.
  */
 export type PassTime = { startedAt: number; latest: number }
 
 /**
- * The one transition that provisions; it claims the delivery too where that has a time already. A
- * dead order may still turn out to be paid.
+ * The only transition of a sale that provisions. It also claims the delivery if `delivered_at` is set. A dead
+ * order may still turn out to be paid.
  */
 export const settleOrder = (
   orderId: string,
@@ -91,7 +91,7 @@ export const settleOrder = (
     OrderRow,
     'settled_at' | 'settled_by' | 'public_id' | 'seed' | 'expires_at' | 'delivered_at'
   >,
-  isOwedToo = false,
+  isUnfulfilledToo = false,
 ): Statement => ({
   text: `update purchase_order
     set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5,
@@ -106,7 +106,7 @@ export const settleOrder = (
     settled.seed,
     settled.expires_at,
     settled.delivered_at,
-    isOwedToo ? 1 : 0,
+    isUnfulfilledToo ? 1 : 0,
   ],
   expect: 1,
 })
@@ -124,7 +124,7 @@ export const killOrder = (orderId: string, isFinal: boolean): Statement => ({
   expect: 1,
 })
 
-/** The node has said of a dead order what was a guess before: it need not be asked again. */
+/** The node has confirmed that the order is dead: it need not be asked again. */
 export const confirmDead = (orderId: string): Statement => ({
   text: `update purchase_order set is_dead_final = 1
     where order_id = $1 and state = 'dead' and is_dead_final = 0`,
@@ -132,19 +132,19 @@ export const confirmDead = (orderId: string): Statement => ({
 })
 
 /**
- * Claims the one delivery, before the answer is written: for somebody who may have an order that is
- * contested so far, and no further.
+ * Claims the one delivery, before the answer is written. Refused if the order is contested more than
+ * `maxContested`.
  */
-export const deliverOrder = (orderId: string, now: number, upTo: number): Statement => ({
+export const deliverOrder = (orderId: string, now: number, maxContested: number): Statement => ({
   text: `update purchase_order set delivered_at = $2
     where order_id = $1 and state = 'settled' and delivered_at is null and sealed_at is null
       and expires_at > $2 and contested <= $3 returning *`,
-  values: [orderId, now, upTo],
+  values: [orderId, now, maxContested],
 })
 
 /**
- * Notes that a guessable key was used from elsewhere, for good. An order from before this was noted
- * knows nobody who opened it, and one that is sealed has nothing left to steal.
+ * Notes permanently that a guessable key was used from another address. Orders of older releases do not say
+ * who opened them, and a sealed order has nothing left to steal: neither becomes contested.
  */
 export const contestOrder = (orderId: string): Statement => ({
   text: `update purchase_order set contested = case
@@ -162,13 +162,13 @@ export const sealDelivery = (publicId: string, now: number): Statement => ({
   values: [publicId, now],
 })
 
-/** What the node may still have news of: an order that is open, or dead by a guess alone. */
+/** The node may still have news about an order that is open, or whose death is only a guess. */
 const MAY_HAVE_NEWS = `(state = 'pending' or (state = 'dead' and is_dead_final = 0))`
 
 export const mayHaveNews = ({ state, is_dead_final }: OrderRow): boolean =>
   state === 'pending' || (state === 'dead' && is_dead_final === 0)
 
-/** Claims the next look-up at the node: at most one in `everyMs`, whoever asks. */
+/** Claims the next look-up at the node: at most one per `everyMs`, for all clients and instances together. */
 export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
     where order_id = $1 and ${MAY_HAVE_NEWS}
@@ -176,7 +176,7 @@ export const claimLookup = (orderId: string, now: number, everyMs: number): Stat
   values: [orderId, now, everyMs, CLOCKS_APART_MS],
 })
 
-/** The same for the sweep: refused where somebody has looked, or claimed it, since it was read. */
+/** Claims a look-up for the sweep; returns no row if the order was looked up or claimed since it was read. */
 export const claimSweep = (orderId: string, lookedUpAt: number, now: number): Statement => ({
   text: `update purchase_order set looked_up_at = $3
     where order_id = $1 and ${MAY_HAVE_NEWS} and looked_up_at = $2 returning *`,
@@ -195,8 +195,8 @@ export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array):
 })
 
 /**
- * Runs a unit that provisions. A store that is away, full or broken says nothing about the order, and
- * throws. A value that it refuses is one of the order's, and would be refused each time.
+ * Runs a unit that provisions. It throws if the store is unreachable, full or broken, because that says
+ * nothing about the order. A refused value is a fault of the order: the store would refuse it every time.
  */
 export async function written<Name extends string>(
   db: Db,
@@ -224,10 +224,10 @@ export function createOrderStore(db: Db) {
     return (order[0] as OrderRow | undefined) ?? null
   }
   return {
-    /** Changes one order by a statement that returns its row; null where its condition did not hold. */
+    /** Changes one order by a statement that returns its row; null if its condition did not hold. */
     one,
 
-    /** The order of any of these ids: one per configured secret. */
+    /** The order with any of these ids, which are its ids under the configured secrets. */
     async find(orderIds: string[]): Promise<OrderRow | null> {
       const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
       const [order] = await db.read<OrderRow>(
@@ -238,8 +238,8 @@ export function createOrderStore(db: Db) {
     },
 
     /**
-     * The order that a key names, which is known by the ids that it stands for. An alias comes
-     * first: whoever made it has proven what it stands for.
+     * The order that a key names. `orderIds` are the ids derived from the key. An alias comes first, because
+     * its maker proved the payment of its order.
      */
     async findNamed(orderIds: string[]): Promise<{ order: OrderRow; isAlias: boolean } | null> {
       const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
@@ -262,7 +262,7 @@ export function createOrderStore(db: Db) {
       return order ?? null
     },
 
-    /** When the first of a client network's standing quotes ends, or null where it has none. */
+    /** When the first of a client network's open quotes ends, or null if there is none. */
     async firstEndOf(clientNetwork: string, now: number): Promise<number | null> {
       const [open] = await db.read<{ first: number | null }>(
         `select min(quote_expires_at) as first from purchase_order
@@ -285,7 +285,7 @@ export function createOrderStore(db: Db) {
       )
     },
 
-    /** Those of them whose pause is over, which grows with the time since the quote ended. */
+    /** Pending orders whose pause is over. The pause grows with the time since the quote ended. */
     due({ startedAt, latest }: PassTime, pauses: Pauses, limit: number): Promise<OrderRow[]> {
       const [first, ...later] = pauses
       const cases = later.map(
@@ -303,7 +303,7 @@ export function createOrderStore(db: Db) {
       )
     },
 
-    /** Orders that are dead by a guess, and that nobody looked at since then; the last to die first. */
+    /** Orders whose death is a guess and that were not looked up since the pass began; newest look-up first. */
     deadByGuess({ startedAt, latest }: PassTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
@@ -315,7 +315,7 @@ export function createOrderStore(db: Db) {
       )
     },
 
-    /** Orders that are open or not collected yet, made under none of these secrets. */
+    /** Counts orders that are open or still deliverable and were made under none of these secrets. */
     async foreign(secretIds: string[], now: number): Promise<number> {
       const places = secretIds.map((_, i) => `$${i + 2}`).join(', ')
       const [row] = await db.read<{ count: number }>(
@@ -337,7 +337,7 @@ export function createOrderStore(db: Db) {
       )
     },
 
-    /** Orders whose seed is still kept, by id, for re-encryption. */
+    /** Orders that still have a seed, sorted by id. */
     withSeed(after: string, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order where seed is not null and order_id > $1

@@ -55,7 +55,7 @@ export function keyedHash(key: Uint8Array, ...parts: string[]): Buffer {
     message.writeUInt32BE(length, at)
     at += 4 + length
   }
-  // Some purchases compute several of these, and node:crypto's own costs several times as much.
+  // A purchase computes several of these, and the HMAC of node:crypto takes several times as long.
   return Buffer.from(hmacSha256(key, message).buffer)
 }
 
@@ -69,7 +69,7 @@ export function seal(key: Uint8Array | KeyObject, plain: Uint8Array, context: st
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** The plain bytes, or null where the key or the context is another one. */
+/** The plain bytes, or null if the key or the context is not the one used to seal. */
 export function unseal(
   key: Uint8Array | KeyObject,
   sealed: Uint8Array,
@@ -102,7 +102,7 @@ export function openSeed(
   return null
 }
 
-/** A name for each configured secret that tells nothing of it, the current one first. */
+/** A name for each configured secret that reveals nothing about it, the current one first. */
 export function fingerprints(secrets: Secrets): [string, ...string[]] {
   const [current, ...older] = secrets.keys('fingerprint')
   const name = (key: Uint8Array): string => Buffer.from(key.subarray(0, 8)).toString('hex')

@@ -18,7 +18,7 @@ test('the unpaid orders of a network are limited exactly, and each network for i
       Array.from({ length: 30 }, (_, i) =>
         orders
           .purchase(aName(key(from + i)))
-          .open(aRequest(), anOffer({ clientNetwork, mostOpen: MOST })),
+          .open(aRequest(), anOffer({ clientNetwork, maxOpen: MOST })),
       ),
     )
   const first = await open(0)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { MOST_ALIASES } from '../../src/payment/aliases.ts'
+import { MAX_ALIASES } from '../../src/payment/aliases.ts'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Orders, Outcome } from '../../src/payment/orders.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
@@ -150,12 +150,12 @@ suite('a verified credential under another key', () => {
     const { paymentHash } = await shop.quote()
     const credential = verified(paymentHash)
     const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
-    for (let i = 0; i < MOST_ALIASES + 3; i++) {
+    for (let i = 0; i < MAX_ALIASES + 3; i++) {
       delivered((await buy(shop, { key: key(i), credential })) as Outcome)
     }
     const aliases = await query(shop, 'select alias_id from order_alias')
-    assert.equal(aliases.length, MOST_ALIASES)
-    assert.equal(await buy(shop, { key: key(MOST_ALIASES + 1) }), 'none')
+    assert.equal(aliases.length, MAX_ALIASES)
+    assert.equal(await buy(shop, { key: key(MAX_ALIASES + 1) }), 'none')
   })
 
   test('at once with a purchase under that key is one order for it from then on', async (t) => {

@@ -235,7 +235,7 @@ suite('opening an order', () => {
     await shop.quote()
     const outcome = await shop.orders
       .purchase(aName(OTHER_KEY))
-      .open(aRequest(), anOffer({ mostOpen: 1 }))
+      .open(aRequest(), anOffer({ maxOpen: 1 }))
     assert.equal(outcome.kind, 'rate limited')
     assert.equal((await invoices(shop)).length, 1)
   })

@@ -139,7 +139,7 @@ function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
     const { unit, statements } = job
     const own = results.slice(at, at + statements.length)
     at += statements.length
-    const error = whyNot(job, own)
+    const error = refusalReason(job, own)
     if (error && own.some(hasChanged)) return { kind: 'failed', at: place, error }
     // A refused unit that changed nothing need not be undone: the batch is committed with it.
     const rows = own.map((result) => result.rows)
@@ -148,7 +148,7 @@ function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
   return { kind: 'committed', done }
 }
 
-function whyNot(job: Job, results: Result[]): Error | null {
+function refusalReason(job: Job, results: Result[]): Error | null {
   if (results.length < job.statements.length) {
     return new StoreError('PostgreSQL gave no answer to a statement')
   }

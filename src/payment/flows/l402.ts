@@ -1,6 +1,6 @@
 /**
  * L402 (lightninglabs/L402, bLIP-26 draft), as a rendering of an order: the macaroon is made of the
- * order's facts each time, so a repeat shows the same one and the store keeps none.
+ * order's facts each time, so a repeat shows the same one and the store keeps no macaroon.
  */
 import { hex, utf8 } from '../../lib/bytes.ts'
 import type { Clock } from '../../lib/clock.ts'

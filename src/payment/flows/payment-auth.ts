@@ -58,8 +58,8 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
   }
 
   /**
-   * The drafts leave binding to method and URL to the server. The key of a challenge's HMAC is
-   * made of both, so that the id holds for this route alone and no parameter has to carry it.
+   * The drafts let the server decide how to bind a challenge to method and URL. Here the key of its HMAC
+   * derives from both, so that its id is valid for this route only and no parameter has to carry the route.
    */
   const routeKeys = ({ method, target }: Binding): Uint8Array[] =>
     keys.map((key) => hmacSha256(key, utf8(`${method} ${target}`)))
@@ -109,7 +109,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
       if (paymentHash === undefined) return invalid('invalid-challenge')
       const isPaid = provesPayment(payload.preimage, paymentHash)
-      // Some payers drop the digest: then the live body must be the one that was challenged.
+      // Some payers drop the digest: then the body of this request must be the one that was challenged.
       const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
       // We issue no description, and the HMAC does not cover one.
       const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
