@@ -1,6 +1,6 @@
 /** The continent of a country (ISO 3166-1 alpha-2), for databases that leave it out. */
 
-/** Of ISO 3166-1, and Kosovo; each stands once. */
+/** The countries of ISO 3166-1, and Kosovo. Each is in one continent. */
 export const COUNTRIES: Record<string, string> = {
   AF: 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW',
   AN: 'AQ BV GS HM TF',
@@ -17,7 +17,7 @@ const CONTINENTS = new Map(
   ),
 )
 
-/** Two letters, or null for what is no country. */
+/** The continent's two-letter code, or null for an unknown country. */
 export function continentOf(country: string | null): string | null {
   return country === null ? null : (CONTINENTS.get(country) ?? null)
 }

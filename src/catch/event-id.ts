@@ -1,7 +1,7 @@
 /**
  * Event ids are UUIDv7 (RFC 9562 §5.7): the time of arrival, 26 random bits, and in the last 48
- * bits the sequence, as the counter that §6.2 allows. An id thus leads to its row by the index
- * that is there anyway.
+ * bits the sequence, as the counter that §6.2 allows. The sequence finds the row through the primary
+ * key, so event ids need no index of their own.
  */
 
 const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
@@ -15,7 +15,7 @@ export function eventId(event: { received_at: number; salt: number; sequence: nu
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randA}-${randB}-${counter}`
 }
 
-/** Where the event of an id would stand, or null where the text is no event id. */
+/** The sequence in an event id, or null for text that is not an event id. */
 export function parseEventId(id: string): { sequence: number } | null {
   return EVENT_ID.test(id) ? { sequence: Number.parseInt(id.slice(-12), 16) } : null
 }

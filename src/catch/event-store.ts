@@ -1,6 +1,6 @@
 /**
- * Events in the store. An event is stored by a unit that carries every limit of its inbox; it is read
- * as far as it fits into memory, which its size says before its bytes are read.
+ * Events in the store. The unit that stores an event checks every limit of its inbox. A reader asks
+ * for the size of an event before its bytes, so that it reads only what fits into memory.
  */
 import type { Db, Row, Statement, Value } from '../db/db.ts'
 import { MAX_TYPE_COLUMN } from './kept.ts'
@@ -14,7 +14,7 @@ export type EventRow = {
   method: string
   path: string
   query: string
-  /** JSON, of an event from before `header_lines`; else an empty list. */
+  /** JSON. Only events that are older than `header_lines` have headers here; others an empty list. */
   headers: string
   header_lines: Uint8Array | null
   content_type: string | null
@@ -25,7 +25,7 @@ export type EventRow = {
   ip_location: string | null
 } & Row
 
-/** An event and its size in bytes, which is never too low; of a large event the size alone. */
+/** An event and an upper bound of its size in bytes. Of a large event, only the size is read. */
 export type WholeEvent = EventRow & { size: number }
 export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
 
@@ -52,7 +52,7 @@ export type NewEvent = {
   contentType: string | null
   mediaType: string | null
   body: Uint8Array
-  /** What it takes of its inbox's storage. */
+  /** The bytes that count against the storage of its inbox. */
   keptBytes: number
   bodySha256: string
   sourceIp: string
@@ -61,13 +61,13 @@ export type NewEvent = {
 
 export type EventFilter = {
   below: number
-  /** Columns, and the values that they must have. */
+  /** Columns and their required values. */
   equal: [column: string, value: string][]
 }
 
 const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
   content_type, header_lines, body, body_bytes, body_sha256, source_ip, ip_location`
-/** The `headers` of an event that has `header_lines`. Older events have their headers here alone. */
+/** The value of `headers` in every event that has `header_lines`. */
 const JSON_OF_NO_HEADERS = '[]'
 
 const RESERVE_EVENTS = `update catch_inbox
@@ -86,9 +86,9 @@ const INSERT_EVENT = `insert into catch_event
 
 /**
  * Reserves sequence numbers and bytes in the inbox, then stores the events under these numbers. The
- * first statement carries every limit and state, so that under any concurrency no event is stored
- * that the inbox has no room for. An engine may send the other statements although the first was
- * refused: they find their numbers taken, and store nothing.
+ * first statement carries every limit and state, so concurrent requests cannot exceed the storage of
+ * the inbox. An engine may send the other statements although the first was refused: their sequence
+ * numbers are then taken, and they store nothing.
  */
 export function insertEvents(publicId: string, events: NewEvent[]): Statement[] {
   const last = events.length - 1
@@ -126,7 +126,7 @@ export function insertEvents(publicId: string, events: NewEvent[]): Statement[] 
   ]
 }
 
-/** Frees the event's bytes, but not its count. `salt` is the random part of the event's id. */
+/** Frees the event's bytes. It still counts as a request. `salt` is the random part of its id. */
 export const deleteEvent = (publicId: string, sequence: number, salt: number): Statement[] => [
   {
     text: `update catch_inbox set stored_bytes = stored_bytes - (
@@ -144,7 +144,7 @@ export const deleteEvent = (publicId: string, sequence: number, salt: number): S
   },
 ]
 
-/** Deletes the oldest events of an inbox, at most `max`: a large purge would hold the writer up. */
+/** Deletes the oldest events of an inbox, at most `max`: a large purge would block the writer. */
 export const purgeEvents = (publicId: string, max: number): Statement => ({
   text: `delete from catch_event where public_id = $1 and sequence in (
       select sequence from catch_event where public_id = $1 order by sequence limit $2)
@@ -155,8 +155,8 @@ export const purgeEvents = (publicId: string, max: number): Statement => ({
 export function createEventStore(db: Db) {
   return {
     /**
-     * The newest events that match the filter, at most `limit`. Of an event that is larger than its
-     * share of `bytes`, only the size is read.
+     * The newest events that match the filter, at most `limit`. Of an event that is larger than
+     * `bytes` divided by `limit`, only the size is read.
      */
     newest(
       publicId: string,
@@ -202,9 +202,9 @@ export function createEventStore(db: Db) {
     },
 
     /**
-     * For a search: the sizes of those of the next `limit` events that match the filter. `last` is the
-     * lowest sequence among the next `limit`, whether it matches or not, and null where there is none:
-     * no filter makes a query look at more events.
+     * For a search: looks at the next `limit` events, and returns the sizes of those that match the
+     * filter. `last` is the lowest sequence it looked at, matching or not; null without events. The
+     * limit applies before the filter, so that no filter makes a query look at more events.
      */
     async sizes(
       publicId: string,
@@ -260,15 +260,15 @@ export function createEventStore(db: Db) {
 export type EventStore = ReturnType<typeof createEventStore>
 
 /**
- * The bytes of an event without its header lines. These are stored behind the body, so that asking for
- * their length reads the body too: of a large event their limit is counted in its place.
+ * The bytes of an event without its header lines. These are stored behind the body, so asking for
+ * their length would read the body. Of a large event, their maximum is counted instead.
  */
 const BYTES_WITHOUT_LINES =
   'body_bytes + octet_length(path) + octet_length(query) + octet_length(headers) + coalesce(octet_length(content_type), 0)'
-/** The limit of a request's head, and room for the lengths of its lines. */
+/** The maximum head of a request, plus the stored length of each of its lines. */
 const MAX_HEADER_LINES_BYTES = 34 * 1024
 
-/** The columns of an event; only its size where that is above the limit in the parameter at `place`. */
+/** The columns of an event, or only its size if that exceeds the parameter at `place`. */
 const smallEvent = (place: number): string => {
   const isSmall = `${BYTES_WITHOUT_LINES} <= $${place} and coalesce(octet_length(header_lines), 0) <= $${place}`
   const small = (column: string): string => `case when ${isSmall} then ${column} end as ${column}`
@@ -293,8 +293,8 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
 }
 
 /**
- * A sum, because SQLite looks at a limit that is a parameter when it plans, and would plan anew for
- * each execution.
+ * The `+ 0` hides the parameter from SQLite's planner. It looks at the value of a bare `limit`
+ * parameter, and would plan each execution anew.
  */
 const limitedTo = (place: number): string => `limit $${place} + 0`
 

@@ -1,4 +1,4 @@
-/** An event as it is shown. */
+/** The JSON of an event. */
 import { isUtf8 } from 'node:buffer'
 import { rfc3339 } from '../lib/clock.ts'
 import { eventId } from './event-id.ts'
@@ -7,9 +7,8 @@ import { contentTypeOf, headersJson } from './kept.ts'
 import type { CatchEvent } from './schema.ts'
 
 /**
- * An event as its owner sees it, in JSON, as `CatchEvent` describes it. Put together from what the
- * store has, where the place is JSON already. What came from outside, or may need escaping, is quoted
- * by JSON.stringify.
+ * A `CatchEvent` in JSON, concatenated from its columns. The location is stored as JSON. Text from
+ * outside, and any that may need escaping, is quoted by JSON.stringify.
  */
 export function eventJson(row: EventRow): string {
   const { body, encoding } = shownBody(bodyOf(row))
@@ -25,14 +24,14 @@ export function eventJson(row: EventRow): string {
 }
 
 /**
- * A body in JSON: as text where it is some, else as base64. Control characters are text as well, and
- * become six bytes each; a body that base64 shows shorter than that is shown so.
+ * A body in JSON: UTF-8 as text, anything else as base64. JSON escapes a control character with six
+ * bytes, so a text with many of them is base64 too if that is shorter.
  */
 function shownBody(bytes: Buffer): { body: string; encoding: CatchEvent['bodyEncoding'] } {
   if (isUtf8(bytes) && !(bytes.length > SCANNED_FROM_BYTES && isCostly(bytes))) {
     const text = bytes.toString('utf8')
     const body = JSON.stringify(text)
-    // What escaping adds, quotes and line ends included: most bodies need no closer look.
+    // All that escaping adds. If it is little, which is usual, control characters need no count.
     const added = body.length - text.length
     if (added * 3 <= bytes.length + SMALL_CHANGE_BYTES || !isCostly(bytes)) {
       return { body, encoding: 'utf8' }
@@ -41,12 +40,12 @@ function shownBody(bytes: Buffer): { body: string; encoding: CatchEvent['bodyEnc
   return { body: `"${bytes.toString('base64')}"`, encoding: 'base64' }
 }
 
-/** Larger bodies are looked at before they are escaped, which may take six times as much. */
+/** Larger bodies are checked before they are escaped, since that may need six times their memory. */
 const SCANNED_FROM_BYTES = 16 * 1024
-/** A body that is no longer than this is shown as the text that it is. */
+/** Slack in the comparison with base64: a few control characters leave a small body a text. */
 const SMALL_CHANGE_BYTES = 64
 
-/** Whether its control characters add more than base64 does, a third. Quotes and line ends are text. */
+/** Whether escaped control characters add more than base64 does, a third. */
 function isCostly(bytes: Buffer): boolean {
   const most = (bytes.length + SMALL_CHANGE_BYTES) / 3 / 5
   let controls = 0

@@ -1,4 +1,4 @@
-/** The live stream of an inbox: what is there, then what comes, each event once and in order. */
+/** The live stream of an inbox: stored events, then new ones, each once and in order. */
 import type { FastifyRequest } from 'fastify'
 import { problem } from '../http/errors.ts'
 import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/event-stream.ts'
@@ -6,20 +6,20 @@ import { eventJson } from './event.ts'
 import type { EventRow } from './event-store.ts'
 import type { CatchService } from './service.ts'
 
-/** Sends what is there, then what comes, until the inbox or the client ends. */
+/** Sends stored events, then new ones, until the inbox ends or the client leaves. */
 export async function follow(
   service: CatchService,
   publicId: string,
   from: number,
   stream: EventStream,
 ): Promise<void> {
-  let told = from
+  let sent = from
   while (stream.isOpen()) {
-    const { events, ended } = await service.after(publicId, told, stream)
+    const { events, ended } = await service.after(publicId, sent, stream)
     const isIdle = events.length === 0
-    told = events.at(-1)?.sequence ?? told
+    sent = events.at(-1)?.sequence ?? sent
     if (!isIdle) await stream.waitTurn()
-    // Emptied, as what is made of it: no row is held while the reader takes its time.
+    // `splice` empties the list, so that a slow reader does not keep rows in memory.
     if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
     if (ended) {
       await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
@@ -35,7 +35,7 @@ const capture = (event: EventRow): StreamEvent => ({
   id: String(event.sequence),
 })
 
-/** The sequence that a client has got to, or null where it starts with what comes. */
+/** The last sequence that the client received, or null if it wants only new events. */
 export function lastEventId(request: FastifyRequest): number | null {
   const value = request.headers['last-event-id']
   if (value === undefined || value === '') return null

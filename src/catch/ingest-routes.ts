@@ -16,11 +16,11 @@ import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
 
-/** Bodies under way arrive or are timed out within three times this. */
+/** The Retry-After of a full budget. Bodies under way arrive or time out within three times this. */
 const RETRY_BODY_SECONDS = 10
 /**
- * A body that has arrived and is no longer than this is not in the budget: it costs less than its
- * connection does, and waits for nothing but the store.
+ * A body of at most this size that has already arrived is not in the budget: it costs less memory
+ * than its connection, and only waits for the store.
  */
 const SMALL_BYTES = 8 * 1024
 
@@ -36,7 +36,7 @@ export function mountIngest(
 ): void {
   const { service, clientAddress, isProxied, limits, bodyBudget } = deps
 
-  /** The inbox, where it takes this request as far as its headers tell: a body is waited for only then. */
+  /** The inbox, if it accepts the request by its headers. Only then is the body read. */
   async function admitted(
     { raw, params }: FastifyRequest<Sent>,
     reply: FastifyReply,
@@ -82,12 +82,12 @@ export function mountIngest(
         ),
       },
     },
-    // Answered before Fastify looks at the body, since it refuses a content type that is none. Here
-    // the bytes of every method are read alike, whatever they are called.
+    // Answered before Fastify parses the body, since Fastify refuses a malformed content type. An
+    // inbox stores any bytes, whatever the method and content type.
     onRequest: async (request, reply) => {
       const { raw } = request
       const sourceIp = clientAddress(raw)
-      // What came in one piece with the headers is readable after the first wait.
+      // A body that arrived together with the headers is readable after one turn of the microtasks.
       await null
       const isHere = hasArrived(raw)
       const inbox = await admitted(request, reply, isHere)
@@ -119,7 +119,7 @@ export function mountIngest(
   })
 }
 
-/** An error that answers a request whose body nobody waits for. */
+/** An error that answers a request without reading its body. */
 function refusedUnread(request: IncomingMessage, error: unknown): unknown {
   if (!hasArrived(request)) drainBody(request)
   return error

@@ -1,15 +1,15 @@
 /**
- * Events that reach one inbox at once go to the store together: one statement takes the places of
- * all, and the row that every sender to this inbox wants changes once for them.
+ * Events that reach one inbox at the same time are stored together: one statement reserves their
+ * sequence numbers, so the row of the inbox, which all of its senders change, changes once.
  */
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { sealDelivery } from '../payment/store.ts'
 import { insertEvents, type NewEvent } from './event-store.ts'
 
-/** Few enough that the store begins with them while others of this turn are still being read. */
+/** Few, so that the store starts on them while other requests are still being read. */
 const EVENTS_TOGETHER = 8
-/** A larger body goes alone: nobody shares its fate, nor waits for its bytes. */
+/** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
 
 type Waiting = {
@@ -19,7 +19,7 @@ type Waiting = {
   reject: (error: Error) => void
 }
 
-/** Stores an event, durably; false when the inbox does not take it. A first use seals the delivery. */
+/** Stores an event durably, or returns false if the inbox refuses it. A first use seals the delivery. */
 export type Ingest = (publicId: string, isFirstUse: boolean, event: NewEvent) => Promise<boolean>
 
 export function createIngest(db: Db): Ingest {
@@ -43,7 +43,7 @@ export function createIngest(db: Db): Ingest {
         }),
       )
       const isStored = 'rows' in done
-      // There was no room for all of them, but there may be for some.
+      // The inbox has no room for all of them, but may have room for some.
       if (!isStored && together.length > 1) for (const one of together) void store(publicId, [one])
       else for (const { resolve } of together) resolve(isStored)
     } catch (error) {

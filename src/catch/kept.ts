@@ -1,20 +1,20 @@
-/** What is kept of a request to an inbox, in what form, and how much of the inbox's storage it takes. */
+/** The parts of a request that an inbox stores, their form, and the storage they use. */
 import type { Value } from '../db/db.ts'
 import { containsToken } from '../lib/ids.ts'
 
 /**
- * A request with more header lines is refused. Each line costs a few bytes that `keptBytes` does not
- * count, and its owner some twenty in JSON, so that lines are bounded as well as bytes.
+ * A request with more header lines is refused. Each line costs a few bytes in the store that
+ * `keptBytes` does not count, and about twenty in JSON, so the count of lines needs a limit too.
  */
 export const MAX_HEADER_LINES = 256
 
-/** Names and values in turn, as Node's `rawHeaders`: each character is one byte of the request. */
+/** Names and values alternate, as in Node's `rawHeaders`. Each character is one byte of the request. */
 export type FlatHeaders = string[]
 
 /**
- * How many bytes of its inbox's storage a request takes: its body, path and query, and the names and
- * values of the headers that are kept, each as long as it was on the wire. What stands between them
- * (`: `, the ends of lines, the question mark) is not counted, nor is what the service adds.
+ * The bytes of storage that a request uses: its body, path and query, and the names and values of the
+ * headers that are kept, each at its length on the wire. Separators (`: `, line ends, the question
+ * mark) do not count, nor does what the service adds.
  */
 export function keptBytes(request: {
   path: string
@@ -28,8 +28,8 @@ export function keptBytes(request: {
 }
 
 /**
- * The headers as sent and in order, but for what would hand our secrets to whoever reads them
- * later, and for what a proxy of ours added.
+ * The headers as sent and in order, without those that our own proxies added, and without those
+ * whose value would give the sender's credentials to later readers.
  */
 export function keptHeaders(
   { rawHeaders, isProxied }: { rawHeaders: string[]; isProxied: boolean },
@@ -47,8 +47,8 @@ export function keptHeaders(
 }
 
 /**
- * Headers in as many bytes as they came in, and two for each line. Node's parser lets no colon into a
- * name and no line feed into a value.
+ * Headers as bytes: those of the request, plus two for each line. The separators are unambiguous,
+ * since Node's parser refuses a colon in a name and a line feed in a value.
  */
 export function packHeaders(headers: FlatHeaders): Buffer {
   let lines = ''
@@ -56,7 +56,7 @@ export function packHeaders(headers: FlatHeaders): Buffer {
   return Buffer.from(lines, 'latin1')
 }
 
-/** A row as far as its headers go. */
+/** The columns of an event that hold its headers. */
 export type HeaderColumns = {
   headers: string
   header_lines: Uint8Array | null
@@ -72,7 +72,7 @@ export function headersJson({ headers, header_lines }: HeaderColumns): string {
   return `[${shown.join(',')}]`
 }
 
-/** The longest content type that has a column of its own, and the longest that a filter can name. */
+/** The longest content type that is stored in its own column, and the longest that a filter accepts. */
 export const MAX_TYPE_COLUMN = 255
 
 /** The first content type among headers, or null. */
@@ -83,14 +83,14 @@ export function contentTypeIn(headers: FlatHeaders): string | null {
   return null
 }
 
-/** What goes into a column beside the headers: a long type would be stored twice. */
+/** The value of the content type's column. A long type is only in the headers, not stored twice. */
 export const columnOf = (type: string | null): string | null =>
   type !== null && type.length > MAX_TYPE_COLUMN ? null : type
 
-/** The content type of an event: from its column, or from its headers where it was long. */
+/** The content type of an event: from its column, or from its headers if it is long. */
 export function contentTypeOf({ content_type, header_lines }: HeaderColumns): string | null {
   if (content_type !== null || header_lines === null) return content_type
-  // So many bytes hold no long type.
+  // Headers this short cannot contain a long type.
   if (header_lines.length <= MAX_TYPE_COLUMN) return null
   return linesOf(header_lines).find(([name]) => isContentType(name))?.[1] ?? null
 }
@@ -99,7 +99,7 @@ function linesOf(packed: Uint8Array): [name: string, value: string][] {
   const lines = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
     .toString('latin1')
     .split('\n')
-  // Each line ends in a line feed: what follows the last one is nothing.
+  // Each line ends in a line feed, so the last part is empty.
   lines.pop()
   return lines.map((line) => {
     const colon = line.indexOf(':')
@@ -110,7 +110,7 @@ function linesOf(packed: Uint8Array): [name: string, value: string][] {
 const isContentType = (name: string): boolean =>
   name.length === 12 && name.toLowerCase() === 'content-type'
 
-/** Credentials that the request came with, and ours wherever they stand. */
+/** Headers that carry credentials by name, and any header whose value is one of our credentials. */
 function isSecret(name: string, value: string): boolean {
   if (containsToken(value) || CREDENTIAL.test(value)) return true
   const field = name.toLowerCase()
@@ -118,8 +118,8 @@ function isSecret(name: string, value: string): boolean {
 }
 
 const AUTHORIZATION = new Set(['authorization', 'payment-authorization', 'proxy-authorization'])
-/** Proves a payment by itself, whatever stands in it. */
+/** Any value of this header may prove a payment. */
 const PREIMAGE = 'payment-preimage'
 const PAYMENT_SCHEME = /^\s*(?:Payment|L402|LSAT)\b/i
-/** One long token after the scheme: a header that only speaks of a payment is kept. */
+/** A scheme followed by one long token. Headers that merely mention a payment do not match. */
 const CREDENTIAL = /^\s*(?:Payment|L402|LSAT)\s+[A-Za-z0-9+/_=-]{12,}(?::[0-9a-fA-F]*)?\s*$/i

@@ -1,4 +1,4 @@
-/** What the owner of an inbox does with it over HTTP: read, follow, delete, destroy. */
+/** The owner's routes of an inbox: read, follow, delete, destroy. */
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { streamParts } from '../http/backpressure.ts'
@@ -21,14 +21,14 @@ type Owned = { Params: { publicId: string } }
 type OwnedEvent = { Params: { publicId: string; eventId: string } }
 
 const security = [{ bearer: [] }]
-/** Of JSON that is made already; in bytes, which go to the socket as they are. */
+/** For JSON that is already serialized to bytes, which Fastify must not serialize again. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const eventParams = Type.Object({
   publicId: Type.String(),
   eventId: Type.String({ format: 'uuid' }),
 })
-/** A malformed event id is simply not there. */
+/** Accepts any event id: a malformed one is answered with `not found`. */
 const anyEventId = () => () => true
 
 const inboxParams = Type.Object({ publicId: Type.String() })
@@ -188,7 +188,7 @@ export function mountOwner(
       const found = await service.event(inbox, request.params.eventId, reservation)
       if (!found) throw problem('not found')
       reservation.resize(found.body_bytes)
-      // A stranger's bytes, served from our origin: never shown, sniffed or run.
+      // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
       return () =>
         reply
           .type('application/octet-stream')

@@ -1,6 +1,6 @@
 /**
- * Pages of events as JSON, made in parts: each is read when the reader has taken the one before, so
- * that a page of any size holds little, and others run in between.
+ * Pages of events as JSON, in parts: each part is read from the store after the client has received
+ * the one before. So a large page needs little memory, and other requests run in between.
  */
 
 import { problem } from '../http/errors.ts'
@@ -8,15 +8,15 @@ import type { Reservation } from '../http/response-budget.ts'
 import { eventJson } from './event.ts'
 import type { EventFilter, EventSize, EventStore, WholeEvent } from './event-store.ts'
 
-/** A page ends early rather than be longer than this in JSON; its cursor goes on. */
+/** A page ends early before its JSON exceeds this. Its cursor continues after it. */
 export const MAX_PAGE_BYTES = 6 * 1024 * 1024
-/** What stands around the events of a page. */
+/** The JSON around the events of a page. */
 const PAGE_FRAME_BYTES = 128
-/** A page of events that are all small is read at once, and is one part. */
+/** A page whose events sum up to less is read at once, as one part. */
 const SMALL_BYTES = 256 * 1024
-/** What is read at a time of any other, but one event at least. */
+/** The size of each part of a larger page. A part has at least one event. */
 const PART_BYTES = 256 * 1024
-/** JSON beside what an event has: its names, ids, times and hash, and those of its header lines. */
+/** What JSON adds to an event: member names, ids, times and hash, and the names in its header list. */
 const FRAME_BYTES = 8 * 1024
 
 export type PageAsk = {
@@ -24,18 +24,18 @@ export type PageAsk = {
   filter: EventFilter
   limit: number
   latestSequence: number
-  /** The events that a search has found, newest first; without it the newest that there are. */
+  /** The results of a search, newest first; null for the newest events. */
   found: { sequences: number[]; nextCursor: number | null } | null
 }
 
-/** What a row holds while it becomes JSON; escaping at most doubles what is text. */
+/** The memory that rows use while they become JSON. Escaping at most doubles a text. */
 export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
   rows.reduce((bytes, { size }) => bytes + 2 * size + FRAME_BYTES, 0)
 
 /**
  * The parts of a page, the last of them returned.
- * @param isOpen whether the inbox is still its owner's to read, asked again for each part.
- * @throws Problem when it is not, or the reader has gone.
+ * @param isOpen whether the owner may still read the inbox. It is called for each part.
+ * @throws Problem when the inbox has ended or the client has left.
  */
 export async function* pageParts(
   store: EventStore,
@@ -96,7 +96,7 @@ export async function* pageParts(
   return made(end())
 }
 
-/** The first of these whose sizes fit, but at least one. */
+/** As many of the first rows as fit, but at least one. */
 export function fitting<T extends { size: number }>(rows: T[], most = PART_BYTES): T[] {
   let bytes = 0
   const cut = rows.findIndex(({ size }, place) => {
@@ -106,7 +106,7 @@ export function fitting<T extends { size: number }>(rows: T[], most = PART_BYTES
   return cut === -1 ? rows : rows.slice(0, cut)
 }
 
-/** Whether a row has all of its event, and not its size alone. */
+/** Whether the row has the whole event, and not only its size. */
 export const isWhole = (row: EventSize): row is WholeEvent => row.body !== null
 
 function runs<T extends { size: number }>(rows: T[]): T[][] {
@@ -118,6 +118,6 @@ function runs<T extends { size: number }>(rows: T[]): T[][] {
 }
 
 async function reserve(reservation: Reservation, bytes: number): Promise<void> {
-  // Nobody is there any more to read it.
+  // The client has left.
   if (!(await reservation.reserve(bytes))) throw problem('request timeout')
 }

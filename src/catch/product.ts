@@ -1,4 +1,4 @@
-/** CATCH as the service sees it. */
+/** CATCH's entry: what the service needs to sell and run it. */
 import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import { messageOf } from '../lib/errors.ts'
@@ -44,9 +44,9 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
 export async function openCatch(
   parts: ProductParts & {
     plans: Record<PlanId, CatchPlan>
-    /** The databases that are configured; without any, those that are installed. */
+    /** The configured databases. If empty, the installed ones are used. */
     geoipDatabases: readonly string[]
-    /** Told of the bytes that each stored request took. */
+    /** Called with the storage that each accepted request used, in bytes. */
     onIngested: (bytes: number) => void
   },
 ): Promise<OpenProduct> {

@@ -1,4 +1,4 @@
-/** CATCH over HTTP: buying an inbox; sending to it and owning it have files of their own. */
+/** CATCH over HTTP. Buying is here, sending in `ingest-routes.ts`, the owner in `owner-routes.ts`. */
 
 import type { App } from '../http/app.ts'
 import type { BodyBudget } from '../http/body-budget.ts'

@@ -1,4 +1,4 @@
-/** CATCH in types: plans, capability, status, events. Names and bounds are the interface's. */
+/** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
 import { type Static, Type } from 'typebox'
 import {
   AtLeast0,
@@ -12,9 +12,9 @@ import {
 } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
-/** A tebibyte, in one inbox: more than the disk of a small machine. */
+/** The storage of one inbox, a tebibyte: more than the disk of a small machine. */
 const MAX_STORAGE_BYTES = 1024 ** 4
-/** A body is held whole in memory, and shown as base64 in one answer, of which our client takes 64 MiB. */
+/** A body is held in memory, and one answer shows it as base64. Our client accepts 64 MiB. */
 const MAX_REQUEST_BYTES = 32 * 1024 * 1024
 
 const limits = {
@@ -23,7 +23,7 @@ const limits = {
   maxBytesPerRequest: AtLeast1,
 }
 
-/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+/** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
 export const CatchPlan = Type.Object(
   {
     ...configuredPlanFields,
@@ -106,8 +106,8 @@ export const CatchState = Type.Enum([
   'manually_destroyed',
 ])
 /**
- * `active` takes requests; all other states take none any more, `suspended` until the operator
- * lifts it. The owner reads on until `expired`.
+ * Only an `active` inbox accepts requests. A `suspended` one is closed until the operator resumes
+ * it. The owner can read events in every state but `expired`.
  *
  * ```ts
  * if ((await inbox.status()).status === 'exhausted') console.log('the plan is used up')
@@ -133,8 +133,8 @@ export const CatchStatus = Type.Object(
   { additionalProperties: false, description: 'The inbox with its limits and counters' },
 )
 /**
- * State, limits and counters of an inbox: requests are counted, times are RFC 3339. `storedBytes` is what
- * is kept of them: bodies, paths, queries, names and values of headers, in the bytes they were sent in.
+ * State, limits and counters of an inbox. Times are RFC 3339, and each request counts as one.
+ * `storedBytes` sums up bodies, paths, queries, and the names and values of headers, as sent.
  *
  * ```ts
  * const { acceptedRequestCount, requestLimit } = await inbox.status()
@@ -183,8 +183,8 @@ export const CatchEvent = Type.Object(
   { description: 'One request as it came' },
 )
 /**
- * One captured request, byte for byte. `sequence` counts from 1 in its inbox; `body` is text or
- * base64, as `bodyEncoding` says, and `bodyBytes` its length in bytes; `headers` are in their order.
+ * One captured request. `sequence` counts from 1 in its inbox. `body` is text or base64, see
+ * `bodyEncoding`; `bodyBytes` is its length in bytes. `headers` are in the order of the request.
  *
  * ```ts
  * const { sequence, method, path, bodyBytes } = await inbox.next()
@@ -206,8 +206,8 @@ export const EventQuery = Type.Object(
   { additionalProperties: false },
 )
 /**
- * Which page of events: `limit` from 1 to 50, 20 without it, with sequences below `cursor`, and a
- * filter as in `EventFilter`.
+ * Selects a page of events: at most `limit` events (1 to 50, default 20) with sequences below
+ * `cursor` that match the filter, which `EventFilter` explains.
  *
  * ```ts
  * const { events } = await inbox.page({ limit: 50, method: 'POST' })
@@ -224,8 +224,8 @@ export const EventPage = Type.Object(
   { description: 'A page of events, newest first' },
 )
 /**
- * A page of events, newest first. `nextCursor` is the `cursor` of the next one, null on the last;
- * `latestSequence` is the newest of the whole inbox, 0 where there is none.
+ * A page of events, newest first. `nextCursor` is the `cursor` of the next page, null on the last;
+ * `latestSequence` is the newest sequence of the whole inbox, 0 if it is empty.
  *
  * ```ts
  * const { events, nextCursor } = await inbox.page()

@@ -4,15 +4,15 @@ import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
 import type { EventFilter, EventStore, SearchedEvent } from './event-store.ts'
 import { contentTypeOf } from './kept.ts'
 
-/** A slice of a search looks at this many events for their sizes, */
+/** One slice of a search reads the sizes of at most this many events. */
 const SEARCH_EVENTS = 256
-/** or reads about this many of their bytes. */
+/** One slice of a search reads about this many bytes of events. */
 const SEARCH_BYTES = 512 * 1024
 
-/** The sequences of events, newest first; `nextCursor` is null where nothing more is below them. */
+/** The sequences found, newest first. `nextCursor` is null if no older events are left to search. */
 export type Found = { sequences: number[]; nextCursor: number | null }
 
-/** Finds the newest events that contain a text: no more than fit, but at least one. */
+/** Finds the newest events that contain a text: as many as fit into a page, but at least one. */
 export type Search = (
   publicId: string,
   filter: EventFilter,
@@ -21,9 +21,9 @@ export type Search = (
   gone: AbortSignal,
 ) => Promise<Found>
 
-/** Searches in the events of this store, which take turns; each ends when its client has gone. */
+/** Creates the search. Concurrent searches take turns, and each ends when its client leaves. */
 export function createSearch(store: EventStore, scheduler: FairScheduler): Search {
-  /** The newest events that contain a text, read in slices that leave room for others. */
+  /** Reads the events in slices, so that other requests run in between. */
   async function search(
     slice: RunSlice,
     publicId: string,
@@ -66,7 +66,7 @@ function matches(text: string, event: SearchedEvent): boolean {
   if (event.path.toLowerCase().includes(wanted)) return true
   if (event.query.toLowerCase().includes(wanted)) return true
   if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
-  // Bytes that are no text have no characters to find.
+  // A binary body is not searched.
   const { body } = event
   if (!isUtf8(body)) return false
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength)

@@ -29,19 +29,19 @@ import { createSearch } from './search.ts'
 import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'
 
 const DEFAULT_LIMIT = 20
-/** What a stream reads at a time where events are small; of larger ones a part of a page. */
+/** How many small events a stream reads at a time. Of larger ones it reads a part of a page. */
 const STREAM_EVENTS = 32
 const STREAM_BYTES = 128 * 1024
-/** Path, query and headers of an event, and all but its body. */
+/** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
 /** Inboxes whose facts are cached for ingest. */
 const REMEMBERED_INBOXES = 20_000
-/** The owner still sees `expired` for this long; with the purge's interval within 15 minutes. */
+/** How long the owner sees `expired`. Together with the purge's interval, less than 15 minutes. */
 const SHOW_EXPIRED_MS = 10 * 60 * 1000
 const PURGE_INBOXES = 100
 const PURGE_EVENTS = 100
 
-/** What never changes about an inbox while it lives, so that it need not be read again. */
+/** The facts of an inbox that never change while it lives, so that they can be cached. */
 export type InboxFacts = {
   publicId: string
   planId: PlanId
@@ -50,13 +50,13 @@ export type InboxFacts = {
   expiresAt: number
 }
 
-/** A request to an inbox, as it came. */
+/** A request to an inbox, as received. */
 export type IngestRequest = {
   token: string | null
   method: string
   path: string
   query: string
-  /** Names and values in turn, as sent. */
+  /** Names and values alternate, as sent. */
   rawHeaders: string[]
   body: Buffer
   sourceIp: string
@@ -64,30 +64,30 @@ export type IngestRequest = {
 }
 
 export type CatchService = {
-  /** The inbox an ingest goes to, or null where none takes it. Its limits decide later, exactly. */
+  /** The inbox, or null if it does not exist or is over. Its limits are checked when storing. */
   facts(publicId: string): Promise<InboxFacts | null>
-  /** Whether the inbox takes a request with so long a body, as the store has it now. */
+  /** Whether the inbox, as now stored, accepts a request with a body of this length. */
   takes(publicId: string, bodyBytes: number): Promise<boolean>
-  /** Stores one request, durably. False when the inbox does not take it. */
+  /** Stores one request durably. Returns false if the inbox refuses it. */
   ingest(inbox: InboxFacts, request: IngestRequest): Promise<boolean>
-  /** The inbox that this token owns, or null: unknown, destroyed or somebody else's. */
+  /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<InboxRow | null>
-  /** The owner token was used with success: what the sale dispensed is not repeated any more. */
+  /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
-  /** The parts of an `EventPage` in JSON, the last of them returned. A search ends when `gone` says so. */
+  /** Yields the parts of an `EventPage` in JSON and returns the last one. `gone` aborts a search. */
   page(
     inbox: InboxRow,
     query: EventQuery,
     reservation: Reservation,
     gone: AbortSignal,
   ): AsyncGenerator<Buffer, Buffer>
-  /** One event, or null where there is none of this id, or nobody any more to read it. */
+  /** One event, or null if the id is unknown or the client has left. */
   event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
   /**
-   * The events after a sequence, oldest first, and how the inbox stands: `ended` once nothing can
-   * come any more. Read in this order, so that an end never hides an event.
+   * The events after a sequence, oldest first, and whether the inbox has ended. The state is read
+   * before the events, so that an ended inbox has no event that this call missed.
    */
   after(
     publicId: string,
@@ -95,13 +95,13 @@ export type CatchService = {
     reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
   ): Promise<{ events: EventRow[]; ended: CatchState | null }>
   /**
-   * Calls `listener` when there may be news of an inbox; returns how to stop, or null where too
-   * many listen already.
+   * Calls `listener` when an inbox may have new events. Returns the function that stops this, or null
+   * if there are too many listeners.
    */
   listen(publicId: string, listener: () => void): (() => void) | null
-  /** Ends the inbox at once; its bytes are gone within a minute. False when it was gone before. */
+  /** Ends the inbox now; its bytes are deleted within a minute. False if it was destroyed before. */
   destroy(inbox: InboxRow): Promise<boolean>
-  /** Deletes what is over. @returns how many inboxes are gone for good. */
+  /** Deletes inboxes that are over, and their events. @returns the number of deleted inboxes. */
   purge(now: DeletionTime): Promise<number>
 }
 
@@ -112,7 +112,7 @@ export function createCatch(deps: {
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
   scheduler: FairScheduler
-  /** Told of the bytes that each stored request took. */
+  /** Called with the storage that each accepted request used, in bytes. */
   onIngested: (bytes: number) => void
 }): CatchService {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
@@ -121,7 +121,7 @@ export function createCatch(deps: {
   const search = createSearch(eventStore, scheduler)
   const ingest = createIngest(db)
   const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
-  /** Inboxes whose delivery is known to be sealed, so that it need not be sealed again. */
+  /** Inboxes whose delivery is sealed, so that it is not sealed again for each use. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
 
   async function facts(publicId: string): Promise<InboxFacts | null> {
@@ -148,7 +148,7 @@ export function createCatch(deps: {
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
-  /** The next events above a sequence; null where there may be some, and none was read. */
+  /** The next events above a sequence, or null if it read none although some may exist. */
   async function oldest(
     publicId: string,
     above: number,
@@ -163,7 +163,7 @@ export function createCatch(deps: {
     if (!(await reservation.reserve(heldBy(some)))) return null
     const sequences = some.map((row) => row.sequence)
     const events = await reservation.whileReading(() => eventStore.events(publicId, sequences))
-    // Deleted in between: there may be others.
+    // All of them were deleted in between, but later events may exist.
     return events.length === 0 ? null : events.reverse()
   }
 
@@ -197,7 +197,7 @@ export function createCatch(deps: {
     async takes(publicId, bodyBytes) {
       const inbox = await store.inbox(publicId)
       if (!inbox || stateOf(inbox, clock.now()) !== 'active') return false
-      // A longer body is too large, whatever room there is.
+      // A body above the inbox's limit is refused as too large, even if the inbox is full as well.
       const least = Math.min(bodyBytes, inbox.max_bytes_per_request)
       return inbox.stored_bytes + least <= inbox.storage_limit_bytes
     },
@@ -229,7 +229,7 @@ export function createCatch(deps: {
         ipLocation: place === null ? null : JSON.stringify(place),
       })
       if (!isStored) {
-        // Over, or full: either way what was remembered may not hold any more.
+        // The inbox has ended or is full. Either way its cached facts may be out of date.
         remembered.delete(inbox.publicId)
         return false
       }
@@ -345,5 +345,5 @@ export function stateOf(inbox: InboxRow, now: number): CatchState {
   return 'active'
 }
 
-/** No event has a U+0000 in these, and PostgreSQL takes none in a text: such a filter finds nothing. */
+/** PostgreSQL refuses U+0000 in text. No event has it in these columns, so the filter matches none. */
 const storable = (text: string): string => (text.includes('\0') ? '' : text)

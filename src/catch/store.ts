@@ -86,8 +86,8 @@ export function createInboxStore(db: Db) {
     },
 
     /**
-     * Inboxes with something to purge: destroyed, expired before `shownSince`, or expired and not
-     * empty yet. An empty inbox that is still shown is left out: many of them would fill the limit.
+     * Inboxes to purge: destroyed, expired before `shownSince`, or expired and not yet empty. An empty
+     * inbox that its owner can still see is left out: many of them would use up the limit.
      */
     purgeable(now: DeletionTime, shownSince: DeletionTime, limit: number): Promise<InboxRow[]> {
       return db.read<InboxRow>(

@@ -14,11 +14,11 @@ const TEXT_COLOUR = '#ffffff'
 
 const HEIGHT = 20
 const PADDING = 6
-/** Pixels of a character at 11 px: the text is stretched to what this says, so it always fits. */
+/** The width of a character at 11 px, in pixels. The text is scaled to this, so it always fits. */
 const NARROW = 6.6
 const WIDE = 12
 
-/** A complete SVG document; without a name, the state alone. */
+/** A complete SVG document. Without a name it shows only the state. */
 export function badge(name: string, state: PulseState): string {
   const shown = printable(name)
   const nameWidth = shown === '' ? 0 : textWidth(shown) + 2 * PADDING
@@ -39,9 +39,8 @@ function text(x: number, width: number, shown: string): string {
 }
 
 /**
- * What XML can hold and a reader can see. Control characters and the two that are no characters
- * (XML 1.0 §2.2) would break the document; the ones that turn the direction of text could make a
- * name read as another.
+ * Removes what XML cannot hold or a reader cannot see. Control characters, U+FFFE and U+FFFF would
+ * break the document (XML 1.0 §2.2). Bidirectional controls could make one name look like another.
  */
 function printable(name: string): string {
   return name

@@ -1,7 +1,7 @@
 /** The rate limits of PULSE. */
 import type { Limit } from '../http/limits.ts'
 
-/** By monitor. */
+/** Per monitor. */
 export const PINGS: Limit = { name: 'ping', perMinute: 12, burst: 5, isSharedAsync: true }
-/** Reads of what owners share, by client. */
+/** Reads of shared states and badges, per client. */
 export const PUBLIC_STATUS: Limit = { name: 'publicStatus', perMinute: 60, burst: 60 }

@@ -1,4 +1,4 @@
-/** PULSE as the service sees it. */
+/** PULSE's entry: what the service needs to sell and run it. */
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { PULSE_GUIDE } from './guide.ts'

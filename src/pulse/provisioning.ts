@@ -1,4 +1,4 @@
-/** What payment asks of PULSE: a monitor for a settled order. */
+/** Provisions PULSE: a monitor for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'

@@ -1,4 +1,4 @@
-/** PULSE over HTTP: buying a monitor, pinging it, what its owner does with it, and what is shared. */
+/** PULSE over HTTP: buying, pinging, the owner's routes, and the shared state and badge. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
@@ -28,11 +28,11 @@ import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
 import { followMonitor } from './stream.ts'
 
-/** Room for the longest name and description, with every character escaped. */
+/** Fits the longest name and description with every character escaped. */
 const MAX_SETTINGS_BYTES = 16 * 1024
-/** A badge may be this old; it is shown where nobody reloads it by hand. */
+/** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
-/** The document is data, wherever it is opened. */
+/** A badge runs no script, even if it is opened as a page. */
 const BADGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 type Owned = { Params: { publicId: string } }
@@ -93,7 +93,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
       params: monitorParams,
       response: { 204: NoContent, ...errors('not found', 'rate limited', 'internal error') },
     },
-    // Answered before Fastify looks at the body, which may be anything and of any name.
+    // Answered before Fastify parses the body: a ping may have any body and content type.
     onRequest: async (request, reply) => {
       try {
         await accept(request, reply)
@@ -215,7 +215,7 @@ function mountOwner(
             ),
           },
         },
-        // The body is parsed below, so that what is no JSON and what is no settings stay apart.
+        // The body is validated below, where invalid JSON and invalid settings are different errors.
         validatorCompiler: () => () => true,
       },
       owner.answers<Owned>(async (monitor, request) => {
@@ -256,7 +256,7 @@ function mountShared(
           ...errors('not found', 'rate limited', 'internal error'),
         },
       },
-      // A malformed id is simply not there.
+      // A malformed id is answered with `not found`.
       validatorCompiler: () => () => true,
     },
     found,

@@ -1,4 +1,4 @@
-/** PULSE in types: plans, capability, settings, status. Names and bounds are the interface's. */
+/** The types of PULSE: plans, capability, settings, status. The interface sets names and bounds. */
 import { type Static, Type } from 'typebox'
 import {
   AtLeast0,
@@ -12,7 +12,7 @@ import {
 } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
-/** Bounds of `expectedIntervalSeconds` and `graceSeconds`, whatever the plan says. */
+/** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
 export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
 export const GRACE_SECONDS = { minimum: 60, maximum: 604_800 }
 
@@ -22,12 +22,12 @@ const limits = {
   minimumGraceSeconds: AtLeast1,
 }
 
-/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+/** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
 export const PulsePlan = Type.Object(
   {
     ...configuredPlanFields,
     heartbeatLimit: UpTo(MAX_PLAN_COUNT),
-    // What no monitor could be set to must not be sold.
+    // A cadence above the maximum interval could not be set, so it must not be sold.
     suggestedCadenceSeconds: UpTo(INTERVAL_SECONDS.maximum),
     minimumGraceSeconds: UpTo(GRACE_SECONDS.maximum),
   },
@@ -87,7 +87,7 @@ export const PulseCapability = Type.Object({
   expiresAt: DateTime,
 })
 /**
- * A monitor that was bought. `pingToken` pings and nothing else; `ownerToken` does all the rest.
+ * A bought monitor. `pingToken` only allows pings; `ownerToken` allows everything else.
  * `expiresAt` is RFC 3339.
  *
  * ```ts
@@ -97,8 +97,8 @@ export const PulseCapability = Type.Object({
 export type PulseCapability = Static<typeof PulseCapability>
 
 /**
- * One line of text that shows what it holds: no control characters, no line or paragraph separators, and
- * nothing that overrides the direction of writing (Unicode 9, bidirectional formatting).
+ * One line of text without invisible characters: no control characters, no line or paragraph
+ * separators, and no controls of the writing direction (Unicode 9, bidirectional formatting).
  */
 const NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
 
@@ -124,7 +124,7 @@ export type PulseSettings = Static<typeof PulseSettings>
 export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
 export const PulseState = Type.Enum([...PULSE_STATES])
 /**
- * `waiting` for the first ping · `operational` · `late` · `exhausted`, it takes no more pings ·
+ * `waiting` for the first ping, `operational`, `late`, `exhausted` (accepts no more pings), or
  * `expired`.
  *
  * ```ts
@@ -163,8 +163,8 @@ export const PulseStatus = Type.Object(
   { additionalProperties: false, description: 'The monitor with its settings and counters' },
 )
 /**
- * State, settings and counters of a monitor. `…Seconds` are seconds, times are RFC 3339 and null
- * where they do not apply; `recentHeartbeats` has the last 100 times, newest first.
+ * State, settings and counters of a monitor. Times are RFC 3339, and null if they do not apply.
+ * `recentHeartbeats` has the times of the last 100 pings, newest first.
  *
  * ```ts
  * const { state, lastPingAt, remainingHeartbeats } = await monitor.status()
@@ -182,7 +182,7 @@ export const PublicPulseStatus = Type.Object(
   { additionalProperties: false, description: 'What the owner of a monitor shares' },
 )
 /**
- * What the owner of a monitor shares: nothing in it leads to the monitor itself.
+ * The public status that an owner shares. It reveals no id or token of the monitor itself.
  *
  * ```ts
  * const { state } = await mayfly.pulsePublicStatus('pulse_status_…')

@@ -1,4 +1,4 @@
-/** The rules of PULSE: who may do what with a monitor, and what it tells of itself. */
+/** The rules of PULSE: who may do what with a monitor, and what its status says. */
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
@@ -20,13 +20,13 @@ import {
   type SettingsChange,
 } from './store.ts'
 
-/** What the pings remember of monitors in use. */
+/** Monitors whose facts are cached for pings. */
 const REMEMBERED_MONITORS = 20_000
-/** An expired monitor is still shown for this long, so that "ended" differs from "died". */
+/** How long the owner sees an expired monitor, and can tell "ended" from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
 
-/** What never changes about a monitor while it takes pings, so that it need not be read again. */
+/** The facts of a monitor that never change while it accepts pings, so that they can be cached. */
 export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
 export type Changed =
@@ -35,31 +35,31 @@ export type Changed =
   | { kind: 'not found' }
 
 export type PulseService = {
-  /** The monitor that this token pings, or null. Its limits decide later. */
+  /** The monitor that this token pings, or null. `ping` checks its limits. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
-  /** Records one heartbeat, durably. False when the monitor does not take it. */
+  /** Records one heartbeat durably. Returns false if the monitor refuses it. */
   ping(monitor: MonitorFacts): Promise<boolean>
-  /** The monitor that this token owns, or null: unknown, gone or somebody else's. */
+  /** The monitor, if the token owns it. Null if it is unknown, gone or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
-  /** The monitor as it is now, or null once it is destroyed or forgotten. */
+  /** The monitor as it is now, or null if it was destroyed or deleted. */
   current(publicId: string): Promise<MonitorRow | null>
-  /** The owner token was used with success: what the sale dispensed is not repeated any more. */
+  /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(monitor: MonitorRow): Promise<void>
   hasExpired(monitor: MonitorRow): boolean
   status(monitor: MonitorRow): PulseStatus
-  /** When the status changes next if nobody does anything, in unix milliseconds, or null. */
+  /** When time alone changes the status next, in unix milliseconds, or null. */
   nextChangeAt(monitor: MonitorRow): number | null
   change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed>
-  /** Ends the monitor at once, and forgets it. False when it was gone before. */
+  /** Ends and deletes the monitor now. Returns false if it was gone before. */
   destroy(monitor: MonitorRow): Promise<boolean>
-  /** What the owner shares under this id, or null where nothing is shared. */
+  /** The status that the owner shares under this id, or null if nothing is shared. */
   publicStatus(publicStatusId: string): Promise<PublicPulseStatus | null>
   /**
-   * Calls `heard` when there may be news of a monitor; returns how to stop, or null where too many
-   * listen already.
+   * Calls `heard` when a monitor may have changed. Returns the function that stops this, or null if
+   * there are too many listeners.
    */
   listen(publicId: string, heard: () => void): (() => void) | null
-  /** Forgets what has been over for a day. @returns how many monitors are gone for good. */
+  /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
   purge(now: DeletionTime): Promise<number>
 }
 
@@ -67,10 +67,10 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
   const { db, hints, clock } = deps
   const store = createPulseStore(db)
   const remembered = new LRUCache<string, MonitorFacts>({ max: REMEMBERED_MONITORS })
-  /** Monitors whose delivery is known to be sealed, so that it need not be sealed again. */
+  /** Monitors whose delivery is sealed, so that it is not sealed again for each use. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED_MONITORS })
 
-  /** Read only for a token of the right form: a stranger without one costs the store nothing. */
+  /** Reads the store only for a well-formed token, so that guesses cost little. */
   async function facts(publicId: string, token: string): Promise<MonitorFacts | null> {
     const known = remembered.get(publicId)
     if (known) return known
@@ -105,7 +105,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
         }),
       )
       if ('refused' in done) {
-        // Exhausted, expired or destroyed: what was remembered does not hold any more.
+        // The monitor is exhausted, expired or destroyed, so its cached facts are out of date.
         remembered.delete(publicId)
         return false
       }

@@ -1,4 +1,4 @@
-/** The JSON body of a change of settings: any of PulseSettings, and nothing else. */
+/** Parses the JSON body of a change of settings: any members of PulseSettings, and no others. */
 import { Compile } from 'typebox/compile'
 import { problem } from '../http/errors.ts'
 import { parseJsonBytes } from '../lib/json.ts'
@@ -6,7 +6,7 @@ import { PulseSettings } from './schema.ts'
 
 const settings = Compile(PulseSettings)
 
-/** @throws Problem `invalid request body` for what is no JSON, `invalid settings` for any other. */
+/** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
 export function parseSettings(body: Buffer): PulseSettings {
   const value = parseJsonBytes(body)
   if (value === undefined) throw problem('invalid request body')
@@ -16,7 +16,7 @@ export function parseSettings(body: Buffer): PulseSettings {
   return value
 }
 
-/** JSON can spell half a surrogate pair, which is no character of any text. */
+/** JSON can escape a lone surrogate, which is not a character. */
 function isText(text: string | undefined): boolean {
   return text === undefined || text.isWellFormed()
 }

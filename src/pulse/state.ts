@@ -1,4 +1,4 @@
-/** The state of a monitor: what its facts mean at a given time. Pure, so that it can be walked. */
+/** The state of a monitor at a given time, as pure functions of its facts. */
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
@@ -15,7 +15,7 @@ export type StateFacts = Pick<
   | 'expires_at'
 >
 
-/** Times are unix milliseconds; the deadlines are null where no ping is expected. */
+/** Times are unix milliseconds. The deadlines are null if no ping is expected. */
 export type Standing = {
   state: PulseState
   stateChangedAt: number
@@ -23,7 +23,7 @@ export type Standing = {
   lateAt: number | null
 }
 
-/** expired > exhausted > (waiting | operational | late). */
+/** Precedence: expired, then exhausted, then waiting, operational or late. */
 export function standingAt(monitor: StateFacts, now: number): Standing {
   const none = { nextExpectedAt: null, lateAt: null }
   const { last_ping_at: lastPingAt, expires_at: expiresAt } = monitor
@@ -39,13 +39,13 @@ export function standingAt(monitor: StateFacts, now: number): Standing {
   if (now < lateAt) {
     return { state: 'operational', stateChangedAt: monitor.state_since, nextExpectedAt, lateAt }
   }
-  // Late by itself when the deadline passed; or made so, or left so, by a change of settings.
+  // Late since the deadline, unless the settings changed after it: then since `state_since`.
   const wasLate = monitor.settings_changed_at >= lateAt
   const stateChangedAt = wasLate ? monitor.state_since : lateAt
   return { state: 'late', stateChangedAt, nextExpectedAt, lateAt }
 }
 
-/** When the state changes next if nobody does anything, or null where it never will. */
+/** When time alone changes the state next, or null if it never does. */
 export function nextStateChangeAt(monitor: StateFacts, now: number): number | null {
   const { state, lateAt } = standingAt(monitor, now)
   if (state === 'expired') return null

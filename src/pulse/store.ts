@@ -3,7 +3,7 @@ import type { Db, Row, Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
-/** So many of the newest ping times are kept. */
+/** How many ping times are stored, the newest ones. */
 const RECENT_HEARTBEATS = 100
 /** Unix milliseconds have 13 digits until the year 2286. */
 const TIME_DIGITS = 13
@@ -30,7 +30,7 @@ export type MonitorRow = {
   expires_at: number
 } & Row
 
-/** A field that is null stays as it is. */
+/** A null field stays unchanged. */
 export type SettingsChange = {
   name: Uint8Array | null
   description: Uint8Array | null
@@ -92,8 +92,8 @@ const ACCEPT_PING = `update pulse_monitor
   where public_id = $1 and expires_at > $2 and accepted_heartbeat_count < heartbeat_limit`
 
 /**
- * Accepts one ping, if there is one left. The times are kept in the row itself, so that a ping is
- * one statement, and the counter and the times can never disagree.
+ * Accepts one ping, if one is left. The times are in the monitor's row, so a ping is one statement,
+ * and the counter and the times always agree.
  */
 export const acceptPing = (publicId: string, now: number): Statement => ({
   text: ACCEPT_PING,
@@ -109,8 +109,8 @@ export function heartbeatTimes(recent: string): number[] {
 }
 
 /**
- * Changes settings of a monitor that lives. Where they make it late or operational again, the
- * state begins now; where it stays as it was, it began when it did.
+ * Changes the settings of a live monitor. If this changes its state to late or operational, the new
+ * state begins now; otherwise the state keeps its beginning.
  */
 export const changeSettings = (
   publicId: string,
@@ -143,14 +143,14 @@ export const changeSettings = (
   expect: 1,
 })
 
-/** Forgets a monitor, and with it its settings and its heartbeats. */
+/** Deletes a monitor with its settings and heartbeats. */
 export const dropMonitor = (publicId: string): Statement => ({
   text: 'delete from pulse_monitor where public_id = $1',
   values: [publicId],
   expect: 1,
 })
 
-/** A bounded number of monitors that expired before a time, so that the writer is not held up. */
+/** Deletes at most `most` monitors that expired before a time: a large purge would block the writer. */
 export const purgeMonitors = (expiredBefore: DeletionTime, most: number): Statement => ({
   text: `delete from pulse_monitor where public_id in (
       select public_id from pulse_monitor where expires_at <= $1 limit $2)

@@ -1,5 +1,5 @@
 /** The rate limits of WHISPER. */
 import type { Limit } from '../http/limits.ts'
 
-/** By whisper. */
+/** Per whisper. */
 export const READS: Limit = { name: 'read', perMinute: 30, burst: 30 }

@@ -1,4 +1,4 @@
-/** WHISPER as the service sees it. */
+/** WHISPER's entry: what the service needs to sell and run it. */
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { WHISPER_GUIDE } from './guide.ts'

@@ -1,4 +1,4 @@
-/** What payment asks of WHISPER: reads of the bytes that were reserved with the quote. */
+/** Provisions WHISPER: reads of the ciphertext that was reserved with the quote. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'

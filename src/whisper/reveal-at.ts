@@ -4,8 +4,8 @@ const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i
 
 /**
- * Unix milliseconds, or null where the text is no date and time with an offset. Fractions below a
- * millisecond are cut off.
+ * Unix milliseconds, or null if the text is not a date and time with an offset. Fractions of a
+ * millisecond are truncated.
  */
 export function parseRevealAt(text: string): number | null {
   const parts = DATE_TIME.exec(text)
@@ -14,9 +14,9 @@ export function parseRevealAt(text: string): number | null {
   const [year, month, day] = [number(1), number(2), number(3)]
   const milliseconds = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
   const date = new Date(0)
-  // Not Date.UTC: it takes the years 0 to 99 for 1900 to 1999.
+  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
   date.setUTCFullYear(year, month - 1, day)
-  // A day that the month does not have has moved into the next one.
+  // An invalid day, such as 31 April, has overflowed into the next month.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null
   date.setUTCHours(number(4), number(5), number(6), milliseconds)
   const offsetMinutes = (parts[8] === '-' ? -1 : 1) * (number(9) * 60 + number(10))

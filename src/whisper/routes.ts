@@ -23,7 +23,7 @@ import {
 } from './schema.ts'
 import type { WhisperService } from './service.ts'
 
-/** What the headers of a purchase ask for; null where the plan decides. */
+/** The headers of a purchase. Null means that the plan's default applies. */
 type Asked = { planId: PlanId; readLimit: number | null; revealAt: number | null }
 
 export function mountWhisper(
@@ -45,7 +45,7 @@ export function mountWhisper(
     path: '/api/payments/whisper',
     summary: 'Buy bounded reads of client-encrypted bytes',
     contentType: 'application/octet-stream',
-    // Of any plan, on sale or not: an order keeps its plan, and its repeat brings the same body.
+    // The maximum over all plans, on sale or not: a repeat sends the body of its original order.
     maxBodyBytes: Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
     bodyBytesUnder: (plan) => (plan as WhisperPlan).maxCiphertextBytes,
     tooLarge: 'ciphertext too large',
@@ -113,15 +113,15 @@ function mountRead(
       },
     },
     async (request, reply) => {
-      // No 401 here: whether the id or the token is wrong, or there is none, is not told apart.
+      // Never 401: a reader must not learn whether the id exists and only the token is wrong.
       const { publicId } = request.params
       const token = bearerOf(request.raw, 'whisper_read')
       const whisper = token === null ? null : await service.find(publicId, token)
       if (!whisper) return limits.refuse(problem('not found'), request, reply)
-      // After the token: a stranger who knows the id must not keep its readers out.
+      // After the token was checked: a stranger who knows the id must not use up its readers' limit.
       await limits.take(READS, publicId, reply)
       const reservation = await responseBudget.forResponse(reply, publicId)
-      // Before the read is spent: whoever has to wait for room, or has gone, loses none.
+      // Before the read is spent: a client that waits for memory or leaves must not lose a read.
       if (!(await reservation.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')
       const reading = await reservation.whileReading(() => service.read(whisper))
       switch (reading.kind) {
@@ -142,7 +142,7 @@ function mountRead(
   )
 }
 
-/** @throws Problem for a header that is missing, repeated or not what it should be. */
+/** @throws Problem for a header that is missing, repeated or invalid. */
 function readHeaders(request: FastifyRequest): Asked {
   const planId = one(request, 'x-whisper-plan')
   if (!isPlanId(planId)) throw problem('invalid plan')
@@ -157,7 +157,7 @@ function readHeaders(request: FastifyRequest): Asked {
   return { planId, readLimit, revealAt }
 }
 
-/** The value of a header, null without it; lines of a repeated one are no value of ours. */
+/** The value of a header, or null. The lines of a repeated one are joined, which no parser accepts. */
 function one(request: FastifyRequest, name: string): string | null {
   const lines = request.raw.headersDistinct[name]
   return lines === undefined ? null : lines.join('\n')

@@ -1,4 +1,4 @@
-/** WHISPER in types: plans, capability, and what a scheduled one answers. Bounds are the interface's. */
+/** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
 import { type Static, Type } from 'typebox'
 import {
   AtLeast1,
@@ -12,12 +12,12 @@ import { MAX_READS } from '../protocol/whisper-limits.ts'
 
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
 export const MIN_CIPHERTEXT_BYTES = 30
-/** A body is held whole in memory, and our own client takes no longer answer. */
+/** A body is held in memory, and our client accepts no longer answer. */
 const MAX_CIPHERTEXT_BYTES = 64 * 1024 * 1024
 
 const ReadLimit = Type.Integer({ minimum: 1, maximum: MAX_READS })
 
-/** A plan as it stands in the configuration; `durationSeconds` is not part of the catalogue. */
+/** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
 export const WhisperPlan = Type.Object(
   {
     ...configuredPlanFields,
@@ -81,7 +81,7 @@ export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
   },
 }
 
-/** Headers of a purchase, for the document; routes.ts reads them, strictly. */
+/** Headers of a purchase, for openapi.json. The strict checks are in `routes.ts`. */
 export const whisperHeaders = {
   'x-whisper-plan': PlanIdSchema,
   'x-whisper-read-limit': Type.Optional(ReadLimit),
@@ -95,8 +95,8 @@ export const WhisperCapability = Type.Object({
   expiresAt: DateTime,
 })
 /**
- * Reads of a whisper that were bought. Whoever has `readToken` fetches the bytes, which the key in
- * the share code opens. `expiresAt` is RFC 3339.
+ * A bought whisper. `readToken` allows its holder to fetch the ciphertext; the key in the share code
+ * decrypts it. `expiresAt` is RFC 3339.
  *
  * ```ts
  * const { publicId, expiresAt } = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })

@@ -1,4 +1,4 @@
-/** The rules of WHISPER: bytes that only their reader can open, read a bounded number of times. */
+/** The rules of WHISPER: ciphertext that can be read a limited number of times. */
 import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock, DeletionTime } from '../lib/clock.ts'
@@ -14,28 +14,28 @@ import {
 } from './store.ts'
 import { recountUnpaid, type UnpaidBytes } from './unpaid.ts'
 
-/** What reads remember of those in use. */
+/** Whispers whose facts are cached for reads. */
 const REMEMBERED = 20_000
 const PURGE_AT_ONCE = 100
 
 export type Reading =
   | { kind: 'revealed'; ciphertext: Buffer }
   | { kind: 'not revealed'; revealAt: number; now: number }
-  /** Exhausted or expired; to its reader the same as unknown. */
+  /** Exhausted or expired. The reader gets the same answer as for an unknown id. */
   | { kind: 'gone' }
 
 export type WhisperService = {
-  /** The statements that keep the bytes of a quote, refused where too much waits for payment. */
+  /** Statements that store the bytes of a quote. Refused if too many bytes await payment. */
   reserve: (reserved: {
     orderId: string
     clientNetwork: string
     ciphertext: Uint8Array
   }) => ReturnType<typeof reserveCiphertext>
-  /** The WHISPER that this token reads, or null. What it has left decides later. */
+  /** The WHISPER that this token reads, or null. `read` checks whether reads are left. */
   find(publicId: string, token: string): Promise<WhisperFacts | null>
-  /** Spends a read, durably, before its bytes are handed out. */
+  /** Spends a read durably, then returns the bytes. */
   read(whisper: WhisperFacts): Promise<Reading>
-  /** Deletes what is over. @returns how many are gone for good. */
+  /** Deletes exhausted and expired whispers. @returns the number of deleted ones. */
   purge(now: DeletionTime): Promise<number>
 }
 
@@ -47,7 +47,7 @@ export function createWhisper(deps: {
   const { db, clock, unpaidBytes } = deps
   const store = createWhisperStore(db)
   const remembered = new LRUCache<string, WhisperFacts>({ max: REMEMBERED })
-  /** Those whose delivery is known to be sealed, so that it need not be sealed again. */
+  /** Whispers whose delivery is sealed, so that it is not sealed again for each read. */
   const sealed = new LRUCache<string, true>({ max: REMEMBERED })
 
   async function factsOf(publicId: string): Promise<WhisperFacts | null> {

@@ -1,19 +1,19 @@
-/** Ciphertexts in the store: what is reserved for a quote, and what a paid one has left to read. */
+/** Ciphertexts in the store: the reservations of quotes, and the reads left of paid ones. */
 import type { Db, Row, Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
 
-/** What never changes about a WHISPER while it lives. */
+/** The facts of a WHISPER that never change while it lives, so that they can be cached. */
 export type WhisperFacts = {
   public_id: string
   read_token_hash: Uint8Array
   reveal_at: number | null
   expires_at: number
-  /** Null where a read that was the last came in between. */
+  /** Null if the last read was spent in between. */
   byte_count: number | null
 } & Row
 
-/** Stores the bytes of an order that is not paid yet, where there is room for them, or is refused. */
+/** Stores the bytes of an unpaid order. Refused if its limits have no room for them. */
 export function reserveCiphertext(
   reserved: { orderId: string; clientNetwork: string; ciphertext: Uint8Array },
   limits: UnpaidBytes,
@@ -29,8 +29,8 @@ export function reserveCiphertext(
 }
 
 /**
- * Stores them again for an order that turned out to be paid, where they are gone. They count for no
- * limit: nothing of them waits for its payment.
+ * Stores the bytes again for an order that turned out to be paid after they were released. They count
+ * against no limit, since they no longer await payment.
  */
 export function restoreCiphertext(restored: {
   orderId: string
@@ -52,7 +52,7 @@ export function restoreCiphertext(restored: {
   ]
 }
 
-/** Forgets the bytes of an order that will not be paid. Does nothing for any other order. */
+/** Deletes the bytes of an order that will not be paid. Does nothing without a reservation. */
 export const releaseCiphertext = (orderId: string): Statement[] => [
   {
     text: `delete from whisper_ciphertext where order_id = (
@@ -62,7 +62,7 @@ export const releaseCiphertext = (orderId: string): Statement[] => [
   ...releaseUnpaid(orderId),
 ]
 
-/** Makes a readable WHISPER of reserved bytes. Refused when they are gone. */
+/** Turns reserved bytes into a WHISPER. Refused if the reservation is gone. */
 export const insertWhisper = (whisper: {
   publicId: string
   orderId: string
@@ -91,8 +91,8 @@ export const insertWhisper = (whisper: {
 
 /**
  * Spends one read and returns the bytes. `read` carries every condition, `bytes` returns the bytes, and
- * `forget` leaves nothing of them after the last read: all in one unit, so that no read that was
- * spent comes too late for its bytes.
+ * `forget` deletes them after the last read. They are one unit, so that a spent read always gets its
+ * bytes.
  */
 export const spendRead = (publicId: string, now: number) => ({
   read: {
@@ -121,7 +121,7 @@ export const spendRead = (publicId: string, now: number) => ({
   ],
 })
 
-/** Deletes one that is over, and its bytes. */
+/** Deletes a WHISPER and its bytes. */
 export const dropWhisper = (publicId: string): Statement[] => [
   {
     text: `delete from whisper_ciphertext where order_id = (

@@ -1,30 +1,29 @@
 /**
- * Unpaid bytes: how the room for bytes that wait for their payment is shared, so that whoever takes
- * all he can leaves room for others, and a small secret finds some long after large ones have filled
- * the rest. Nothing that was quoted is ever taken back.
+ * The limits of unpaid bytes, which await their payment. A greedy buyer leaves room for others, and
+ * small secrets still fit after large ones have filled their part. A quote is never taken back.
  *
- * Every change begins with the counter of the whole. All others are only changed by who holds that
- * row, so that they are exact on any engine, and instances never wait for each other in a circle.
+ * Every change first locks the row of the total. The other counters change only under that lock, so
+ * they are exact on both engines, and instances cannot deadlock.
  */
 import type { Statement } from '../db/db.ts'
 import { widerNetwork } from '../http/client-address.ts'
 
-/** How many bytes may wait for their payment. */
+/** The maximum bytes that may await payment, per client network and in total. */
 export type UnpaidBytes = { perNetwork: number; inAll: number }
 
-/** One part of so many is for small bodies alone. */
+/** One of this many equal parts is reserved for small bodies. */
 const SMALL_SHARE = 4
-/** What a small body is, and how much of them one client network may have in that part. */
+/** The size of a small body, and the most that one client network may hold in that part. */
 const SMALL_BYTES = 64 * 1024
 const SMALL_PER_NETWORK = 128 * 1024
-/** Of what is free in a part, a network of the wider size takes one part of so many at most. */
+/** A wider network may hold at most one in this many of the bytes that are free in a part. */
 const NETWORK_SHARE = 8
 
 const ALL = 'all'
 
 /**
- * Counts the bytes of an order that is not paid yet, or is refused: the whole, its client network, and
- * the part that has room for it, the common one first.
+ * Counts the bytes of an unpaid order, or is refused. It counts them in the total, for the client
+ * network, and in the first part that has room: the common part, then the one for small bodies.
  */
 export function reserveUnpaid(
   reserved: { orderId: string; clientNetwork: string; bytes: number },
@@ -62,13 +61,13 @@ export function reserveUnpaid(
   ]
 }
 
-/** Uncounts an order's bytes and forgets its reservation; does nothing for any other order. */
+/** Subtracts an order's bytes and deletes its reservation. Does nothing without a reservation. */
 export const releaseUnpaid = (orderId: string): Statement[] => [
   ...uncount(orderId),
   dropReservation(orderId),
 ]
 
-/** The same for bytes that are paid. Refused where they are not reserved any more. */
+/** The same for an order that was paid. Refused if its reservation is gone. */
 export const settleUnpaid = (orderId: string): Statement[] => [
   ...uncount(orderId),
   { ...dropReservation(orderId), expect: 1 },
@@ -93,8 +92,8 @@ const uncount = (orderId: string): Statement[] => [
 ]
 
 /**
- * Counts anew from the reservations. It leaves out the counters of networks that have nothing, and puts
- * right what an instance of an older version, which knows of no parts, has counted meanwhile.
+ * Counts anew from the reservations. This drops the counters of networks without reservations, and
+ * corrects those of an older version's instance, which does not know the parts.
  */
 export const recountUnpaid = (): Statement[] => [
   {
@@ -118,7 +117,7 @@ export const recountUnpaid = (): Statement[] => [
   },
 ]
 
-/** What a reservation is counted under in its part; its own network in the small one alone. */
+/** The scopes of a reservation in its part: its wider network, and in the small part its own too. */
 const WIDER = `r.part || ' around ' || r.wider_network`
 const NARROW = `r.part || ' ' || r.client_network`
 
@@ -130,7 +129,7 @@ function scopesOf(condition: string): string {
     .join(' union all ')
 }
 
-/** The casts give the comparison a type on engines that infer it from the parameters alone. */
+/** PostgreSQL infers the type of the comparison from its parameters, so it needs the casts. */
 const add = (scope: string, bytes: number, limit: number): Statement => ({
   text: `insert into whisper_unpaid (scope, byte_count)
     select $1, cast($2 as bigint) where cast($2 as bigint) <= cast($3 as bigint)
@@ -144,8 +143,8 @@ const counted = (scope: string): string =>
   `coalesce((select byte_count from whisper_unpaid where scope = ${scope}), 0)`
 
 /**
- * A wider network with these bytes has no more than its share of what the others leave free, which
- * is then true of each network inside it, and means that there is room at all.
+ * The condition that a wider network, with these bytes, stays within its share of what the others
+ * leave free. It implies the same for each network inside it, and that the part has room.
  */
 const fits = (part: string, size: string): string =>
   `(cast($4 as bigint) + ${part}_own) * ${NETWORK_SHARE}
