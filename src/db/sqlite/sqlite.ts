@@ -1,7 +1,6 @@
 /** The embedded store: one SQLite file, a writer thread with group commit, and a reader thread. */
 import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { Worker } from 'node:worker_threads'
 import { coalesce } from '../coalesce.ts'
 import {
   type Answer,
@@ -20,6 +19,7 @@ import { makeFolderOf } from '../folder.ts'
 import { byName, inARow, nameAt } from '../unit.ts'
 import { createPacker, putBytes, TRANSFER_FROM_BYTES } from './message.ts'
 import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
+import { putBack, takeWorker } from './worker-pool.ts'
 
 /**
  * A message costs both threads more than most of the units in it, so the units of one turn of the
@@ -237,31 +237,6 @@ const asked = (thread: Thread, request: Request): Promise<Reply> =>
     thread.ask(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
   })
 
-/** Threads whose store was closed. Starting one costs more than opening a file in it. */
-const idle: Worker[] = []
-const MAX_IDLE = 4
-
-function takeWorker(): Worker {
-  const worker = idle.pop()
-  if (worker) {
-    worker.ref()
-    return worker
-  }
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  return new Worker(new URL(`./worker.${extension}`, import.meta.url))
-}
-
-/** It keeps no process running, and is gone with it. */
-async function putBack(worker: Worker): Promise<void> {
-  for (const event of ['error', 'exit', 'message']) worker.removeAllListeners(event)
-  if (idle.length >= MAX_IDLE) {
-    await worker.terminate()
-    return
-  }
-  worker.unref()
-  idle.push(worker)
-}
-
 async function startThread(options: WorkerOptions): Promise<Thread> {
   const worker = takeWorker()
   /** Callbacks of the requests without a reply, in their order. */
@@ -285,9 +260,10 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
       worker.postMessage(request, handedOver(request))
     },
     async stop() {
-      await asked(thread, { kind: 'close' })
-      // From here on the thread may have another file: whoever still asks is refused.
-      fail(new Error('it was closed'))
+      const closed = asked(thread, { kind: 'close' })
+      // `close` is the last request of this store: the reply to a later one would reach the next.
+      failure ??= new StoreError('the store is closed')
+      await closed
       await putBack(worker)
     },
   }

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -208,6 +209,30 @@ suite('the SQLite file', () => {
     )
     assert.deepEqual(modes, { 'mayfly.db': '600', 'mayfly.db-shm': '600', 'mayfly.db-wal': '600' })
     assert.equal((await stat(folder)).mode & 0o777, 0o700)
+  })
+
+  test('refuses what arrives while it is closed, and the next store is answered its own', async (t) => {
+    const folder = await temporaryFolder(t)
+    const db = await openSqlite(join(folder, 'first.db'))
+    await db.write(unit({ text: 'create table t (n integer)', values: [] }))
+    let isClosed = false
+    const closed = db.close().finally(() => {
+      isClosed = true
+    })
+    const late: Promise<unknown>[] = []
+    while (!isClosed) {
+      const insert = unit({ text: 'insert into t values (1)', values: [] })
+      late.push(db.write(withDurability('deferred', insert)).catch(String))
+      await turn()
+    }
+    await closed
+    const next = await openSqlite(join(folder, 'second.db'))
+    t.after(() => next.close())
+    assert.deepEqual(await next.read('select 2 as two'), [{ two: 2 }])
+    assert.deepEqual(await next.write(unit({ text: 'select 3 as three', values: [] })), {
+      all: [{ three: 3 }],
+    })
+    assert.match(String((await Promise.all(late)).at(-1)), /closed/)
   })
 
   test('takes 50 units that arrive together in a few commits', async (t) => {
