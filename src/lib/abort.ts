@@ -1,8 +1,8 @@
 /** Waiting that an AbortSignal ends. */
 
 /**
- * The result of `work`, or a rejection as soon as `signal` is aborted. For work that does not watch the
- * signal itself, or does so late: it goes on, and nobody waits for it.
+ * The result of `work`, or a rejection as soon as `signal` aborts. For work that ignores the signal or reacts
+ * late: the work continues, but the caller stops waiting.
  */
 export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
 /** base62 (`0-9A-Za-z`) of fixed-width numbers: 16 bytes are 22 digits, 32 bytes are 43. */
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-// Three digits at a time: what is left of a step, and eight bits more, are a small integer.
+// Three digits at a time: the remainder of a step, shifted by eight bits, is still a small integer.
 const [STEP_DIGITS, STEP] = [3, 62 ** 3]
 
-/** The bytes as one big-endian number, in as many digits as that width can need. */
+/** The bytes as one big-endian number, with as many digits as the largest number of that width needs. */
 export function base62(bytes: Uint8Array): string {
   const width = Math.ceil((bytes.length * 8) / Math.log2(62))
   const rest = Uint32Array.from(bytes)

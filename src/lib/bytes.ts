@@ -1,4 +1,4 @@
-/** Bytes and their spellings. Strict both ways: one value has one accepted spelling. */
+/** Bytes and their text encodings. */
 
 const encoder = new TextEncoder()
 const asciiDecoder = new TextDecoder()
@@ -6,7 +6,7 @@ const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export const utf8 = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text)
 
-/** The text, or null where the bytes are not UTF-8. */
+/** The text, or null if the bytes are not UTF-8. */
 export function utf8Text(bytes: Uint8Array): string | null {
   try {
     return strictDecoder.decode(bytes)
@@ -56,8 +56,8 @@ export function base64url(bytes: Uint8Array): string {
 }
 
 /**
- * Bytes of base64 in either alphabet, padded or not, or null. Unused trailing bits must be zero
- * and padding, when there, complete, so that two spellings of one value differ in nothing else.
+ * Bytes of base64 in either alphabet, padded or not; null for anything else. Unused bits at the end must be
+ * zero, and padding must be complete, so that spellings of one value differ in alphabet and padding only.
  */
 export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | null {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
@@ -80,8 +80,8 @@ export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | null {
   return (pending & ((1 << bits) - 1)) === 0 ? bytes : null
 }
 
-// By tables: these run several times for each purchase, and a call for each byte costs as much as all
-// the rest of them.
+// Tables, because these functions run several times per purchase, and a function call for each byte would
+// double their time.
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const BASE64 = utf8(`${LETTERS}+/`)
@@ -90,7 +90,7 @@ const NO_DIGIT = 255
 const HEX_VALUES = valuesOf('0123456789abcdef', '0123456789ABCDEF')
 const BASE64_VALUES = valuesOf(`${LETTERS}+/`, `${LETTERS}-_`)
 
-/** The value of each ASCII character, by these lists of digits. */
+/** The value of each ASCII character as a digit of these alphabets. */
 function valuesOf(...alphabets: string[]): Uint8Array {
   const values = new Uint8Array(128).fill(NO_DIGIT)
   for (const digits of alphabets) {
@@ -99,7 +99,7 @@ function valuesOf(...alphabets: string[]): Uint8Array {
   return values
 }
 
-/** What is left of `length` characters after the digits is padding. */
+/** Pads the digits to `length` characters. */
 function base64Text(bytes: Uint8Array, digits: Uint8Array, length: number): string {
   const text = new Uint8Array(length).fill('='.charCodeAt(0))
   let pending = 0
@@ -116,7 +116,7 @@ function base64Text(bytes: Uint8Array, digits: Uint8Array, length: number): stri
   return asciiDecoder.decode(text)
 }
 
-/** Equality in time that depends on the lengths alone. */
+/** Compares in time that depends on the lengths only. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0

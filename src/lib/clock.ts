@@ -4,9 +4,9 @@ export type Clock = {
   now(): number
 }
 
-/** A clock that also counts the time that has really passed, which no hand can set. */
+/** A clock that also measures elapsed time, which nobody can set. */
 export type SteadyClock = Clock & {
-  /** Milliseconds since some moment; never goes back, and never jumps. */
+  /** Milliseconds since a fixed moment. Never jumps. */
   monotonic(): number
 }
 
@@ -16,25 +16,25 @@ export const systemClock: SteadyClock = {
 }
 
 /**
- * A time by which things may be deleted for being over. Only the deletion clock makes one
- * (`db/deletion-clock.ts`), so that no clock that has jumped deletes anything.
+ * Things that ended before this time may be deleted. Only the deletion clock (`db/deletion-clock.ts`) makes
+ * such a time, so that a clock that has jumped deletes nothing.
  */
 export type DeletionTime = number & { readonly madeBy: 'the deletion clock' }
 
-/** Where that time comes from. */
+/** The source of that time. */
 export type Deletion = {
-  /** The time by which what is over may be deleted: NOTHING_IS_OVER while the clock is doubted. */
+  /** The current deletion time; NOTHING_IS_OVER while the clock is in doubt. */
   now(): Promise<DeletionTime>
-  /** The same without asking the store; NOTHING_IS_OVER where it was last asked too long ago. */
+  /** The same without asking the store. Also NOTHING_IS_OVER if the store was last asked too long ago. */
   atOnce(): DeletionTime
 }
 
-/** Nothing is over by then. */
+/** Nothing ended before this time. */
 export const NOTHING_IS_OVER = 0 as DeletionTime
 
-/** So long before: what was over by then is over by `time`, too. */
+/** `ms` before a deletion time: what ended before that also ended before `time`. */
 export const before = (time: DeletionTime, ms: number): DeletionTime => {
-  if (ms < 0) throw new RangeError('what is over later is not over yet')
+  if (ms < 0) throw new RangeError('a later time than the deletion time')
   return (time - ms) as DeletionTime
 }
 

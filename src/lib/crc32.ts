@@ -1,4 +1,4 @@
-/** CRC-32 (ISO 3309, the one of zip and PNG), for telling a typo from a wrong token. */
+/** CRC-32 (ISO 3309, as in zip and PNG), which distinguishes a typo from a wrong token. */
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte

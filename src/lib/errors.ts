@@ -1,11 +1,11 @@
-/** What can be read off a value that was thrown, whatever it is. */
+/** Reads a thrown value, which can be anything. */
 
-/** The message of an error; any other value as text. */
+/** The message of an error, or any other value as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The `code` of an error, such as `ECONNREFUSED`; empty where it has none. */
+/** The `code` of an error, such as `ECONNREFUSED`; empty if there is none. */
 export function codeOf(error: unknown): string {
   return typeof error === 'object' &&
     error !== null &&

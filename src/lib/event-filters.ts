@@ -4,16 +4,16 @@
  */
 import { mediaType } from './media-type.ts'
 
-/** What of an event is compared. */
+/** The fields of an event that filters compare. */
 type Compared = { access: string; method: string; contentType: string | null }
 
 type Filter = {
-  /** The column of the store that has the value. */
+  /** The column of the store with the value. */
   column: string
-  /** The values that can be asked for, if there are few. */
+  /** The possible values, if there are few. */
   values?: readonly string[]
-  /** What an event must have, to be listed for the value that was asked for. */
-  normalized(asked: string): string | null
+  /** The field's value that an event must have to match the requested value. */
+  normalized(requested: string): string | null
   fieldOf(event: Compared): string | null
 }
 
@@ -21,12 +21,12 @@ export const EVENT_FILTERS: Record<'access' | 'method' | 'contentType', Filter> 
   access: {
     column: 'access',
     values: ['public', 'authenticated'],
-    normalized: (asked) => asked,
+    normalized: (requested) => requested,
     fieldOf: ({ access }) => access,
   },
   method: {
     column: 'method',
-    normalized: (asked) => asked.toUpperCase(),
+    normalized: (requested) => requested.toUpperCase(),
     fieldOf: ({ method }) => method,
   },
   contentType: {
@@ -40,7 +40,7 @@ type FilterName = keyof typeof EVENT_FILTERS
 
 export const FILTER_NAMES = Object.keys(EVENT_FILTERS) as FilterName[]
 
-/** Whether the service takes this value for a filter of this name. */
+/** Whether there is a filter of this name that accepts this value. */
 export function isFilter(name: string, value: string): boolean {
   if (!Object.hasOwn(EVENT_FILTERS, name)) return false
   const { values } = EVENT_FILTERS[name as FilterName]

@@ -1,4 +1,4 @@
-/** Headers of one connection alone, lower-case: nobody passes them on (RFC 9110 §7.6.1). */
+/** Lower-case names of the headers that concern one connection and are never forwarded (RFC 9110 §7.6.1). */
 export const HOP_BY_HOP = [
   'connection',
   'keep-alive',

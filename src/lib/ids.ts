@@ -1,6 +1,6 @@
 /**
- * Identifiers and tokens. Both carry their kind as a prefix, so that logs, scanners and people
- * can tell them apart; a token also carries a checksum, so that a typo fails without a look-up.
+ * Identifiers and tokens. Both begin with their kind, so that people and secret scanners recognise them. A
+ * token ends with a checksum, so that a typo fails without a look-up.
  */
 import { base62, base62Number } from './base62.ts'
 import { crc32 } from './crc32.ts'
@@ -15,7 +15,7 @@ export type IdKind = 'order' | ProductIdKind
 export type TokenKind = ProductTokenKind
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
-/** Exactly as long as ours are: a longer word after the same prefix is somebody else's. */
+/** The length is exact: a longer word after the same prefix is not an id of Mayfly. */
 const ID_ANYWHERE = new RegExp(
   `(?:${['order', ...PRODUCT_ID_KINDS].join('|')})_[0-9A-Za-z]{22}(?![0-9A-Za-z])`,
 )
@@ -23,7 +23,7 @@ const ID_ANYWHERE = new RegExp(
 const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50
 const TOKEN_ANYWHERE = new RegExp(`(?:${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{49}`, 'g')
 
-/** A fresh identifier: 128 random bits in 22 digits. */
+/** A new identifier: 128 random bits in 22 digits. */
 export function newId(kind: IdKind): string {
   return `${kind}_${base62(crypto.getRandomValues(new Uint8Array(16)))}`
 }
@@ -33,7 +33,7 @@ export function isId(kind: IdKind, text: string): boolean {
   return text.length === kind.length + 23 && new RegExp(`^${kind}_[0-9A-Za-z]{22}$`).test(text)
 }
 
-/** The token of a kind made of 32 secret bytes: 43 digits, then 6 of the CRC-32 of all before. */
+/** The token for 32 secret bytes: its kind, 43 digits, and 6 digits of the CRC-32 of both. */
 export function tokenOf(kind: TokenKind, secret: Uint8Array): string {
   const body = `${kind}_${base62(secret)}`
   return body + checksum(body)
@@ -44,7 +44,7 @@ export function isToken(kind: TokenKind, text: string): boolean {
   return TOKEN.exec(text)?.[1] === kind && hasChecksum(text)
 }
 
-/** Whether a well-formed token of any kind stands anywhere in `text`. */
+/** Whether `text` contains a well-formed token of any kind. */
 export function containsToken(text: string): boolean {
   if (text.length < SHORTEST_TOKEN) return false
   for (const [candidate] of text.matchAll(TOKEN_ANYWHERE)) if (hasChecksum(candidate)) return true

@@ -3,8 +3,8 @@
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json | undefined }
 
 /**
- * The canonical text: no spaces, members sorted by UTF-16 code units, members that are undefined
- * left out. JSON.stringify already writes numbers and strings as RFC 8785 §3.2.2 asks.
+ * The canonical text: no spaces, members sorted by UTF-16 code units, undefined members left out.
+ * JSON.stringify already writes numbers and strings as RFC 8785 §3.2.2 requires.
  * @throws TypeError for a number that JSON cannot hold, or a lone surrogate.
  */
 export function jcs(value: Json): string {

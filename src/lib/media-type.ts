@@ -1,6 +1,6 @@
-/** What kind of thing a Content-Type names. */
+/** The media type in a Content-Type. */
 
-/** The media type of a content type, lower case, without parameters (RFC 9110 §8.3.1). */
+/** The media type in lower case, without parameters (RFC 9110 §8.3.1). */
 export function mediaType(contentType: string | null): string | null {
   return contentType === null ? null : (contentType.split(';')[0] ?? '').trim().toLowerCase()
 }

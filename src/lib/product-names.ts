@@ -1,10 +1,10 @@
 /**
- * The products by name, with the kinds of their ids and tokens, and the plans that each is sold in.
- * The rest of a product is in its folder and its entry in `src/products.ts`; this much every room
- * reads, the SDK and the pages too.
+ * The names of the products, the kinds of their ids and tokens, and the ids of the plans. All rooms read
+ * this, including the SDK and the pages. The rest of a product is in its folder and its entry in
+ * `src/products.ts`.
  */
 
-/** Sold for an invoice. `tokens` are the members of the capability that are secrets. */
+/** Products that buyers pay for. `tokens` are the secret members of the capability. */
 export const SOLD_PRODUCTS = {
   catch: { ids: ['catch'], tokens: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' } },
   whisper: { ids: ['whisper'], tokens: { readToken: 'whisper_read' } },
@@ -14,7 +14,7 @@ export const SOLD_PRODUCTS = {
   },
 } as const
 
-/** Set up by the operator: nobody buys one here. */
+/** Products that the operator sets up. Nobody buys them here. */
 export const OPERATED_PRODUCTS = {
   gate: { ids: ['gate_project', 'gate_intent'], tokens: { key: 'gate_key' } },
 } as const

@@ -45,13 +45,14 @@ const MAX_REPEATED_TRIPLES = 3
 const MIN_STEPS = 7
 const MAX_EQUAL_STEPS_SHARE = 0.7
 
-/** Different hex digits among a UUID's 32 (14 in random ones) and among the last 18 or 16 (about 11). */
+/** At least this many of a UUID's 32 hex digits differ; in random ones about 14 do. */
 const MIN_DISTINCT_UUID = 9
 /**
  * Most clients make UUIDs, so calling even one in a million weak would cost a buyer the repeat of an answer.
  * Only UUIDs that people type repeat this much.
  */
 const MAX_REPEATED_UUID = 8
+/** The same for the part of a UUIDv7 or ULID behind the time, which has 16 to 19 characters. */
 const MIN_DISTINCT_TAIL = 6
 
 /** A text of at least this length may encode another text. */

@@ -1,6 +1,6 @@
-/** The request fields by which stock clients say, unasked, which payment protocol they speak. */
+/** The request fields in which clients announce the payment protocols that they support. */
 
-/** Longer preference lists are ignored, as malformed ones are. */
+/** Longer preference lists are ignored, like malformed ones. */
 export const MAX_ACCEPT_CHARS = 4096
 
 /**
@@ -23,13 +23,13 @@ export function acceptsPayment(
     const specificity = (rangeMethod === '*' ? 0 : 2) + (rangeIntent === '*' ? 0 : 1)
     const accepted = Number(weight) > 0
     if (specificity > best.specificity) best = { specificity, accepted }
-    // The same range twice with another weight: `q=0` says "do not use", so it stands.
+    // If a range occurs twice with different weights, `q=0` ("do not use") wins.
     else if (specificity === best.specificity) best.accepted &&= accepted
   }
   return best.accepted
 }
 
-/** Whether `Accept-Authenticate` names L402, or LSAT as it was called before. */
+/** Whether `Accept-Authenticate` names L402, or LSAT, its old name. */
 export function acceptsL402(fieldLines: readonly string[]): boolean {
   return listElements(fieldLines).some((element) => /^(?:L402|LSAT)$/i.test(element))
 }

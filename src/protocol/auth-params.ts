@@ -1,25 +1,25 @@
 /**
  * HTTP authentication challenges and credentials (RFC 9110 §11), for server and browser alike.
- * Peers write these lines, so a line that cannot be read in full is not read at all: a payer must
- * never act on half a challenge.
+ * Peers write these lines. A line that is only partly readable is refused: a payer must never act on half a
+ * challenge.
  */
 
-/** Scheme and parameter names are lower-cased: both compare without regard to case. */
+/** Scheme and parameter names are lower-cased, because both are case-insensitive. */
 export type Challenge = { scheme: string; token68: string } | { scheme: string; params: AuthParams }
 
-/** A Map, since a peer may call a parameter `__proto__`. */
+/** A Map, because a peer may name a parameter `__proto__`. */
 export type AuthParams = ReadonlyMap<string, string>
 
-/** What one answer may say about payment is some 8 KiB; more is not meant to be read. */
+/** Payment challenges of one answer take about 8 KiB. */
 export const MAX_FIELD_CHARS = 65_536
-/** Each distinct challenge costs a server an invoice; nobody offers more than a handful. */
+/** Each distinct challenge costs a server an invoice, so servers send only a few. */
 export const MAX_CHALLENGES = 16
-/** Digest, the wordiest registered scheme, knows twelve. */
+/** Digest has the most parameters of the registered schemes: twelve. */
 export const MAX_PARAMS = 32
 
 /**
- * The challenges of all `WWW-Authenticate` field lines, or null if one of them is malformed. Lines
- * count as one list (RFC 9110 §5.3): fetch hands them over joined, so they must mean the same.
+ * The challenges of all `WWW-Authenticate` field lines, or null if one of them is malformed. The lines count
+ * as one list (RFC 9110 §5.3), because fetch returns them joined.
  */
 export function parseChallenges(fieldLines: readonly string[]): Challenge[] | null {
   const text = fieldLines.join(', ')
@@ -59,7 +59,7 @@ export function parseCredentials(fieldLine: string): Challenge | null {
   const simple = CREDENTIALS_TOKEN68.exec(fieldLine)
   if (simple !== null) return { scheme: lower(simple[1]), token68: simple[2] ?? '' }
   const [credentials, ...more] = parseChallenges([fieldLine]) ?? []
-  // A token68 that only the list syntax could read has stray commas around it.
+  // A token68 that only the list syntax accepts has stray commas around it.
   if (credentials === undefined || more.length > 0 || 'token68' in credentials) return null
   return credentials
 }
@@ -71,9 +71,9 @@ export function authScheme(fieldLine: string): string | null {
 }
 
 /**
- * One challenge as one field line: lower-case names, quoted strings, `, ` between them. Several
- * clients match this with a regular expression that knows neither escapes nor other spacing.
- * @throws TypeError for a value that would need an escape: those clients would read another value.
+ * One challenge as one field line: lower-case names, quoted strings, `, ` between them. Several clients read
+ * it with a regular expression that supports neither escapes nor other spacing.
+ * @throws TypeError for a value that would need an escape: those clients would read a different value.
  */
 export function serialiseChallenge(
   scheme: string,
@@ -90,8 +90,8 @@ export function serialiseChallenge(
   return `${scheme} ${written.join(', ')}`
 }
 
-// Sticky expressions, each linear in what it reads. RFC 9110 §5.6.2 token, §5.6.4 quoted-string
-// (obs-text included, since browsers decode fields as Latin-1), §11.2 token68 and BWS.
+// Sticky expressions that take linear time. RFC 9110 §5.6.2 token, §5.6.4 quoted-string (with obs-text,
+// because browsers decode fields as Latin-1), §11.2 token68 and BWS.
 const TCHAR = "[!#$%&'*+.^_`|~0-9A-Za-z-]"
 const QDTEXT = '[\\t !#-\\[\\]-~\\x80-\\xff]*'
 const QUOTED = `"(${QDTEXT}(?:\\\\[\\t -~\\x80-\\xff]${QDTEXT})*)"`

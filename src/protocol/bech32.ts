@@ -1,6 +1,6 @@
 /**
- * Bech32 (BIP 173) without its limit of 90 characters, which BOLT 11 and LUD-01 lift, and the
- * packing of bytes into its words of five bits.
+ * Bech32 (BIP 173), and the packing of bytes into its words of five bits. There is no limit of 90 characters:
+ * BOLT 11 and LUD-01 lift it.
  */
 
 const ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
@@ -12,7 +12,8 @@ const WORDS = new Uint8Array(128).fill(NOT_A_DIGIT)
 for (const [word, code] of CODES.entries()) WORDS[code] = word
 
 const GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3]
-// The feedback for each value of the five bits that leave the register: one look-up for five tests.
+// The feedback for each value of the five bits that leave the register, so that one look-up replaces five
+// tests.
 const FEEDBACK = Uint32Array.from({ length: 32 }, (_, top) =>
   GENERATOR.reduce((sum, term, bit) => ((top >>> bit) & 1 ? sum ^ term : sum), 0),
 )
@@ -22,9 +23,9 @@ const ascii = new TextDecoder()
 /** The lower-case prefix and the words between it and the checksum. */
 export type Bech32 = { prefix: string; words: Uint8Array<ArrayBuffer> }
 
-/** The parts of a text in one case (BIP 173), or null where its form or checksum is wrong. */
+/** The parts of a text, or null if it mixes cases or its form or checksum is wrong (BIP 173). */
 export function decodeBech32(text: string): Bech32 | null {
-  // ASCII first: lower-casing alone would take the Kelvin sign for a "k".
+  // ASCII is checked first, because lower-casing turns the Kelvin sign into a "k".
   if (!/^[!-~]+$/.test(text)) return null
   const lower = text.toLowerCase()
   if (text !== lower && text !== text.toUpperCase()) return null
@@ -93,7 +94,7 @@ export function packWords(words: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** The bytes that `bytesToWords` made these words of, or null: no word too many, no bit set. */
+/** The bytes that `bytesToWords` turned into these words; null if a word is left over or padding is not zero. */
 export function wordsToBytes(words: Uint8Array): Uint8Array<ArrayBuffer> | null {
   const length = Math.floor((words.length * 5) / 8)
   const bytes = packWords(words)

@@ -1,4 +1,4 @@
-/** The signature of a Lightning invoice (BOLT 11): signs an invoice, and names its payee. */
+/** The signature of a Lightning invoice (BOLT 11): signing an invoice, and finding its payee. */
 import { hash } from 'node:crypto'
 import { isPrivate, pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
 import { concat, hex, hexBytes, utf8 } from '../lib/bytes.ts'
@@ -35,7 +35,7 @@ export type InvoiceFields = {
   /** Hex. */
   paymentHash: string
   paymentSecret: Uint8Array
-  /** Hex of the key's own public key, to spell it out in an `n` field. */
+  /** Hex of the signing key's public key, for an `n` field. */
   payee?: string
 } & (
   | { description: string; descriptionHash?: never }
@@ -71,7 +71,7 @@ export function encodeInvoice(fields: InvoiceFields, privateKey: Uint8Array): st
 /**
  * Hex of the public key that signed the invoice. An `n` field must contain that key, and then s must be
  * low (BOLT 11). Without that field the key is recovered, and proves nothing unless it is the expected one.
- * @throws InvalidInvoice if no key, or another one than the named one, made the signature.
+ * @throws InvalidInvoice if the signature is invalid, or not made by the key in the `n` field.
  */
 export function payeeOf(invoice: Invoice): string {
   const payee = invoice.payee === null ? recoveredKey(invoice) : namedKey(invoice, invoice.payee)
@@ -152,9 +152,9 @@ function numberWords(value: number, width = Math.floor(Math.log2(value) / 5) + 1
   return words
 }
 
-function requireInteger(name: string, value: number, most = Number.MAX_SAFE_INTEGER): void {
-  if (!Number.isSafeInteger(value) || value < 1 || value > most) {
-    throw new RangeError(`${name} must be an integer from 1 to ${most}`)
+function requireInteger(name: string, value: number, max = Number.MAX_SAFE_INTEGER): void {
+  if (!Number.isSafeInteger(value) || value < 1 || value > max) {
+    throw new RangeError(`${name} must be an integer from 1 to ${max}`)
   }
 }
 

@@ -7,10 +7,10 @@
 import { concat, hex, utf8, utf8Text } from '../lib/bytes.ts'
 import { decodeBech32, packWords, wordsToBytes } from './bech32.ts'
 
-/** The capacity of the largest QR code; nobody could show a longer invoice. */
+/** The capacity of the largest QR code: a longer invoice could not be shown. */
 export const MAX_INVOICE_CHARS = 7089
 
-// 35 bits, as wide as the timestamp: enough for a millennium, and a sum that any date can show.
+// 35 bits, like the timestamp: enough for a millennium, and the sum of both still fits a date.
 const MAX_NUMBER_WORDS = 7
 
 /** 35 bits. */
@@ -24,7 +24,7 @@ export const DEFAULT_EXPIRY_SECONDS = 3600
 
 const DEFAULT_MIN_FINAL_CLTV = 18
 
-/** The fields that may occur once; all others are skipped. BOLT 11 names them p s d n h x c 9. */
+/** The fields that are read. Each may occur only once. BOLT 11 calls them p, 9, x, d, s, n, h and c. */
 export const TAG = {
   paymentHash: 1,
   features: 5,
@@ -162,7 +162,7 @@ function readPrefix(prefix: string): { network: InvoiceNetwork; amountMsat: numb
   const picobitcoin = BigInt(digits) * (PICOBITCOIN[multiplier] ?? 0n)
   if (picobitcoin % 10n !== 0n) throw new InvalidInvoice('amount is not in whole millisatoshis')
   const amountMsat = Number(picobitcoin / 10n)
-  // Far below the 21 million bitcoin that can be.
+  // A safe integer goes up to 90 000 bitcoin.
   if (!Number.isSafeInteger(amountMsat)) throw new InvalidInvoice('amount is too large')
   return { network, amountMsat }
 }

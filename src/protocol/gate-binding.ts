@@ -1,4 +1,4 @@
-/** What a GATE payment is bound to: exactly one request to one route of one project. */
+/** A GATE payment is bound to exactly one request to one route of one project. */
 import { hex, utf8 } from '../lib/bytes.ts'
 import { jcs } from '../lib/jcs.ts'
 
@@ -11,7 +11,7 @@ export type GateBinding = {
   method: string
   /** Path and query, as sent. */
   path: string
-  /** SHA-256 of the exact body, lower-case hex; of nothing, where there is no body. */
+  /** SHA-256 of the exact body, in lower-case hex. Without a body, that of the empty string. */
   bodySha256: string
 }
 

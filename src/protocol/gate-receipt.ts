@@ -1,7 +1,6 @@
 /**
- * GATE receipts: compact JWS (RFC 7515) with Ed25519 (RFC 8037), read by WebCrypto alone. A receipt
- * says that one request was authorized; for five minutes it lets that request in, after that it is
- * a record of it.
+ * GATE receipts: compact JWS (RFC 7515) with Ed25519 (RFC 8037), verified with WebCrypto only. A receipt says
+ * that one request was authorized. It admits that request for five minutes; after that it is a record.
  */
 import { base64Bytes, equalBytes, utf8, utf8Text } from '../lib/bytes.ts'
 import { isObject, objectIn } from '../lib/json.ts'
@@ -38,12 +37,12 @@ export type GateReceipt = {
   net: string
   /** How the payment was verified. */
   by: 'provider' | 'preimage'
-  /** Receipts of this intent before this one, each given back. Left out where there was none. */
+  /** How many earlier receipts of this intent were given back. Left out if there were none. */
   gb?: number
 }
 
 /**
- * A public key of a JWKS (RFC 7517), as far as one that signs receipts is concerned.
+ * A public key of a JWKS (RFC 7517): the members that verifying a receipt needs.
  *
  * ```ts
  * const keys: GateKey[] = readGateKeys(jwks) ?? []
@@ -53,13 +52,13 @@ export type GateKey = { kid: string; x: string }
 
 export type ReceiptVerdict =
   | { outcome: 'ok'; receipt: GateReceipt }
-  /** Perhaps of a key that is newer than the key set at hand. */
+  /** The key may be newer than the given key set. */
   | { outcome: 'unknown key' }
   | { outcome: 'refused'; reason: string }
 
-/** What a receipt must be for, to let a request in. */
+/** What a receipt must match to admit a request. */
 export type Admission = {
-  /** Null for whoever holds the keys: those of one service sign for no other. */
+  /** Null accepts any issuer whose keys are given: the keys of a service sign for that service only. */
   issuer: string | null
   audience: string
   route: string
@@ -71,13 +70,13 @@ export type Admission = {
 }
 
 export const MAX_RECEIPT_CHARS = 8_192
-/** A rotation leaves two; more are not ours. */
+/** A rotation leaves two keys. */
 const MAX_KEYS = 16
-/** Clocks differ. A receipt from further in the future is none. */
+/** Clocks differ. A receipt from further in the future is refused. */
 const MAX_SKEW_SECONDS = 60
 
 /**
- * The Ed25519 keys of a JWKS document, or null where it is none. Other keys are passed over.
+ * The Ed25519 keys of a JWKS document; null if it is not one. Other keys are ignored.
  *
  * ```ts
  * const keys = readGateKeys(await (await fetch(`${baseUrl}/.well-known/gate-jwks.json`)).json())
@@ -94,7 +93,7 @@ export function readGateKeys(jwks: unknown): GateKey[] | null {
   return keys
 }
 
-/** Whether one of these keys signed the receipt: what it says may then be believed as a record. */
+/** Verifies that one of these keys signed the receipt. A verified receipt can be trusted as a record. */
 export async function verifyReceipt(
   receipt: string,
   keys: readonly GateKey[],
@@ -124,8 +123,8 @@ export async function verifyReceipt(
 }
 
 /**
- * Whether the receipt lets this request in. That it did not let it in before is for the caller to
- * know: `jti` is what to remember, until `exp`.
+ * Verifies that the receipt admits this request. The caller must check that it was not used before, by
+ * remembering each `jti` until its `exp`.
  */
 export async function verifyAdmission(
   receipt: string,
@@ -173,7 +172,7 @@ function jsonObject(encoded: string): Record<string, unknown> | null {
   return text === null ? null : objectIn(text)
 }
 
-/** Unpadded and in its own alphabet: one receipt has one spelling (RFC 7515 §2). */
+/** Only unpadded base64url is accepted, so that one receipt has one spelling (RFC 7515 §2). */
 function base64urlBytes(text: string): Uint8Array<ArrayBuffer> | null {
   return /^[A-Za-z0-9_-]+$/.test(text) ? base64Bytes(text) : null
 }

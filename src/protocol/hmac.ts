@@ -1,6 +1,6 @@
 /**
- * HMAC-SHA-256 (RFC 2104) from two one-shot hashes. A macaroon is a chain of a dozen short ones, on
- * the way of every paid request, and createHmac takes two to three times as long for each.
+ * HMAC-SHA-256 (RFC 2104) from two one-shot hashes. Every paid request computes a macaroon, which is a chain
+ * of a dozen HMACs, and createHmac takes two to three times as long for each.
  */
 import { hash } from 'node:crypto'
 import { concat, utf8 } from '../lib/bytes.ts'
@@ -23,7 +23,7 @@ const BLOCK_BYTES = 64
 const NO_SALT = new Uint8Array(32)
 const FIRST = Uint8Array.of(1)
 
-/** The key in a whole block, each byte xor `pad`, and then the message. */
+/** The key, filled up to a block and with each byte xor `pad`, then the message. */
 function padded(key: Uint8Array, pad: number, message: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(BLOCK_BYTES + message.length)
   for (let i = 0; i < key.length; i++) bytes[i] = (key[i] ?? 0) ^ pad

@@ -5,17 +5,16 @@ import ipaddr from 'ipaddr.js'
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
 /**
- * The address, or null. ipaddr.js alone would also take the octal, hex and short spellings that two
- * readers understand differently; an address with a zone, as in `fe80::1%eth0`, means something on
- * one machine alone.
+ * The address, or null. ipaddr.js alone would also accept octal, hex and short spellings, which parsers
+ * understand differently. An address with a zone, such as `fe80::1%eth0`, has a meaning on one machine only.
  */
 export function parseIp(text: string): IpAddress | null {
   return isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text)
 }
 
 /**
- * The same, with the IPv4 address of one that is mapped into IPv6 (RFC 4291 §2.5.5.2). ipaddr.js reads
- * the deprecated spelling without `ffff` as mapped, too.
+ * The address, or null. An IPv4 address that is mapped into IPv6 (RFC 4291 §2.5.5.2) comes back as IPv4.
+ * ipaddr.js also reads the deprecated spelling without `ffff` as mapped.
  */
 export function parseUnmappedIp(text: string): IpAddress | null {
   const address = parseIp(text)

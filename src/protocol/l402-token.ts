@@ -104,8 +104,8 @@ export function mintL402(
 
 /**
  * Verifies the `Authorization` field lines for this request. `masterKeys` are the current key and its
- * predecessors. The preimage is the proof of payment; no node is asked. The caller checks that the order
- * is the token's and is not closed.
+ * predecessors. The preimage proves the payment without a node. The caller checks that the order is the
+ * token's and is not closed.
  */
 export function verifyL402(
   fieldLines: readonly string[],

@@ -19,7 +19,7 @@ export type AllowedHosts = ReadonlySet<string>
 
 export type LightningAddress = { address: string; domain: string; url: URL }
 
-/** The answer of step 1 (LUD-06), as far as it is used. */
+/** The answer of step 1 (LUD-06): the members that are used. */
 export type PayParams = {
   callback: URL
   minSendableMsat: number
@@ -34,7 +34,7 @@ export type Verification =
   /** The preimage, if the provider shows it; it was checked. */
   | { state: 'settled'; preimage: string | null }
 
-/** Long enough for a signed callback; we send no longer URL on. */
+/** Long enough for a signed callback. */
 const MAX_URL_CHARS = 4096
 /** How much of a provider's own text is shown. */
 const MAX_REASON_CHARS = 200
@@ -76,12 +76,12 @@ export function checkedUrl(text: string, allowed: AllowedHosts): URL {
   if (allowed.has(hostAndPort(url))) return url
   if (url.protocol !== 'https:') throw new LnurlError('a URL that is not https')
   if (url.port !== '') throw new LnurlError('a URL with another port than 443')
-  // Never an IP address, in whatever spelling the URL parser has accepted it.
+  // IP addresses are refused, in every spelling that the URL parser accepts.
   if (!isPublicName(url.hostname)) throw new LnurlError('a URL whose host is not a public name')
   return url
 }
 
-/** The server of a URL, as the list of allowed ones spells it. */
+/** The `host:port` of a URL, as `AllowedHosts` spells it. */
 export function hostAndPort(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`
 }
@@ -122,7 +122,7 @@ export function requireSendable(params: PayParams, amountMsat: number): void {
   }
 }
 
-/** The URL of step 2: the callback with its own query kept and the amount set. */
+/** The URL of step 2: the callback with its own query and the amount. */
 export function callbackUrl({ callback }: PayParams, amountMsat: number): URL {
   const url = new URL(callback)
   url.searchParams.set('amount', String(amountMsat))

@@ -13,7 +13,7 @@ export type Macaroon = {
   signature: Uint8Array
 }
 
-/** Ours need 0.5 KiB, and clients append little. */
+/** Macaroons of this service take 0.5 KiB, and clients append little. */
 export const MAX_MACAROON_BYTES = 4096
 export const MAX_CAVEATS = 64
 

@@ -1,9 +1,9 @@
-/** Challenge ids of the `Payment` scheme: an HMAC over everything that a challenge promises. */
+/** Challenge ids of the `Payment` scheme: an HMAC over the other fields of a challenge. */
 import { base64url, equalBytes, utf8 } from '../lib/bytes.ts'
 import { hmacSha256 } from './hmac.ts'
 import type { PaymentChallenge } from './payment-auth.ts'
 
-/** Other implementations refuse shorter ones too. */
+/** Other implementations also refuse shorter secrets. */
 const MIN_SECRET_BYTES = 32
 
 export type ChallengeFields = Omit<PaymentChallenge, 'id'>
@@ -25,16 +25,15 @@ export function isOwnChallenge(
   secrets: readonly Uint8Array[],
   challenge: PaymentChallenge,
 ): boolean {
-  // A peer's echo may hold anything; ours never holds a pipe.
+  // A challenge of this service never contains a pipe; a peer's echo may.
   if (slotsOf(challenge).some((slot) => slot.includes('|'))) return false
   const id = utf8(challenge.id)
   return secrets.some((secret) => equalBytes(utf8(challengeId(secret, challenge)), id))
 }
 
 /**
- * Absent optional fields are empty slots, `description` has none, and `header` is an extra slot
- * before `opaque` only where it is set: that is what every implementation computes, although the
- * draft's text appends it.
+ * An absent optional field is an empty slot, and `description` has no slot. `header`, if it is set, is an
+ * extra slot before `opaque`: all implementations do this, although the draft's text appends it.
  */
 function slotsOf(fields: ChallengeFields): string[] {
   const { realm, method, intent, request, expires = '', digest = '', header, opaque = '' } = fields

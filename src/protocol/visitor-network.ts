@@ -1,10 +1,10 @@
-/** How a project's server names a visitor to GATE: by a network, never by an address. */
+/** A project's server names a visitor to GATE by a network, never by an address. */
 import { isIpv4, parseUnmappedIp } from './ip-address.ts'
 
-/** The longest network, `ffff:ffff:ffff::/48`, and a little. */
+/** The longest network is `ffff:ffff:ffff::/48`. */
 const MAX_NETWORK_CHARS = 24
 
-/** The /24 or /48 of an address in its one spelling, or null where it is no address. */
+/** The /24 or /48 of an address in its canonical spelling, or null if the text is not an address. */
 export function visitorNetwork(text: string): string | null {
   const address = parseUnmappedIp(text)
   if (address === null) return null
@@ -13,7 +13,7 @@ export function visitorNetwork(text: string): string | null {
   return `${groups.join(':')}::/48`
 }
 
-/** Whether this is what `visitorNetwork` says of some address. */
+/** Whether the text is a network as `visitorNetwork` spells it. */
 export function isVisitorNetwork(text: string): boolean {
   if (text.length > MAX_NETWORK_CHARS) return false
   const [address = ''] = text.split('/')

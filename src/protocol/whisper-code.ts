@@ -1,7 +1,7 @@
 /**
- * The share code of a WHISPER: everything that its reader needs, in one text that survives being
- * pasted. `mayfly-whisper:1:<publicId>:<readToken>:<key>`, and `:p` where a password is asked for.
- * It opens the content, so it travels like the content itself: never in a URL that a server sees.
+ * The share code of a WHISPER: everything that its reader needs, in one text that can be pasted. Its form is
+ * `mayfly-whisper:1:<publicId>:<readToken>:<key>`, with `:p` at the end if a password is needed. It opens the
+ * content, so it must be as secret as the content: never put it into a URL that a server sees.
  */
 import { base64Bytes, base64url } from '../lib/bytes.ts'
 import { isId, isToken } from '../lib/ids.ts'
@@ -12,7 +12,7 @@ const PREFIX = 'mayfly-whisper:1:'
 const KEY = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * The parts of a share code: where the bytes are, what fetches them, and what opens them.
+ * The parts of a share code: the whisper's id, the token that fetches its bytes, and the key that opens them.
  *
  * ```ts
  * const parts = parseWhisperCode(code)
@@ -33,7 +33,7 @@ export type WhisperCode = {
  * ```ts
  * const code = formatWhisperCode({ publicId, readToken, key, hasPassword: false })
  * ```
- * @throws RangeError for a part that is not what its name says.
+ * @throws RangeError for a malformed part.
  */
 export function formatWhisperCode({ publicId, readToken, key, hasPassword }: WhisperCode): string {
   const code = [publicId, readToken, base64url(key), ...(hasPassword ? ['p'] : [])].join(':')
@@ -42,7 +42,7 @@ export function formatWhisperCode({ publicId, readToken, key, hasPassword }: Whi
 }
 
 /**
- * The parts of a share code, or null where the text is not exactly one.
+ * The parts of a share code, or null if the text is not exactly one share code.
  *
  * ```ts
  * if (parseWhisperCode(text) === null) console.log('that is no share code')
@@ -55,7 +55,7 @@ export function parseWhisperCode(text: string): WhisperCode | null {
     .split(':')
   if (rest.length > 0 || (flag !== undefined && flag !== 'p')) return null
   if (!isId('whisper', publicId) || !isToken('whisper_read', readToken)) return null
-  // Strict to the last bit: one key has one spelling.
+  // Unused bits must be zero, so that one key has one spelling.
   const key = KEY.test(keyText) ? base64Bytes(keyText) : null
   return key?.length === KEY_BYTES ? { publicId, readToken, key, hasPassword: flag === 'p' } : null
 }

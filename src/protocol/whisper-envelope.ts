@@ -1,10 +1,10 @@
 /**
- * The envelope of a WHISPER: what our own clients upload as ciphertext. docs/whisper.md has it to
- * the byte. The service never looks inside.
+ * The envelope of a WHISPER: the ciphertext that Mayfly's clients upload. docs/whisper.md specifies its bytes.
+ * The service never looks inside.
  *
  * Version 1: `0x01 ‖ IV (12) ‖ AES-256-GCM ciphertext ‖ tag (16)`, under the key of the share code.
  * Version 2: `0x02 ‖ salt (16) ‖ IV (12) ‖ ciphertext ‖ tag (16)`, under a key that needs the
- * password as well. The additional data of each names it, so that none passes for the other.
+ * password as well. The additional data names the version, so that one cannot pass for the other.
  */
 import { concat, utf8, utf8Text } from '../lib/bytes.ts'
 
@@ -15,24 +15,24 @@ const TAG_BYTES = 16
 const PLAIN = 1
 const WITH_PASSWORD = 2
 
-/** OWASP's figure for PBKDF2-HMAC-SHA-256 (Password Storage Cheat Sheet). */
+/** OWASP's recommendation for PBKDF2-HMAC-SHA-256 (Password Storage Cheat Sheet). */
 const PASSWORD_ROUNDS = 600_000
-/** Below this Padmé tells the length of a password or a PIN nearly to the byte. */
+/** For shorter content, Padmé reveals the length of a password or PIN almost exactly. */
 const MIN_PADDED_BYTES = 256
-/** The length of the data has four bytes, and padding may add an eighth. */
+/** The length field has four bytes, and padding may add an eighth. */
 const MAX_DATA_BYTES = 2 ** 31
-/** What file systems take as a name, and one byte can count. */
+/** The limit of file systems, and of a length field of one byte. */
 const MAX_NAME_BYTES = 255
 const MAX_MEDIA_TYPE_BYTES = 255
 
-/** Path separators, control characters, and what turns the reading direction of a file name. */
+/** Path separators, control characters, and characters that change the reading direction. */
 const UNSAFE_IN_NAME = /[/\\\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 /** RFC 9110 §8.3.1, with parameters as any visible text. */
 const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[ ;][ -~]*)?$/
 
 /**
  * The envelope does not open: a wrong key or password, no password where one is needed, an unknown
- * version, or bytes that were cut or changed. Which of them is not told, and cannot always be.
+ * version, or bytes that were cut or changed. The error does not say which, and often nobody can know.
  *
  * ```ts
  * await openWhisper(envelope, key, password).catch((error) => {
@@ -47,27 +47,27 @@ export class UnreadableWhisper extends Error {
   }
 }
 
-/** What a whisper holds. `name` is a file name without a path. */
+/** The content of a whisper. `name` is a file name without a path. */
 export type WhisperContent = { data: Uint8Array; name?: string; mediaType?: string }
 
 /**
- * What is sealed, and the password that a reader needs besides the key.
+ * The content to seal, and optionally a password that the reader needs besides the key.
  *
  * ```ts
  * const content: SealWhisper = { data, name: 'door.txt', password: 'correct horse' }
  * ```
  */
 export type SealWhisper = WhisperContent & {
-  /** Asked of the reader besides the key; travels another way than the share code. */
+  /** The reader needs it besides the key. Send it by another way than the share code. */
   password?: string
-  /** Made at random. Given only to write test vectors: a pair of key and IV must never repeat. */
+  /** Random by default. Only test vectors set it: a pair of key and IV must never repeat. */
   key?: Uint8Array
   iv?: Uint8Array
   salt?: Uint8Array
 }
 
 /**
- * Encrypted bytes, and the key that never leaves this side.
+ * The encrypted bytes, and the key, which never goes to the service.
  *
  * ```ts
  * const { envelope, key } = await sealWhisper({ data })
@@ -81,7 +81,7 @@ export type SealedWhisper = {
 }
 
 /**
- * What was sealed. Its sender chose `name` and `mediaType`: trust neither.
+ * The content that was sealed. Its sender chose `name` and `mediaType`: trust neither.
  *
  * ```ts
  * const { data, name } = await openWhisper(envelope, key)
@@ -99,7 +99,7 @@ export type OpenedWhisper = {
  * ```ts
  * const sealed = await sealWhisper({ data, name: 'door.txt', mediaType: 'text/plain' })
  * ```
- * @throws RangeError for a name, media type, password, key, IV or salt that cannot be taken.
+ * @throws RangeError for an invalid name, media type, password, key, IV or salt.
  */
 export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   const { password } = ask
@@ -122,13 +122,13 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
 }
 
 /**
- * Decrypts an envelope. A password that the envelope does not ask for is refused as well: whoever
- * has the key alone must not be able to put something else in its place.
+ * Decrypts an envelope. It also refuses a password that the envelope does not need: otherwise somebody with
+ * only the key could replace the envelope by one without a password.
  *
  * ```ts
  * const { data, name, mediaType } = await openWhisper(envelope, key, password)
  * ```
- * @throws UnreadableWhisper, and nothing of the content.
+ * @throws UnreadableWhisper, which contains nothing of the content.
  */
 export async function openWhisper(
   envelope: Uint8Array,
@@ -159,7 +159,7 @@ export async function openWhisper(
 }
 
 /**
- * Whether an envelope asks for a password, as far as its first byte can say.
+ * Whether an envelope needs a password, according to its first byte.
  *
  * ```ts
  * if (needsPassword(envelope)) console.log('a key alone does not open it')
@@ -170,18 +170,18 @@ export function needsPassword(envelope: Uint8Array): boolean {
 }
 
 /**
- * The length that Padmé gives to a content of `bytes` (Nikitin et al., PURBs, PETS 2019 §4): it
- * keeps the leading bits and so tells O(log log n) of them, for at most 12 % more.
+ * The length of a content of `bytes` after Padmé (Nikitin et al., PURBs, PETS 2019 §4). It reveals only the
+ * leading O(log log n) bits of the length, and adds at most 12 %.
  */
 export function paddedLength(bytes: number): number {
   const length = Math.max(bytes, MIN_PADDED_BYTES)
   const exponent = Math.floor(Math.log2(length))
-  const kept = Math.floor(Math.log2(exponent)) + 1
-  const step = 2 ** (exponent - kept)
+  const leadingBits = Math.floor(Math.log2(exponent)) + 1
+  const step = 2 ** (exponent - leadingBits)
   return Math.ceil(length / step) * step
 }
 
-/** How long the envelope of a content will be, so that a limit is known before the work. */
+/** The length of the envelope of a content, to check a limit before encrypting. */
 export function envelopeLength({
   dataBytes,
   name = '',
@@ -198,13 +198,13 @@ export function envelopeLength({
   return beforeIv + IV_BYTES + paddedLength(plaintext) + TAG_BYTES
 }
 
-/** Whether an envelope takes this media type. */
+/** Whether an envelope accepts this media type. */
 export function isMediaType(text: string): boolean {
-  // It is all ASCII, so that a character is a byte.
+  // The pattern allows ASCII only, so characters are bytes.
   return text.length <= MAX_MEDIA_TYPE_BYTES && MEDIA_TYPE.test(text)
 }
 
-/** A name that an envelope takes, made from any other; null where nothing of it is left. */
+/** Turns any name into one that an envelope accepts; null if nothing of it is left. */
 export function safeName(name: string): string | null {
   let safe = [...name.toWellFormed()]
     .map((character) => (UNSAFE_IN_NAME.test(character) ? '_' : character))
@@ -242,7 +242,7 @@ function pad(plaintext: Uint8Array): Uint8Array<ArrayBuffer> {
   return padded
 }
 
-/** The content of a plaintext, or null where it is not one that `plaintextOf` and `pad` write. */
+/** The content of a padded plaintext, or null if `plaintextOf` and `pad` could not have written it. */
 function contentOf(padded: Uint8Array<ArrayBuffer>): OpenedWhisper | null {
   const nameEnd = 1 + (padded[0] ?? 0)
   const mediaTypeEnd = nameEnd + 1 + (padded[nameEnd] ?? 0)
@@ -254,7 +254,7 @@ function contentOf(padded: Uint8Array<ArrayBuffer>): OpenedWhisper | null {
   for (let i = dataEnd; i < padded.length; i++) if (padded[i] !== 0) return null
   const name = utf8Text(padded.subarray(1, nameEnd))
   const mediaType = utf8Text(padded.subarray(nameEnd + 1, mediaTypeEnd))
-  // The sender is a stranger too: nothing that a page or a file system could trip over.
+  // The sender is a stranger, so the name and the media type must be safe for pages and file systems.
   if (name === null || !isName(name, nameEnd - 1)) return null
   if (mediaType === null || (mediaType !== '' && !isMediaType(mediaType))) return null
   return { data: padded.slice(dataAt, dataEnd), name: name || null, mediaType: mediaType || null }
@@ -264,12 +264,12 @@ function isName(name: string, bytes: number): boolean {
   return bytes <= MAX_NAME_BYTES && name !== '.' && name !== '..' && !UNSAFE_IN_NAME.test(name)
 }
 
-/** A lone surrogate has no bytes, and nobody could type it again. */
+/** A lone surrogate has no UTF-8 bytes, and nobody can type it. */
 function isPassword(password: string): boolean {
   return password !== '' && password.isWellFormed()
 }
 
-/** HKDF over key ‖ PBKDF2(password): neither of the two opens anything without the other. */
+/** HKDF over key ‖ PBKDF2(password): the envelope opens only with both. */
 async function mixedKey(
   {
     key,
@@ -280,7 +280,7 @@ async function mixedKey(
 ): Promise<CryptoKey> {
   if (!isPassword(password)) throw new RangeError('"password" must be text, and not empty')
   const { subtle } = crypto
-  // One password has one spelling, whatever keyboard it is typed on (RFC 8265 §4.2).
+  // Normalised, because keyboards encode the same password differently (RFC 8265 §4.2).
   const typed = utf8(password.normalize('NFC'))
   const stretched = await subtle.deriveBits(
     { name: 'PBKDF2', hash: 'SHA-256', salt, iterations: PASSWORD_ROUNDS },
@@ -309,7 +309,7 @@ async function encrypt(
   return new Uint8Array(await crypto.subtle.encrypt(params, key, plaintext))
 }
 
-/** The plaintext, or null where the tag is not right. */
+/** The plaintext, or null if the tag is wrong. */
 async function decrypt(
   key: CryptoKey,
   params: AesGcmParams,

@@ -1,4 +1,4 @@
-/** Bounds of a whisper that its buyer and the service both know. */
+/** Limits of a whisper that buyer and service share. */
 
-/** The most reads that any plan can sell. */
+/** No plan can sell more reads than this. */
 export const MAX_READS = 402
