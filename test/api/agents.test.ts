@@ -96,7 +96,7 @@ test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
   assert.doesNotMatch(text(false), /simulator/)
 })
 
-test('there is no well-known address of a scheme that defines none', async (t) => {
+test('L402 and Payment have no well-known address', async (t) => {
   const { url } = await startServer(t)
   assert.equal((await fetch(`${url}/.well-known/l402`)).status, 404)
   assert.equal((await fetch(`${url}/.well-known/payment`)).status, 404)

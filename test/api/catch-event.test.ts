@@ -100,7 +100,7 @@ test('an event id that is malformed, unknown or of another inbox is not found', 
   assert.equal((await eventsOf(server, other)).length, 1)
 })
 
-test('an event is read by its id as the list shows it, and its body to the byte', async (t) => {
+test('an event is read by its id as the list shows it, and its body byte for byte', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const bodies = [

@@ -88,7 +88,7 @@ test('any method may have a body', async (t) => {
   )
 })
 
-test('a body comes back to the byte, whatever it is made of', async (t) => {
+test('a body comes back byte for byte, whatever it is made of', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const bodies: [note: string, body: Buffer<ArrayBuffer>, encoding: 'utf8' | 'base64'][] = [
@@ -129,7 +129,7 @@ test('a chunked body is stored without its chunks', async (t) => {
   assert.equal(event?.bodySha256, sha256('foobar'))
 })
 
-test('a coded body is kept as it came', async (t) => {
+test('a coded body is stored as it came', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const body = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0xff])
@@ -205,7 +205,7 @@ test('a preflight is answered and neither stored nor counted', async (t) => {
   assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
 })
 
-test('an OPTIONS that is no preflight is a request like any other', async (t) => {
+test('an OPTIONS without preflight headers is a request like any other', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   for (const headers of [

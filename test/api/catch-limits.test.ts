@@ -18,7 +18,7 @@ import { type Exchanged, exchange } from '../support/socket.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-test('200 requests at once into room for 100 store exactly 100', async (t) => {
+test('exactly 100 of 200 requests at once are stored where there is room for 100', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const answers = await Promise.all(
@@ -41,7 +41,7 @@ test('200 requests at once into room for 100 store exactly 100', async (t) => {
   assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
 })
 
-test('storage is exact to the byte, and a full inbox takes no empty body either', async (t) => {
+test('storage is counted in exact bytes, and a full inbox takes no empty body either', async (t) => {
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   const post = async (bytes: number): Promise<number> =>
@@ -58,7 +58,7 @@ test('storage is exact to the byte, and a full inbox takes no empty body either'
   )
 })
 
-test('20 bodies at once into room for 3 store exactly 3', async (t) => {
+test('exactly 3 of 20 bodies at once are stored where there is room for 3', async (t) => {
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   const answers = await Promise.all(
@@ -69,7 +69,7 @@ test('20 bodies at once into room for 3 store exactly 3', async (t) => {
   assert.equal(storedBytes, 3 * (BARE_BYTES + '20'.length + 20))
 })
 
-test('a body may have its limit in bytes and not one more, by length and in chunks', async (t) => {
+test('a body may have exactly its limit in bytes and not one more, by length and in chunks', async (t) => {
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   const target = `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n`
@@ -102,7 +102,7 @@ test('a body may have its limit in bytes and not one more, by length and in chun
   )
 })
 
-test('a sender of megabytes too many still reads the refusal', async (t) => {
+test('a sender whose body is megabytes too long still reads the refusal', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const body = 'x'.repeat(600_000)
@@ -124,7 +124,7 @@ test('exhaustion is final: deleting events brings no request back', async (t) =>
   assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
 })
 
-test('unknown, malformed, suspended, exhausted, expired, destroyed: nobody can tell them apart', async (t) => {
+test('a stranger cannot tell an unknown, malformed, suspended, exhausted, expired or destroyed inbox from another', async (t) => {
   const server = await startServer(t)
   const inboxes = await Promise.all(Array.from({ length: 4 }, () => anInbox(server)))
   const [suspended, exhausted, destroyed, expired] = inboxes.map(({ publicId }) => publicId)

@@ -132,7 +132,7 @@ test('the scheme of a token is read in any case', async (t) => {
   }
 })
 
-test('who is asking comes before what is asked', async (t) => {
+test('the owner token is checked before the request is', async (t) => {
   const server = await startServer(t)
   const { publicId, ownerToken } = await anInbox(server)
   const { ownerToken: other } = await anInbox(server)
@@ -177,7 +177,7 @@ test('a destroyed inbox is gone at once, with its events and both of its tokens'
   assert.equal((await eventsOf(server, other)).length, 1)
 })
 
-test('after expiry the content is gone at once; the owner sees why until the purge, then nothing', async (t) => {
+test('the content of an expired inbox is gone at once; its owner sees why until the purge, then nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
   const inbox = await anInbox(server)
@@ -214,7 +214,7 @@ test('after expiry the content is gone at once; the owner sees why until the pur
   assert.equal((await eventsOf(server, longer)).length, 1)
 })
 
-test('a purge goes through everything that is over, however much', async (t) => {
+test('a purge deletes everything that is over, however much', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
   const inboxes = await Promise.all(Array.from({ length: 120 }, () => anInbox(server)))

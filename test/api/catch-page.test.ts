@@ -13,7 +13,7 @@ const MIB = 1024 * KIB
 const PAGE_MOST = 6 * MIB
 
 suite('the length of a page', () => {
-  test('bodies that escaping makes six times as long are base64, and a page is 6 MiB at most', async (t) => {
+  test('a body that escaping makes six times as long is sent as base64, and a page is 6 MiB at most', async (t) => {
     const server = await startServer(t)
     const inbox = await anInbox(server, 'standard')
     const body = Buffer.alloc(256 * KIB, 1)

@@ -41,7 +41,7 @@ const searching = async (server: TestServer): Promise<(name: string) => number> 
   return (name) => series.get(name) ?? Number.NaN
 }
 
-test('of 100 searches of one inbox at once few wait, and the others are told when to come back', async (t) => {
+test('a few of 100 searches of one inbox at once wait, and the others are told when to come back', async (t) => {
   const server = await startServer(t, METRICS)
   const inbox = await aLargeInbox(server)
   const answers = await Promise.all(

@@ -109,7 +109,7 @@ test('a refused sender that goes on and on is cut off', async (t) => {
   assert.match(sender.answer(), /^HTTP\/1\.1 401 /)
 })
 
-test('60 senders one byte short hold 16 MiB for one inbox, and the others are told when to come back', async (t) => {
+test('60 senders that are one byte short hold 16 MiB for one inbox, and the others are told when to come back', async (t) => {
   const server = await startServer(t, METRICS)
   const inbox = await anInbox(server, 'long')
   const other = await anInbox(server)

@@ -49,7 +49,7 @@ test('a header that is not kept is not counted', async (t) => {
   assert.equal(await storedBytes(server, inbox), BARE_BYTES + 1)
 })
 
-test('20 requests at once whose headers have room for 5 store exactly 5', async (t) => {
+test('exactly 5 of 20 requests at once are stored where there is room for the headers of 5', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const header = `X: ${'y'.repeat(20_000)}`
@@ -121,7 +121,7 @@ test('a content type of any length is shown, and filtered by its media type', as
   )
 })
 
-test('a content type with a token of ours in it is not kept', async (t) => {
+test('a content type that contains one of our tokens is not stored', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   await sendBare(server, inbox, { headers: [`Content-Type: ${inbox.ownerToken}`] })
@@ -140,7 +140,7 @@ test('deleting an event gives back all that it took', async (t) => {
   assert.equal(await storedBytes(server, inbox), before)
 })
 
-test('an inbox sold before keeps its count: an old event counts its body, and gives back no more', async (t) => {
+test('an inbox that was sold before keeps its count: an old event counts its body, and gives back no more', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   await sendBare(server, inbox, {

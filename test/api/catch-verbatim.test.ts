@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 import { typo } from '../support/tokens.ts'
 
-test('headers stay in order, in their case and as often as they were sent', async (t) => {
+test('headers keep their order, their case and their number', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const sent: [string, string][] = [
@@ -39,7 +39,7 @@ test('headers stay in order, in their case and as often as they were sent', asyn
   assert.equal(event?.contentType, 'text/plain')
 })
 
-test('hundreds of headers are kept, not dropped without a word', async (t) => {
+test('hundreds of headers are all stored', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const names = Array.from({ length: 254 }, (_, i) => `x-${i}`)
@@ -56,7 +56,7 @@ test('hundreds of headers are kept, not dropped without a word', async (t) => {
   )
 })
 
-test('no token of ours and no payment credential is kept among the headers', async (t) => {
+test('neither our tokens nor payment credentials are stored among the headers', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const other = await anInbox(server)
@@ -166,7 +166,7 @@ test('the path begins where the inbox ends, however the address is written', asy
   }
 })
 
-test('any content type is taken, one that is none included', async (t) => {
+test('any content type is taken, even one that is malformed', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const types = [

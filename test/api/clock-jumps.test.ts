@@ -71,7 +71,7 @@ async function aFullStore(t: TestContext) {
 
 suite('a clock that jumps', () => {
   for (const jump of [HOUR, DAY, 40 * DAY, YEAR, 20 * YEAR, -HOUR, -DAY, -YEAR]) {
-    test(`by ${jump / HOUR} hours deletes nothing that is paid for, nor what waits for its payment`, async (t) => {
+    test(`a clock that jumps by ${jump / HOUR} hours deletes nothing that is paid for, nor what waits for its payment`, async (t) => {
       const { server, inbox, monitor, uncollected, unpaid } = await aFullStore(t)
       // Settled by the stream, and never asked for.
       for (;;) {
@@ -113,13 +113,13 @@ suite('a clock that jumps', () => {
     })
   }
 
-  test('answers as if it were right, and expires', async (t) => {
+  test('a clock that jumps answers as if it were right, and expires', async (t) => {
     const { server, inbox } = await aFullStore(t)
     server.clock.jump(2 * DAY)
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'expired')
   })
 
-  test('goes on deleting when the operator says that it is right', async (t) => {
+  test('a clock that jumps goes on deleting when the operator says that it is right', async (t) => {
     const { server } = await aFullStore(t)
     server.clock.jump(40 * DAY)
     t.mock.timers.tick(PURGE)
@@ -135,7 +135,7 @@ suite('a clock that jumps', () => {
     assert.deepEqual(await query(server, 'select public_id from whisper'), [])
   })
 
-  test('does not keep what its owner has destroyed', async (t) => {
+  test('a clock that jumps does not keep what its owner has destroyed', async (t) => {
     const { server, inbox } = await aFullStore(t)
     await server.mayfly.catch(inbox).destroy()
     server.clock.jump(YEAR)
@@ -144,7 +144,7 @@ suite('a clock that jumps', () => {
     assert.deepEqual(await query(server, 'select public_id from catch_event'), [])
   })
 
-  test('is told to who scrapes', async (t) => {
+  test('a clock that jumps is reported to whoever scrapes the metrics', async (t) => {
     const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
     const said = server.logged.find((line) => line.includes('metrics.listening')) ?? '{}'
     const { url } = JSON.parse(said) as { url: string }

@@ -26,7 +26,7 @@ async function aStolenOrder(server: TestServer) {
   return { ask, orderId, preimage: await server.pay(bolt11) }
 }
 
-test('who has paid an order that a thief opened proves it with the preimage, and the thief gets nothing', async (t) => {
+test('whoever has paid an order that a thief opened proves it with the preimage, and the thief gets nothing', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { ask, orderId, preimage } = await aStolenOrder(server)
   for (const from of [THIEF, VICTIM]) {
@@ -50,7 +50,7 @@ test('who has paid an order that a thief opened proves it with the preimage, and
   assertError(await purchase(server, ask), 404, PROOF_REQUIRED)
 })
 
-test('a preimage that opens nothing counts as none, and not more often than a bad token may', async (t) => {
+test('a preimage that opens nothing has no effect, and is limited like a bad token', async (t) => {
   const file = `${await temporaryFolder(t)}/rates.json`
   await writeFile(file, '{"badBearer": {"perMinute": 3, "burst": 3}}')
   const server = await startServer(t, {
@@ -103,7 +103,7 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
   }
 })
 
-test('the same flood keeps no proof out of a purchase whose body is large', async (t) => {
+test('a flood that guesses a key keeps no proof out of a purchase whose body is large', async (t) => {
   const file = `${await temporaryFolder(t)}/rates.json`
   await writeFile(file, '{"poll": {"perMinute": 1, "burst": 4}}')
   const server = await startServer(t, {
@@ -128,7 +128,7 @@ test('two lines of the header are no proof', async (t) => {
   assertError(await purchase(server, { ...ask, headers }), 404, PROOF_REQUIRED)
 })
 
-test('the preimage of an order is nothing without its key or its id', async (t) => {
+test('the preimage of an order is worth nothing without its key or its id', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { preimage } = await aStolenOrder(server)
   const answer = await purchase(server, {

@@ -32,7 +32,7 @@ test('a buyer who shows the key gets the same bytes again, by poll and by purcha
   assert.deepEqual(await poll(server, orderId), DELIVERED, 'without the key')
 })
 
-test('the purchase itself, repeated, is a first delivery', async (t) => {
+test('a purchase that is repeated after its payment gets the first delivery', async (t) => {
   const server = await startServer(t)
   const { orderId, key } = await paidOrder(server)
   const first = await purchase(server, { key })
@@ -110,7 +110,7 @@ for (const [name, use] of uses) {
   })
 }
 
-test('nothing that fails, and nobody without the token, ends the replay', async (t) => {
+test('no failed request, and no request without the token, ends the replay', async (t) => {
   const server = await startServer(t)
   const { orderId, key, inbox, text } = await deliveredOrder(server)
   const { inbox: other } = await deliveredOrder(server)

@@ -92,7 +92,7 @@ test('a prefetch never takes the delivery', async (t) => {
   assert.equal((await poll(server, orderId)).status, 200)
 })
 
-test('of 50 polls at once exactly one gets the capability', async (t) => {
+test('exactly one of 50 polls at once gets the capability', async (t) => {
   const server = await startServer(t)
   const { orderId } = await paidOrder(server)
   const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
@@ -104,7 +104,7 @@ test('of 50 polls at once exactly one gets the capability', async (t) => {
   )
 })
 
-test('of 50 polls that learn of the payment themselves exactly one gets the capability', async (t) => {
+test('exactly one of 50 polls that learn of the payment themselves gets the capability', async (t) => {
   const server = await startServer(t)
   const order = await openOrder(server)
   const { orderId, bolt11 } = order
@@ -130,7 +130,7 @@ test('an order is settled when its payer pays, whether somebody polls or not', a
   ])
 })
 
-test('what was never collected waits until the capability expires', async (t) => {
+test('a capability that was never collected waits until it expires', async (t) => {
   const server = await startServer(t)
   const collected = await paidOrder(server)
   const forgotten = await paidOrder(server)
@@ -154,7 +154,7 @@ test('an order that was not paid keeps its quote until it expires, and offers no
   assert.deepEqual(await purchase(server, { key }), EXPIRED)
 })
 
-test('the repeat of a purchase that has run out says so by itself', async (t) => {
+test('a repeat of a purchase whose quote has expired says so by itself', async (t) => {
   const server = await startServer(t)
   const { key } = await openOrder(server)
   server.clock.advance(15 * MINUTE)

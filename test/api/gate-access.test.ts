@@ -116,7 +116,7 @@ test('a start under another secret is refused while intents may still be paid', 
 describe('visits that nobody pays', () => {
   const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
 
-  test('use up the creating of intents, and never stand in the way of a proof, a poll or a give-back', async (t) => {
+  test('unpaid visits use up the creating of intents, and never stand in the way of a proof, a poll or a give-back', async (t) => {
     const { create, prove, poll, giveBack, pay } = await aShop(t, { environment: LIMITED })
     const quote = (await create({})).body as GateQuote
     const visits = await Promise.all(Array.from({ length: 168 }, () => create({})))
@@ -130,7 +130,7 @@ describe('visits that nobody pays', () => {
     assert.equal((await giveBack(quote.intentId, receiptId)).status, 204)
   })
 
-  test('of one network leave room for the visitors of another', async (t) => {
+  test('unpaid visits of one network leave room for the visitors of another', async (t) => {
     const { create } = await aShop(t, { environment: LIMITED })
     const flood = { 'x-gate-visitor': '203.0.113.0/24' }
     const visits = await Promise.all(Array.from({ length: 168 }, () => create(flood)))
@@ -140,7 +140,7 @@ describe('visits that nobody pays', () => {
     assert.equal((await create({})).status, 402)
   })
 
-  test('are counted by the project where the network of the visitor is not one', async (t) => {
+  test('unpaid visits are counted by the project where the network of the visitor is not one', async (t) => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ gate: { perMinute: 1, burst: 2 } }))
     const { create } = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: rates } })
@@ -152,7 +152,7 @@ describe('visits that nobody pays', () => {
     assert.deepEqual(statuses, [402, 402, 429, 429, 429, 429])
   })
 
-  test('of made-up intents use up the creating too, so that guessing is limited', async (t) => {
+  test('unpaid visits with made-up intents use up the creating too, so that guessing is limited', async (t) => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ gate: { perMinute: 1, burst: 2 } }))
     const shop = await aShop(t, { environment: { MAYFLY_RATE_LIMITS: rates } })
@@ -172,7 +172,7 @@ test('polls and proofs of an intent are limited together, and for this intent al
   assert.equal((await poll(other.intentId)).status, 402)
 })
 
-test('none of it is there unless it is switched on', async (t) => {
+test('GATE answers 404 everywhere, and is not in the description, unless it is switched on', async (t) => {
   const { url } = await startServer(t)
   for (const [method, path] of [
     ['POST', '/api/gate/intents'],
@@ -188,7 +188,7 @@ test('none of it is there unless it is switched on', async (t) => {
   assert.equal(/gate/i.test(document), false)
 })
 
-test('when it is, the document describes all of it', async (t) => {
+test('the description has every operation of GATE when it is switched on', async (t) => {
   const { url } = await aShop(t)
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { responses: Record<string, unknown> }>>

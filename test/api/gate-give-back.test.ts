@@ -6,7 +6,7 @@ import { register } from '../support/gate.ts'
 import { aShop } from '../support/gate-server.ts'
 
 describe('POST /api/gate/intents/{intentId}/give-back', () => {
-  test('is 204 twice for a receipt, and a repeat after 301 seconds gets a fresh one', async (t) => {
+  test('giving back is 204 twice for a receipt, and a repeat after 301 seconds gets a fresh one', async (t) => {
     const shop = await aShop(t)
     const { quote, preimage, receiptId } = await aPaid(shop)
     for (let i = 0; i < 2; i++)
@@ -23,7 +23,7 @@ describe('POST /api/gate/intents/{intentId}/give-back', () => {
     assert.equal((await shop.projects((some) => some.show(shop.projectId))).credits, 9)
   })
 
-  test('is 409 for the third of an intent, and the operator learns of it', async (t) => {
+  test('giving back is 409 for the third of an intent, and the operator learns of it', async (t) => {
     const shop = await aShop(t)
     const { quote, preimage } = await aPaid(shop)
     const statuses: number[] = []
@@ -39,14 +39,14 @@ describe('POST /api/gate/intents/{intentId}/give-back', () => {
     assert.equal(owed?.paymentHash, quote.paymentHash)
   })
 
-  test('is 409 for a receipt that is not the newest of this intent', async (t) => {
+  test('giving back is 409 for a receipt that is not the newest of this intent', async (t) => {
     const shop = await aShop(t)
     const [one, other] = [await aPaid(shop), await aPaid(shop)]
     assert.equal((await shop.giveBack(one.quote.intentId, other.receiptId)).status, 409)
     assert.equal((await shop.giveBack(one.quote.intentId, 'none')).status, 409)
   })
 
-  test('takes the capability of the project and nothing else', async (t) => {
+  test('giving back takes the capability of the project and nothing else', async (t) => {
     const shop = await aShop(t)
     const { quote, receiptId } = await aPaid(shop)
     const stranger = await register(shop)
@@ -63,7 +63,7 @@ describe('POST /api/gate/intents/{intentId}/give-back', () => {
     }
   })
 
-  test('takes one receipt id and nothing else', async (t) => {
+  test('giving back takes one receipt id and nothing else', async (t) => {
     const shop = await aShop(t)
     const { quote, receiptId } = await aPaid(shop)
     for (const body of [
@@ -85,7 +85,7 @@ describe('POST /api/gate/intents/{intentId}/give-back', () => {
     })
   })
 
-  test('is a call of the SDK', async (t) => {
+  test('the SDK gives a receipt back with one call', async (t) => {
     const shop = await aShop(t)
     const { quote, preimage, receiptId } = await aPaid(shop)
     await shop.gate.giveBack(quote.intentId, receiptId)

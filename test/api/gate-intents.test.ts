@@ -35,7 +35,7 @@ test('a project sells one request, through the SDK', async (t) => {
   await assert.rejects(stranger.verifyReceipt(outcome.receipt), { phrase: 'invalid receipt' })
 })
 
-test('the provider is believed without a preimage', async (t) => {
+test('a payment is authorized without a preimage when the provider confirms it', async (t) => {
   const { clock, pay, gate } = await aShop(t)
   const quote = await gate.intent({ route: 'ping', method: 'GET', path: '/ping' })
   await pay(quote.bolt11)
@@ -44,8 +44,8 @@ test('the provider is believed without a preimage', async (t) => {
   assert.equal(outcome.settled && outcome.verifiedBy, 'provider')
 })
 
-describe('what the answers hold', () => {
-  test('the quote', async (t) => {
+describe('the answers of GATE', () => {
+  test('a quote has exactly the documented members', async (t) => {
     const { create, projectId, clock } = await aShop(t)
     const { status, headers, body } = await create({})
     const quote = body as GateQuote
@@ -71,7 +71,7 @@ describe('what the answers hold', () => {
     assert.equal(headers.get('cache-control'), 'no-store')
   })
 
-  test('the challenge, of the same intent and invoice', async (t) => {
+  test('a challenge names the same intent and invoice as the quote', async (t) => {
     const { create } = await aShop(t)
     const key = randomUUID()
     const quote = (await create({ key })).body as GateQuote
@@ -106,7 +106,7 @@ describe('what the answers hold', () => {
     assert.equal(challenge.expires, quote.expiresAt)
   })
 
-  test('the authorization, with the receipt in its header too', async (t) => {
+  test('an authorization has its receipt in a header too', async (t) => {
     const { create, prove, pay, projectId } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     const { status, headers, body } = await prove(quote, { preimage: await pay(quote.bolt11) })
@@ -133,7 +133,7 @@ describe('what the answers hold', () => {
     assert.match(receiptId, /^[0-9a-f-]{36}$/)
   })
 
-  test('after it the same quote is 402 and settled, with nothing to pay', async (t) => {
+  test('a quote that is authorized is 402 and settled, with nothing to pay', async (t) => {
     const { create, prove, pay } = await aShop(t)
     const key = randomUUID()
     const quote = (await create({ key })).body as GateQuote
@@ -167,7 +167,7 @@ describe('what the answers hold', () => {
   })
 })
 
-describe('what an intent is asked with', () => {
+describe('creating an intent', () => {
   const rows: { note: string; ask: Ask; error: string }[] = [
     { note: 'no key', ask: { key: null }, error: 'invalid idempotency key' },
     { note: 'a short key', ask: { key: 'seven77' }, error: 'invalid idempotency key' },
@@ -205,7 +205,7 @@ describe('what an intent is asked with', () => {
     },
   ]
   for (const { note, ask, error } of rows) {
-    test(`${note} is 400 ${error}`, async (t) => {
+    test(`an intent with ${note} is 400 ${error}`, async (t) => {
       const { create } = await aShop(t)
       const answer = await create(ask)
       assert.deepEqual(answer.body, { error })
@@ -213,7 +213,7 @@ describe('what an intent is asked with', () => {
     })
   }
 
-  test('the same key with another body is 400', async (t) => {
+  test('an intent with the key of another body is 400', async (t) => {
     const { create } = await aShop(t)
     const key = randomUUID()
     await create({ key })
@@ -222,7 +222,7 @@ describe('what an intent is asked with', () => {
     assert.deepEqual(answer.body, { error: 'idempotency key reused with a different request' })
   })
 
-  test('the bytes count, not what they are called', async (t) => {
+  test('an intent is the same for the same bytes, whatever their media type', async (t) => {
     const { create } = await aShop(t)
     const key = randomUUID()
     const first = await create({ key })
@@ -233,7 +233,7 @@ describe('what an intent is asked with', () => {
     assert.equal((await create({ body: '', 'content-type': null })).status, 402)
   })
 
-  test('without credits it is 403', async (t) => {
+  test('an intent without credits is 403', async (t) => {
     const { create } = await aShop(t, { credits: 0 })
     const answer = await create({})
     assert.equal(answer.status, 403)

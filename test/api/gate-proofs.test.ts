@@ -13,7 +13,7 @@ import { register } from '../support/gate.ts'
 import { type Ask, aShop } from '../support/gate-server.ts'
 
 describe('a proof', () => {
-  test('is one preimage in lower-case hex and nothing else', async (t) => {
+  test('a proof is one preimage in lower-case hex and nothing else', async (t) => {
     const { create, proveRaw } = await aShop(t)
     const { intentId } = (await create({})).body as GateQuote
     for (const body of [
@@ -34,7 +34,7 @@ describe('a proof', () => {
     }
   })
 
-  test('of another intent is 402, and takes no credit', async (t) => {
+  test('a proof of another intent is 402, and takes no credit', async (t) => {
     const { create, prove, pay, projects, projectId } = await aShop(t)
     const [mine, other] = [await create({}), await create({})].map(({ body }) => body as GateQuote)
     assert.ok(mine && other)
@@ -53,7 +53,7 @@ describe('a proof', () => {
     assert.equal((await projects((some) => some.show(projectId))).credits, 10)
   })
 
-  test('with another preimage than that of its paid intent is told so, and not to wait', async (t) => {
+  test('a proof with another preimage than that of its paid intent is told so, and not to wait', async (t) => {
     const { create, prove, pay } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     await prove(quote, { preimage: await pay(quote.bolt11) })
@@ -63,7 +63,7 @@ describe('a proof', () => {
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
   })
 
-  test('that comes ten minutes after its invoice and more is honoured: the project has the money', async (t) => {
+  test('a proof that comes ten minutes after its invoice and more is honoured: the project has the money', async (t) => {
     const { create, prove, pay, clock, logged } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     const preimage = await pay(quote.bolt11)
@@ -72,7 +72,7 @@ describe('a proof', () => {
     assert.ok(logged.some((line) => line.includes('gate.authorized_late')))
   })
 
-  test('without the name of its project is malformed', async (t) => {
+  test('a proof without the name of its project is malformed', async (t) => {
     const { create, prove, pay } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     const preimage = await pay(quote.bolt11)
@@ -83,7 +83,7 @@ describe('a proof', () => {
     }
   })
 
-  test('of another media type is refused as the document says', async (t) => {
+  test('a proof of another media type is refused as the document says', async (t) => {
     const { create, proveRaw } = await aShop(t)
     const { intentId } = (await create({})).body as GateQuote
     for (const type of ['text/plain', 'application/xml']) {
@@ -93,7 +93,7 @@ describe('a proof', () => {
     }
   })
 
-  test('sent 50 times at once costs one credit and gets 50 equal answers', async (t) => {
+  test('a proof sent 50 times at once costs one credit and gets 50 equal answers', async (t) => {
     const { create, prove, pay, projects, projectId } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     const preimage = await pay(quote.bolt11)
@@ -105,7 +105,7 @@ describe('a proof', () => {
     assert.equal((await projects((some) => some.show(projectId))).credits, 9)
   })
 
-  test('comes back with the same receipt after a restart', async (t) => {
+  test('a proof comes back with the same receipt after a restart', async (t) => {
     const shop = await aShop(t)
     const quote = (await shop.create({})).body as GateQuote
     const preimage = await shop.pay(quote.bolt11)
@@ -117,7 +117,7 @@ describe('a proof', () => {
 })
 
 describe('a Payment credential', () => {
-  test('proves its own intent, without the capability', async (t) => {
+  test('a Payment credential proves its own intent, without the capability', async (t) => {
     const { credentialOf, prove } = await aShop(t)
     const { quote, preimage, authorization } = await credentialOf()
     const answer = await prove(quote, { preimage, authorization, ...bound(quote) })
@@ -129,7 +129,7 @@ describe('a Payment credential', () => {
     )
   })
 
-  test('proves it without the members that some payers drop', async (t) => {
+  test('a Payment credential proves it without the members that some payers drop', async (t) => {
     const { credentialOf, prove } = await aShop(t)
     const { quote, preimage, challenge } = await credentialOf()
     const { digest, ...rest } = challenge
@@ -138,7 +138,7 @@ describe('a Payment credential', () => {
     assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
   })
 
-  test('is honoured after the quote, and after the secret was changed', async (t) => {
+  test('a Payment credential is honoured after the quote, and after the secret was changed', async (t) => {
     const environment = { MAYFLY_SECRET: '11'.repeat(32) }
     const { credentialOf, prove, clock, restart } = await aShop(t, { environment })
     const { quote, preimage, authorization } = await credentialOf()
@@ -148,7 +148,7 @@ describe('a Payment credential', () => {
     assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
   })
 
-  test('is honoured after MAYFLY_BASE_URL was changed', async (t) => {
+  test('a Payment credential is honoured after MAYFLY_BASE_URL was changed', async (t) => {
     const environment: Record<string, string> = {
       MAYFLY_SIMULATOR: 'public',
       MAYFLY_BASE_URL: 'https://old.example',
@@ -160,7 +160,7 @@ describe('a Payment credential', () => {
     assert.equal((await prove(quote, { preimage, authorization, ...bound(quote) })).status, 200)
   })
 
-  test('shown again and again uses up its own limit, and not that of the project', async (t) => {
+  test('a Payment credential shown again and again uses up its own limit, and not that of the project', async (t) => {
     const limits = join(await temporaryFolder(t), 'rates.json')
     const rate = { perMinute: 1, burst: 3 }
     await writeFile(limits, JSON.stringify({ gate: rate, poll: rate }))
@@ -173,7 +173,7 @@ describe('a Payment credential', () => {
     assert.equal((await shop.create({})).status, 402)
   })
 
-  test('for anything else is 401, and authorizes nothing', async (t) => {
+  test('a Payment credential for anything else is 401, and authorizes nothing', async (t) => {
     const shop = await aShop(t)
     const { credentialOf, prove, projects, projectId, databaseUrl } = shop
     const mine = await credentialOf()
@@ -222,7 +222,7 @@ describe('a Payment credential', () => {
     assert.equal((await prove(mine.quote, { preimage, ...right })).status, 200)
   })
 
-  test('whose preimage opens nothing is 402 without a challenge', async (t) => {
+  test('a Payment credential whose preimage opens nothing is 402 without a challenge', async (t) => {
     const { credentialOf, prove } = await aShop(t)
     const { quote, challenge } = await credentialOf()
     const preimage = '00'.repeat(32)
@@ -234,7 +234,7 @@ describe('a Payment credential', () => {
 })
 
 describe('the key set', () => {
-  test('is public, may be cached, and verifies what was signed', async (t) => {
+  test('the key set is public, may be cached, and verifies what was signed', async (t) => {
     const { url, create, prove, pay, projectId, clock } = await aShop(t)
     const quote = (await create({})).body as GateQuote
     const { body } = await prove(quote, { preimage: await pay(quote.bolt11) })
@@ -252,7 +252,7 @@ describe('the key set', () => {
     assert.equal(payload.req, quote.requestDigest)
   })
 
-  test('keeps the previous key through a rotation', async (t) => {
+  test('the key set keeps the previous key through a rotation', async (t) => {
     const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
     const environment = { MAYFLY_SECRET: old }
     const { url, restart } = await aShop(t, { environment })

@@ -11,7 +11,7 @@ import { query } from '../support/store.ts'
 /** Short enough to wait for, long enough for a purchase on a busy machine. */
 const TIMEOUTS = { timeouts: { requestMs: 4_000, headersMs: 3_000, checkEveryMs: 50 } }
 
-test('a body that stops half-way is timed out, and nothing of it is kept', async (t) => {
+test('a body that stops half-way is timed out, and nothing of it is stored', async (t) => {
   const server = await startServer(t, {}, TIMEOUTS)
   const inbox = await anInbox(server)
   const half = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'

@@ -19,7 +19,7 @@ test('headers up to 32 KiB are read, and more are refused', async (t) => {
   assertError(await ask(url, 'GET /health', many), 431, 'request too large')
 })
 
-test('what is no HTTP is refused in JSON', async (t) => {
+test('bytes that are not HTTP are refused in JSON', async (t) => {
   const { url } = await startServer(t)
   for (const bytes of [
     'nonsense\r\n\r\n',
@@ -42,7 +42,7 @@ test('what is no HTTP is refused in JSON', async (t) => {
   }
 })
 
-test('a request of HTTP/1.1 names its host, once; one of HTTP/1.0 need not', async (t) => {
+test('a request of HTTP/1.1 has exactly one Host; one of HTTP/1.0 may have none', async (t) => {
   const { url } = await startServer(t)
   const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
   assertError(nameless, 400, 'invalid request body')
@@ -51,7 +51,7 @@ test('a request of HTTP/1.1 names its host, once; one of HTTP/1.0 need not', asy
   assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
 })
 
-test('an expectation or an upgrade that nobody here knows is not in the way', async (t) => {
+test('an unknown expectation or upgrade is ignored', async (t) => {
   const { url } = await startServer(t)
   assert.equal((await ask(url, 'GET /health', 'Expect: the-unexpected\r\n')).status, 200)
   const upgrade =

@@ -61,7 +61,7 @@ const ROUTES: [path: string, allow: string][] = [
   [`/c/${ID}/sub/path`, 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'],
 ]
 
-test('health says that the service is there, to GET and to HEAD', async (t) => {
+test('the health check says that the service is there, to GET and to HEAD', async (t) => {
   const { url } = await startServer(t)
   const answer = await fetch(`${url}/health`)
   assert.equal(answer.status, 200)
@@ -152,7 +152,7 @@ test('a method that HTTP does not know, and CONNECT, get an answer', async (t) =
   }
 })
 
-test('who asks for a tunnel cannot hold on to the connection', async (t) => {
+test('a client that asks for a tunnel cannot hold on to the connection', async (t) => {
   const server = await startServer(t)
   const { hostname, port } = new URL(server.url)
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
@@ -169,7 +169,7 @@ test('who asks for a tunnel cannot hold on to the connection', async (t) => {
   await server.stop()
 })
 
-test('percent garbage in a path is a path that is not there', async (t) => {
+test('a path with broken percent-encoding is not found', async (t) => {
   const { url } = await startServer(t)
   for (const path of [
     '/%',

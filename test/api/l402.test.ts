@@ -23,7 +23,7 @@ import { walletFlowContract } from './wallet-flow.ts'
 
 walletFlowContract('L402', L402)
 
-test('an L402 402 says exactly this', async (t) => {
+test('an L402 402 has exactly the documented challenge', async (t) => {
   const server = await startShop(t)
   const answer = await purchase(server, {
     protocol: 'l402',
@@ -97,7 +97,7 @@ test('an L402 credential selects its flow by itself, under its old name too', as
   }
 })
 
-test('takes a credential however its client spells it', async (t) => {
+test('any spelling of an L402 credential is taken', async (t) => {
   const server = await startShop(t)
   // Long enough to have both letters that the alphabets of base64 differ in, and padding.
   const order = await openOrderVia(server, L402, { target: '/api/payments/catch?~~~~??>>~~~' })
@@ -140,7 +140,7 @@ test('takes a credential however its client spells it', async (t) => {
   assert.equal(texts.size, 1)
 })
 
-test('401 for what never was a credential of ours, with a challenge that can be paid', async (t) => {
+test('a credential that never was ours is 401, with a challenge that can be paid', async (t) => {
   const server = await startShop(t)
   const order = await openOrderVia(server, L402)
   const other = await openOrderVia(server, L402)
@@ -256,7 +256,7 @@ test('a genuine credential that is not for this request shows its payer nothing 
   capabilityOf(await purchase(server, { key, authorization }))
 })
 
-test('402 for the credential of another purchase, so that its client recovers', async (t) => {
+test('a credential of another purchase is 402, so that its client recovers', async (t) => {
   const server = await startShop(t)
   const order = await openOrderVia(server, L402)
   const long = await paidOrderVia(server, L402, { body: '{"planId":"long"}' })
@@ -274,7 +274,7 @@ test('402 for the credential of another purchase, so that its client recovers', 
   }
 })
 
-test('a credential of an order that is over tells so, and asks for no money', async (t) => {
+test('a credential of an order that is over says so, and asks for no money', async (t) => {
   const server = await startShop(t)
   const { key, authorization } = await paidOrderVia(server, L402)
   // Its life begins here.

@@ -5,7 +5,7 @@ import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { openOrder, purchase } from '../support/buying.ts'
 import { anInbox, ask, LIMITED, limited, limitHeaders, short } from '../support/limits.ts'
 
-suite('nobody pays for a neighbour:', () => {
+suite('nobody pays for a neighbour', () => {
   const once = { perMinute: 1, burst: 1 }
 
   test('an order is polled, repeated and paid while another is out of polls', async (t) => {
@@ -116,7 +116,7 @@ test('repeats of a known key count for its order, and new orders for the network
   assert.deepEqual([short(fresh), limitHeaders(fresh).policy], [LIMITED, '"quote";q=1;w=60'])
 })
 
-test('an order that there is none of takes up no bucket', async (t) => {
+test('an order that does not exist takes up no bucket', async (t) => {
   const server = await limited(t, { poll: { perMinute: 1, burst: 1 } })
   const unknown = newId('order')
   for (let i = 0; i < 3; i++) {
@@ -131,7 +131,7 @@ test('an order that there is none of takes up no bucket', async (t) => {
   assert.deepEqual(short(await ask(server, `/api/payments/${orderId}`, guess)), LIMITED)
 })
 
-test('only a token that is presented is a guess', async (t) => {
+test('only a token that is presented counts as a guess', async (t) => {
   const server = await limited(t, { badBearer: { perMinute: 1, burst: 2 } })
   const inbox = await anInbox(server)
   const paths = ['', '/events', '/stream', `/events/${randomUUID()}/body`].map(
@@ -197,7 +197,7 @@ suite('X-Forwarded-For', () => {
   })
 
   for (const trusted of ['', '10.0.0.0/8']) {
-    test(`changes nothing for a peer that is not trusted (${trusted || 'none is'})`, async (t) => {
+    test(`X-Forwarded-For changes nothing for a peer that is not trusted (trusted: ${trusted || 'nobody'})`, async (t) => {
       const server = await limited(
         t,
         { catalog: { perMinute: 1, burst: 3 }, quote: { perMinute: 1, burst: 3 } },
@@ -212,7 +212,7 @@ suite('X-Forwarded-For', () => {
     })
   }
 
-  test('names the client where the peer is trusted, by the hop that the proxy wrote', async (t) => {
+  test('X-Forwarded-For names the client where the peer is trusted, by the hop that the proxy wrote', async (t) => {
     const server = await limited(
       t,
       { catalog: { perMinute: 1, burst: 1 } },

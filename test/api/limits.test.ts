@@ -19,7 +19,7 @@ import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
-suite('with its default', () => {
+suite('the default of each limit', () => {
   test('the catalogue takes 120 requests of a client, and no more', async (t) => {
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
     await tripsAt(120, { name: 'catalog', window: 60 }, () => ask(server, '/api/catalog'))
@@ -120,7 +120,7 @@ suite('with its default', () => {
   })
 })
 
-test('switched off, nothing is limited, and no answer speaks of a limit', async (t) => {
+test('nothing is limited where the limits are switched off, and no answer speaks of a limit', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
   for (let i = 0; i < 200; i++) {
     const answer = await ask(server, '/api/catalog')
@@ -168,8 +168,8 @@ test('every limit lets through again when its window is over', async (t) => {
   )
 })
 
-suite('a 429 spends nothing:', () => {
-  test('no order and no invoice are left of a purchase', async (t) => {
+suite('an answer 429 spends nothing', () => {
+  test('a purchase that gets 429 leaves no order and no invoice', async (t) => {
     for (const rates of [{ quote: { perMinute: 1, burst: 1 } }, { openOrders: 1 }]) {
       const server = await limited(t, rates)
       const first = await openOrder(server)
@@ -187,7 +187,7 @@ suite('a 429 spends nothing:', () => {
     }
   })
 
-  test('a paid order is not delivered by a poll that is refused', async (t) => {
+  test('a poll that gets 429 does not deliver a paid order', async (t) => {
     const server = await limited(t, { poll: { perMinute: 60, burst: 1 } })
     const { orderId, bolt11 } = await openOrder(server)
     const poll = (headers = {}): Promise<Answer> => ask(server, `/api/payments/${orderId}`, headers)
@@ -199,7 +199,7 @@ suite('a 429 spends nothing:', () => {
     assert.equal((await poll()).status, 200)
   })
 
-  test('an event is not stored, and a token not used', async (t) => {
+  test('a request that gets 429 is not stored, and its token not used', async (t) => {
     const server = await limited(t, { 'ingest.spark': { perMinute: 1, burst: 2 } })
     const key = randomUUID()
     const { orderId, bolt11 } = await openOrder(server, { key })

@@ -24,7 +24,7 @@ const PRODUCTS: Record<string, () => Ask> = {
   }),
 }
 
-test('who reads the log cannot collect an order: no line has the id of one, in any flow, of any product', async (t) => {
+test('whoever reads the log cannot collect an order: no line has the id of one, in any flow, of any product', async (t) => {
   const server = await startShop(t, { MAYFLY_LOG_LEVEL: 'trace' })
   const keys: string[] = []
   const aKey = (): string => keys[keys.push(randomUUID()) - 1] ?? ''

@@ -125,7 +125,7 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
   }
 })
 
-test('what was not paid, is known, or is unknown to the node is not made good', async (t) => {
+test('an order that was not paid, or is known, or is unknown to the node, is not made good', async (t) => {
   const server = await startServer(t)
   const { paymentHash } = await openOrderVia(server, PAYMENT)
   const known = await restore(server, paymentHash, ...SPARK)
@@ -181,7 +181,7 @@ test('an order that was delivered and went as rows do is not handed out again', 
   assert.equal((await restore(server, paymentHash, ...SPARK)).code, 0, 'paid late')
 })
 
-test('the id of another order is not given to a lost one', async (t) => {
+test('a lost order does not get the id of another', async (t) => {
   const server = await startServer(t)
   const settled = settlement(server)
   const { paymentHash } = await paidOrderVia(server, PAYMENT)

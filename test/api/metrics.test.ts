@@ -151,7 +151,7 @@ test('a store that fails is counted, and a refused condition is not', async (t) 
 })
 
 suite('the listener', () => {
-  test('is apart from the service, takes GET and HEAD alone, and ends with it', async (t) => {
+  test('the metrics listener is apart from the service, takes GET and HEAD alone, and ends with it', async (t) => {
     const server = await startServer(t, ON)
     const url = listener(server)
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404)
@@ -162,7 +162,7 @@ suite('the listener', () => {
     await assert.rejects(fetch(url))
   })
 
-  test('is off unless it is asked for', async (t) => {
+  test('the metrics listener is off unless it is asked for', async (t) => {
     const server = await startServer(t)
     assert.equal(
       server.logged.some((line) => line.includes('metrics')),
@@ -170,7 +170,7 @@ suite('the listener', () => {
     )
   })
 
-  test('on a port that is taken stops the start with a sentence', async (t) => {
+  test('the metrics listener on a port that is taken stops the start with a sentence', async (t) => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     t.after(() => taken.close())

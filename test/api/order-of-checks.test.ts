@@ -96,7 +96,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
   suite(`the order of checks, in the ${name} flow`, () => {
     const starting = startShop({ after }, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
     for (const { state, cells } of OWN_KEY ?? []) {
-      test(`a purchase with the key of an order that is ${state}`, async () => {
+      test(`a purchase with the key of an order that is ${state} is answered as docs/design.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
@@ -108,7 +108,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
       })
     }
     for (const { state, cells } of OTHER_KEY ?? []) {
-      test(`a purchase with the credential of an order that is ${state}, under a key of no order`, async () => {
+      test(`a purchase with the credential of an order that is ${state}, under a key of no order, is answered as docs/design.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
@@ -120,7 +120,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
       })
     }
     for (const { state, cells } of POLL ?? []) {
-      test(`a poll of an order that is ${state}`, async () => {
+      test(`a poll of an order that is ${state} is answered as docs/design.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)

@@ -32,7 +32,7 @@ const PROBLEMS = 'https://paymentauth.org/problems'
 
 walletFlowContract('Payment', PAYMENT)
 
-test('a Payment 402 says exactly this', async (t) => {
+test('a Payment 402 has exactly the documented challenge', async (t) => {
   const server = await startShop(t)
   const answer = await purchase(server, { protocol: 'payment' })
   assert.equal(answer.status, 402)
@@ -89,7 +89,7 @@ test('a Payment 402 says exactly this', async (t) => {
   assert.ok(answer.lines('www-authenticate').join().length < 4096, 'what every client can read')
 })
 
-test('the flow is the one that the request selects', async (t) => {
+test('a request selects its flow', async (t) => {
   const server = await startShop(t)
   const flowOf = (answer: Answer): string => {
     const [field = ''] = answer.lines('www-authenticate')
@@ -147,7 +147,7 @@ test('the flow is the one that the request selects', async (t) => {
   }
 })
 
-test('a native 402 is never a challenge, and no other answer is one either', async (t) => {
+test('a native 402 has no challenge, and no other answer has one either', async (t) => {
   const server = await startShop(t)
   const native = await purchase(server, {})
   assert.equal(native.status, 402)
@@ -203,7 +203,7 @@ test('only a Payment credential gets a receipt', async (t) => {
   }
 })
 
-test('takes a credential however its client spells it', async (t) => {
+test('any spelling of a Payment credential is taken', async (t) => {
   const server = await startShop(t)
   const order = await openOrderVia(server, PAYMENT)
   const { key, preimage } = order
@@ -242,7 +242,7 @@ test('takes a credential however its client spells it', async (t) => {
   assert.equal(beside.status, 200, 'beside another scheme')
 })
 
-test('refuses every credential that is not right, each for its reason, and takes nothing for it', async (t) => {
+test('every Payment credential that is not right is refused, each for its reason, and loses nothing', async (t) => {
   const server = await startShop(t)
   const order = await openOrderVia(server, PAYMENT)
   const other = await openOrderVia(server, PAYMENT)
@@ -383,7 +383,7 @@ test('refuses every credential that is not right, each for its reason, and takes
   capabilityOf(await purchase(server, { key: other.key, authorization: other.authorization }))
 })
 
-test('a credential that anybody has changed proves the payment still, and brings nothing', async (t) => {
+test('a credential that anybody has changed still proves the payment, and brings nothing', async (t) => {
   const server = await startShop(t)
   const rows = [
     { realm: 'mayfly.example' },
@@ -428,7 +428,7 @@ test('a bad credential never reaches what its key has bought', async (t) => {
   assert.equal((await purchase(server, { key, authorization })).text, first.text)
 })
 
-test('quotes are limited, and a limit is no challenge', async (t) => {
+test('quotes are limited, and a refusal by the limit is no challenge', async (t) => {
   const server = await startLimited(t)
   const ask: Ask = { protocol: 'payment' }
   const { key, authorization } = await openOrderVia(server, PAYMENT)

@@ -8,7 +8,7 @@ import { startServer, type TestServer } from '../support/server.ts'
 /** Loopback by a name that no loopback bind has: whoever binds this is reached by strangers. */
 const STRANGERS = { MAYFLY_HOST: '::ffff:127.0.0.1', MAYFLY_SIMULATOR: 'public' }
 
-test('behind a proxy that is not trusted nothing is sold to strangers, and one line says what to set', async (t) => {
+test('nothing is sold to strangers behind a proxy that is not trusted, and one line says what to set', async (t) => {
   const server = await startServer(t, STRANGERS)
   assert.equal((await purchase(server, {})).status, 402)
   for (const headers of [
@@ -27,20 +27,20 @@ test('behind a proxy that is not trusted nothing is sold to strangers, and one l
   assert.match(String(line?.reason), /set MAYFLY_TRUSTED_PROXIES .+ purchases are refused$/)
 })
 
-test('what was quoted before is still delivered behind a proxy that is not trusted', async (t) => {
+test('an earlier quote is still delivered behind a proxy that is not trusted', async (t) => {
   const server = await startServer(t, STRANGERS)
   const key = randomUUID()
   await payAndSettle(server, await openOrder(server, { key }))
   assert.equal((await purchase(server, { key, from: '203.0.113.1' })).status, 200)
 })
 
-test('behind a trusted proxy strangers buy, and nothing is told', async (t) => {
+test('strangers buy behind a trusted proxy, and no warning is logged', async (t) => {
   const server = await startServer(t, { ...STRANGERS, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 402)
   assert.deepEqual(linesOf(server), [])
 })
 
-test('on loopback the first forwarded request says what to set, once, and sales go on', async (t) => {
+test('the first forwarded request on loopback says what to set, once, and sales go on', async (t) => {
   const server = await startServer(t)
   await fetch(`${server.url}/health`)
   assert.deepEqual(linesOf(server), [])
@@ -54,7 +54,7 @@ test('on loopback the first forwarded request says what to set, once, and sales 
   assert.match(String(lines[0]?.reason), /set MAYFLY_TRUSTED_PROXIES/)
 })
 
-test('a guessable key that came forwarded and by nobody trusted counts as a stranger each time', async (t) => {
+test("a guessable key that was forwarded by an untrusted peer counts as a stranger's each time", async (t) => {
   const server = await startServer(t)
   const forwarded = { key: 'order-0001', from: '203.0.113.1' }
   const first = await openOrder(server, forwarded)
@@ -66,7 +66,7 @@ test('a guessable key that came forwarded and by nobody trusted counts as a stra
   assert.deepEqual([refused.status, JSON.parse(refused.text).error], [404, PROOF])
 })
 
-test('a random key that came forwarded and by nobody trusted is never contested', async (t) => {
+test('a random key that was forwarded by an untrusted peer is never contested', async (t) => {
   const server = await startServer(t)
   const forwarded = { key: randomUUID(), from: '203.0.113.1' }
   const first = await openOrder(server, forwarded)

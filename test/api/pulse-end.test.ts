@@ -85,7 +85,7 @@ test('an expired monitor is shown for a day, and then it is gone', async (t) => 
   )
 })
 
-test('nothing that was destroyed or purged stays in the files', async (t) => {
+test('no byte of a destroyed or purged monitor stays in the files', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
   const destroyed = await aMonitor(server)

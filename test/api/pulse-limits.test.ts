@@ -8,7 +8,7 @@ import { aToken } from '../support/tokens.ts'
 
 const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
 
-test('a monitor takes five pings at once, and a refused one costs no heartbeat and is no use', async (t) => {
+test('a monitor takes five pings at once, and a refused one costs no heartbeat and ends no replay', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
   const key = randomUUID()
   const capability = await aMonitor(server, 'spark', key)

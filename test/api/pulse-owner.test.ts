@@ -102,7 +102,7 @@ test('the state goes its way: waiting, operational, late, operational, exhausted
   assert.deepEqual(expired.recentHeartbeats, exhausted.recentHeartbeats)
 })
 
-test('owner calls need the owner token: 401 for none or another kind, 404 for another one', async (t) => {
+test("an owner call without the owner token is refused: 401 for no token or another kind, 404 for another monitor's", async (t) => {
   const server = await startServer(t)
   const capability = await aMonitor(server)
   const other = await aMonitor(server)

@@ -71,7 +71,7 @@ test('a ping without the one right token is not found, whatever is wrong with it
   assert.equal(twice.status, 404)
 })
 
-test('only POST is a ping, and a preflight is none', async (t) => {
+test('only POST is a ping, and a preflight is not', async (t) => {
   const server = await startServer(t)
   const capability = await aMonitor(server)
   const url = `${server.url}/p/${capability.publicId}`
@@ -94,7 +94,7 @@ test('only POST is a ping, and a preflight is none', async (t) => {
   assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 0)
 })
 
-test('the body of a ping is ignored: any type, any length, broken or not', async (t) => {
+test('the body of a ping is ignored, whatever its type and length, and even if it is broken', async (t) => {
   const server = await startServer(t)
   const capability = await aMonitor(server)
   const bodies: [note: string, body: string, headers: Record<string, string>][] = [
@@ -183,7 +183,7 @@ test('a ping leaves nothing of its body in the store or in the log', async (t) =
   assert.ok(!server.logged.some((line) => line.includes(`/p/${capability.publicId}`)))
 })
 
-test('of 200 pings at once with room for 100, exactly 100 are accepted', async (t) => {
+test('exactly 100 of 200 pings at once are accepted where there is room for 100', async (t) => {
   const server = await aServerWith(t, { spark: { heartbeatLimit: 100 } })
   const capability = await aMonitor(server)
   const answers = await Promise.all(Array.from({ length: 200 }, () => ping(server, capability)))
@@ -210,7 +210,7 @@ test('a restart forgets no heartbeat and no setting', async (t) => {
   assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 2)
 })
 
-test('a job that holds the ping token alone can ping, and nothing else', async (t) => {
+test('a job that holds the ping token alone can ping, and do nothing else', async (t) => {
   const server = await startServer(t)
   const { publicId, pingToken } = await aMonitor(server)
   const job = server.mayfly.pulse({ publicId, pingToken })

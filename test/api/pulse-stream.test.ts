@@ -43,7 +43,7 @@ async function follow(
   }
 }
 
-test('a stream begins with the status, tells of pings, and learns of late by itself', async (t) => {
+test('a stream begins with the status, tells of pings, and says by itself that a ping is late', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
   const client = server.mayfly.pulse(monitor)
@@ -85,7 +85,7 @@ test('a stream tells of expiry, then ends', async (t) => {
   assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
 })
 
-test('a stranger, a ping token and no token get no stream', async (t) => {
+test('a stream needs the owner token', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
   const other = await aMonitor(server)

@@ -4,14 +4,14 @@ import { test } from 'node:test'
 import { books, openOrder, payAndSettle, purchase } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
-test('takes keys of 8 and of 128 characters, and spaces inside one', async (t) => {
+test('a key may have 8 to 128 characters, and spaces inside', async (t) => {
   const server = await startServer(t)
   for (const key of ['8-visibl', 'k'.repeat(128), 'my first order']) {
     assert.equal((await purchase(server, { key })).status, 402, key)
   }
 })
 
-test('the same key and request are the same quote, to the byte, and one invoice', async (t) => {
+test('a repeat with the same key is the same quote, byte for byte, and one invoice', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
   const first = await purchase(server, { key })
@@ -49,7 +49,7 @@ test('a broken repeat is refused as such, whatever its key once bought', async (
   assert.equal(answer.text, '{"error":"invalid plan"}')
 })
 
-test('50 purchases at once with one key are one order and one invoice', async (t) => {
+test('50 purchases at once with one key become one order and one invoice', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
   const answers = await Promise.all(Array.from({ length: 50 }, () => purchase(server, { key })))
@@ -58,7 +58,7 @@ test('50 purchases at once with one key are one order and one invoice', async (t
   assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
 })
 
-test('of 50 different requests at once with one key, one plan wins and the other is refused', async (t) => {
+test('one plan wins where 50 different requests come at once with one key, and the other is refused', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
   const plans = Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? 'spark' : 'long'))
@@ -72,7 +72,7 @@ test('of 50 different requests at once with one key, one plan wins and the other
   assert.deepEqual(await count(server), { orders: 1, invoices: 1 })
 })
 
-test('50 purchases at once with keys of their own are 50 orders and 50 invoices', async (t) => {
+test('50 purchases at once with keys of their own become 50 orders and 50 invoices', async (t) => {
   const server = await startServer(t)
   const answers = await Promise.all(Array.from({ length: 50 }, () => openOrder(server, {})))
   assert.equal(new Set(answers.map(({ orderId }) => orderId)).size, 50)
@@ -80,7 +80,7 @@ test('50 purchases at once with keys of their own are 50 orders and 50 invoices'
   assert.deepEqual(await count(server), { orders: 50, invoices: 50 })
 })
 
-test('one key is one order and one invoice, from wherever it comes', async (t) => {
+test('one key is one order and one invoice, wherever it comes from', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   for (const key of ['order-01', '12345678', 'd41d8cd98f00b204e9800998ecf8427e', randomUUID()]) {
     const before = await count(server)

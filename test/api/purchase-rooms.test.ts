@@ -25,8 +25,8 @@ const aWhisper = (bytes: number): Ask => ({
 const headOf = (bytes: number, key: string = randomUUID(), rest = ''): string =>
   `POST /api/payments/whisper HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${key}\r\nX-Whisper-Plan: long\r\nContent-Type: application/octet-stream\r\nContent-Length: ${bytes}\r\n${rest}\r\n`
 
-suite('whoever fills the room for new secrets with bodies that do not end', () => {
-  test('keeps nobody from buying, nor from what is paid', async (t) => {
+suite('a client that fills the room for new secrets with bodies that do not end', () => {
+  test('a client that fills the room for new secrets keeps nobody from buying, nor from what is paid', async (t) => {
     const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
     const [l402, payment] = [
       await paidOrderVia(server, L402, aWhisper(LARGEST)),
@@ -54,7 +54,7 @@ suite('whoever fills the room for new secrets with bodies that do not end', () =
     assert.equal(newcomer.status, 402, newcomer.text)
   })
 
-  test('holds nothing any more once he has gone', async (t) => {
+  test('a client that fills the room for new secrets holds nothing any more once it has gone', async (t) => {
     const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
     const slow = await aSlowBody(t, server, '203.0.113.7')
     await until('it is held', async () => (await heldIn(server, 'fresh')) > LARGEST / 2)
@@ -64,7 +64,7 @@ suite('whoever fills the room for new secrets with bodies that do not end', () =
 })
 
 suite('the limit on new orders', () => {
-  test('is asked before a body is read, and a repeat of a known order does not draw on it', async (t) => {
+  test('the limit on new orders is asked before a body is read, and a repeat of a known order does not draw on it', async (t) => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 2 } }))
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
@@ -82,7 +82,7 @@ suite('the limit on new orders', () => {
     assert.equal((await purchase(server, order.ask)).status, 200)
   })
 
-  test('is not drawn on by a body that says that it is too large', async (t) => {
+  test('the limit on new orders is not drawn on by a body that says that it is too large', async (t) => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 1 } }))
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
@@ -104,7 +104,7 @@ suite('a sender that asks before it sends', () => {
       'POST /simulator/pay HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20000\r\nExpect: 100-continue\r\n\r\n',
     ],
   ] as const) {
-    test(`is told at once that ${what} is too large, and not to go on`, async (t) => {
+    test(`a sender that asks before it sends is told at once that ${what} is too large, and not to go on`, async (t) => {
       const server = await startServer(t)
       const answer = await exchange(server.url, head)
       assert.deepEqual(answer.statuses, [400])
@@ -112,7 +112,7 @@ suite('a sender that asks before it sends', () => {
     })
   }
 
-  test('is told to go on where its body is wanted, and keeps its connection', async (t) => {
+  test('a sender that asks before it sends is told to go on where its body is wanted, and keeps its connection', async (t) => {
     const server = await startServer(t)
     const { hostname, port } = new URL(server.url)
     const json = '{"planId":"spark"}'

@@ -61,13 +61,13 @@ test('a native 402 carries no challenge, is not cached and may be read by any pa
   )
 })
 
-test('the life of a quote is the configured one', async (t) => {
+test('a quote lives as long as the setting says', async (t) => {
   const server = await startServer(t, { MAYFLY_QUOTE_SECONDS: '60' })
   const { bolt11 } = await openOrder(server, {})
   assert.equal(decodeInvoice(bolt11).expirySeconds, 60)
 })
 
-test('refuses every broken purchase before there is an order or an invoice', async (t) => {
+test('every broken purchase is refused before there is an order or an invoice', async (t) => {
   const server = await startServer(t)
   const cases: [note: string, ask: Ask, error: string][] = [
     ['no key', { key: null }, 'invalid idempotency key'],
@@ -142,7 +142,7 @@ test('refuses every broken purchase before there is an order or an invoice', asy
   await assertNothingHappened(server)
 })
 
-test('refuses what no HTTP client would send, before there is an order or an invoice', async (t) => {
+test('a request that no HTTP client would send is refused before there is an order or an invoice', async (t) => {
   const server = await startServer(t)
   const length = `Content-Length: ${SPARK.length}`
   const json = 'Content-Type: application/json'
@@ -191,7 +191,7 @@ test('refuses what no HTTP client would send, before there is an order or an inv
   await assertNothingHappened(server)
 })
 
-test('takes JSON with a charset, in any case, and a body that says it is not coded', async (t) => {
+test('a purchase may be JSON with a charset, in any case, and a body that says it is not coded', async (t) => {
   const server = await startServer(t)
   for (const headers of [
     { 'content-type': 'application/json; charset=utf-8' },

@@ -17,7 +17,7 @@ test('the simulator pays an invoice of its own once, and gives the preimage agai
   assert.deepEqual((await simulatorPay(server, { bolt11 })).text, paid.text)
 })
 
-test('50 payments of one invoice at once all get the one preimage', async (t) => {
+test('50 payments of one invoice at once all get the same preimage', async (t) => {
   const server = await startServer(t)
   const { bolt11 } = await openOrder(server, {})
   const answers = await Promise.all(
@@ -41,7 +41,7 @@ test('the simulator does not pay what has expired', async (t) => {
   assert.deepEqual([late.status, late.text], [400, '{"error":"invoice expired"}'])
 })
 
-test("the simulator does not know somebody else's invoice, nor what is none", async (t) => {
+test("the simulator knows neither somebody else's invoice nor a text that is not an invoice", async (t) => {
   const server = await startServer(t)
   const other = await startServer(t)
   const { bolt11: foreign } = await openOrder(other, {})

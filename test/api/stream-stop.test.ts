@@ -112,7 +112,7 @@ test('a stream that begins while the server stops ends at once', async (t) => {
   await closed
 })
 
-test('a reader that takes nothing for a minute is let go', async (t) => {
+test('a reader that takes nothing for a minute is disconnected', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { url, opened, count, gate, app } = await aStreamServer(t)
   await app.listen({ host: '127.0.0.1', port: 0 })

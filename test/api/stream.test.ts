@@ -60,7 +60,7 @@ test('Last-Event-ID is where a stream goes on: at the beginning, in between, bey
   }
 })
 
-test('a Last-Event-ID that is none is refused, and takes no place', async (t) => {
+test('a malformed Last-Event-ID is refused, and takes no place', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const refused = ['x', '-1', '+1', '1.5', '1e3', '0x1', '1 2', '1,2', '9'.repeat(16), 'é']
@@ -171,7 +171,7 @@ test('an inbox has 64 listeners; the 65th waits until one has left', async (t) =
   assert.equal((await askForStream(server, inbox)).status, 429)
 })
 
-test('a stream is the owner’s alone', async (t) => {
+test('only the owner can open a stream', async (t) => {
   const server = await startServer(t)
   const [inbox, other] = [await anInbox(server), await anInbox(server)]
   const path = `/api/catch/${inbox.publicId}/stream`

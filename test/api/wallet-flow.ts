@@ -46,7 +46,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
   }
 
   describe(`buying by ${name}`, () => {
-    test('a challenge is repeated for its key to the byte, and is one order and one invoice', async (t) => {
+    test('a challenge is repeated for its key byte for byte, and is one order and one invoice', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
       const first = await purchase(server, { key, protocol })
@@ -69,7 +69,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
     })
 
-    test('the paid repeat gets the capability, and again, to the byte', async (t) => {
+    test('the paid repeat gets the capability, and gets it again byte for byte', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow)
       const first = await purchase(server, { key, protocol, authorization })
@@ -111,7 +111,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       capabilityOf(await purchase(server, { key, authorization }))
     })
 
-    test('of 20 paid repeats at once all get the same bytes, and one settles', async (t) => {
+    test('20 paid repeats at once all get the same bytes, and one settles', async (t) => {
       const server = await startShop(t, { MAYFLY_RATE_LIMITS: 'on' })
       const { key, authorization } = await openOrderVia(server, flow)
       const answers = await Promise.all(
@@ -125,7 +125,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.equal(settled.length, 1)
     })
 
-    test('of 20 paid repeats and polls at once, and the payment, one provisions', async (t) => {
+    test('20 paid repeats and polls provision once, even at once with the payment', async (t) => {
       const server = await startShop(t)
       const { key, authorization, orderId, bolt11 } = await openOrderVia(server, flow)
       const [answers] = await Promise.all([
@@ -201,7 +201,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
-    test('24 hours after the delivery the credential gets no more, and is not asked to pay', async (t) => {
+    test('the credential gets no more 24 hours after the delivery, and is not asked to pay', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow, {
         body: '{"planId":"standard"}',
@@ -214,7 +214,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assertError(await purchase(server, ask), 404, 'already delivered')
     })
 
-    test('another purchase with the credential of a used one is asked for money of its own', async (t) => {
+    test('another purchase with the credential of a used order is asked for money of its own', async (t) => {
       const server = await startShop(t)
       const old = await paidOrderVia(server, flow)
       await use(server, await purchase(server, old.ask))
@@ -230,7 +230,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       capabilityOf(await purchase(server, { key: next.key, authorization: next.authorization }))
     })
 
-    test('a credential is bound to the target, query included, and what it proves holds anywhere', async (t) => {
+    test('a credential is bound to the target, query included, and proves its payment anywhere', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow)
       for (const target of ['/api/payments/catch?a', '/api/payments/catch?a=1']) {
@@ -248,7 +248,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
-    test('a credential is bound to the body, to the byte', async (t) => {
+    test('a credential is bound to every byte of the body', async (t) => {
       const server = await startShop(t)
       const { key, authorization, paymentHash } = await paidOrderVia(server, flow)
       for (const body of ['{"planId":"long"}', '{"planId": "spark"}', '{"planId":"spark"}\n']) {
@@ -261,7 +261,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       capabilityOf(await purchase(server, { key, authorization }))
     })
 
-    test('a request that another method makes of it is refused, and takes nothing', async (t) => {
+    test('a request with another method is refused, and takes nothing', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow)
       // A widespread client loses method and body on the paid repeat of a Request object.
@@ -326,7 +326,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
-    test('a credential after the end of its quote is proof, whatever the node has made up its mind about', async (t) => {
+    test('a credential after the end of its quote is proof, whatever the node says of the invoice', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await openOrderVia(server, flow)
       // A payment is under way that the node does not know the end of.
@@ -438,7 +438,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
     })
 
-    test('a credential of a secret that is no more is forged', async (t) => {
+    test('a credential of a secret that was removed is forged', async (t) => {
       const environment: Record<string, string> = {
         MAYFLY_BASE_URL: BASE_URL,
         MAYFLY_SECRET: '11'.repeat(32),

@@ -24,7 +24,7 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
-suite('buying', () => {
+suite('buying a whisper', () => {
   test('a quote has exactly the documented members, and says nothing of the content', async (t) => {
     const server = await startServer(t)
     const answer = await purchaseWhisper(server, { plan: 'long' })
@@ -52,7 +52,7 @@ suite('buying', () => {
     assert.ok(life >= DAY && life < DAY + MINUTE)
   })
 
-  test('refuses what is not right before there is an order', async (t) => {
+  test('a purchase that is not right is refused before there is an order', async (t) => {
     const server = await startServer(t)
     const now = server.clock.now()
     const spark = 64 * 1024
@@ -163,7 +163,7 @@ suite('buying', () => {
     assert.match(answer, /\{"error":"ciphertext too large"\}$/)
   })
 
-  test('takes every bound itself', async (t) => {
+  test('a purchase may have every bound itself', async (t) => {
     const server = await startServer(t)
     const cases: Purchase[] = [
       { body: randomBytes(30) },
@@ -211,7 +211,7 @@ suite('buying', () => {
     assert.equal((await stored(server)).ciphertexts, 1)
   })
 
-  test('no read limit is the plan’s own', async (t) => {
+  test('a purchase without a read limit gets the plan’s own', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
     const quote = await openWhisperOrder(server, { key })
@@ -234,7 +234,7 @@ suite('buying', () => {
     )
   })
 
-  test('a bought one is replayed to its buyer until the first read', async (t) => {
+  test('a whisper is replayed to its buyer until the first read', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
     const whisper = await aWhisper(server, { key })
@@ -275,7 +275,7 @@ suite('buying', () => {
     assert.ok(!server.logged.some((line) => line.includes('http.failed')))
   })
 
-  test('the quote of a scheduled one may be paid by a poll or by a repeat of the purchase', async (t) => {
+  test('the quote of a scheduled whisper may be paid by a poll or by a repeat of the purchase', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
     const quote = await openWhisperOrder(server, { key })
@@ -300,7 +300,7 @@ suite('buying', () => {
     assert.deepEqual((await read(server, await delivered(server, quote, key))).body, body)
   })
 
-  test('a quote that died is expired, and its bytes are gone', async (t) => {
+  test('a quote that is dead is expired, and its bytes are gone', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
     await openWhisperOrder(server, { key })

@@ -16,7 +16,7 @@ import {
 } from '../support/whisper.ts'
 
 suite('the catalogue', () => {
-  test('says exactly what is on sale', async (t) => {
+  test('the catalogue says exactly what is on sale', async (t) => {
     const server = await startServer(t)
     const { products } = await server.mayfly.catalog()
     const plan = (
@@ -54,7 +54,7 @@ suite('the catalogue', () => {
     [{ maxCiphertextBytes: 2 ** 40 }, 'a ciphertext that no memory holds'],
     [{ reads: 3 }, 'an unknown field'],
   ] as const) {
-    test(`with ${why} stops the start`, async (t) => {
+    test(`a catalogue with ${why} stops the start`, async (t) => {
       const file = await aCatalog(t, { whisper: { spark: plan } })
       await assert.rejects(
         startServer(t, { MAYFLY_CATALOG: file }),
@@ -63,7 +63,7 @@ suite('the catalogue', () => {
     })
   }
 
-  test('an unavailable plan is not sold, and one already quoted is', async (t) => {
+  test('an unavailable plan is not sold, but a quote from before is', async (t) => {
     const environment: Record<string, string> = {}
     const server = await startServer(t, environment)
     const key = randomUUID()

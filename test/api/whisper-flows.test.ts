@@ -115,7 +115,7 @@ suite('the flows', () => {
     assert.deepEqual((await read(server, whisper)).body, ask.body)
   })
 
-  test('a Payment credential buys it at once, with a receipt', async (t) => {
+  test('a Payment credential buys a whisper at once, with a receipt', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
     const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
@@ -142,7 +142,7 @@ suite('the flows', () => {
     assert.equal((await purchaseWhisper(server, { ...ask, headers })).status, 200)
   })
 
-  test('a paid one whose plan became smaller is measured by the plan that it was sold under', async (t) => {
+  test('a paid whisper whose plan became smaller is measured by the plan that it was sold under', async (t) => {
     const environment: Record<string, string> = { MAYFLY_BASE_URL: 'http://localhost:8402' }
     const server = await startServer(t, environment)
     const [native, own, other] = [1, 2, 3].map(() => ({
@@ -184,7 +184,7 @@ suite('the flows', () => {
     assert.equal(repeat.status, 404, 'it has been read')
   })
 
-  test('one that was given up for dead is whole again by the credential and its body', async (t) => {
+  test('a whisper that was given up for dead is whole again by the credential and its body', async (t) => {
     const server = await startServer(t)
     for (const protocol of ['payment', 'l402']) {
       const ask = { key: randomUUID(), body: randomBytes(500) }
@@ -208,7 +208,7 @@ suite('the flows', () => {
     }
   })
 
-  test('one that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
+  test('a whisper that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
     const { orderId, paymentHash } = JSON.parse(
@@ -234,7 +234,7 @@ suite('the flows', () => {
     assert.deepEqual((await read(server, resource)).body, ask.body)
   })
 
-  test('one whose plan cannot be read is owed to its buyer, and no error of ours', async (t) => {
+  test('a whisper whose plan cannot be read is owed to its buyer, and is not an error 500', async (t) => {
     const server = await startServer(t)
     const ask = { key: randomUUID(), body: randomBytes(500) }
     const { orderId, bolt11 } = await openWhisperOrder(server, ask)
@@ -246,7 +246,7 @@ suite('the flows', () => {
     assert.deepEqual(owed, { status: 503, text: '{"error":"checkout unavailable"}' })
   })
 
-  test('what finds no room is refused in every flow, without a challenge', async (t) => {
+  test('a body that finds no room is refused in every flow, without a challenge', async (t) => {
     const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
     for (const protocol of ['payment', 'l402']) {
       const answer = await purchaseWhisper(server, inFlow({}, protocol))

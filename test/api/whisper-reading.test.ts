@@ -22,8 +22,8 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
-suite('reading', () => {
-  test('answers the exact bytes as a download that nobody sniffs or keeps', async (t) => {
+suite('reading a whisper', () => {
+  test('the exact bytes are answered as a download that nobody sniffs or keeps', async (t) => {
     const server = await startServer(t)
     const body = Buffer.concat([Buffer.from('<script>alert(1)</script>\0\r\n'), randomBytes(9_000)])
     const whisper = await aWhisper(server, { body })
@@ -39,7 +39,7 @@ suite('reading', () => {
     assert.equal(headers['access-control-allow-origin'], '*')
   })
 
-  test('spends a read each time, and then there is nothing', async (t) => {
+  test('reading spends a read each time, and then there is nothing', async (t) => {
     const server = await startServer(t)
     const whisper = await aWhisper(server, { readLimit: 2 })
     for (const status of [200, 200, 404, 404]) {
@@ -93,7 +93,7 @@ suite('reading', () => {
     assert.equal((await read(server, whisper)).status, 200)
   })
 
-  test('takes GET alone; other methods and a preflight spend nothing', async (t) => {
+  test('reading takes GET alone; other methods and a preflight spend nothing', async (t) => {
     const server = await startServer(t)
     const whisper = await aWhisper(server, { readLimit: 1 })
     for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -115,7 +115,7 @@ suite('reading', () => {
     assert.equal((await read(server, whisper)).status, 200)
   })
 
-  test('sends the whole also to who asks for a range or says what it has', async (t) => {
+  test('reading sends the whole, also to a client that asks for a range or says what it has', async (t) => {
     const server = await startServer(t)
     const whisper = await aWhisper(server)
     const answer = await read(server, whisper, { range: 'bytes=0-3', 'if-none-match': '*' })
@@ -123,7 +123,7 @@ suite('reading', () => {
     assert.deepEqual(answer.body, A_BODY)
   })
 
-  test('before its time says when, rounded up, and spends nothing', async (t) => {
+  test('reading before the reveal time says when, rounded up, and spends nothing', async (t) => {
     const server = await startServer(t)
     const revealAt = iso(server, 10 * MINUTE)
     const key = randomUUID()
@@ -149,7 +149,7 @@ suite('reading', () => {
     assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
   })
 
-  test('an expired one is gone at once, revealed or not', async (t) => {
+  test('an expired whisper is gone at once, revealed or not', async (t) => {
     const server = await startServer(t)
     const whisper = await aWhisper(server)
     const scheduled = await aWhisper(server, { revealAt: iso(server, DAY - MINUTE) })
@@ -159,7 +159,7 @@ suite('reading', () => {
     assert.deepEqual(short(await read(server, scheduled)), NOT_FOUND)
   })
 
-  test('is limited for each one, and a refused read spends nothing', async (t) => {
+  test('reading is limited for each whisper, and a refused read spends nothing', async (t) => {
     const server = await startServer(t, {
       MAYFLY_RATE_LIMITS: 'on',
       MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
@@ -181,7 +181,7 @@ suite('reading', () => {
     assert.equal((await read(server, other)).status, 200)
   })
 
-  test('lets a client try wrong tokens only so often, and a right one always', async (t) => {
+  test('a client may try wrong tokens only so often, and a right one always', async (t) => {
     const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
     const whisper = await aWhisper(server)
     const wrong = { ...whisper, readToken: tokenOf('whisper_read', new Uint8Array(32)) }

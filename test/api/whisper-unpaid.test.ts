@@ -17,11 +17,11 @@ import {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
-suite('bytes that wait for their payment', () => {
+suite('unpaid bytes', () => {
   const LIMITS = { MAYFLY_UNPAID_BYTES: '1000,32000', MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
   const of = (length: number, from: string): Purchase => ({ body: randomBytes(length), from })
 
-  test('are limited per network, before there is an invoice', async (t) => {
+  test('unpaid bytes are limited per network, before there is an invoice', async (t) => {
     const server = await startServer(t, LIMITS)
     await openWhisperOrder(server, of(600, '203.0.113.7'))
     await openWhisperOrder(server, of(400, '203.0.113.200'))
@@ -43,7 +43,7 @@ suite('bytes that wait for their payment', () => {
     })
   })
 
-  test('leave room for others, whatever a network around many takes', async (t) => {
+  test('unpaid bytes leave room for others, whatever a network around many takes', async (t) => {
     const server = await startServer(t, { ...LIMITS, MAYFLY_UNPAID_BYTES: '8000,8000' })
     // An eighth of 6 000 for all bodies, and of 2 000 for small ones.
     await openWhisperOrder(server, of(400, '203.0.113.7'))
@@ -55,7 +55,7 @@ suite('bytes that wait for their payment', () => {
     await openWhisperOrder(server, of(650, '203.1.113.7'))
   })
 
-  test('are never more than the limit, however many come at once', async (t) => {
+  test('unpaid bytes are never more than the limit, however many come at once', async (t) => {
     const server = await startServer(t, LIMITS)
     const answers = await Promise.all(
       Array.from({ length: 40 }, () => purchaseWhisper(server, of(100, '203.0.113.7'))),
@@ -65,7 +65,7 @@ suite('bytes that wait for their payment', () => {
     assert.equal(statuses.filter((status) => status === 429).length, 30)
   })
 
-  test('make room once they are paid, and a repeat needs none', async (t) => {
+  test('unpaid bytes make room once they are paid, and a repeat needs none', async (t) => {
     const server = await startServer(t, LIMITS)
     const ask = { ...of(1000, '203.0.113.7'), key: randomUUID() }
     const quote = await openWhisperOrder(server, ask)
@@ -77,7 +77,7 @@ suite('bytes that wait for their payment', () => {
     assert.deepEqual((await read(server, whisper)).body, ask.body)
   })
 
-  test('make room once their quote is dead', async (t) => {
+  test('unpaid bytes make room once their quote is dead', async (t) => {
     const server = await startServer(t, LIMITS)
     const ask = { ...of(1000, '203.0.113.7'), key: randomUUID() }
     await openWhisperOrder(server, ask)
@@ -94,7 +94,7 @@ suite('bytes that wait for their payment', () => {
   })
 
   for (const value of ['', '1000', '1,2,3', '0,5', '-1,5', '1.5,2', 'a,b', '1e3,2e3', '5,']) {
-    test(`"${value}" is no setting`, () => {
+    test(`the setting "${value}" is refused`, () => {
       assert.throws(
         () => readConfig({ MAYFLY_UNPAID_BYTES: value }),
         /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and in all\.$/,
@@ -102,7 +102,7 @@ suite('bytes that wait for their payment', () => {
     })
   }
 
-  test('the default is 64 MiB per network and 1 GiB in all', () => {
+  test('unpaid bytes are 64 MiB per network and 1 GiB in all by default', () => {
     assert.deepEqual(readConfig({}).unpaidBytes, { perNetwork: 64 * 2 ** 20, inAll: 2 ** 30 })
   })
 })
