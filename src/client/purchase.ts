@@ -1,5 +1,5 @@
 /** What a buyer hands in, and what a purchase tells on its way. */
-import type { Quote as ServerQuote } from '../payment/orders.ts'
+import type { Quote as ServerQuote } from '../payment/order.ts'
 import type { Wallet } from './wallet.ts'
 
 /**

@@ -5,8 +5,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Binding, paymentHashIn } from '../payment/flows/flow.ts'
-import { termsUnder } from '../payment/order.ts'
-import type { KnownOrder, OrderName, OrderRequest, Orders, Purchase } from '../payment/orders.ts'
+import { type OrderName, type OrderRequest, termsUnder } from '../payment/order.ts'
+import type { KnownOrder, Orders, Purchase } from '../payment/orders.ts'
 import type { App } from './app.ts'
 import {
   type ClientAddress,

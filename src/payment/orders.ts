@@ -34,15 +34,6 @@ import { reseal } from './resealing.ts'
 import { createSettling } from './settling.ts'
 import { createOrderStore, type OrderRow, type SettledBy } from './store.ts'
 
-export {
-  type Offer,
-  type OrderName,
-  type OrderRequest,
-  type Outcome,
-  type Quote,
-  REPLAY_MS,
-} from './order.ts'
-
 /** An order that exists. */
 export type KnownOrder = {
   orderId: string

@@ -9,7 +9,8 @@ import { before, type Clock, type Deletion } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
-import { type Orders, REPLAY_MS } from './orders.ts'
+import { REPLAY_MS } from './order.ts'
+import type { Orders } from './orders.ts'
 import {
   claimSweep,
   createOrderStore,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { formerOrderIds } from '../../src/payment/idempotency.ts'
-import type { Outcome, PollAsk } from '../../src/payment/orders.ts'
+import type { Outcome } from '../../src/payment/order.ts'
+import type { PollAsk } from '../../src/payment/orders.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, kinds, many, nodeSays, QUOTE_LIFE } from '../support/orders.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { REPLAY_MS } from '../../src/payment/orders.ts'
+import { REPLAY_MS } from '../../src/payment/order.ts'
 import { delivered, events, keyPoll, kinds, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import { aName, anOffer, aRequest, aShop, KEY, LIFE, SECOND } from '../support/shop.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Json } from '../../src/lib/jcs.ts'
-import type { OrderRequest } from '../../src/payment/orders.ts'
+import type { OrderRequest } from '../../src/payment/order.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { events, kinds, many, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
 import {

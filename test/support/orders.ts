@@ -1,7 +1,7 @@
 /** What the tests of orders ask with, and what they look at afterwards. */
 import assert from 'node:assert/strict'
 import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
-import type { Outcome } from '../../src/payment/orders.ts'
+import type { Outcome } from '../../src/payment/order.ts'
 import { CLIENT, KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
 
 export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'

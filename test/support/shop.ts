@@ -7,15 +7,8 @@ import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
-import {
-  createOrders,
-  type Offer,
-  type OrderName,
-  type OrderRequest,
-  type Orders,
-  type Outcome,
-  type Quote,
-} from '../../src/payment/orders.ts'
+import type { Offer, OrderName, OrderRequest, Outcome, Quote } from '../../src/payment/order.ts'
+import { createOrders, type Orders } from '../../src/payment/orders.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
