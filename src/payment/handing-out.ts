@@ -14,7 +14,7 @@ export type HandingOut =
   /** `body` is the answer that the buyer would have got. There is no other copy of it. */
   | { kind: 'handed out'; body: string }
   | { kind: 'not settled'; state: OrderState }
-  /** It was delivered, or is sealed: nothing is handed out twice. */
+  /** It was delivered, or is sealed: it is never delivered twice. */
   | { kind: 'already delivered'; at: number | null }
   /** The capability has expired; nobody collected it. */
   | { kind: 'over'; at: number }
