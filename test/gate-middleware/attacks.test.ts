@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 
 for (const form of FORMS) {
   describe(`one payment, ${form}`, () => {
-    test('runs the handler once for ten requests that hang up in the middle of it', async (t) => {
+    test('one payment runs the handler once for ten requests that hang up in the middle of it', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, seen, runs } = await aPaid(t, form, async () => {
         await work.promise
@@ -28,7 +28,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
-    test('buys one answer of 24 MiB, whatever part of it was taken', async (t) => {
+    test('one payment buys one answer of 24 MiB, whatever part of it was taken', async (t) => {
       const whole = new Uint8Array(24 * MIB)
       const { url, proof, seen, runs } = await aPaid(t, form, async () => ({ body: whole }))
       for (let i = 0; i < 6; i++) {
@@ -46,7 +46,7 @@ for (const form of FORMS) {
 
     for (const storedAnswers of [false, true]) {
       const how = storedAnswers ? ', with stored answers too' : ''
-      test(`is not given back by a failure that its client did not stay for${how}`, async (t) => {
+      test(`one payment is not given back by a failure that its client did not stay for${how}`, async (t) => {
         const work = Promise.withResolvers<void>()
         const fails: Handler = async () => {
           await work.promise
@@ -67,7 +67,7 @@ for (const form of FORMS) {
       })
     }
 
-    test('is good for another run when the handler threw, 301 seconds later too', async (t) => {
+    test('one payment is good for another run when the handler threw, 301 seconds later too', async (t) => {
       const answers: (() => void)[] = [
         () => {
           throw new Error('a bug')
@@ -86,7 +86,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 2)
     })
 
-    test('is good for three runs in all, when each of them fails', async (t) => {
+    test('one payment is good for three runs in all, when each of them fails', async (t) => {
       const { url, proof, runs } = await aPaid(t, form, async () => ({ status: 503, body: 'no' }))
       const statuses: number[] = []
       for (let i = 0; i < 6; i++) statuses.push((await send(url, proof).answer).status)
@@ -94,7 +94,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 3)
     })
 
-    test('runs nothing twice for a request that comes during the run: it waits', async (t) => {
+    test('one payment runs nothing twice for a request that comes during the run: the request waits', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, seen, runs } = await aPaid(t, form, async () => {
         await work.promise
@@ -110,7 +110,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
-    test('runs for the one who waited, where the first run failed', async (t) => {
+    test('one payment runs the handler for the request that waited, where the first run failed', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, seen, runs } = await aPaid(t, form, async () => {
         if (runs.length > 1) return { body: 'a cat' }
@@ -128,7 +128,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 2)
     })
 
-    test('says when to come again where the run takes longer than anybody waits', async (t) => {
+    test('a repeat is told when to come again where the run takes longer than a request waits', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, runs } = await aPaid(
         t,

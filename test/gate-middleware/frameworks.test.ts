@@ -5,7 +5,7 @@ import type { GateQuote } from '../../src/client/index.ts'
 import { aShop, proofOf, serve } from '../support/gate-middleware.ts'
 
 describe('Fastify', () => {
-  test('parses the body as ever, after the payment', async (t) => {
+  test('Fastify parses the body as ever, after the payment', async (t) => {
     const shop = await aShop(t)
     const app = Fastify()
     t.after(() => app.close())
@@ -38,7 +38,7 @@ describe('Fastify', () => {
     assert.equal(await pong.text(), 'pong')
   })
 
-  test('gives the receipt back when the handler fails', async (t) => {
+  test('Fastify gives the receipt back when the handler fails', async (t) => {
     const shop = await aShop(t)
     let isBroken = true
     const app = Fastify()
@@ -57,7 +57,7 @@ describe('Fastify', () => {
 })
 
 describe('Express', () => {
-  test('finds the exact bytes in the body, and the path before it was cut', async (t) => {
+  test('Express has the exact bytes in the body, and the path before it was cut', async (t) => {
     const shop = await aShop(t)
     const bodies: unknown[] = []
     const api = await serve(t, (request, response) => {
@@ -80,7 +80,7 @@ describe('Express', () => {
 })
 
 describe('a body in Express', () => {
-  test('that a parser has read already is refused, for any body would do', async (t) => {
+  test('a body in Express that a parser has read already is refused, for any body would do', async (t) => {
     const shop = await aShop(t)
     const errors: unknown[] = []
     const api = await serve(t, async (request, response) => {
@@ -96,7 +96,7 @@ describe('a body in Express', () => {
     assert.deepEqual(shop.asked, [])
   })
 
-  test('that express.raw() has read is bound as it came', async (t) => {
+  test('a body that express.raw() has read is bound as it came', async (t) => {
     const shop = await aShop(t)
     const api = await serve(t, async (request, response) => {
       const chunks = await Array.fromAsync(request)
@@ -112,7 +112,7 @@ describe('a body in Express', () => {
     assert.notEqual(await digests[0], await digests[1])
   })
 
-  test('that is too large is answered, and the connection ends', async (t) => {
+  test('a body in Express that is too large is answered, and the connection ends', async (t) => {
     const shop = await aShop(t)
     const api = await serve(t, (request, response) => {
       shop.gate.express('render')(request, response, () => response.end())

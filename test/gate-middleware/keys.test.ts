@@ -7,8 +7,8 @@ const HOUR = 3_600 * SECOND
 const OLD = { kid: 'old', x: 'a' }
 const NEW = { kid: 'new', x: 'b' }
 
-describe('the keys at hand', () => {
-  test('are asked for once, however many need them, and kept for five minutes', async () => {
+describe('the keys of receipts', () => {
+  test('the keys of receipts are asked for once, however many need them, and kept for five minutes', async () => {
     const { ring, world } = aRing()
     const all = await Promise.all(Array.from({ length: 20 }, () => ring.keys()))
     for (const keys of all) assert.deepEqual(keys, [OLD])
@@ -21,7 +21,7 @@ describe('the keys at hand', () => {
     assert.equal(world.asked, 2)
   })
 
-  test('are renewed for a key that is not among them, every ten seconds at most', async () => {
+  test('the keys of receipts are renewed for a key that is not among them, every ten seconds at most', async () => {
     const { ring, world } = aRing()
     await ring.keys()
     world.keys = [NEW, OLD]
@@ -33,7 +33,7 @@ describe('the keys at hand', () => {
     assert.equal(world.asked, 2)
   })
 
-  test('stand for a day while the service is away', async () => {
+  test('the keys of receipts stay valid for a day while the service is away', async () => {
     const { ring, world } = aRing()
     await ring.keys()
     world.isAway = true
@@ -46,7 +46,7 @@ describe('the keys at hand', () => {
     assert.deepEqual(await ring.keys(), [OLD])
   })
 
-  test('that were never there are asked for each time', async () => {
+  test('keys that were never there are asked for each time', async () => {
     const { ring, world } = aRing()
     world.isAway = true
     await assert.rejects(ring.keys(), /away/)

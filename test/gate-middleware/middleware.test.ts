@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { aShop, aVisit, proofOf, serve } from '../support/gate-middleware.ts'
 
 describe('a fetch-style handler', () => {
-  test('answers who has paid, and shows him his receipt', async (t) => {
+  test('a fetch-style handler answers a visitor who has paid, and shows the receipt', async (t) => {
     const shop = await aShop(t)
     const refused = await shop.visit()
     const quote = (await refused.json()) as GateQuote
@@ -29,7 +29,7 @@ describe('a fetch-style handler', () => {
     assert.ok(answer.headers.get('gate-receipt'))
   })
 
-  test('takes the word of the provider for a payment, without a preimage', async (t) => {
+  test('a fetch-style handler takes the word of the provider for a payment, without a preimage', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const headers = { 'x-gate-intent': quote.intentId }
@@ -43,7 +43,7 @@ describe('a fetch-style handler', () => {
     assert.equal(shop.served[0]?.receipt.by, 'provider')
   })
 
-  test('is bought by a stock client of the Payment scheme', async (t) => {
+  test('a fetch-style handler is bought by a stock client of the Payment scheme', async (t) => {
     const shop = await aShop(t)
     const api = await serve(t, (request, response) => {
       shop.gate.express('render')(request, response, () => response.end('a cat'))
@@ -72,7 +72,7 @@ describe('a fetch-style handler', () => {
     assert.match(receipt?.reference ?? '', /^[0-9a-f]{64}$/)
   })
 
-  test('shows the Payment challenge to whoever prefers it', async (t) => {
+  test('a fetch-style handler shows the Payment challenge to whoever prefers it', async (t) => {
     const shop = await aShop(t)
     for (const headers of [
       { 'x-payment-protocol': 'payment' },
@@ -86,20 +86,20 @@ describe('a fetch-style handler', () => {
     }
   })
 
-  test('gives each visitor an invoice of his own', async (t) => {
+  test('a fetch-style handler gives each visitor an invoice of their own', async (t) => {
     const shop = await aShop(t)
     const headers = { 'idempotency-key': 'one-key-for-all' }
     const quotes = await Promise.all([1, 2, 3].map(() => shop.quote(headers)))
     assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 3)
   })
 
-  test('refuses a body above 1 MiB before it asks anybody', async (t) => {
+  test('a fetch-style handler refuses a body above 1 MiB before it asks anybody', async (t) => {
     const shop = await aShop(t)
     const answer = await shop.visit({}, { body: 'x'.repeat(1024 * 1024 + 1) })
     assert.equal(answer.status, 413)
   })
 
-  test('refuses a path that servers read differently', async (t) => {
+  test('a fetch-style handler refuses a path that servers read differently', async (t) => {
     const shop = await aShop(t)
     const answer = await shop.visit({}, { url: 'https://api.example.com/render/a%2fb' })
     assert.equal(answer.status, 400)
@@ -108,7 +108,7 @@ describe('a fetch-style handler', () => {
 })
 
 describe('the network of a visitor', () => {
-  test('is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
+  test('the network of a visitor is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
     const shop = await aShop(t)
     const told: (string | null)[] = []
     const options: typeof shop.options = {
@@ -132,7 +132,7 @@ describe('the network of a visitor', () => {
     assert.deepEqual(told, [null])
   })
 
-  test('that has used up its visits leaves room for others', async (t) => {
+  test('a network that has used up its visits leaves room for others', async (t) => {
     const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' })
     let address = '8.8.4.4'
     const gate = createGate({ ...shop.options, visitorAddress: () => address })
@@ -147,7 +147,7 @@ describe('the network of a visitor', () => {
 describe('a proof', () => {
   const DOG = { url: 'https://api.example.com/render/dog' }
 
-  test('of a payment for another request is never answered with an invoice, and is not lost', async (t) => {
+  test('a proof of a payment for another request is never answered with an invoice, and is not lost', async (t) => {
     const shop = await aShop(t)
     // Only a store that is older than the receipt can say that it let nobody in.
     const store = fileStore(await temporaryFolder(t), shop.clock.now)
@@ -164,7 +164,7 @@ describe('a proof', () => {
     assert.equal((await paid(aVisit(proof))).status, 409)
   })
 
-  test('that names an intent which nobody paid is none: this request has a price of its own', async (t) => {
+  test('a proof that names an unpaid intent counts for nothing: this request has a price of its own', async (t) => {
     const shop = await aShop(t)
     const { intentId } = await shop.quote()
     const answer = await shop.visit({ 'x-gate-intent': intentId }, DOG)
@@ -176,7 +176,7 @@ describe('a proof', () => {
     }
   })
 
-  test('is honoured after MAYFLY_BASE_URL changed: nobody is asked to pay again', async (t) => {
+  test('a proof is honoured after MAYFLY_BASE_URL changed: nobody is asked to pay again', async (t) => {
     const environment: Record<string, string> = {}
     const shop = await aShop(t, environment)
     const [quote, challenged] = [await shop.quote(), await shop.challenge()]
@@ -190,7 +190,7 @@ describe('a proof', () => {
     assert.ok(answer.headers.get('payment-receipt'))
   })
 
-  test('whose challenge nobody knows any more is honoured for its preimage', async (t) => {
+  test('a proof whose challenge nobody knows any more is honoured for its preimage', async (t) => {
     const environment: Record<string, string> = { MAYFLY_SECRET: '11'.repeat(32) }
     const shop = await aShop(t, environment)
     const challenged = await shop.challenge()
@@ -204,7 +204,7 @@ describe('a proof', () => {
     assert.equal(answer.headers.get('payment-receipt'), null)
   })
 
-  test('with a wrong preimage for an intent that is paid is told so, and shows no invoice', async (t) => {
+  test('a proof with a wrong preimage for an intent that is paid is told so, and shows no invoice', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     assert.equal((await shop.visit(proofOf(quote, await shop.pay(quote.bolt11)))).status, 200)
@@ -213,7 +213,7 @@ describe('a proof', () => {
     assert.deepEqual(await answer.json(), { error: 'wrong preimage' })
   })
 
-  test('that comes a day after the invoice is honoured', async (t) => {
+  test('a proof that comes a day after the invoice is honoured', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
@@ -221,7 +221,7 @@ describe('a proof', () => {
     assert.equal((await shop.visit(proof)).status, 200)
   })
 
-  test('goes through after 168 visits that nobody paid', async (t) => {
+  test('a proof goes through after 168 visits that nobody paid', async (t) => {
     const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' }, { routes: ROUTES })
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
@@ -230,7 +230,7 @@ describe('a proof', () => {
     assert.equal((await shop.visit(proof)).status, 200)
   })
 
-  test('with another body is for another request, and is not lost', async (t) => {
+  test('a proof with another body is for another request, and is not lost', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
@@ -238,7 +238,7 @@ describe('a proof', () => {
     assert.equal((await shop.visit(proof)).status, 200)
   })
 
-  test('that is wrong or unreadable lets nobody in', async (t) => {
+  test('a proof that is wrong or unreadable lets nobody in', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     for (const preimage of ['00'.repeat(32), 'zz'.repeat(32), 'ab']) {
@@ -251,7 +251,7 @@ describe('a proof', () => {
 })
 
 describe('what is not the fault of the visitor', () => {
-  test('is 503 without an invitation to pay: no credits, suspended, a wrong capability', async (t) => {
+  test('a visitor gets 503 without an invoice for what the API did wrong: no credits, suspended, a wrong capability', async (t) => {
     const shop = await aShop(t, {}, { credits: 0 })
     const unavailable = async (answer: Response) => {
       assert.equal(answer.status, 503)

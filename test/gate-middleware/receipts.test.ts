@@ -5,7 +5,7 @@ import { register } from '../support/gate.ts'
 import { aShop, aVisit, proofOf, URL_OF_CAT, type Visit } from '../support/gate-middleware.ts'
 
 describe('a receipt', () => {
-  test('that the payer got himself lets his request in, once', async (t) => {
+  test('a receipt that the payer got from the service lets his request in, once', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
     assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 200)
@@ -16,7 +16,7 @@ describe('a receipt', () => {
     assert.equal(shop.served.length, 1)
   })
 
-  test('lets one of 50 requests at once in', async (t) => {
+  test('a receipt lets one of 50 requests at once in', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
     const answers = await Promise.all(
@@ -26,7 +26,7 @@ describe('a receipt', () => {
     assert.equal(shop.served.length, 1)
   })
 
-  test('may be used again when the handler failed', async (t) => {
+  test('a receipt may be used again when the handler failed', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
@@ -44,7 +44,7 @@ describe('a receipt', () => {
     assert.equal((await shop.visit(proof)).status, 409)
   })
 
-  test('for anything else lets nobody in, and asks for no second payment', async (t) => {
+  test('a receipt for anything else lets nobody in, and asks for no second payment', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
     const [head = '', claims = '', signature = ''] = receipt.split('.')
@@ -74,7 +74,7 @@ describe('a receipt', () => {
     assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 200)
   })
 
-  test('of another project, or of another service, lets nobody in', async (t) => {
+  test('a receipt of another project, or of another service, lets nobody in', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
     const other = await register(shop)
@@ -90,14 +90,14 @@ describe('a receipt', () => {
     }
   })
 
-  test('lets nobody in after five minutes', async (t) => {
+  test('a receipt lets nobody in after five minutes', async (t) => {
     const shop = await aShop(t)
     const receipt = await shop.receipt()
     shop.clock.advance(301_000)
     assert.equal((await shop.visit({ 'gate-receipt': receipt })).status, 403)
   })
 
-  test('is verified while the service is away, by the keys at hand', async (t) => {
+  test('a receipt is verified while the service is away, by the keys at hand', async (t) => {
     const shop = await aShop(t)
     const [first, second] = [await shop.receipt(), await shop.receipt()]
     assert.equal((await shop.visit({ 'gate-receipt': first })).status, 200)
@@ -109,7 +109,7 @@ describe('a receipt', () => {
     assert.equal(unpaid.headers.get('www-authenticate'), null)
   })
 
-  test('is verified by a new key after a rotation, and a made-up key costs nothing', async (t) => {
+  test('a receipt is verified by a new key after a rotation, and a made-up key costs nothing', async (t) => {
     const environment: Record<string, string> = { MAYFLY_SECRET: '11'.repeat(32) }
     const shop = await aShop(t, environment)
     const before = await shop.receipt()

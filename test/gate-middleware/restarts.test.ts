@@ -14,8 +14,8 @@ import { aShop, aVisit, proofOf } from '../support/gate-middleware.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-describe('a restart of the API', () => {
-  test('lets nobody in again where the guard has a folder', async (t) => {
+describe('a restart', () => {
+  test('a restart lets nobody in again where the guard has a folder', async (t) => {
     const shop = await aShop(t)
     const folder = await temporaryFolder(t)
     const again = () => anApi(shop, { store: fileStore(folder, shop.clock.now) })
@@ -27,7 +27,7 @@ describe('a restart of the API', () => {
     assert.equal(shop.served.length, 1)
   })
 
-  test('admits each receipt of the last five minutes once more where it has none, as the page says', async (t) => {
+  test('a restart admits each receipt of the last five minutes once more where the guard has no folder, as the page says', async (t) => {
     const shop = await aShop(t)
     const again = () => anApi(shop, {})
     const proof = await aProof(shop)
@@ -38,7 +38,7 @@ describe('a restart of the API', () => {
     assert.equal(shop.served.length, 2)
   })
 
-  test('of servers that share a folder lets one in', async (t) => {
+  test('a restart of servers that share a folder lets one request in', async (t) => {
     const shop = await aShop(t)
     const folder = await temporaryFolder(t)
     const servers = Array.from({ length: 4 }, () =>
@@ -55,7 +55,7 @@ describe('a restart of the API', () => {
     assert.ok(refused.length > 0)
   })
 
-  test('of the service while it is to be told of a failure: that is told when the payer comes again', async (t) => {
+  test('a failure that a restart of the service kept from being reported is reported when the payer comes again', async (t) => {
     const shop = await aShop(t)
     let isAway = true
     const api = anApi(shop, {
@@ -75,7 +75,7 @@ describe('a restart of the API', () => {
     assert.equal(shop.served.length, 2)
   })
 
-  test('of the service with an older store lets nobody in again: the key is the intent', async (t) => {
+  test('a restart of the service with an older store lets nobody in again: the key is the intent', async (t) => {
     const shop = await aShop(t)
     const api = anApi(shop, {})
     const proof = await aProof(shop)
@@ -88,8 +88,8 @@ describe('a restart of the API', () => {
   })
 })
 
-describe('a receipt that ran out before it let anybody in', () => {
-  test('is given back where the guard has a folder that is older', async (t) => {
+describe('a receipt that ran out unused', () => {
+  test('a receipt that ran out unused is given back where the guard has a folder that is older', async (t) => {
     const shop = await aShop(t)
     const store = fileStore(await temporaryFolder(t), shop.clock.now)
     const proof = await aProof(shop)
@@ -103,7 +103,7 @@ describe('a receipt that ran out before it let anybody in', () => {
     assert.equal(shop.served.length, 2)
   })
 
-  test('lets nobody in where its guard is in memory: another process may have let it in', async (t) => {
+  test('a receipt that ran out unused lets nobody in where its guard is in memory: another process may have let it in', async (t) => {
     const shop = await aShop(t)
     const [one, other] = [anApi(shop, {}), anApi(shop, { store: memoryStore(shop.clock.now) })]
     shop.clock.advance(2 * MINUTE)
@@ -115,7 +115,7 @@ describe('a receipt that ran out before it let anybody in', () => {
     assert.equal(shop.served.length, 1)
   })
 
-  test('lets nobody in where the memory was full and forgot it', async (t) => {
+  test('a receipt that ran out unused lets nobody in where the memory was full and forgot it', async (t) => {
     const shop = await aShop(t)
     const api = anApi(shop, { store: memoryStore(shop.clock.now, 1) })
     shop.clock.advance(2 * MINUTE)
@@ -128,7 +128,7 @@ describe('a receipt that ran out before it let anybody in', () => {
     assert.equal(shop.served.length, 2)
   })
 
-  test('lets nobody in where the folder was lost', async (t) => {
+  test('a receipt that ran out unused lets nobody in where the folder was lost', async (t) => {
     const shop = await aShop(t)
     const folder = await temporaryFolder(t)
     const api = anApi(shop, { store: fileStore(folder, shop.clock.now) })
@@ -144,7 +144,7 @@ describe('a receipt that ran out before it let anybody in', () => {
     assert.equal(shop.served.length, 2)
   })
 
-  test('lets nobody in where the store does not say since when it remembers', async (t) => {
+  test('a receipt that ran out unused lets nobody in where the store does not say since when it remembers', async (t) => {
     const shop = await aShop(t)
     const { add } = fileStore(await temporaryFolder(t), shop.clock.now)
     const api = anApi(shop, { store: { add } })
@@ -156,7 +156,7 @@ describe('a receipt that ran out before it let anybody in', () => {
   })
 
   for (const days of [31, 33, 400]) {
-    test(`lets nobody in after ${days} days, when a folder may have forgotten that it did`, async (t) => {
+    test(`a receipt that ran out unused lets nobody in after ${days} days, when a folder may have forgotten that it did`, async (t) => {
       const shop = await aShop(t)
       const store = fileStore(await temporaryFolder(t), shop.clock.now)
       const api = anApi(shop, { store })
@@ -177,7 +177,7 @@ describe('a receipt that ran out before it let anybody in', () => {
     })
   }
 
-  test('lets nobody in where the folder cannot say when it began', async (t) => {
+  test('a receipt that ran out unused lets nobody in where the folder cannot say when it began', async (t) => {
     const shop = await aShop(t)
     const folder = await temporaryFolder(t)
     // As after a loss of power while it was made.
@@ -192,7 +192,7 @@ describe('a receipt that ran out before it let anybody in', () => {
 })
 
 describe('a folder', () => {
-  test('takes a key once, of 50 callers at once, and keeps no key in the clear', async (t) => {
+  test('a folder takes a key once, of 50 callers at once, and keeps no key in the clear', async (t) => {
     const folder = await temporaryFolder(t)
     const stores = [fileStore(folder), fileStore(folder)]
     const added = await Promise.all(
@@ -205,7 +205,7 @@ describe('a folder', () => {
     }
   })
 
-  test('forgets what is over, bit by bit', async (t) => {
+  test('a folder forgets what is over, bit by bit', async (t) => {
     const folder = await temporaryFolder(t)
     let now = Date.now()
     const store = fileStore(folder, () => now)
@@ -219,7 +219,7 @@ describe('a folder', () => {
     assert.ok(kept.length <= 1)
   })
 
-  test('that cannot be written lets nobody in', async (t) => {
+  test('a folder that cannot be written lets nobody in', async (t) => {
     const shop = await aShop(t)
     const api = anApi(shop, { store: fileStore('/dev/null/nowhere') })
     assert.equal((await api(await aProof(shop))).status, 503)
@@ -228,12 +228,12 @@ describe('a folder', () => {
 })
 
 describe('memory', () => {
-  test('takes a key once', () => {
+  test('memory takes a key once', () => {
     const store = memoryStore(() => 0)
     assert.deepEqual([store.add('a', 1), store.add('a', 1), store.add('b', 1)], [true, false, true])
   })
 
-  test('that is full refuses rather than forgets whose receipt is good, and forgets what is over', () => {
+  test('memory that is full refuses rather than forgets whose receipt is good, and forgets what is over', () => {
     let now = 0
     const store = memoryStore(() => now, 2)
     assert.deepEqual([store.add('a', HOUR), store.add('b', 30 * HOUR)], [true, true])

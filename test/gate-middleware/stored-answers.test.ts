@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 
 for (const form of FORMS) {
   describe(`a stored answer, ${form}`, () => {
-    test('comes three times more to whoever repeats the request, whole, and without a session', async (t) => {
+    test('a stored answer comes three times more to whoever repeats the request, whole, and without a session', async (t) => {
       const { url, proof, runs } = await aPaid(t, form, async () => ({
         status: 201,
         headers: {
@@ -44,7 +44,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
-    test('is there for a payer whose connection was lost before the handler was done', async (t) => {
+    test('a stored answer is there for a payer whose connection was lost before the handler was done', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, seen, runs } = await aPaid(t, form, async () => {
         await work.promise
@@ -62,7 +62,7 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
-    test('is for the cookie and the authorization that it was made for', async (t) => {
+    test('a stored answer is for the cookie and the authorization that it was made for', async (t) => {
       const { url, proof } = await aPaid(t, form, async () => ({ body: 'a cat' }))
       assert.equal((await send(url, { ...proof, cookie: 'a=1' }).answer).status, 200)
       for (const other of [{}, { cookie: 'a=2' }, { cookie: 'a=1', authorization: 'Basic eA==' }]) {
@@ -71,7 +71,7 @@ for (const form of FORMS) {
       assert.equal((await send(url, { ...proof, cookie: 'a=1' }).answer).status, 200)
     })
 
-    test('is none for what is large, failed, refused, or a part', async (t) => {
+    test('no answer is stored that is large, failed, refused, or a part', async (t) => {
       const large = 'x'.repeat(MAX_STORED_BYTES + 1)
       for (const { status, body } of [
         { status: 200, body: large },
@@ -86,7 +86,7 @@ for (const form of FORMS) {
       }
     })
 
-    test("is gone with its receipt's five minutes", async (t) => {
+    test("a stored answer is gone with its receipt's five minutes", async (t) => {
       const { url, proof, runs, shop } = await aPaid(t, form, async () => ({ body: 'a cat' }))
       assert.equal((await send(url, proof).answer).status, 200)
       shop.clock.advance(301_000)
@@ -97,7 +97,7 @@ for (const form of FORMS) {
 }
 
 describe('stored answers', () => {
-  test('are none unless they are switched on', async (t) => {
+  test('no answers are stored unless that is switched on', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const proof = proofOf(quote, await shop.pay(quote.bolt11))
@@ -105,7 +105,7 @@ describe('stored answers', () => {
     assert.equal((await shop.visit(proof)).status, 409)
   })
 
-  test('are bounded in number and in bytes, and the oldest go', () => {
+  test('stored answers are bounded in number and in bytes, and the oldest go', () => {
     const byNumber = createStoredAnswers(() => 0, { maxAnswers: 2 })
     for (const intent of ['a', 'b', 'c']) byNumber.keep(of(intent), anAnswer(1), 10)
     const left = ['a', 'b', 'c'].map((intent) => byNumber.take(of(intent)) !== null)
@@ -116,7 +116,7 @@ describe('stored answers', () => {
     assert.deepEqual(rest, [false, true, true])
   })
 
-  test('are of one request: another intent, binding or sender finds none', () => {
+  test('stored answers belong to one request: another intent, binding or sender finds none', () => {
     const answers = createStoredAnswers(() => 0)
     answers.keep(of('a'), anAnswer(1), 10)
     for (const other of [

@@ -7,7 +7,7 @@ import { unit } from '../support/unit.ts'
 const MINUTE = 60_000
 
 describe('a receipt that was given back', () => {
-  test('is followed by a fresh one, for five minutes from when it is asked for', async (t) => {
+  test('a receipt that was given back is followed by a fresh one, for five minutes from when it is asked for', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const first = await pay(world, intent)
@@ -27,7 +27,7 @@ describe('a receipt that was given back', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('is one when it is told again, also after the fresh one was made', async (t) => {
+  test('a receipt that was given back stays one when it is given back again, also after the fresh one was made', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const first = await pay(world, intent)
@@ -39,7 +39,7 @@ describe('a receipt that was given back', () => {
     assert.equal(decodeJwt(second.receipt).gb, 1)
   })
 
-  test('makes one fresh receipt for 50 who ask at once', async (t) => {
+  test('a receipt that was given back makes one fresh receipt for 50 who ask at once', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const first = await pay(world, intent)
@@ -55,7 +55,7 @@ describe('a receipt that was given back', () => {
     assert.equal(decodeJwt(receipts[0]?.receipt ?? '').gb, 1)
   })
 
-  test('is not renewed by a wrong preimage', async (t) => {
+  test('a receipt that was given back is not renewed by a wrong preimage', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const first = await pay(world, intent)
@@ -68,7 +68,7 @@ describe('a receipt that was given back', () => {
 })
 
 describe('giving back', () => {
-  test('is refused for any receipt but the newest of this intent', async (t) => {
+  test('giving back is refused for any receipt but the newest of this intent', async (t) => {
     const world = await aGate(t)
     const [mine, other, open] = [await world.quoted(), await world.quoted(), await world.quoted()]
     const [receipt, theirs] = [await pay(world, mine), await pay(world, other)]
@@ -80,7 +80,7 @@ describe('giving back', () => {
     assert.equal(unhonoured(world).length, 0)
   })
 
-  test('happens twice for an intent at most; the third is noted as paid and not honoured', async (t) => {
+  test('giving back happens twice for an intent at most; the third is noted as paid and not honoured', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     for (const expected of ['recorded', 'recorded', 'refused', 'refused']) {
@@ -108,7 +108,7 @@ describe('giving back', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('at once from two servers is recorded once', async (t) => {
+  test('giving back at once from two servers is recorded once', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const { receipt_id: receiptId } = await pay(world, intent)
@@ -123,8 +123,8 @@ describe('giving back', () => {
   })
 })
 
-describe('what was paid and could not be honoured', () => {
-  test('is honoured by the operator: the handler may run once more', async (t) => {
+describe('a payment that could not be honoured', () => {
+  test('a payment that could not be honoured is honoured by the operator: the handler may run once more', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     for (let i = 0; i < 3; i++) {
@@ -141,7 +141,7 @@ describe('what was paid and could not be honoured', () => {
     assert.equal((await world.projects.unhonoured()).length, 1)
   })
 
-  test('is asked about anew where the provider tells of payments, however old the invoice is', async (t) => {
+  test('a payment that could not be honoured is asked about anew where the provider tells of payments, however old the invoice is', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     world.wallet.pay(intent.bolt11)
@@ -153,7 +153,7 @@ describe('what was paid and could not be honoured', () => {
     assert.equal(receipt.verified_by, 'provider')
   })
 
-  test('is noted where the project is gone, and told apart from what is not paid', async (t) => {
+  test('a payment that could not be honoured is noted where the project is gone, and told apart from what is not paid', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const preimage = world.wallet.pay(intent.bolt11)
@@ -167,7 +167,7 @@ describe('what was paid and could not be honoured', () => {
     assert.equal((await world.projects.unhonoured()).length, 1)
   })
 
-  test('cannot be honoured where nobody knows the intent', async (t) => {
+  test('no payment can be honoured where nobody knows the intent', async (t) => {
     const world = await aGate(t)
     const intentId = `gate_intent_${'0'.repeat(22)}`
     await assert.rejects(world.projects.honour(intentId), /There is no intent/)

@@ -9,13 +9,13 @@ const PUBLIC = { address: '93.184.216.34', family: 4 }
 const PUBLIC_6 = { address: '2606:4700:4700::1111', family: 6 }
 const LOOPBACK = { address: '127.0.0.1', family: 4 }
 
-test('gives a socket the public addresses of a name, in both forms of answer', async () => {
+test('the guarded lookup gives a socket the public addresses of a name, in both forms of answer', async () => {
   const lookup = guardedLookup(async () => [PUBLIC, PUBLIC_6])
   assert.deepEqual(await ask(lookup, true), [PUBLIC, PUBLIC_6])
   assert.deepEqual(await ask(lookup, false), PUBLIC)
 })
 
-test('fails where any address of the name is not public', async () => {
+test('the guarded lookup fails where any address of the name is not public', async () => {
   for (const address of vectors.ssrf.ips.blocked) {
     const family = address.includes(':') ? 6 : 4
     for (const answers of [
@@ -30,7 +30,7 @@ test('fails where any address of the name is not public', async () => {
   }
 })
 
-test('fails where the name leads nowhere, or cannot be resolved', async () => {
+test('the guarded lookup fails where the name leads nowhere, or cannot be resolved', async () => {
   await assert.rejects(
     ask(
       guardedLookup(async () => []),

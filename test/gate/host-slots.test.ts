@@ -41,7 +41,7 @@ function manyCalls(
 
 const newSlots = () => createHostSlots(manualClock(), () => false)
 
-test('a provider gets four calls at once, and each of 20 its turn', async () => {
+test('a provider gets four calls at once, and each of 20 has its turn', async () => {
   const calls = manyCalls(newSlots(), 20)
   await turn()
   assert.equal(calls.running(), 4)
@@ -61,7 +61,7 @@ test('a provider that is busy holds up no other', async () => {
   await other.endAll()
 })
 
-test('32 wait for a provider, and whoever comes after them is told at once', async () => {
+test('32 calls wait for a provider, and whoever comes after them is told at once', async () => {
   const calls = manyCalls(newSlots(), 4 + 32 + 3)
   await turn()
   assert.equal(calls.running(), 4)

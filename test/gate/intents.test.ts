@@ -8,14 +8,14 @@ import { unit } from '../support/unit.ts'
 const MINUTE = 60_000
 
 describe('an intent', () => {
-  test('is the same one for the same key and request, with one invoice', async (t) => {
+  test('an intent is the same one for the same key and request, with one invoice', async (t) => {
     const world = await aGate(t)
     const first = await world.quoted({ key: 'a-key-of-one' })
     assert.deepEqual(await world.quoted({ key: 'a-key-of-one' }), first)
     assert.equal(world.lnurl.requests.length, 1)
   })
 
-  test('is one for 50 requests at once, and asks for one invoice', async (t) => {
+  test('an intent is one for 50 requests at once, and asks for one invoice', async (t) => {
     const world = await aGate(t)
     const all = await Promise.all(
       Array.from({ length: 50 }, () => world.quoted({ key: 'same-key' })),
@@ -24,7 +24,7 @@ describe('an intent', () => {
     assert.equal(world.lnurl.requests.length, 1)
   })
 
-  test('is one for requests on two servers at once, whichever had its invoice first', async (t) => {
+  test('an intent is one for requests on two servers at once, whichever had its invoice first', async (t) => {
     const world = await aGate(t)
     const other = await world.another()
     const project = await world.project()
@@ -37,7 +37,7 @@ describe('an intent', () => {
     assert.ok(invoices[0])
   })
 
-  test('is found again after the secret was changed, and after its route is gone', async (t) => {
+  test('an intent is found again after the secret was changed, and after its route is gone', async (t) => {
     const world = await aGate(t)
     const first = await world.quoted({ key: 'a-key-of-one' })
     await world.db.write(unit(deleteRoute(world.projectId, 'render')))
@@ -49,7 +49,7 @@ describe('an intent', () => {
     assert.equal(await stranger.foreign(), 1)
   })
 
-  test('of the same key in another project is another one', async (t) => {
+  test('an intent of the same key in another project is another one', async (t) => {
     const world = await aGate(t)
     const other = await world.projects.add({
       address: world.lnurl.address,
@@ -70,7 +70,7 @@ describe('an intent', () => {
     'query that is empty': { path: '/render/cat?' },
     body: { bodySha256: 'ab'.repeat(32) },
   })) {
-    test(`is not found by its key with another ${part}`, async (t) => {
+    test(`an intent is not found by its key with another ${part}`, async (t) => {
       const world = await aGate(t)
       await world.quoted({ key: 'a-key-of-one' })
       assert.deepEqual(await world.open({ key: 'a-key-of-one', ...changes }), {
@@ -89,14 +89,14 @@ describe('an intent', () => {
     'a path with an empty segment': { path: '/render//cat' },
     'no path': { path: '' },
   })) {
-    test(`is not made for ${note}`, async (t) => {
+    test(`an intent is not made for ${note}`, async (t) => {
       const world = await aGate(t)
       assert.deepEqual(await world.open(changes), { kind: 'invalid binding' })
       assert.equal(world.lnurl.requests.length, 0)
     })
   }
 
-  test('is on offer until the quote expires, and stays the same after that', async (t) => {
+  test('an intent can be paid until the quote expires, and stays the same after that', async (t) => {
     const world = await aGate(t)
     const ask = { key: 'a-key-of-one' }
     const intent = await world.quoted(ask)
@@ -106,7 +106,7 @@ describe('an intent', () => {
     assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable: false })
   })
 
-  test('keeps its price when the route gets another one', async (t) => {
+  test('an intent keeps its price when the route gets another one', async (t) => {
     const world = await aGate(t)
     const before = await world.quoted({ key: 'a-key-of-one' })
     await world.projects.removeRoute(world.projectId, 'render')
@@ -122,7 +122,7 @@ describe('an intent', () => {
 })
 
 describe('credits', () => {
-  test('none: no intent, and no invoice is asked for', async (t) => {
+  test('a project without credits gets no intent, and no invoice is asked for', async (t) => {
     const world = await aGate(t, { credits: 0 })
     assert.deepEqual(await world.open(), { kind: 'no credits' })
     assert.equal(world.lnurl.requests.length, 0)
@@ -130,13 +130,13 @@ describe('credits', () => {
     assert.equal((await world.open()).kind, 'quote')
   })
 
-  test('are not held by visits that are never paid', async (t) => {
+  test('credits are not held by visits that are never paid', async (t) => {
     const world = await aGate(t, { credits: 1 })
     for (let i = 0; i < 20; i++) await world.quoted()
     assert.equal((await world.project()).credits, 1)
   })
 
-  test('go below zero for those who have paid, and then no more is offered', async (t) => {
+  test('credits go below zero for those who have paid, and then no more is offered', async (t) => {
     const world = await aGate(t, { credits: 1 })
     const intents = [await world.quoted(), await world.quoted(), await world.quoted()]
     const remaining = []
@@ -148,7 +148,7 @@ describe('credits', () => {
     assert.equal((await world.open()).kind, 'quote')
   })
 
-  test('that ran out while the invoice was made offer nothing', async (t) => {
+  test('a project whose credits run out while the invoice is made offers nothing', async (t) => {
     const world = await aGate(t, { credits: 1 })
     const paid = await world.quoted()
     world.lnurl.answers.invoice = async (_url, _response, usual) => {
@@ -158,7 +158,7 @@ describe('credits', () => {
     assert.deepEqual(await world.open(), { kind: 'no credits' })
   })
 
-  test('cannot be overdrawn by more than the open intents of a project', async (t) => {
+  test('credits cannot be overdrawn by more than the open intents of a project', async (t) => {
     const world = await aGate(t, { credits: 1 })
     const intent = await world.quoted()
     await world.db.write(

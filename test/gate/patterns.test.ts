@@ -17,7 +17,7 @@ describe('a path that can be bound', () => {
     "/~!$&'()*+,;=:@-._",
     `/${'a'.repeat(2047)}`,
   ]) {
-    test(`is ${path.slice(0, 40)}`, () => assert.equal(isBindable(path), true))
+    test(`a path can be bound: ${path.slice(0, 40)}`, () => assert.equal(isBindable(path), true))
   }
   const rows: { path: string; note: string }[] = [
     { path: '', note: 'nothing' },
@@ -51,10 +51,10 @@ describe('a path that can be bound', () => {
     { path: `/${'a'.repeat(2048)}`, note: 'too long' },
   ]
   for (const { path, note } of rows) {
-    test(`is not ${note}`, () => assert.equal(isBindable(path), false))
+    test(`a path cannot be bound with ${note}`, () => assert.equal(isBindable(path), false))
   }
 
-  test('is what a URL parser leaves as it is', () => {
+  test('a path that can be bound is what a URL parser leaves as it is', () => {
     const texts = fc.oneof(
       fc.string({ unit: fc.constantFrom(...'/.%2eEfF5c0a?#\\ ') }).map((text) => `/${text}`),
       mutated('/render/cat.png?size=2&q=%20'),
@@ -91,14 +91,14 @@ describe('a pattern', () => {
     { pattern: '/*/**', yes: ['/a/', '/a/b/c'], no: ['/', '/a'] },
   ]
   for (const { pattern, yes, no } of rows) {
-    test(pattern, () => {
+    test(`the pattern ${pattern} matches the paths that it should, and no others`, () => {
       assert.equal(isPattern(pattern), true)
       for (const path of yes) assert.equal(matchesPattern(pattern, path), true, path)
       for (const path of no) assert.equal(matchesPattern(pattern, path), false, path)
     })
   }
 
-  test('has stars for whole segments only, and two of them at the end', () => {
+  test('a pattern has stars for whole segments only, and two of them at the end', () => {
     for (const pattern of [
       '/a*',
       '/*a',
@@ -116,7 +116,7 @@ describe('a pattern', () => {
 })
 
 describe('a route as it is spelled', () => {
-  test('reads id, method, path and price, with colons in the path', () => {
+  test('a route reads id, method, path and price, with colons in the path', () => {
     assert.deepEqual(parseRouteSpec('a_b-1=PATCH:/v1/x:y/*:100000000'), {
       routeId: 'a_b-1',
       method: 'PATCH',
@@ -141,6 +141,7 @@ describe('a route as it is spelled', () => {
     ['a=GET:/a:100000001', /the price of route a/],
     ['a=GET:/a:', /the price of route a/],
   ] as const) {
-    test(`is not ${JSON.stringify(text)}`, () => assert.throws(() => parseRouteSpec(text), why))
+    test(`the text ${JSON.stringify(text)} is not a route`, () =>
+      assert.throws(() => parseRouteSpec(text), why))
   }
 })

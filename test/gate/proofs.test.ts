@@ -18,7 +18,7 @@ const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
 describe('a proof', () => {
-  test('by preimage authorizes once and takes one credit', async (t) => {
+  test('a proof by preimage authorizes once and takes one credit', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const receipt = await pay(world, intent)
@@ -29,7 +29,7 @@ describe('a proof', () => {
     assert.equal(again.kind, 'quote')
   })
 
-  test('comes back with the same receipt however often it is repeated', async (t) => {
+  test('a proof comes back with the same receipt however often it is repeated', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const receipt = await pay(world, intent)
@@ -43,7 +43,7 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('50 at once get 50 equal receipts for one credit', async (t) => {
+  test('50 proofs at once get 50 equal receipts for one credit', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const preimage = world.wallet.pay(intent.bolt11)
@@ -59,7 +59,7 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('of another intent authorizes nothing', async (t) => {
+  test('a proof of another intent authorizes nothing', async (t) => {
     const world = await aGate(t)
     const [mine, other] = [await world.quoted(), await world.quoted()]
     const preimage = world.wallet.pay(other.bolt11)
@@ -69,7 +69,7 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 10)
   })
 
-  test('is honoured however late, while the provider is asked until ten minutes past the invoice', async (t) => {
+  test('a proof is honoured however late, while the provider is asked until ten minutes past the invoice', async (t) => {
     const world = await aGate(t)
     const [early, late] = [await world.quoted(), await world.quoted()]
     const [first, second] = [early, late].map(({ bolt11 }) => world.wallet.pay(bolt11))
@@ -89,7 +89,7 @@ describe('a proof', () => {
     assert.equal(line?.paymentHash, late.payment_hash)
   })
 
-  test('that is wrong is told apart from a payment that is not there yet', async (t) => {
+  test('a proof that is wrong is told apart from a payment that is not there yet', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const wrong = '00'.repeat(32)
@@ -99,7 +99,7 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('is honoured for a project that was suspended meanwhile, and nothing new is offered', async (t) => {
+  test('a proof is honoured for a project that was suspended meanwhile, and nothing new is offered', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     await world.projects.suspend(world.projectId)
@@ -107,7 +107,7 @@ describe('a proof', () => {
     assert.equal((await pay(world, intent)).credits_remaining, 9)
   })
 
-  test('after which the answer was lost gets the receipt that was written', async (t) => {
+  test('a proof whose answer was lost gets the receipt that was written', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const preimage = world.wallet.pay(intent.bolt11)
@@ -118,7 +118,7 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
-  test('writes nothing where the store fails, and can be repeated', async (t) => {
+  test('a proof writes nothing where the store fails, and can be repeated', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const preimage = world.wallet.pay(intent.bolt11)
@@ -136,7 +136,7 @@ describe('a proof', () => {
 })
 
 describe('a poll', () => {
-  test('learns from the provider, without the preimage', async (t) => {
+  test('a poll learns from the provider, without the preimage', async (t) => {
     const world = await aGate(t)
     world.lnurl.answers.verify = async (_url, _response, usual) => ({
       ...(await usual()),
@@ -154,7 +154,7 @@ describe('a poll', () => {
     assert.equal(receipt.verified_by, 'provider')
   })
 
-  test('asks the provider less and less often', async (t) => {
+  test('a poll asks the provider less and less often', async (t) => {
     const world = await aGate(t)
     const { intent_id: intentId } = await world.quoted()
     const waits: (number | null)[] = []
@@ -172,7 +172,7 @@ describe('a poll', () => {
     assert.equal(world.lnurl.requests.filter(({ step }) => step === 'verify').length, 7)
   })
 
-  test('asks the provider although a clock that was ahead did, and was put right', async (t) => {
+  test('a poll asks the provider, although a clock that was ahead asked last and was put right since', async (t) => {
     const world = await aGate(t)
     const { intent_id: intentId } = await world.quoted()
     const row = () => world.intentRow(intentId)
@@ -183,14 +183,14 @@ describe('a poll', () => {
     assert.equal((await world.service.poll(await row())).kind, 'authorized')
   })
 
-  test('of 50 at once asks the provider once', async (t) => {
+  test('50 polls at once ask the provider once', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     await Promise.all(Array.from({ length: 50 }, () => world.service.poll(intent)))
     assert.equal(world.lnurl.requests.filter(({ step }) => step === 'verify').length, 1)
   })
 
-  test('asks nobody where the provider cannot tell', async (t) => {
+  test('a poll asks nobody where the provider cannot tell', async (t) => {
     const world = await aGate(t)
     world.lnurl.answers.invoice = async (_url, _response, usual) => ({
       ...(await usual()),
@@ -215,7 +215,7 @@ describe('a poll', () => {
     'says nothing of use': [],
     'does not know the invoice': { status: 'ERROR', reason: 'Not found' },
   })) {
-    test(`authorizes nothing where the provider ${note}`, async (t) => {
+    test(`a poll authorizes nothing where the provider ${note}`, async (t) => {
       const world = await aGate(t)
       const intent = await world.quoted()
       world.wallet.pay(intent.bolt11)
@@ -227,7 +227,7 @@ describe('a poll', () => {
     })
   }
 
-  test('stays pending while the provider is down, and says so in the log', async (t) => {
+  test('a poll stays pending while the provider is down, and says so in the log', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     world.wallet.pay(intent.bolt11)
@@ -242,7 +242,7 @@ describe('a poll', () => {
 })
 
 describe('a receipt', () => {
-  test('says what was authorized, and anybody can verify it', async (t) => {
+  test('a receipt says what was authorized, and anybody can verify it', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()
     const row = await pay(world, intent)
@@ -275,7 +275,7 @@ describe('a receipt', () => {
     })
   })
 
-  test('is verified by the previous key through a rotation, and new ones by the new key', async (t) => {
+  test('a receipt is verified by the previous key through a rotation, and new ones by the new key', async (t) => {
     const world = await aGate(t)
     const before = await pay(world, await world.quoted())
     const rotated = await world.another({ secrets: ['22'.repeat(32), SECRET] })
@@ -287,7 +287,7 @@ describe('a receipt', () => {
     assert.equal(decodeProtectedHeader(after.receipt).kid, current?.kid)
   })
 
-  test('needs no secret of the key set: it holds public keys alone', async (t) => {
+  test('a receipt needs no secret of the key set: it holds public keys alone', async (t) => {
     const world = await aGate(t)
     for (const key of world.service.jwks.keys) {
       assert.deepEqual(Object.keys(key).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x'])

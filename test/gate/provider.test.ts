@@ -13,7 +13,7 @@ import { testClock } from '../support/server.ts'
 /** For a provider that keeps silent; long enough for one that does not. */
 const IMPATIENT = { connectMs: 1_000, silenceMs: 1_000, overallMs: 1_000 }
 
-test('asks the address for what may be paid, then for the invoice, and shows that', async (t) => {
+test('a quote asks the address what may be paid, then asks for the invoice, and shows that', async (t) => {
   const world = await aGate(t)
   const intent = await world.quoted()
   assert.deepEqual(
@@ -26,7 +26,7 @@ test('asks the address for what may be paid, then for the invoice, and shows tha
   assert.equal(intent.description_hash, 'none')
 })
 
-test('asks anew what may be paid after a minute, and not before', async (t) => {
+test('a quote asks anew what may be paid after a minute, and not before', async (t) => {
   const world = await aGate(t)
   world.clock.advance(50_000)
   await world.quoted()
@@ -36,7 +36,7 @@ test('asks anew what may be paid after a minute, and not before', async (t) => {
   assert.deepEqual(steps(world), ['invoice', 'pay', 'invoice'])
 })
 
-test('sends nothing but what the request needs', async (t) => {
+test('a quote sends the provider nothing but what the request needs', async (t) => {
   const world = await aGate(t)
   await world.quoted()
   const [request] = world.lnurl.requests
@@ -49,7 +49,7 @@ test('sends nothing but what the request needs', async (t) => {
   })
 })
 
-describe('an answer that is no offer is refused before anybody sees an invoice', () => {
+describe("a provider's answer that is not a valid offer", () => {
   const rows: { note: string; reason: RegExp; spoil: (world: World) => void; isSilent?: true }[] = [
     {
       note: 'an error in its own words',
@@ -259,7 +259,7 @@ describe('an answer that is no offer is refused before anybody sees an invoice',
     },
   ]
   for (const { note, reason, spoil, isSilent } of rows) {
-    test(note, async (t) => {
+    test(`no invoice is shown for a provider's answer that is ${note}`, async (t) => {
       const world = await aGate(t, isSilent ? { timeouts: IMPATIENT } : {})
       // What was believed a moment ago is asked anew.
       world.clock.advance(60_001)
@@ -295,7 +295,7 @@ test('a payment hash stays used after its unpaid intent was purged', async (t) =
   assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
 })
 
-test('an invoice with the hash of other metadata is noted, not refused', async (t) => {
+test('an invoice with the hash of other metadata is logged, not refused', async (t) => {
   const world = await aGate(t)
   world.wallet.description = { descriptionHash: metadataHash(METADATA) }
   assert.equal((await world.quoted()).description_hash, 'match')
@@ -350,7 +350,7 @@ test('at most four calls to one provider run at once, and the others wait their 
 describe('the way to a provider', () => {
   const NAME = 'https://pay.example.com/'
 
-  test('does not lead to a private address behind a public name', async (t) => {
+  test('the way to a provider does not lead to a private address behind a public name', async (t) => {
     for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '::1', 'fd00::1']) {
       const http = createOutbound({
         clock: testClock(),
@@ -362,7 +362,7 @@ describe('the way to a provider', () => {
     }
   })
 
-  test('does not lead there because a list has another server of that machine', async (t) => {
+  test('the way to a provider does not lead to a private address because a list has another server of that machine', async (t) => {
     const http = createOutbound({
       clock: testClock(),
       allowed: new Set(['127.0.0.1:9999']),
@@ -372,7 +372,7 @@ describe('the way to a provider', () => {
     await assert.rejects(http.get(new URL(NAME)), refusedAs(/not public/))
   })
 
-  test('ends at a name that does not resolve, however long that takes', async (t) => {
+  test('the way to a provider ends at a name that does not resolve, however long that takes', async (t) => {
     const never = new Promise<never>(() => {})
     const http = createOutbound({
       clock: testClock(),
@@ -384,7 +384,7 @@ describe('the way to a provider', () => {
     await assert.rejects(http.get(new URL(NAME)), refusedAs(/takes too long/))
   })
 
-  test('is not taken to a verify URL that was not checked', async (t) => {
+  test('the way to a provider does not lead to a verify URL that was not checked', async (t) => {
     const client = createLnurlClient({ clock: testClock(), allowed: new Set() })
     t.after(() => client.close())
     const invoice = { bolt11: 'lnbc1', paymentHash: '00'.repeat(32) }
