@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 describe('a purchase', () => {
-  test('is paid from a wallet, and kept by name in files for the user alone', async (t) => {
+  test('a purchase is paid from a wallet, and saved by name in files for the user alone', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const bought = await cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -41,7 +41,7 @@ describe('a purchase', () => {
     assert.equal((await cli.json(['catch', 'status', 'hooks'])).publicId, publicId)
   })
 
-  test('shows an invoice where there is no wallet, and waits for it to be paid', async (t) => {
+  test('a purchase shows an invoice where there is no wallet, and waits for it to be paid', async (t) => {
     const { url, pay } = await startServer(t)
     const cli = await commandLine(t, url)
     const running = cli.start(['buy', 'pulse', '--name', 'beat'])
@@ -52,7 +52,7 @@ describe('a purchase', () => {
     assert.deepEqual(await cli.json(['pulse', 'ping', 'beat']), { name: 'beat', pinged: true })
   })
 
-  test('that was killed is taken up by the same command, with the same invoice', async (t) => {
+  test('a purchase that was killed is taken up by the same command, with the same invoice', async (t) => {
     const { url, pay } = await startServer(t)
     const cli = await commandLine(t, url)
     const buy = ['buy', 'catch', '--name', 'hooks']
@@ -79,7 +79,7 @@ describe('a purchase', () => {
     assert.equal((await cli.run(buy)).err.includes('A capability named hooks already exists'), true)
   })
 
-  test('that is interrupted says how to go on', async (t) => {
+  test('a purchase that is interrupted says how to go on', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const running = cli.start(['buy', 'catch', '--name', 'hooks'])
@@ -90,7 +90,7 @@ describe('a purchase', () => {
     assert.match(err, /Interrupted\. To continue: mayfly buy catch --resume hooks\n$/)
   })
 
-  test('with a wallet that is named wrongly leaves nothing to go on with', async (t) => {
+  test('a purchase with a wallet that is named wrongly leaves nothing to go on with', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const refused = await cli.run(['buy', 'catch'], { environment: { MAYFLY_WALLET_URL: 'x' } })
@@ -98,7 +98,7 @@ describe('a purchase', () => {
     assert.deepEqual(await cli.json(['list']), [])
   })
 
-  test('above the ceiling is refused before anything is paid', async (t) => {
+  test('a purchase above the ceiling is refused before anything is paid', async (t) => {
     const { url, logged } = await startServer(t)
     const cli = await commandLine(t, url)
     const { code, err, out } = await cli.run(
@@ -115,7 +115,7 @@ describe('a purchase', () => {
     assert.deepEqual(await cli.json(['list']), [])
   })
 
-  test('that was paid keeps its key and its proof, whatever the service says of it then', async (t) => {
+  test('a purchase that was paid keeps its key and its proof, whatever the service says of it then', async (t) => {
     const server = await startServer(t)
     let refusal: [number, string] | null = [400, 'invalid request body']
     const proofs: unknown[] = []
@@ -165,7 +165,7 @@ describe('a purchase', () => {
     }
   })
 
-  test('from a service that is away leaves the bytes of a whisper, and nothing else', async (t) => {
+  test('a purchase from a service that is away leaves the bytes of a whisper, and nothing else', async (t) => {
     const cli = await commandLine(t, 'http://127.0.0.1:9')
     assert.equal((await cli.run(['buy', 'catch'], WITH_WALLET)).code, 5)
     assert.deepEqual(await cli.json(['list']), [])
@@ -179,7 +179,7 @@ describe('a purchase', () => {
     assert.deepEqual([draft?.name, draft?.state], ['whisper-1', 'buying'])
   })
 
-  test('under way is not forgotten', async (t) => {
+  test('a purchase under way is not forgotten', async (t) => {
     const { url, pay } = await startServer(t)
     const cli = await commandLine(t, url)
     const running = cli.start(['buy', 'pulse', '--name', 'beat'])
@@ -192,7 +192,7 @@ describe('a purchase', () => {
     assert.equal((await cli.run(['forget', 'beat', '--yes'])).code, 0)
   })
 
-  test('gets the first free name, and never one that is taken', async (t) => {
+  test('a purchase gets the first free name, and never one that is taken', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     assert.equal((await cli.json(['buy', 'pulse'], WITH_WALLET)).name, 'pulse-1')
@@ -203,7 +203,7 @@ describe('a purchase', () => {
   })
 })
 
-test('what is forgotten can be imported again, and a stranger’s file is refused', async (t) => {
+test('a capability that was forgotten can be imported again, and a stranger’s file is refused', async (t) => {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
@@ -240,7 +240,7 @@ test('a file that cannot be read hides no other from the list, and is forgotten 
 })
 
 describe('pay', () => {
-  test('pays an invoice once, and refuses one above the ceiling or without a wallet', async (t) => {
+  test('pay pays an invoice once, and refuses one above the ceiling or without a wallet', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const running = cli.start(['buy', 'catch', '--name', 'hooks'])
@@ -260,7 +260,7 @@ describe('pay', () => {
 })
 
 describe('a whisper', () => {
-  test('goes there and back to the byte, and its reads are counted', async (t) => {
+  test('a whisper arrives byte for byte, and its reads are counted', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const input = randomBytes(5000)
@@ -288,7 +288,7 @@ describe('a whisper', () => {
     assert.throws(() => statSync(third))
   })
 
-  test('of a file has its name, and needs its password', async (t) => {
+  test('a whisper of a file has its name, and needs its password', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const [secret, password] = [join(cli.folder, '..', 'plan b.txt'), join(cli.folder, '..', 'pw')]
@@ -318,7 +318,7 @@ describe('a whisper', () => {
     })
   })
 
-  test('that does not open with a password is kept until it does, for one read', async (t) => {
+  test('a whisper that does not open with a password is saved until it does, for one read', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
@@ -341,7 +341,7 @@ describe('a whisper', () => {
     assert.equal((await read(right)).code, 4)
   })
 
-  test('that could not be written is kept, for one read', async (t) => {
+  test('a whisper that could not be written is saved, for one read', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
@@ -357,7 +357,7 @@ describe('a whisper', () => {
     assert.equal((await cli.run(['whisper', 'read', 'w'])).code, 4)
   })
 
-  test('is not asked for where what it brings could not be kept', async (t) => {
+  test('a whisper is not read where its content could not be saved', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
@@ -372,7 +372,7 @@ describe('a whisper', () => {
     assert.equal((await cli.run(['whisper', 'read', 'w', '--no-keep'])).out, 'once')
   })
 
-  test('is not there before its time, and no read is spent', async (t) => {
+  test('a whisper cannot be read before its time, and no read is spent', async (t) => {
     const { url, clock } = await startServer(t)
     const cli = await commandLine(t, url)
     const at = new Date(Date.now() + 3_600_000).toISOString()
@@ -387,7 +387,7 @@ describe('a whisper', () => {
     assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'later')
   })
 
-  test('that was killed while it was paid is taken up with the same bytes', async (t) => {
+  test('a whisper that was killed while it was paid is taken up with the same bytes', async (t) => {
     const { url, pay } = await startServer(t)
     const cli = await commandLine(t, url)
     const running = cli.start(['whisper', 'send', '--name', 'w'], { input: 'secret' })

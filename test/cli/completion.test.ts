@@ -16,20 +16,20 @@ describe('the completion script of bash', () => {
     return out.split(/\s+/).filter((word) => word !== '')
   }
 
-  test('offers the commands of the place that the cursor is at', () => {
+  test('bash completion offers the commands of the place that the cursor is at', () => {
     assert.deepEqual(offered('mayfly ca'), ['catalog', 'catch'])
     assert.deepEqual(offered('mayfly buy '), ['catch', 'whisper', 'pulse'])
     assert.deepEqual(offered('mayfly order re'), ['repair', 'refunded', 'restore'])
     assert.deepEqual(offered('mayfly gate project r'), ['resume', 'rotate-key'])
   })
 
-  test('passes over options and their values', () => {
+  test('bash completion passes over options and their values', () => {
     assert.deepEqual(offered('mayfly --url http://x --json catch li'), ['listen'])
     assert.deepEqual(offered('mayfly catch listen hooks --fo'), ['--forward'])
     assert.deepEqual(offered('mayfly buy pulse --name mine --pl'), ['--plan'])
   })
 
-  test('leaves files to bash: for arguments, values of options and the job of pulse run', () => {
+  test('bash completion leaves files to bash: for arguments, values of options and the job of pulse run', () => {
     for (const line of [
       'mayfly whisper send ',
       'mayfly backup ',

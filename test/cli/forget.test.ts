@@ -26,7 +26,7 @@ async function interrupted(cli: CommandLine, args: string[], input?: string): Pr
 }
 
 suite('forgetting', () => {
-  test('a purchase that is paid collects it, and keeps it', async (t) => {
+  test('forgetting a purchase that is paid collects it, and keeps it', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
@@ -38,7 +38,7 @@ suite('forgetting', () => {
     assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
   })
 
-  test('a purchase whose invoice still stands is refused, and one that ended is not', async (t) => {
+  test('forgetting a purchase whose invoice still stands is refused, and one that ended is not', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
@@ -51,7 +51,7 @@ suite('forgetting', () => {
     assert.deepEqual(await names(cli), [])
   })
 
-  test('a purchase is refused while the service does not answer, and goes with --yes', async (t) => {
+  test('forgetting a purchase is refused while the service does not answer, and goes with --yes', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     const invoice = await interrupted(cli, ['buy', 'pulse', '--name', 'beat'])
@@ -65,7 +65,7 @@ suite('forgetting', () => {
     assert.deepEqual(await names(cli), [])
   })
 
-  test('a whisper whose bytes are saved here alone is refused', async (t) => {
+  test('forgetting a whisper whose bytes are saved here alone is refused', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await interrupted(cli, ['whisper', 'send', '--name', 'note'], 'came through a pipe')
@@ -76,7 +76,7 @@ suite('forgetting', () => {
     assert.deepEqual(await names(cli), ['note buying'])
   })
 
-  test('what is still good is refused, with how to end it, and what is over is not', async (t) => {
+  test('forgetting what is still good is refused, with how to end it, and what is over is not', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -114,7 +114,7 @@ suite('forgetting', () => {
     assert.deepEqual(await names(cli), [])
   })
 
-  test('what was destroyed elsewhere needs no word', async (t) => {
+  test('forgetting what was destroyed elsewhere asks nothing', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -127,7 +127,7 @@ suite('forgetting', () => {
     assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
   })
 
-  test('what may be good is refused while the service does not answer', async (t) => {
+  test('forgetting what may be good is refused while the service does not answer', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -139,7 +139,7 @@ suite('forgetting', () => {
     assert.deepEqual(await names(cli), [])
   })
 
-  test('a file that cannot be read is refused: what it was paid for is unknown', async (t) => {
+  test('forgetting a file that cannot be read is refused: what it was paid for is unknown', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)

@@ -10,7 +10,7 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 describe('catch listen --forward', () => {
-  test('sends on each of 1 000 webhooks once and in order, killed and restarted meanwhile', async (t) => {
+  test('catch listen --forward sends on each of 1 000 webhooks once and in order, killed and restarted meanwhile', async (t) => {
     const { url, cli, ingest } = await anInbox(t, 'standard')
     const receiver = await startReceiver(t)
     const listen = ['catch', 'listen', 'hooks', '--forward', `${receiver.url}/hook`]
@@ -41,7 +41,7 @@ describe('catch listen --forward', () => {
     assert.equal(url.startsWith('http://127.0.0.1'), true)
   })
 
-  test('sends method, sub-path, query, headers and bytes as they came', async (t) => {
+  test('catch listen --forward sends method, sub-path, query, headers and bytes as they came', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     const bytes = Buffer.from([0, 255, 254, 13, 10])
@@ -69,7 +69,7 @@ describe('catch listen --forward', () => {
     )
   })
 
-  test('sends nothing to where the receiver was not meant, whatever path a stranger asks for', async (t) => {
+  test("catch listen --forward sends nothing outside of the receiver's path, whatever path a stranger asks for", async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     const ways = [
@@ -96,7 +96,7 @@ describe('catch listen --forward', () => {
     assert.equal(receiver.got.length, 3)
   })
 
-  test('waits for a receiver that is down, and goes on in order', async (t) => {
+  test('catch listen --forward waits for a receiver that is down, and goes on in order', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     await receiver.close()
@@ -116,7 +116,7 @@ describe('catch listen --forward', () => {
     assert.equal((await running.ended).code, 130)
   })
 
-  test('sends again what a receiver hung up on, three times at most', async (t) => {
+  test('catch listen --forward sends again what a receiver hung up on, three times at most', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     receiver.answer = () => 'hang up'
@@ -126,7 +126,7 @@ describe('catch listen --forward', () => {
     assert.equal(told?.status, null)
   })
 
-  test('passes an answer that is an error on to the user, and goes on', async (t) => {
+  test('catch listen --forward passes an answer that is an error on to the user, and goes on', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     receiver.answer = () => 500
@@ -148,7 +148,7 @@ describe('catch listen --forward', () => {
     assert.equal(receiver.got.length, 2)
   })
 
-  test('does not send again what was sent when it was killed, and says which that is', async (t) => {
+  test('catch listen --forward does not send again what was sent when it was killed, and says which that is', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     receiver.answer = () => 'nothing yet'
@@ -168,7 +168,7 @@ describe('catch listen --forward', () => {
     )
   })
 
-  test('is refused where another listens under the same name, and free again when that is killed', async (t) => {
+  test('catch listen --forward is refused where another listens under the same name, and free again when that is killed', async (t) => {
     const { cli } = await anInbox(t)
     const receiver = await startReceiver(t)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -183,7 +183,7 @@ describe('catch listen --forward', () => {
     assert.match(again.err, /\nNo webhook arrived within 1 s\.\n$/)
   })
 
-  test('takes what its filter wants, and nothing else', async (t) => {
+  test('catch listen --forward takes what its filter matches, and nothing else', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
     const send = (body: string, type: string, method = 'POST') =>
@@ -203,7 +203,7 @@ describe('catch listen --forward', () => {
     )
   })
 
-  test('ends where the inbox is gone', async (t) => {
+  test('catch listen --forward ends where the inbox is gone', async (t) => {
     const { cli } = await anInbox(t)
     const receiver = await startReceiver(t)
     const running = cli.start(['catch', 'listen', 'hooks', '--forward', receiver.url, '--json'])
@@ -217,7 +217,7 @@ describe('catch listen --forward', () => {
   })
 })
 
-test('a webhook is deleted by its sequence or its id, and the inbox where that is meant', async (t) => {
+test('a webhook is deleted by its sequence or its id, and the inbox only on request', async (t) => {
   const { cli, ingest } = await anInbox(t)
   await sendAll(ingest, 2)
   assert.equal((await cli.json(['catch', 'delete', 'hooks', '1'])).sequence, 1)
@@ -232,7 +232,7 @@ test('a webhook is deleted by its sequence or its id, and the inbox where that i
   assert.equal((await cli.run(['catch', 'destroy', 'hooks', '--yes'])).code, 0)
 })
 
-test('without --forward it shows what comes, and leaves the position alone', async (t) => {
+test('catch listen without --forward shows what comes, and leaves the position alone', async (t) => {
   const { cli, ingest } = await anInbox(t)
   await sendAll(ingest, 2)
   const { out, code } = await cli.run(['catch', 'listen', 'hooks', '--since', '1', '--once'])

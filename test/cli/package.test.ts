@@ -56,7 +56,7 @@ test('the packed program sells, listens, forwards and reads back in an empty fol
   assert.match(old.err, new RegExp(`Run: npx --yes node@24 ${bin} …\n$`))
 })
 
-test('on an older Node it says in one sentence what to run', async (t) => {
+test('the program says in one sentence what to run on an older Node', async (t) => {
   const folder = await temporaryFolder(t)
   const { err, code } = await (
     await commandLine(t, 'http://127.0.0.1:9', { bin: join(ROOT, 'bin/mayfly.mjs') })

@@ -21,7 +21,7 @@ const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
 const NOBODY = 'http://127.0.0.1:9'
 
 describe('a command that cannot do its work', () => {
-  test('ends with the code that docs/cli.md has for it, and one sentence', async (t) => {
+  test('a command that fails ends with the code that docs/cli.md has for it, and one sentence', async (t) => {
     const cli = await commandLine(t, NOBODY)
     const cases: {
       args: string[]
@@ -74,7 +74,7 @@ describe('a command that cannot do its work', () => {
     }
   })
 
-  test('says what is at the address where it is not the service', async (t) => {
+  test('a command that fails says what is at the address where it is not the service', async (t) => {
     for (const [status, headers, says] of [
       [200, {}, /answers, but not like a Mayfly of this version \(HTTP 200\)/],
       [404, {}, /answers, but not like a Mayfly of this version \(HTTP 404\)/],
@@ -95,7 +95,7 @@ describe('a command that cannot do its work', () => {
     }
   })
 
-  test('tells programs of it on stdout too, whatever is wrong', async (t) => {
+  test('a command that fails tells programs on stdout too, whatever is wrong', async (t) => {
     const cli = await commandLine(t, NOBODY)
     for (const [args, error] of [
       [['show', '--json'], "missing required argument 'name'"],
@@ -109,7 +109,7 @@ describe('a command that cannot do its work', () => {
     assert.equal((await cli.run(['pulse', 'run', '--', '--json'])).out, '')
   })
 
-  test('of telling its answer says so', async (t) => {
+  test('a command that cannot write its answer says so', async (t) => {
     const home = await temporaryFolder(t)
     const unwritable = join(home, 'out')
     writeFileSync(unwritable, '')
@@ -125,7 +125,7 @@ describe('a command that cannot do its work', () => {
     assert.equal(err, 'stdout cannot be used: EBADF.\n')
   })
 
-  test('of a wallet that is named wrongly says so, without the secret in it', async (t) => {
+  test('a command with a wallet that is named wrongly says so, without the secret in it', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const { code, err, out } = await cli.run(['buy', 'catch'], {
@@ -234,7 +234,7 @@ test('doctor tells a store that may not be written from one that is damaged', as
   assert.match((await doctor()).out, /"store","state":"bad","says":"\S+ is read-only\. /)
 })
 
-test('doctor takes another program at that address for none of ours', async (t) => {
+test('doctor does not take another program at that address for the service', async (t) => {
   const server = createServer((_request, response) => response.end('<h1>It works!</h1>'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -245,7 +245,7 @@ test('doctor takes another program at that address for none of ours', async (t) 
   assert.match(out, /"service","state":"bad","says":"\S+ is another program's/)
 })
 
-test('doctor blames a user without a folder of his own only where he has a wallet', async (t) => {
+test('doctor blames a user without a home folder only where that user has a wallet', async (t) => {
   const cli = await commandLine(t, NOBODY)
   const environment = { XDG_DATA_HOME: '/dev/null', MAYFLY_DATABASE_URL: `sqlite:${cli.folder}.db` }
   const operator = await cli.run(['doctor'], { environment })
@@ -271,7 +271,7 @@ test('a clock that is off is found by the date of the service', async (t) => {
   assert.match(out, /"clock","state":"bad","says":"it differs .* by 1(?:19|20|21) s/)
 })
 
-test('what others wrote cannot steer a terminal', () => {
+test('text from others cannot steer a terminal', () => {
   assert.equal(
     harmless('a\u001b]0;x\u0007\r\n\u202e\u{e0041}b'),
     'a\\x1b]0;x\\x07\\x0d\\x0a\\u202e\\ue0041b',
@@ -280,7 +280,7 @@ test('what others wrote cannot steer a terminal', () => {
   assert.equal(harmless('grüße 👍 日本'), 'grüße 👍 日本')
 })
 
-test('nor can what a service says', async (t) => {
+test('an error of a service cannot steer a terminal', async (t) => {
   const server = createServer((_request, response) => {
     response.writeHead(400).end(JSON.stringify({ error: 'no\u001b]0;x\u0007\u009b2J' }))
   }).listen(0, '127.0.0.1')
@@ -291,7 +291,7 @@ test('nor can what a service says', async (t) => {
   assert.equal(err, 'The service says: no\\x1b]0;x\\x07\\x9b2J.\n')
 })
 
-test('nor a table, or what is exported, on a terminal', () => {
+test('neither a table nor an export can steer a terminal', () => {
   assert.equal(columns([['a\u009b2J', 'b\nc']]), 'a\\x9b2J  b\\x0ac\n')
   const exported = '{"body":"\u009b2J"}\n'
   assert.equal(shownOn({ isTTY: true }, exported), '{"body":"\\x9b2J"}\n')
@@ -299,14 +299,14 @@ test('nor a table, or what is exported, on a terminal', () => {
 })
 
 describe('the position of a listener', () => {
-  test('is what the last complete line says', () => {
+  test('the position of a listener is what the last complete line says', () => {
     assert.deepEqual(readPosition(''), { last: null, unanswered: null })
     assert.deepEqual(readPosition('done 7\nsent 8\n'), { last: 8, unanswered: 8 })
     assert.deepEqual(readPosition('done 7\nsent 8\ndone 8\nsent 9'), { last: 8, unanswered: null })
     assert.deepEqual(readPosition('done 7\n\0\0\0\0'), { last: 7, unanswered: null })
   })
 
-  test('outlives the process, and begins a new file with it', async (t) => {
+  test('the position of a listener outlives the process, and begins a new file with it', async (t) => {
     const file = join(await temporaryFolder(t), 'hooks.position')
     const first = openPosition(file)
     assert.equal(first.last(), null)

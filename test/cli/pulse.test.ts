@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 describe('pulse run', () => {
-  test('pings when the command ends with 0, and only then', async (t) => {
+  test('pulse run pings when the command ends with 0, and only then', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const failed = await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'echo no >&2; exit 7'])
     assert.deepEqual([failed.code, failed.out, failed.err], [7, '', 'no\n'])
@@ -26,7 +26,7 @@ describe('pulse run', () => {
     assert.equal(await pings(), 1)
   })
 
-  test('passes signals on, and ends as the command did', async (t) => {
+  test('pulse run passes signals on, and ends as the command did', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const script = 'trap "echo got it; exit 9" TERM; echo ready; while :; do read -r _ || :; done'
     const running = cli.start(['pulse', 'run', 'beat', '--', 'bash', '-c', script])
@@ -42,7 +42,7 @@ describe('pulse run', () => {
     assert.equal(await pings(), 0)
   })
 
-  test('keeps the success of a command whose ping cannot be sent', async (t) => {
+  test('pulse run keeps the success of a command whose ping cannot be sent', async (t) => {
     const { cli } = await aMonitor(t)
     await cli.json(['show', 'beat'])
     const { baseUrl, publicId, ownerToken } = await cli.json(['show', 'beat', '--reveal'])
@@ -55,7 +55,7 @@ describe('pulse run', () => {
     assert.match(err, /The command succeeded, and the ping failed/)
   })
 
-  test('runs the job whatever is wrong around it, and ends as the job does', async (t) => {
+  test('pulse run runs the job whatever is wrong around it, and ends as the job does', async (t) => {
     const { cli } = await aMonitor(t)
     writeFileSync(join(cli.folder, 'capabilities', 'damaged.json'), '{')
     const job = ['--', 'sh', '-c', 'echo done; exit "$0"']
@@ -86,7 +86,7 @@ describe('pulse run', () => {
     }
   })
 
-  test('gives a service that accepts and never answers ten seconds, and no more', async (t) => {
+  test('pulse run gives a service that accepts and never answers ten seconds, and no more', async (t) => {
     const { cli } = await aMonitor(t)
     const mute = createServer(() => undefined).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -106,7 +106,7 @@ describe('pulse run', () => {
     )
   })
 
-  test('takes its job with or without the dashes, and its options before the name', async (t) => {
+  test('pulse run takes its job with or without the dashes, and its options before the name', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const plain = await cli.run(['--no-color', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
     assert.deepEqual([plain.code, plain.out], [0, 'a -b\n'])
@@ -117,7 +117,7 @@ describe('pulse run', () => {
     assert.match((await cli.run(['pulse', 'run', '--help'])).out, /run a command, and ping/)
   })
 
-  test('passes every signal on that ends a job, and says which one did', async (t) => {
+  test('pulse run passes every signal on that ends a job, and says which one did', async (t) => {
     const { cli } = await aMonitor(t)
     for (const [signal, number] of [
       ['SIGHUP', 1],

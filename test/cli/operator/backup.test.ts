@@ -98,7 +98,7 @@ test('a backup that was taken under load has all that was acknowledged before it
 })
 
 suite('a backup', () => {
-  test('has nothing of what was deleted before it', async (t) => {
+  test('a backup has nothing of what was deleted before it', async (t) => {
     const { server, copy } = await aService(t)
     const inbox = await collected(server.url)
     const body = `deleted-${randomUUID()}`
@@ -110,7 +110,7 @@ suite('a backup', () => {
     assert.ok(!(await readFile(copy)).includes(body))
   })
 
-  test('is never written over another file, and leaves nothing behind when it fails', async (t) => {
+  test('a backup is never written over another file, and leaves nothing behind when it fails', async (t) => {
     const { server, folder, copy } = await aService(t)
     await writeFile(copy, 'precious')
     const refused = await backup(server.file, copy)
@@ -128,7 +128,7 @@ suite('a backup', () => {
     assert.deepEqual(await readdir(folder), ['copy.db'])
   })
 
-  test('of a stopped service is as good', async (t) => {
+  test('a backup of a stopped service is as complete', async (t) => {
     const { server, folder, copy } = await aService(t)
     await collected(server.url)
     await server.stop()
@@ -145,7 +145,7 @@ suite('a backup', () => {
 })
 
 suite('restoring', () => {
-  test('is refused where a store is, in use or not, until it was moved away', async (t) => {
+  test('restoring is refused where a store is, in use or not, until it was moved away', async (t) => {
     const { server, copy } = await aService(t)
     assert.equal((await backup(server.file, copy)).code, 0)
     const used = await restore(server.file, copy)
@@ -157,7 +157,7 @@ suite('restoring', () => {
     await rename(`${server.file}.old`, server.file)
   })
 
-  test('refuses what is damaged, newer or no store, and leaves nothing behind', async (t) => {
+  test('restoring refuses what is damaged, newer or no store, and leaves nothing behind', async (t) => {
     const { server, folder, copy } = await aService(t)
     await collected(server.url)
     assert.equal((await backup(server.file, copy)).code, 0)
@@ -192,7 +192,7 @@ suite('restoring', () => {
     }
   })
 
-  test('says that there can be no folder where the store belongs', async (t) => {
+  test('restoring says that there can be no folder where the store belongs', async (t) => {
     const { server, folder, copy } = await aService(t)
     assert.equal((await backup(server.file, copy)).code, 0)
     await writeFile(join(folder, 'file'), '')
@@ -201,7 +201,7 @@ suite('restoring', () => {
     assert.match(err, /^The folder of \S+ cannot be made: [^\n]+\.\n$/)
   })
 
-  test('and backing up say how they are used', async () => {
+  test('backing up and restoring say how they are used', async () => {
     for (const args of [['backup'], ['restore'], ['backup', 'a', 'b'], ['restore', '--force']]) {
       const { code, err } = await runCommand(args)
       assert.deepEqual([code, /^error: .+\nRun .+ --help/.test(err)], [2, true], err)

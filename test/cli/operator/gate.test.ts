@@ -32,7 +32,7 @@ test('a project is added, and works on the running server at once', async (t) =>
 })
 
 describe('each command', () => {
-  test('says in text and in JSON what it did', async (t) => {
+  test('each command says in text and in JSON what it did', async (t) => {
     const shop = await aProject(t)
     const { run, projectId } = shop
     const list = await run('project', 'list')
@@ -88,7 +88,7 @@ Routes
     )
   })
 
-  test('tells how the payment will be verified, and shows the capability once', async (t) => {
+  test('each command tells how the payment will be verified, and shows the capability once', async (t) => {
     const { run, databaseUrl, projectId } = await aProject(t)
     const { out } = await run('project', 'rotate-key', projectId)
     const [, capability = ''] = /^Capability {4}(gate_key_\S+)\n/.exec(out) ?? []
@@ -135,7 +135,7 @@ test('a payment that was proven and not honoured is listed, and honoured by a co
   assert.equal((await gate(databaseUrl, ['payment', 'list', '--json'])).out, '[]\n')
 })
 
-describe('what cannot be done', () => {
+describe('a command that cannot be done', () => {
   const nobody = `gate_project_${'0'.repeat(22)}`
   const cases: { args: string[]; code: number; says: RegExp }[] = [
     { args: ['project'], code: 2, says: /^Usage: mayfly gate project/ },
@@ -185,7 +185,7 @@ describe('what cannot be done', () => {
       says: /The route x is there twice/,
     },
   ]
-  test('is said on stderr, with 2 for a wrong command, 4 for what is not there and 1 for what is refused', async (t) => {
+  test('a command that cannot be done says why on stderr: with 2 for a wrong command, 4 for what is not there and 1 for a refusal', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     for (const { args, code, says } of cases) {
       const ended = await gate(databaseUrl, args)
@@ -194,7 +194,7 @@ describe('what cannot be done', () => {
     }
   })
 
-  test('changes nothing: a second route of the same id, a suspension of what is suspended', async (t) => {
+  test('a command that cannot be done changes nothing: a second route of the same id, a suspension of what is suspended', async (t) => {
     const { run, projectId } = await aProject(t)
     const again = await run('route', 'add', projectId, 'ping=GET:/other:9')
     assert.match(again.err, /has a route ping\. Remove it first/)
@@ -206,7 +206,7 @@ describe('what cannot be done', () => {
     assert.match((await run('project', 'show', projectId)).out, /Credits {7}3\n/)
   })
 
-  test('is explained for a bad list of allowed hosts', () => {
+  test('a bad list of allowed hosts is explained', () => {
     for (const hosts of ['localhost', 'a:b', 'http://a:1', 'a:1,', 'a:99999', 'a:1/x', 'u@a:1']) {
       assert.throws(() => readConfig({ MAYFLY_GATE_ALLOWED_HOSTS: hosts }), {
         name: 'ConfigError',
@@ -230,7 +230,7 @@ describe('an address with a provider of its own', () => {
     ...rest,
   ]
 
-  test('is asked when it is saved: who verifies, and whether it takes the prices', async (t) => {
+  test('an address with a provider is asked when it is saved: who verifies, and whether it takes the prices', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     const withVerify = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
@@ -252,7 +252,7 @@ describe('an address with a provider of its own', () => {
     assert.match(tooDear.err, /takes 1 to 1000000 sat, and 1000001 sat is outside/)
   })
 
-  test('is refused with what its provider says, and nothing is saved', async (t) => {
+  test('an address is refused with what its provider says, and nothing is saved', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
@@ -263,7 +263,7 @@ describe('an address with a provider of its own', () => {
     assert.equal(list.out, 'There are no projects.\n')
   })
 
-  test('is not looked for on a private address', async (t) => {
+  test('a provider is not looked for at a private address', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     const refused = await gate(databaseUrl, add(lnurl.address), lnd('127.0.0.1:9'))
@@ -271,7 +271,7 @@ describe('an address with a provider of its own', () => {
     assert.equal(lnurl.requests.length, 0)
   })
 
-  test('needs a store that knows its network', async (t) => {
+  test('an address with a provider needs a store that knows its network', async (t) => {
     const databaseUrl = await aDatabaseUrl(t)
     const { MAYFLY_NETWORK: _unset, ...rest } = lnd('127.0.0.1:9')
     const refused = await gate(databaseUrl, add('alice@example.com'), rest)
@@ -280,7 +280,7 @@ describe('an address with a provider of its own', () => {
   })
 })
 
-test('a group without a command is a mistake that lists its commands, and --help is none', async (t) => {
+test('a group without a command is a mistake that lists its commands, but --help is not', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
   const alone = await gate(databaseUrl, [])
   assert.deepEqual([alone.code, alone.out], [2, ''])
@@ -290,7 +290,7 @@ test('a group without a command is a mistake that lists its commands, and --help
   assert.match(help.out, /^Usage: mayfly gate project add [\s\S]+--address/)
 })
 
-test('it says where GATE is switched off', async (t) => {
+test('a command says that GATE is switched off', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
   const { code, err } = await gate(databaseUrl, ['project', 'list'], { MAYFLY_GATE: 'off' })
   assert.equal(code, 0)

@@ -19,7 +19,7 @@ test('the lines of one turn are one write, in their order', async () => {
   assert.deepEqual(written, ['a\nb\n', 'c\n'])
 })
 
-test('what is left at the end is written once', async () => {
+test('the lines left at the end are written once', async () => {
   const written: string[] = []
   const log = onceATurn({ write: (text) => written.push(text) })
   log.write('the last words\n')
@@ -29,7 +29,7 @@ test('what is left at the end is written once', async () => {
   assert.deepEqual(written, ['the last words\n'])
 })
 
-test('the log loses what proves a payment, wherever a line carries it', () => {
+test('the log drops what proves a payment, wherever a line carries it', () => {
   const lines: string[] = []
   const log = pino(
     { redact: { paths: REDACTED, remove: true } },

@@ -5,7 +5,7 @@ import { runCommand } from '../../support/command.ts'
 import { startServer } from '../../support/server.ts'
 import { settingsFor } from '../../support/store.ts'
 
-test('an inbox is suspended and resumed beside the service, and says so when it was before', async (t) => {
+test('an inbox is suspended and resumed beside the service, and the command says so when it was before', async (t) => {
   const server = await startServer(t)
   const { publicId } = await anInbox(server)
   const mayfly = (verb: string) => runCommand([verb, publicId], settingsFor(server.databaseUrl))
@@ -26,7 +26,7 @@ test('an inbox is suspended and resumed beside the service, and says so when it 
   assert.equal(await status(), 204)
 })
 
-test('a store that cannot be opened is a sentence', async () => {
+test('a store that cannot be opened ends the command with a sentence', async () => {
   const nowhere = { MAYFLY_DATABASE_URL: 'sqlite:/dev/null/store/mayfly.db' }
   const { code, out, err } = await runCommand(['suspend', `catch_${'0'.repeat(22)}`], nowhere)
   assert.deepEqual([code, out], [1, ''])

@@ -124,7 +124,7 @@ test('an order that was paid back is noted as such, and its buyer told', async (
   assert.match((await order(server.file, 'show', orderId)).out, /^state +refunded$/m)
 })
 
-test('a store in PostgreSQL is mended alike, and is backed up by tools of its own', async (t) => {
+test('a store in PostgreSQL is repaired alike, and is backed up by tools of its own', async (t) => {
   const environment = {
     MAYFLY_DATABASE_URL: await aPostgresDatabase(),
     MAYFLY_SECRET: '11'.repeat(32),
@@ -183,7 +183,7 @@ test('an order is named by its payment hash, as the log does, or by its id', asy
   })
 })
 
-test('what is no command, or no order, is told how', async (t) => {
+test('a wrong command, or an unknown order, is told what is right', async (t) => {
   const server = await startServer(t)
   const nobodys = 'order_0000000000000000000000'
   for (const [args, says] of [
