@@ -23,11 +23,11 @@ suite('the catalogue file', () => {
     return readPlans(catalog, CATCH)
   }
 
-  test('left out means the built-in plans', () => {
+  test('a catalogue file that is left out means the built-in plans', () => {
     assert.deepEqual(readPlans(null, CATCH), CATCH_PLANS)
   })
 
-  test('changes the fields that it names, and no others', async (t) => {
+  test('a catalogue file changes the fields that it names, and no others', async (t) => {
     const plans = await read(t, '{"catch": {"spark": {"priceSats": 7, "available": false}}}')
     assert.deepEqual(plans, {
       ...CATCH_PLANS,
@@ -80,7 +80,7 @@ suite('the catalogue file', () => {
     ],
   ]
   for (const [what, content, message] of refused) {
-    test(`with ${what} stops the start, and says where`, async (t) => {
+    test(`a catalogue file with ${what} stops the start, and says where`, async (t) => {
       await assert.rejects(read(t, content), (error) => {
         assert.ok(error instanceof ConfigError)
         assert.match(error.message, message)
@@ -89,7 +89,7 @@ suite('the catalogue file', () => {
     })
   }
 
-  test('that is not there stops the start', () => {
+  test('a catalogue file that is not there stops the start', () => {
     assert.match(
       messageOf({ MAYFLY_CATALOG: '/nowhere/catalog.json' }),
       /^MAYFLY_CATALOG must be a readable JSON file \(ENOENT: .+\)\.$/,
@@ -123,7 +123,7 @@ suite('a number of the catalogue', () => {
   }
   const products = Object.keys(MOST) as Product[]
 
-  test('has a maximum, whichever it is', () => {
+  test('each number of the catalogue has a maximum', () => {
     for (const [product, plans] of Object.entries(readAllPlans(null))) {
       for (const plan of Object.values(plans)) {
         const numbers = Object.entries(plan).filter(([, value]) => typeof value === 'number')
@@ -137,7 +137,7 @@ suite('a number of the catalogue', () => {
 
   for (const product of products) {
     for (const [field, most] of Object.entries(MOST[product])) {
-      test(`stops the start where ${product} has more than ${most} as ${field}, and is named`, () => {
+      test(`a catalogue that gives ${product} more than ${most} as ${field} stops the start, and the number is named`, () => {
         for (const tooMuch of [most + 1, 1e13, 1e19]) {
           assert.throws(
             () => readAllPlans({ [product]: { spark: { [field]: tooMuch } } }),
@@ -156,7 +156,7 @@ suite('a number of the catalogue', () => {
   }
 
   for (const product of products) {
-    test(`of ${product} at its maximum is sold, paid, delivered and proved by our own token`, async (t) => {
+    test(`a plan of ${product} at its maximum is sold, paid, delivered and proved by our own token`, async (t) => {
       const file = join(await temporaryFolder(t), 'catalog.json')
       await writeFile(file, JSON.stringify({ [product]: { spark: MOST[product] } }))
       const server = await startServer(t, { MAYFLY_CATALOG: file })

@@ -199,15 +199,15 @@ const SECRET_OPTIONS = (Object.keys(OPTIONS) as (keyof Config)[]).filter(
 )
 
 suite('the configuration', () => {
-  test('has a default for everything', () => {
+  test('the configuration has a default for everything', () => {
     assert.deepEqual(readConfig({}), DEFAULTS)
   })
 
-  test('reads nothing but its own names', () => {
+  test('the configuration reads nothing but its own names', () => {
     assert.deepEqual(readConfig({ PATH: '/bin', PORT: '80', mayfly_port: 'x' }), DEFAULTS)
   })
 
-  test('is tested here with every option', () => {
+  test('each option of the configuration is tested here', () => {
     const files = ['catalog', 'rateLimits']
     for (const table of [GOOD, BAD]) {
       const tested = new Set([...table.map(([key]) => key), ...files])
@@ -216,21 +216,21 @@ suite('the configuration', () => {
   })
 
   for (const [key, text, expected] of GOOD) {
-    test(`takes ${OPTIONS[key].name}=${text}`, () => {
+    test(`the configuration takes ${OPTIONS[key].name}=${text}`, () => {
       assert.deepEqual(readConfig({ [OPTIONS[key].name]: text }), { ...DEFAULTS, [key]: expected })
     })
   }
 
   for (const [key, texts, what] of BAD) {
     const { name } = OPTIONS[key]
-    test(`says what ${name} must be, and not what it was`, () => {
+    test(`the configuration says what ${name} must be, and not what it was`, () => {
       for (const text of texts) {
         assert.equal(messageOf({ [name]: text }), `${name} must be ${what}.`, `for ${text}`)
       }
     })
   }
 
-  test('refuses a name that it does not know', () => {
+  test('the configuration refuses a name that it does not know', () => {
     for (const name of ['MAYFLY_PROT', 'MAYFLY_', 'MAYFLY_PORT_FILE', 'MAYFLY_SECRET_FILE_FILE']) {
       assert.equal(
         messageOf({ [name]: 'hunter2' }),
@@ -241,7 +241,7 @@ suite('the configuration', () => {
 })
 
 suite('a secret in a file', () => {
-  test('counts for every option that is a secret', async (t) => {
+  test('a file can hold the secret of every option that is one', async (t) => {
     const folder = await temporaryFolder(t)
     assert.deepEqual(SECRET_OPTIONS.sort(), ['databaseUrl', 'lightningUrl', 'secrets', 'walletUrl'])
     for (const key of SECRET_OPTIONS) {
@@ -255,7 +255,7 @@ suite('a secret in a file', () => {
     }
   })
 
-  test('and in the environment too is one too many', async (t) => {
+  test('a secret in a file and in the environment too is refused', async (t) => {
     const file = join(await temporaryFolder(t), 'secret')
     await writeFile(file, SECRET)
     assert.equal(
@@ -264,7 +264,7 @@ suite('a secret in a file', () => {
     )
   })
 
-  test('that is not there, or is bad, is said without its content', async (t) => {
+  test('a secret in a file that is not there, or is bad, is reported without its content', async (t) => {
     const folder = await temporaryFolder(t)
     const missing = join(folder, 'missing')
     assert.match(

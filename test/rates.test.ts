@@ -29,13 +29,13 @@ const noCount =
 suite('the rate limits', () => {
   const { quote: _quote, openOrders: _openOrders, ...onSimulator } = DEFAULT_RATES
 
-  test('are the defaults, of which the simulator has none for what costs nothing there', () => {
+  test('the rate limits have defaults, and on the simulator none for what costs nothing there', () => {
     assert.deepEqual(ratesIn('on', false), DEFAULT_RATES)
     assert.deepEqual(ratesIn('on', true), onSimulator)
     assert.deepEqual(ratesIn('off', false), {})
   })
 
-  test('are changed by the file where it names them, and switched off by null', async (t) => {
+  test('the rate limits are changed by the file where it names them, and switched off by null', async (t) => {
     const file = join(await temporaryFolder(t), 'rates.json')
     const changes = { quote: { perMinute: 7.5 }, poll: { perMinute: 9, burst: 2 }, catalog: null }
     await writeFile(file, JSON.stringify(changes))
@@ -47,7 +47,7 @@ suite('the rate limits', () => {
     })
   })
 
-  test('of a file that is none stop the start', () => {
+  test('a file of rate limits that is malformed stops the start', () => {
     for (const file of ['/nowhere/rates.json', 'maybe', '']) {
       assert.match(
         messageOf({ MAYFLY_RATE_LIMITS: file }),
@@ -87,7 +87,7 @@ suite('a file of limits', () => {
     ['open orders as a rate', '{"openOrders": {"perMinute": 1}}', noCount],
   ]
   for (const [what, content, message] of refused) {
-    test(`with ${what} stops the start, and says where`, async (t) => {
+    test(`a file of limits with ${what} stops the start, and says where`, async (t) => {
       const file = join(await temporaryFolder(t), 'rates.json')
       await writeFile(file, content)
       await assert.rejects(startServer(t, { MAYFLY_RATE_LIMITS: file }), (error) => {
@@ -98,7 +98,7 @@ suite('a file of limits', () => {
     })
   }
 
-  test('may name every limit, and none', () => {
+  test('a file of limits may name every limit, and may name no limit', () => {
     assert.deepEqual(ratesIn({}, false), DEFAULT_RATES)
     const once = { perMinute: 1, burst: 1 }
     const all = Object.fromEntries(Object.keys(RATES).map((name) => [name, once]))
@@ -107,7 +107,7 @@ suite('a file of limits', () => {
     assert.deepEqual(ratesIn({ ...none, openOrders: null }, false), {})
   })
 
-  test('switches on what the simulator leaves off, and only what it names', () => {
+  test('a file of limits switches on what the simulator leaves off, and only what it names', () => {
     const { quote: _quote, openOrders: _openOrders, ...rest } = DEFAULT_RATES
     assert.deepEqual(ratesIn({}, true), rest)
     assert.deepEqual(ratesIn({ openOrders: 5 }, true), { ...rest, openOrders: 5 })
@@ -117,7 +117,7 @@ suite('a file of limits', () => {
     })
   })
 
-  test('changes the defaults of nobody else', () => {
+  test('a file of limits changes the defaults of nobody else', () => {
     ratesIn({ catalog: null, quote: { perMinute: 1 } }, false)
     assert.deepEqual(ratesIn('on', false), DEFAULT_RATES)
   })
@@ -132,7 +132,7 @@ suite('a limit holds', () => {
     ['in a window of years', { perMinute: 0.001, burst: 100 }, '"catalog";q=100;w=2073600'],
   ]
   for (const [note, rate, policy] of cases) {
-    test(note, async (t) => {
+    test(`a limit holds ${note}`, async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
       const take = taking({ catalog: rate })
       const windowMs = Math.min((rate.burst / rate.perMinute) * 60_000, 24 * 24 * 3_600_000)
@@ -145,7 +145,7 @@ suite('a limit holds', () => {
     })
   }
 
-  test('and says the whole seconds to wait, never 0', async (t) => {
+  test('a limit says the whole seconds to wait, never 0', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
     const take = taking({ catalog: { perMinute: 1, burst: 1 } })
     await take()
@@ -161,7 +161,7 @@ suite('a limit holds', () => {
   })
 })
 
-test('refuses a limit that nobody configured, rather than limit nothing', async () => {
+test('taking a limit that nobody configured fails, rather than limit nothing', async () => {
   const limits = createLimits({ limits: [], openOrders: null }, () => '203.0.113.7')
   await assert.rejects(limits.take(LIMITS.catalog, 'somebody', {} as FastifyReply), {
     message: 'no product brings a limit named catalog',

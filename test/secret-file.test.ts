@@ -15,7 +15,7 @@ const NEW = { isStoreUsed: false }
 const OLDER = 'a1'.repeat(32)
 
 suite('the secret beside the database', () => {
-  test('is made once, for its owner alone', async (t) => {
+  test('the secret beside the database is made once, for its owner alone', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const secret = secretBeside(file, NEW)
     assert.equal(secret.length, 32)
@@ -26,13 +26,13 @@ suite('the secret beside the database', () => {
     assert.equal(await readFile(kept, 'utf8'), `${Buffer.from(secret).toString('hex')}\n`)
   })
 
-  test('is another one for another database', async (t) => {
+  test('each database has a secret of its own beside it', async (t) => {
     const folder = await temporaryFolder(t)
     const [one, other] = ['one.db', 'other.db'].map((name) => secretBeside(join(folder, name), NEW))
     assert.notDeepEqual(one, other)
   })
 
-  test('is never made anew over a file that is not one', async (t) => {
+  test('the secret beside the database is never made anew over a file that is not one', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const kept = file.replace(/\.db$/, '.secret')
     for (const content of ['', 'hunter2', SECRET.slice(2)]) {
@@ -45,7 +45,7 @@ suite('the secret beside the database', () => {
     }
   })
 
-  test('that is lost is never made anew beside a store with orders, and doctor says so', async (t) => {
+  test('a lost secret is never made anew beside a store with orders, and doctor says so', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const kept = file.replace(/\.db$/, '.secret')
     const first = await startProgram(t, file)
@@ -81,7 +81,7 @@ suite('the secret beside the database', () => {
     assert.equal((await fetch(`${again.url}/api/payments/${id}`)).status, 200)
   })
 
-  test('of another store is named by its file, and by no setting that was never set', async (t) => {
+  test('the secret of another store is named by its file, and by no setting that was never set', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const kept = file.replace(/\.db$/, '.secret')
     const first = await startProgram(t, file)
@@ -96,7 +96,7 @@ suite('the secret beside the database', () => {
     assert.doesNotMatch(told, /MAYFLY_SECRET/)
   })
 
-  test('is made where the store has no orders, however often it is lost', async (t) => {
+  test('a secret is made where the store has no orders, however often it is lost', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const kept = file.replace(/\.db$/, '.secret')
     const first = await startProgram(t, file)
@@ -107,7 +107,7 @@ suite('the secret beside the database', () => {
     await again.kill()
   })
 
-  test('that cannot be read stops the start with a sentence about it', async (t) => {
+  test('a secret that cannot be read stops the start with a sentence about it', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const kept = file.replace(/\.db$/, '.secret')
     // A folder in its place: it cannot be read, by root neither.
@@ -120,7 +120,7 @@ suite('the secret beside the database', () => {
     assert.equal(code, 2)
   })
 
-  test('is shared by two starts at once', async (t) => {
+  test('one secret is made by two starts at once, and both have it', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const both = await Promise.all([startProgram(t, file), startProgram(t, file)])
     const kept = await readFile(file.replace(/\.db$/, '.secret'), 'utf8')
@@ -132,7 +132,7 @@ suite('the secret beside the database', () => {
 })
 
 suite('a new secret', () => {
-  test('takes over the stored seeds; a wrong one stops the start and harms nothing', async (t) => {
+  test('a new secret takes over the stored seeds; a wrong one stops the start and harms nothing', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const start = (secret: string) =>
       startProgram(t, file, { environment: { MAYFLY_SECRET: secret } })

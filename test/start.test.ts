@@ -13,7 +13,7 @@ suite('a start that would give something away', () => {
     'Mayfly did not start. The simulator takes no real money, and MAYFLY_HOST or MAYFLY_BASE_URL is not loopback. ' +
     'Set MAYFLY_LIGHTNING_URL to a real node, or MAYFLY_SIMULATOR=public to give everything away.\n'
 
-  test('with the simulator on a public host or base URL stops', async (t) => {
+  test('a start with the simulator on a public host or base URL is refused', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const starts = [
       { MAYFLY_HOST: '0.0.0.0' },
@@ -26,7 +26,7 @@ suite('a start that would give something away', () => {
     )
   })
 
-  test('with the simulator in public needs to be told so', async (t) => {
+  test('a start with the simulator in public needs a setting that says so', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const { url } = await startProgram(t, file, {
       environment: { MAYFLY_BASE_URL: 'https://mayfly.example', MAYFLY_SIMULATOR: 'public' },
@@ -34,7 +34,7 @@ suite('a start that would give something away', () => {
     assert.equal((await fetch(`${url}/health`)).status, 200)
   })
 
-  test('on another network than the node’s stops', async (t) => {
+  test('a start on another network than the node’s is refused', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     assert.deepEqual(await refusedStart(t, file, { environment: { MAYFLY_NETWORK: 'mainnet' } }), {
       code: 2,
@@ -42,7 +42,7 @@ suite('a start that would give something away', () => {
     })
   })
 
-  test('on a store of another backend or network stops', async (t) => {
+  test('a start on a store of another backend or network is refused', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
     await migrate(db)

@@ -25,7 +25,7 @@ const STRANGERS: Record<string, RequestListener> = {
 }
 
 for (const [name, listener] of Object.entries(STRANGERS)) {
-  test(`${name} in place of the service is "unexpected answer" to every call`, async (t) => {
+  test(`${name} in place of the service makes every call fail with "unexpected answer"`, async (t) => {
     const { calls } = await strangerOf(t, listener)
     for (const [call, ask] of Object.entries(calls)) {
       await assert.rejects(ask, { name: 'MayflyError', phrase: 'unexpected answer' }, call)
@@ -33,7 +33,7 @@ for (const [name, listener] of Object.entries(STRANGERS)) {
   })
 }
 
-test('an answer without an end is given up, also where no length is told', async (t) => {
+test('an answer without an end is given up, also where no length is announced', async (t) => {
   const chunk = randomBytes(1024 * 1024)
   let sent = 0
   const { calls } = await strangerOf(t, (_, response) => {

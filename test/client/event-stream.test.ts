@@ -64,7 +64,7 @@ suite('an event stream (WHATWG HTML §9.2)', () => {
     ['a time beyond measure', `retry: ${'9'.repeat(400)}\n`, {}],
   ]
   for (const [note, text, expected] of table) {
-    test(`reads ${note}, however it is cut`, () => {
+    test(`the parser reads ${note}, however it is cut`, () => {
       const bytes = Buffer.from(text)
       const whole = read([bytes])
       assert.deepEqual({ ...whole, ...expected }, whole)
@@ -77,19 +77,19 @@ suite('an event stream (WHATWG HTML §9.2)', () => {
     })
   }
 
-  test('reads bytes that are no UTF-8 as replacement characters', () => {
+  test('the parser reads bytes that are no UTF-8 as replacement characters', () => {
     const bytes = Buffer.from([...Buffer.from('data: '), 0xff, 0xe2, 0x82, 0x0a, 0x0a])
     assert.deepEqual(read([bytes]).events, [message('\ufffd\ufffd')])
   })
 
-  test('tells an event as soon as its blank line is there, before an LF that may follow', () => {
+  test('the parser tells an event as soon as its blank line is there, before an LF that may follow', () => {
     const parser = createEventParser()
     assert.deepEqual(parser.push(Buffer.from('data: a\r\n\r')), [message('a')])
     assert.deepEqual(parser.push(Buffer.from('\ndata: b\n')), [])
     assert.deepEqual(parser.push(Buffer.from('\n')), [message('b')])
   })
 
-  test('of any text is read as a plain reading of the standard does, in any pieces', () => {
+  test('the parser reads any text, in any pieces, as a plain reading of the standard does', () => {
     const pieces = fc.array(
       fc.oneof(
         fc.constantFrom('data', 'id', 'event', 'retry', ':', ': ', '\n', '\r', '\r\n', '\n\n'),
@@ -107,7 +107,7 @@ suite('an event stream (WHATWG HTML §9.2)', () => {
     )
   })
 
-  test('of any bytes gives events or our error, and nothing else', () => {
+  test('the parser makes of any bytes events or our error, and nothing else', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 64 }), { maxLength: 6 }), (parts) => {
         const parser = createEventParser({ maxCharacters: 40 })
@@ -137,7 +137,7 @@ suite('an event stream without an end', () => {
     ['a comment', ':xxxxxxxxx'],
   ]
   for (const [note, piece] of long) {
-    test(`of ${note} is given up, not kept`, () => {
+    test(`an event stream of ${note} without an end is given up, not stored`, () => {
       const parser = createEventParser({ maxCharacters: 1_000 })
       const push = (): unknown => parser.push(Buffer.from(piece))
       let pushed = 0
@@ -151,7 +151,7 @@ suite('an event stream without an end', () => {
     })
   }
 
-  test('of small events is read for ever', () => {
+  test('an event stream of small events is read for ever', () => {
     const parser = createEventParser({ maxCharacters: 1_000 })
     for (let i = 0; i < 10_000; i++) {
       assert.deepEqual(parser.push(Buffer.from(`:\n\ndata: ${i}\n\n`)), [message(String(i))])
@@ -160,7 +160,7 @@ suite('an event stream without an end', () => {
 })
 
 suite('a body of events', () => {
-  test('is read to its end, and let go of by a reader that has enough', async () => {
+  test('a body of events is read to its end, and let go of by a reader that has enough', async () => {
     const ended = bodyOf(['data: 1\n\n', 'data: 2\n\ndata: 3\n\nda', 'ta: 4\n'])
     assert.deepEqual(
       (await Array.fromAsync(readEvents(ended.body, createEventParser()))).map(({ data }) => data),
@@ -173,7 +173,7 @@ suite('a body of events', () => {
     assert.equal(left.isCancelled(), true)
   })
 
-  test('that is lost rejects after what came before', async () => {
+  test('a body of events that is lost rejects after what came before', async () => {
     const told: string[] = []
     const lost = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -189,7 +189,7 @@ suite('a body of events', () => {
     assert.deepEqual(told, ['1'])
   })
 
-  test('that falls silent is lost; a comment now and then is not silence', async (t) => {
+  test('a body of events that falls silent is lost; a comment now and then is not silence', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     let say = (_text: string): void => {}
     let isCancelled = false

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 const src = new URL('../../src/', import.meta.url)
 
-test('the SDK loads nothing but its own plain files, so that a browser can', () => {
+test('the SDK loads nothing but its own plain files, so that a browser can load it', () => {
   const queue = [new URL('client/index.ts', src)]
   const seen = new Set<string>()
   for (const url of queue) {

@@ -68,7 +68,7 @@ for (const flow of FLOWS) {
     assert.deepEqual(await books(server), ONE_SALE)
   })
 
-  test(`${flow}: where a wallet cannot tell, the order does`, async (t) => {
+  test(`${flow}: the order decides where a wallet cannot tell`, async (t) => {
     const server = await startServer(t)
     for (const next of ['lost', 'lies'] as const) {
       const wallet = testWallet(server)
@@ -117,7 +117,7 @@ test('two purchases at once with one key are one payment and one capability', as
   }
 })
 
-test('who aborts before the wallet is asked has paid nothing', async (t) => {
+test('a buyer who aborts before the wallet is asked has paid nothing', async (t) => {
   const server = await startServer(t)
   const wallet = testWallet(server)
   const leaving = new AbortController()
@@ -132,7 +132,7 @@ test('who aborts before the wallet is asked has paid nothing', async (t) => {
   assert.deepEqual(wallet.asked, [])
 })
 
-test('who aborts after the payment is told so, and takes it up with the same key', async (t) => {
+test('a buyer who aborts after the payment is told so, and takes it up with the same key', async (t) => {
   for (const flow of FLOWS) {
     const server = await startServer(t)
     const wallet = testWallet(server)
@@ -151,7 +151,7 @@ test('who aborts after the payment is told so, and takes it up with the same key
   }
 })
 
-test('who aborts while a payment is unknown is told that', async (t) => {
+test('a buyer who aborts while a payment is unknown is told that', async (t) => {
   const server = await startServer(t)
   const wallet = testWallet(server)
   wallet.next = 'lost'
@@ -216,7 +216,7 @@ test('a second invoice after the payment is never paid', async (t) => {
   }
 })
 
-test('a proof that is not taken leaves the order to be polled', async (t) => {
+test('a proof that is refused leaves the order to be polled', async (t) => {
   for (const flow of ['payment', 'l402'] as const) {
     const server = await startServer(t)
     const wallet = testWallet(server)

@@ -24,7 +24,7 @@ const mayflyAt = (server: TestServer, address: string) =>
   })
 
 for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]) {
-  test(`who pays an order that a stranger opened under a guessable key gets it, flow ${flow}`, async (t) => {
+  test(`a buyer who pays an order that a stranger opened under a guessable key gets it, flow ${flow}`, async (t) => {
     const server = await startServer(t, BEHIND_PROXY)
     const stranger = await purchase(server, { key: KEY, from: '198.51.100.9' })
     const { orderId } = quoteOf(stranger)

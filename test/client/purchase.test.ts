@@ -78,7 +78,7 @@ test('every purchase carries a fresh UUIDv4, or the key that it is given', async
   assert.notEqual(first, second)
 })
 
-test('what a wallet proved goes along with the key, and nowhere else', async (t) => {
+test('a proof of the wallet goes along with the key, and nowhere else', async (t) => {
   const server = await startServer(t)
   const asked: { url: string; proof: string | null }[] = []
   const told: PurchaseProgress[] = []
@@ -111,7 +111,7 @@ test('what a wallet proved goes along with the key, and nowhere else', async (t)
   )
 })
 
-test('without a wallet somebody has to be shown the invoice, which the types say', () => {
+test('a purchase without a wallet has to show the invoice to somebody, which the types say', () => {
   const by = (purchase: Purchase): Purchase => purchase
   // @ts-expect-error: neither a wallet nor onInvoice.
   by({ planId: 'spark' })

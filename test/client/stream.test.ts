@@ -6,7 +6,7 @@ type Asked = { lastEventId: string | null; authorization: string | null; path: s
 /** What each connection gets, in turn: an answer, or an error where there is none. */
 type Script = (Response | Error)[]
 
-test('takes up after the last event that was told, and tells none twice', async (t) => {
+test('a stream takes up after the last event that was told, and tells none twice', async (t) => {
   const { asked, follow } = scripted(t, [
     told(capture(1), capture(2)),
     told(capture(2), capture(3), capture(1), capture(3), capture(4)),
@@ -24,7 +24,7 @@ test('takes up after the last event that was told, and tells none twice', async 
   })
 })
 
-test('without a place to begin takes the server’s, so that an early loss is no gap', async (t) => {
+test('a stream without a place to begin takes the server’s, so that an early loss is no gap', async (t) => {
   const { asked, follow } = scripted(t, [
     told('id: 41\n\n'),
     told('id: 44\n\n', capture(42)),
@@ -37,7 +37,7 @@ test('without a place to begin takes the server’s, so that an early loss is no
   )
 })
 
-test('passes over events of other names, and comments', async (t) => {
+test('a stream passes over events of other names, and comments', async (t) => {
   const { follow } = scripted(t, [
     told(':\n\n', 'event: later\ndata: x\n\n', 'data: y\n\n', capture(1), end('active')),
   ])
@@ -63,7 +63,7 @@ test('a connection that broke is as good as one that ended', async (t) => {
   assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
 })
 
-test('rejects what will not change: a wrong token, an inbox that is gone', async (t) => {
+test('a stream rejects an error that will not change: a wrong token, an inbox that is gone', async (t) => {
   for (const [status, phrase] of [
     [401, 'unauthorized'],
     [404, 'not found'],
@@ -78,13 +78,13 @@ test('rejects what will not change: a wrong token, an inbox that is gone', async
   }
 })
 
-test('rejects at once where there never was a connection', async (t) => {
+test('a stream rejects at once where there never was a connection', async (t) => {
   const lost = scripted(t, [new TypeError('fetch failed')]).follow()
   await assert.rejects(lost, isMayflyError('service unreachable', 0))
   await assert.rejects(scripted(t, [refused(500, 'internal error')]).follow(), MayflyError)
 })
 
-test('rejects a page at once, and waits for one that stands in for a while to go away', async (t) => {
+test('a stream rejects a page at once, and waits for one that stands in for a while to go away', async (t) => {
   const page = () => new Response('<h1>Log in</h1>', { headers: { 'content-type': 'text/html' } })
   const first = scripted(t, [page()])
   await assert.rejects(first.follow(), isMayflyError('unexpected answer', 200))
@@ -92,7 +92,7 @@ test('rejects a page at once, and waits for one that stands in for a while to go
   assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
 })
 
-test('rejects events that are none', async (t) => {
+test('a stream rejects malformed events', async (t) => {
   for (const text of [
     'event: capture\ndata: {\n\n',
     'event: capture\ndata: 7\n\n',
@@ -107,7 +107,7 @@ test('rejects events that are none', async (t) => {
   }
 })
 
-test('waits as long as a limit or a node that is away asks for', async (t) => {
+test('a stream waits as long as a limit or a node that is away asks for', async (t) => {
   const { asked, following, afterSeconds } = paced(t, [
     refused(429, 'rate limited', '7'),
     refused(503, 'checkout unavailable', '3'),
@@ -128,7 +128,7 @@ test('waits as long as a limit or a node that is away asks for', async (t) => {
   assert.equal((await outcome).end, 'exhausted')
 })
 
-test('comes back at once after the first loss, then after longer and longer pauses', async (t) => {
+test('a stream comes back at once after the first loss, then after longer and longer pauses', async (t) => {
   const losses = Array.from({ length: 10 }, () => new TypeError('fetch failed'))
   const { asked, following, afterSeconds } = paced(t, [
     told(capture(1)),
@@ -152,7 +152,7 @@ test('comes back at once after the first loss, then after longer and longer paus
   assert.deepEqual(await outcome, { sequences: [1, 2], end: 'exhausted' })
 })
 
-test('does not hammer a service that tells one event and drops, again and again', async (t) => {
+test('a stream does not hammer a service that tells one event and drops, again and again', async (t) => {
   const { asked, following, afterSeconds } = paced(t, [
     ...[1, 2, 3, 4, 5, 6].map((sequence) => told(capture(sequence))),
     told(end('exhausted')),
@@ -171,7 +171,7 @@ test('does not hammer a service that tells one event and drops, again and again'
   assert.deepEqual((await outcome).sequences, [1, 2, 3, 4, 5, 6])
 })
 
-test('takes the pause that the server names, up to the most', async (t) => {
+test('a stream takes the pause that the server names, up to the most', async (t) => {
   const { asked, following, afterSeconds } = paced(t, [
     told('retry: 2000\n\n'),
     told('retry: 2000\n\n'),
@@ -190,7 +190,7 @@ test('takes the pause that the server names, up to the most', async (t) => {
   assert.equal((await outcome).end, 'exhausted')
 })
 
-test('ends when it is aborted: while it listens, while it waits, and before', async (t) => {
+test('a stream ends when it is aborted: while it listens, while it waits, and before', async (t) => {
   const listening = new AbortController()
   const open = scripted(t, [openFor(capture(1))])
   const outcome = open.follow({ after: 0, signal: listening.signal })

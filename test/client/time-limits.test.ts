@@ -33,7 +33,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
 
 suite('a service that accepts', () => {
-  test('and never answers is given up after a minute', async (t) => {
+  test('a service that accepts and never answers is given up after a minute', async (t) => {
     const mayfly = aService(t, never)
     const ended: unknown[] = []
     const pinged = mayfly
@@ -50,7 +50,7 @@ suite('a service that accepts', () => {
     assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
   })
 
-  test('and answers without an end is given up after a quarter of an hour', async (t) => {
+  test('a service that accepts and answers without an end is given up after a quarter of an hour', async (t) => {
     const headers = { 'content-type': 'application/octet-stream' }
     const mayfly = aService(t, async (signal) => new Response(endless(signal), { headers }))
     const code = formatWhisperCode({
@@ -72,7 +72,7 @@ suite('a service that accepts', () => {
     assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
   })
 
-  test('and streams is read for as long as its reader likes', async (t) => {
+  test('a service that accepts and streams is read for as long as its reader likes', async (t) => {
     const headers = { 'content-type': 'text/event-stream' }
     let hasAborted = false
     const mayfly = aService(t, async (signal) => {

@@ -57,7 +57,7 @@ const NONE: Payment = { state: 'none' }
 const FAILED: Payment = { state: 'failed', reason: 'no route' }
 
 describe('a wallet', () => {
-  test('does not believe a payment without the preimage of the invoice', async () => {
+  test('a wallet does not believe a payment without the preimage of the invoice', async () => {
     const { bolt11 } = anInvoice()
     for (const preimage of ['', 'ab'.repeat(32), 'ab']) {
       const liar = node({ lookups: [NONE], send: async () => ({ state: 'paid', preimage }) })
@@ -65,13 +65,13 @@ describe('a wallet', () => {
     }
   })
 
-  test('gives the preimage in lower case, whatever the node writes', async () => {
+  test('a wallet gives the preimage in lower case, whatever the node writes', async () => {
     const { bolt11, preimage } = anInvoice()
     const paid = { state: 'paid' as const, preimage: preimage.toUpperCase() }
     assert.deepEqual(await payingWallet(node({ lookups: [paid] })).pay(bolt11), { preimage })
   })
 
-  test('sends nothing for a payment that is under way, and waits for its end', async () => {
+  test('a wallet sends nothing for a payment that is under way, and waits for its end', async () => {
     const { bolt11, preimage } = anInvoice()
     const busy = node({
       lookups: [{ state: 'pending' }, { state: 'pending' }, { state: 'paid', preimage }],
@@ -80,7 +80,7 @@ describe('a wallet', () => {
     assert.equal(busy.sent, 0)
   })
 
-  test('says "unknown" for a payment that is still under way when time is up', async () => {
+  test('a wallet says "unknown" for a payment that is still under way when time is up', async () => {
     const { bolt11 } = anInvoice()
     const slow = node({ lookups: [NONE, { state: 'pending' }] })
     await assert.rejects(
@@ -89,7 +89,7 @@ describe('a wallet', () => {
     )
   })
 
-  test('says "unknown" where sending hangs, however long the node keeps quiet', async () => {
+  test('a wallet says "unknown" where sending hangs, however long the node keeps quiet', async () => {
     const { bolt11 } = anInvoice()
     const hanging = node({ lookups: [NONE], send: () => new Promise(() => {}) })
     await assert.rejects(
@@ -98,7 +98,7 @@ describe('a wallet', () => {
     )
   })
 
-  test('says "unknown" when it is cancelled after it has sent', async () => {
+  test('a wallet says "unknown" when it is cancelled after it has sent', async () => {
     const { bolt11 } = anInvoice()
     const cancel = new AbortController()
     const hanging = node({
@@ -114,7 +114,7 @@ describe('a wallet', () => {
     )
   })
 
-  test('says "not paid" for a lost answer only when the attempt is new and has failed', async () => {
+  test('a wallet says "not paid" for a lost answer only when the attempt is new and has failed', async () => {
     const { bolt11 } = anInvoice()
     const failed = node({ lookups: [NONE, FAILED], send: lost })
     await assert.rejects(payingWallet(failed).pay(bolt11), isWalletError('not paid'))
@@ -124,7 +124,7 @@ describe('a wallet', () => {
     await assert.rejects(wallet.pay(bolt11), isWalletError('unknown'))
   })
 
-  test('does not ask a second time where the first is open and the node might pay twice', async () => {
+  test('a wallet does not ask a second time where the first attempt is open and the node might pay twice', async () => {
     const { bolt11 } = anInvoice()
     const forgetful = node({ lookups: [NONE], send: lost, refusesRepeats: false })
     const wallet = payingWallet(forgetful, { timeoutMs: 100 })
@@ -133,7 +133,7 @@ describe('a wallet', () => {
     assert.equal(forgetful.sent, 1)
   })
 
-  test('says "unknown" of what it left open, also when its node is away', async () => {
+  test('a wallet says "unknown" of an attempt that it left open, also when its node is away', async () => {
     const { bolt11 } = anInvoice()
     const script = { lookups: [NONE] as (Payment | Error)[], send: lost }
     const wallet = payingWallet(node(script), { timeoutMs: 100 })
@@ -143,7 +143,7 @@ describe('a wallet', () => {
     await assert.rejects(wallet.pay(anInvoice().bolt11), isWalletError('not paid'))
   })
 
-  test('allows 5 % for routing, 10 sat at least, or what it is told', async () => {
+  test('a wallet allows 5 % for routing, 10 sat at least, or as much as it is told', async () => {
     const limits: number[] = []
     const asking = () =>
       node({

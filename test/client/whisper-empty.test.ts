@@ -12,7 +12,7 @@ suite('nothing empty is sold', () => {
   const data = new Uint8Array()
   const nothing = { name: 'MayflyError', phrase: 'nothing to send', status: 0 }
 
-  test('by the SDK, which asks for no quote', async (t) => {
+  test('the SDK sells nothing empty, and asks for no quote', async (t) => {
     const server = await startServer(t)
     await assert.rejects(sealWhisper({ data }), nothing)
     const onInvoice = () => assert.fail('an invoice')
@@ -20,7 +20,7 @@ suite('nothing empty is sold', () => {
     assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
   })
 
-  test('by the command line, from a pipe that broke or from an empty file', async (t) => {
+  test('the command line sells nothing empty, from a pipe that broke or from an empty file', async (t) => {
     const server = await startServer(t)
     const cli = await commandLine(t, server.url)
     const empty = join(await temporaryFolder(t), 'empty.txt')

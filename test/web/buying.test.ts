@@ -132,7 +132,7 @@ suite('buying', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  test('a service that is away is told of, and asked again', async (t) => {
+  test('a service that is away is reported, and asked again', async (t) => {
     const { page } = await site.visit(t, { expected: /ERR_FAILED/ })
     await page.route('**/api/catalog', (route) => route.abort())
     await page.goto(`${site.server.url}/buy`)
@@ -171,7 +171,7 @@ suite('buying', () => {
     assert.deepEqual(await stored(page), { local: [], session: [] })
   })
 
-  test('a service that goes away while an invoice waits is told of, and what was paid meanwhile comes', async (t) => {
+  test('a service that goes away while an invoice waits is reported, and what was paid meanwhile comes', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()

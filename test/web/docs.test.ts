@@ -7,7 +7,7 @@ type Openapi = { paths: Record<string, Record<string, { responses: Record<string
 suite('the reference', () => {
   const site = startSite({ MAYFLY_GATE: 'on' })
 
-  test('has every operation of openapi.json, with every answer', async (t) => {
+  test('the reference has every operation of openapi.json, with every answer', async (t) => {
     const openapi = (await (await fetch(`${site.server.url}/openapi.json`)).json()) as Openapi
     const expected = Object.entries(openapi.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
@@ -39,7 +39,7 @@ suite('the reference', () => {
     assert.deepEqual(wordless, [], 'each answer is told in words')
   })
 
-  test('is narrowed by words, and an address of one operation leads to it', async (t) => {
+  test('the reference is narrowed by words, and an address of one operation leads to it', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/docs#get-w-publicid`)
     const whisper = page.locator('#get-w-publicid')
@@ -52,7 +52,7 @@ suite('the reference', () => {
     assert.equal(await page.locator('.contents li:visible').count(), 1)
   })
 
-  test('resolves what a schema refers to, and shows each thing that an answer may be', async (t) => {
+  test('the reference resolves what a schema refers to, and shows each thing that an answer may be', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/docs`)
     const buying = page.locator('#post-api-payments-catch')
@@ -66,14 +66,14 @@ suite('the reference', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('says where else it is to a browser without scripts', async (t) => {
+  test('the reference tells a browser without scripts where else it is', async (t) => {
     const { page } = await site.visit(t, { javaScriptEnabled: false })
     await page.goto(`${site.server.url}/docs`)
     await page.locator('noscript p').waitFor()
     assert.equal(await page.locator('main a[href="/openapi.json"]').count(), 1)
   })
 
-  test('says that it could not be loaded, and tries again', async (t) => {
+  test('the reference says that it could not be loaded, and tries again', async (t) => {
     const { page, complaints } = await site.visit(t)
     await page.route('**/openapi.json', (route) => route.abort())
     await page.goto(`${site.server.url}/docs`)

@@ -13,7 +13,7 @@ const SECRET = 'ab'.repeat(32)
 suite('a receipt of GATE', () => {
   const site = startSite({ MAYFLY_GATE: 'on', MAYFLY_SECRET: SECRET })
 
-  test('is checked in the page, claim by claim, and sent nowhere', async (t) => {
+  test('a receipt of GATE is checked in the page, claim by claim, and sent nowhere', async (t) => {
     const receipt = await aRealReceipt(site.server)
     const { page } = await site.visit(t, { viewport: NARROW })
     const sent: string[] = []
@@ -35,7 +35,7 @@ suite('a receipt of GATE', () => {
     }
   })
 
-  test('that is over lets nothing in, and stays a record', async (t) => {
+  test('a receipt of GATE that is over lets nothing in, and stays a record', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/gate`)
     await paste(page, await signed(SECRET, { iss: site.server.url, iat: 1_700_000_000 }))
@@ -43,7 +43,7 @@ suite('a receipt of GATE', () => {
     await page.getByText('As a record of the payment it stays valid').waitFor()
   })
 
-  test('is not believed when anything of it is not right', async (t) => {
+  test('a receipt of GATE is not believed when anything in it is wrong', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/gate`)
     const good = await signed(SECRET, { iss: site.server.url })
@@ -66,7 +66,7 @@ suite('a receipt of GATE', () => {
     await page.getByText('which is not the address of this page').waitFor()
   })
 
-  test('cannot be checked where GATE is off, which the page says and nothing links to', async (t) => {
+  test('a receipt of GATE cannot be checked where GATE is off, which the page says and nothing links to', async (t) => {
     const off = await startServer(t)
     const { page } = await site.visit(t, { expected: /status of 404/ })
     await page.goto(`${off.url}/gate`)

@@ -14,7 +14,7 @@ import { startServer, type TestServer } from '../support/server.ts'
 suite('an inbox', () => {
   const site = startSite()
 
-  test('filters, pages, deletes and destroys', async (t) => {
+  test('the page of an inbox filters, pages, deletes and destroys', async (t) => {
     const inbox = await buyInbox(site.server)
     for (let number = 1; number <= 25; number++) {
       await send(inbox, { path: `/event-${number}`, body: `{"number":${number}}` })
@@ -50,7 +50,7 @@ suite('an inbox', () => {
     await assert.rejects(site.server.mayfly.catch(inbox).status(), { phrase: 'not found' })
   })
 
-  test('shows bytes that are no text, and forms, as they came', async (t) => {
+  test('the page of an inbox shows bytes that are no text, and forms, as they came', async (t) => {
     const inbox = await buyInbox(site.server)
     await send(inbox, {
       path: '/form',
@@ -67,7 +67,7 @@ suite('an inbox', () => {
     assert.match(await page.getByRole('table', { name: 'Fields' }).innerText(), /a\s+1\s+b\s+<b>/)
   })
 
-  test('shows what cannot be seen, and folds what is long', async (t) => {
+  test('the page of an inbox shows invisible characters, and folds what is long', async (t) => {
     const inbox = await buyInbox(site.server)
     await send(inbox, {
       path: '/hidden',
@@ -86,7 +86,7 @@ suite('an inbox', () => {
     assert.equal((await value.innerText()).length, 3000)
   })
 
-  test('leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
+  test('the page of an inbox leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
     const inbox = await buyInbox(site.server)
     await send(inbox, { path: '/first', body: '{}' })
     const { page } = await site.visit(t, { viewport: NARROW })
@@ -102,7 +102,7 @@ suite('an inbox', () => {
     assert.match(await focused(page), /^POST\s*\/first/)
   })
 
-  test('is opened again from this browser when it was kept there, until it is forgotten', async (t) => {
+  test('an inbox is opened again from this browser when it was saved there, until it is forgotten', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page, context } = await site.visit(t)
     await open(page, inbox)
@@ -118,7 +118,7 @@ suite('an inbox', () => {
     await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
-  test('stays open in its tab, whatever is reloaded, and in no other', async (t) => {
+  test('an inbox stays open in its tab, whatever is reloaded, and in no other', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page, context } = await site.visit(t)
     await open(page, inbox)
@@ -132,7 +132,7 @@ suite('an inbox', () => {
     assert.deepEqual(await stored(page), [])
   })
 
-  test('that was bought and saved nowhere is not lost to a service that is away, nor to a slip', async (t) => {
+  test('an inbox that was bought and saved nowhere is not lost to a service that is away, nor to a slip', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
@@ -166,7 +166,7 @@ suite('an inbox', () => {
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
-  test('says when the connection is lost, and shows what came meanwhile when it is back', async (t) => {
+  test('the page of an inbox says when the connection is lost, and shows what came meanwhile when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
     const inbox = await buyInbox(server)
     const { page } = await site.visit(t, { expected: /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/ })
@@ -180,7 +180,7 @@ suite('an inbox', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  test('shows on a map of its own where a sender is, as far as that is known', async (t) => {
+  test('the page of an inbox shows on a map of its own where a sender is, as far as that is known', async (t) => {
     // It leaves before that server does.
     const { page } = await site.visit(t, { viewport: NARROW })
     const file = join(await temporaryFolder(t), 'places.mmdb')
@@ -216,7 +216,7 @@ suite('an inbox', () => {
     assert.deepEqual([...new Set(asked)], [server.url], 'nobody else hears of it')
   })
 
-  test('takes names and paths of any length and script without going wide', async (t) => {
+  test('the page of an inbox takes names and paths of any length and script without going wide', async (t) => {
     const inbox = await buyInbox(site.server)
     const path = `/${'very-long-path-'.repeat(30)}end`
     await send(inbox, {
@@ -235,7 +235,7 @@ suite('an inbox', () => {
     assert.match(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), /שלום/)
   })
 
-  test('opens a body that is all brackets, and all others of the largest size', async (t) => {
+  test('the page of an inbox opens a body that is all brackets, and all others of the largest size', async (t) => {
     const inbox = await buyInbox(site.server)
     const deep = 30_000
     await send(inbox, { path: '/deep', body: '['.repeat(deep) + ']'.repeat(deep) })
@@ -261,7 +261,7 @@ suite('an inbox', () => {
     )
   })
 
-  test('takes a hundred requests at once, each shown once and in order', async (t) => {
+  test('the page of an inbox takes a hundred requests at once, each shown once and in order', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page } = await site.visit(t)
     await open(page, inbox)
@@ -279,7 +279,7 @@ suite('an inbox', () => {
     )
   })
 
-  test('refuses the capability of another service before a token leaves', async (t) => {
+  test('the page of an inbox refuses the capability of another service before a token leaves', async (t) => {
     const inbox = await buyInbox(site.server)
     const { page } = await site.visit(t)
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })

@@ -9,7 +9,7 @@ import { startServer, type TestServer } from '../support/server.ts'
 suite('a monitor', () => {
   const site = startSite()
 
-  test('is bought by clicks, shows a ping as it comes, and goes late by itself', async (t) => {
+  test('a monitor is bought by clicks, shows a ping as it comes, and goes late by itself', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(site.server.url)
     await page.getByRole('link', { name: 'Buy a monitor' }).click()
@@ -46,7 +46,7 @@ suite('a monitor', () => {
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
-  test('takes settings within their bounds, and shares its state until it is told not to', async (t) => {
+  test('a monitor takes settings within their bounds, and shares its state until it is told not to', async (t) => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
     await open(page, monitor)
@@ -86,7 +86,7 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'not shared')
   })
 
-  test('says when the connection is lost, and what is so when it is back', async (t) => {
+  test('the page of a monitor says when the connection is lost, and what is so when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
     const monitor = await buyMonitor(server)
     await server.mayfly.pulse(monitor).update({ publicStatusEnabled: true })
@@ -110,7 +110,7 @@ suite('a monitor', () => {
     await stranger.page.getByText('Operational', { exact: true }).waitFor()
   })
 
-  test('is destroyed when the person is sure', async (t) => {
+  test('a monitor is destroyed when the person is sure', async (t) => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await open(page, monitor)

@@ -104,7 +104,7 @@ suite('pages', () => {
     assert.deepEqual([old.status, old.headers['cache-control']], [200, 'no-cache'])
   })
 
-  test('the front door sends programs on', async () => {
+  test('the front page sends programs on', async () => {
     const { headers, body } = await ask(`${site.server.url}/`, { accept: 'application/json' })
     assert.match(String(headers['content-type']), /^application\/json/)
     assert.deepEqual(JSON.parse(body.toString()), {
@@ -115,7 +115,7 @@ suite('pages', () => {
     })
   })
 
-  test('a person at an address where nothing is gets a page, which nobody keeps', async (t) => {
+  test('a person at an address where nothing is gets a page, which nobody stores', async (t) => {
     const { page } = await site.visit(t, { viewport: NARROW, expected: IS_ABSENT })
     await page.goto(`${site.server.url}/no/such/page`)
     await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
@@ -205,7 +205,7 @@ suite('pages', () => {
     }
   })
 
-  test('where scripts are off, each page that needs them says so within sight', async (t) => {
+  test('each page that needs scripts says so within sight where they are off', async (t) => {
     const { page } = await site.visit(t, {
       viewport: NARROW,
       javaScriptEnabled: false,
@@ -224,7 +224,7 @@ suite('pages', () => {
     }
   })
 
-  test('what a browser does not let a page copy is shown to be copied by hand', async (t) => {
+  test('a text that a browser does not let a page copy is shown to be copied by hand', async (t) => {
     const { page } = await site.visit(t)
     await page.addInitScript(() => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined })

@@ -70,7 +70,7 @@ suite('a whisper', () => {
     assert.deepEqual(await stored(reader.page), [])
   })
 
-  test('what is no text of a stranger stays text', async (t) => {
+  test('HTML of a stranger is shown as text', async (t) => {
     const text = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const { code } = await buyWhisper(site.server, {
       data: Buffer.from(text),
@@ -84,7 +84,7 @@ suite('a whisper', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('what is not seen by itself is written out in the text', async (t) => {
+  test('invisible characters are written out in the text', async (t) => {
     const { code } = await buyWhisper(site.server, {
       data: Buffer.from('invoice\u202efdp.exe\u0000'),
     })
@@ -95,7 +95,7 @@ suite('a whisper', () => {
     assert.equal(shown, 'invoice‹U+202E›fdp.exe␀')
   })
 
-  test('before its time nothing is spent, and the time is counted down', async (t) => {
+  test('nothing is spent before the reveal time, and the time is counted down', async (t) => {
     const { code } = await buyWhisper(site.server, {
       data: Buffer.from('good morning'),
       readLimit: 1,
@@ -148,7 +148,7 @@ suite('a whisper', () => {
     assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
   })
 
-  test('what is missing is said before anything is sent, and another plan keeps the draft', async (t) => {
+  test('a missing field is named before anything is sent, and another plan keeps the draft', async (t) => {
     const { page } = await site.visit(t)
     const asked = requestsOf(page)
     await page.goto(`${site.server.url}/whisper`)
