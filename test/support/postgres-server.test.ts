@@ -14,15 +14,30 @@ test('a PostgreSQL server that has died can be stopped', async (t) => {
 })
 
 test('a process that runs out of work with PostgreSQL at hand keeps its exit code', async () => {
-  const program = `await import('./postgres-server.ts'); process.exitCode = 3`
-  const code = await new Promise((resolve) => {
-    const options = { cwd: import.meta.dirname }
-    execFile(process.execPath, ['--input-type=module', '-e', program], options, (error) =>
-      resolve(error?.code ?? 0),
-    )
-  })
+  const { code } = await run(`await import('./postgres-server.ts'); process.exitCode = 3`)
   assert.equal(code, 3)
 })
+
+test('a process that exits takes its PostgreSQL server with it, and says nothing', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { code, stdout, stderr } = await run(`
+    const { startPostgresServer } = await import('./postgres-server.ts')
+    const server = await startPostgresServer(${JSON.stringify(folder)})
+    process.stdout.write(String(server.pid()), () => process.exit(3))`)
+  assert.deepEqual([code, stderr], [3, ''])
+  await until('the server is dead', () => isDead(Number(stdout)))
+})
+
+type Ended = { code: number | string; stdout: string; stderr: string }
+
+function run(program: string): Promise<Ended> {
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program]
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd: import.meta.dirname }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    )
+  })
+}
 
 function isDead(pid: number): boolean {
   try {

