@@ -1,6 +1,6 @@
 /**
- * A tiny paid API: each picture costs what its route costs, and the money goes to the project's own
- * Lightning Address. `mayfly gate project add` prints what the three settings are.
+ * A tiny paid API. Each route has a price per picture, and payments go to the project's own Lightning
+ * Address. `mayfly gate project add` prints the values of the three settings.
  */
 import { createServer, type Server } from 'node:http'
 import { createGate } from '../src/gate-middleware/middleware.ts' // mayfly/gate

@@ -1,4 +1,4 @@
-/** Lets one request in for one receipt, and answers those who come again with it. */
+/** Admits one request for one receipt, and answers repeats with the same receipt. */
 import { rfc3339Seconds } from '../lib/clock.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { encodeReceipt } from '../protocol/payment-auth.ts'
@@ -10,23 +10,23 @@ import type { ServiceCalls } from './service-calls.ts'
 import { type AnswerOf, createStoredAnswers } from './stored-answers.ts'
 import type { Decision, Visit } from './visit.ts'
 
-/** For a run of a request that has not ended, or that another server may be at. */
+/** The Retry-After while a run has not ended, or another server may have it. */
 const COME_AGAIN_SECONDS = 5
 const DAY_MS = 24 * 60 * 60_000
-/** An invoice lives for a day at most, and waits for its payment for 30 days after; and a day for clocks. */
+/** An invoice lives for at most a day, its payment may come 30 days later; one day for clock skew. */
 const REMEMBER_MS = 32 * DAY_MS
 /**
- * A receipt that is older and ran out lets nobody in any more, and none follows it: the service keeps
- * a paid intent for ever, and the guard forgets after `REMEMBER_MS`. The days between are for clocks.
+ * An expired receipt that is older is never renewed: the store forgets its use after `REMEMBER_MS`,
+ * while the service keeps a paid intent forever. The two days between them are for clock skew.
  */
 const SURE_MS = 30 * DAY_MS
-/** Between our clock and the service's, which dates receipts. */
+/** The allowed difference between our clock and that of the service, which dates receipts. */
 const SKEW_MS = 60_000
-/** A first receipt and two that follow give-backs; one more where the operator honours it, and one to spare. */
+/** A first receipt, two after give-backs, one that the operator may grant, and one to spare. */
 const MAX_RECEIPTS_TRIED = 5
 
 export type Admissions = {
-  /** Lets a request in with the newest receipt of its intent, if that let nobody in yet. */
+  /** Admits a request with the newest receipt of its intent, if that receipt is unused. */
   enter(receipt: string, visit: Visit, challengeId: string | null): Promise<Decision>
 }
 
@@ -69,26 +69,27 @@ export function createAdmissions(deps: {
     return usedElsewhere()
   }
 
-  /** The run of a receipt: a new one where this is the first to come with it. */
+  /** The run of a receipt. `isFirst` if this request started it. */
   async function claimRun(
     receipt: GateReceipt,
     isExpired: boolean,
   ): Promise<{ run: Run | null; isFirst: boolean }> {
     const key = `${receipt.intent}.${receipt.gb ?? 0}`
-    // An expired receipt may be followed by another if it let nobody in, and only who remembers knows.
+    // An expired receipt may be renewed if it was never used. Only a store that remembers the time
+    // of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
     const run = isFirst ? runs.begin(key, () => service.giveBack(receipt)) : runs.get(key)
     return { run, isFirst }
   }
 
-  /** Whether the guard would know it if a receipt of that time had let somebody in, anywhere. */
+  /** Whether the store would know of any use of this receipt, on any server. */
   async function isRemembered({ iat }: GateReceipt): Promise<boolean> {
     if (!store.since) return false
     return iat * 1000 > Math.max((await store.since()) + SKEW_MS, now() - SURE_MS)
   }
 
-  /** The answer to a receipt that was used already, or null where there may be a newer one. */
+  /** The answer for a used receipt, or null if the service may have a newer one. */
   async function outcomeOfRun({
     run,
     receipt,
@@ -139,7 +140,7 @@ export function createAdmissions(deps: {
       },
       wantsAnswer: answers !== null && visit.method !== 'HEAD',
       spent(answer) {
-        // Before the run ends, so that whoever waits for that finds it.
+        // Stored before the run ends, so that waiting repeats find it.
         if (answer) answers?.keep(answerOf(receipt, visit), answer, receipt.exp * 1000)
         run.spent()
       },
@@ -150,7 +151,7 @@ export function createAdmissions(deps: {
   return { enter }
 }
 
-/** The receipt was used, in no run that this process knows: another server may be at it, or give it back. */
+/** The receipt was used outside of this process. Another server may still run it, or give it back. */
 const usedElsewhere = (): Refused => refusal(409, 'receipt used', COME_AGAIN_SECONDS)
 
 const answerOf = ({ intent, req }: GateReceipt, { header }: Visit): AnswerOf => ({

@@ -1,20 +1,20 @@
-/** The middleware on the platform's own Request and Response. */
+/** The middleware for the platform's Request and Response. */
 import { concat } from '../lib/bytes.ts'
 import type { AnswerHeaders, Refused } from './refusals.ts'
 import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
 import type { Admission } from './visit.ts'
 
-/** A body whose reader is gone has so long to end, where it is to be kept. */
+/** How long a body may take to end after its client left, if the answer is to be stored. */
 const AFTER_CANCEL_MS = 60_000
 
-/** Runs the handler, and reports what became of it. */
+/** Runs the handler and reports its outcome. */
 export async function runHandler(
   run: () => Response | Promise<Response>,
   { signal }: { signal: AbortSignal },
   admission: Admission,
 ): Promise<Response> {
   const { wantsAnswer, spent } = admission
-  // The handler goes on, and nothing that comes of it is given back.
+  // The client left: the handler continues, and its receipt is not given back.
   if (!wantsAnswer) signal.addEventListener('abort', () => spent(), { once: true })
   try {
     const response = await run()
@@ -23,7 +23,7 @@ export async function runHandler(
     for (const [name, value] of Object.entries(admission.headers)) answer.headers.set(name, value)
     return answer
   } catch (error) {
-    // Whoever hung up has not seen it fail.
+    // A client that left did not see the failure, so its receipt is not given back.
     if (signal.aborted) admission.spent()
     else await admission.failed()
     throw error
@@ -42,7 +42,7 @@ export function refused({ status, headers, body }: Refused): Response {
   })
 }
 
-/** The body to send in place of the response's own. */
+/** The response's body, observed. */
 function watchBody(
   response: Response,
   signal: AbortSignal,
@@ -74,13 +74,13 @@ function watchBody(
   void readSmall(reader).then((bytes) => (bytes ? keep(bytes) : spent()))
   return observed(sent, {
     onEnd: () => {},
-    // The copy is read on, so that the payer finds it; but not for ever.
+    // The copy is read to its end, so that the payer can fetch it again, but not forever.
     onCut: () =>
       void setTimeout(() => void reader.cancel().catch(() => {}), AFTER_CANCEL_MS).unref(),
   })
 }
 
-/** All of a small body, or null. What is left of a large one is let go. */
+/** All of a small body, or null. The rest of a large one is cancelled. */
 async function readSmall(
   reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
 ): Promise<Uint8Array | null> {
@@ -102,7 +102,7 @@ async function readSmall(
   }
 }
 
-/** The same bytes; calls back when they were all read, or when they were not. */
+/** Passes the same bytes on, and reports whether they were all read. */
 function observed(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   { onEnd, onCut }: { onEnd: () => void; onCut: () => void },

@@ -1,21 +1,21 @@
-/** Remembering in a folder: what was let in stays so through a restart. */
+/** A replay store in a folder, which survives restarts. */
 import { createHash } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../lib/errors.ts'
 import type { ReplayStore } from './replay-store.ts'
 
-/** Files of one folder by the first byte of their name, so that none grows long. */
+/** Files are in subfolders by the first byte of their name, so that no folder grows large. */
 const SHARD_DIGITS = 2
-/** One part is swept so often, so that all are within a day. */
+/** One of 256 subfolders is swept at a time, so that all are swept within a day. */
 const SWEEP_EVERY_MS = 5 * 60_000
 const SHARDS = 16 ** SHARD_DIGITS
-/** The file that says when the folder began. */
+/** The file with the time at which the folder was first used. */
 const SINCE = 'since'
 
 /**
- * A store in this folder, which servers on one machine may share: a file for each key, made by
- * exclusive creation, on the disk before anybody is let in.
+ * A store in this folder, which servers on one machine may share. Each key is a file, created
+ * exclusively and flushed to disk before its request is admitted.
  *
  * ```ts
  * const gate = createGate({ url, projectId, capability, store: fileStore('/var/lib/my-api/gate') })
@@ -26,13 +26,13 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
   let sweptAt = Number.NEGATIVE_INFINITY
   let begun: Promise<unknown> | null = null
 
-  /** When the folder began: it goes with the folder, and so with what was remembered in it. */
+  /** When the folder was first used. Whoever deletes the folder deletes this time with its keys. */
   async function since(): Promise<number> {
     const file = join(folder, SINCE)
     const at = now()
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeNew(file, folder, String(at))
-    // One that was cut off in the middle says nothing, for good.
+    // A truncated file means that the time is unknown.
     return Number(await readFile(file, 'utf8')) || Number.POSITIVE_INFINITY
   }
 
@@ -44,7 +44,7 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
     return writeNew(file, shard, String(now() + ttlMs))
   }
 
-  /** Removes what is over, a part of the folder at a time. */
+  /** Deletes expired keys of one subfolder. */
   async function sweep(): Promise<void> {
     if (now() - sweptAt < SWEEP_EVERY_MS) return
     sweptAt = now()
@@ -53,7 +53,7 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
     for (const name of await readdir(shard).catch(() => [])) {
       const file = join(shard, name)
       const until = Number(await readFile(file, 'utf8'))
-      // An empty one was cut off in the middle: it stays, since its handler may have run.
+      // A truncated file has no time. It stays, since its handler may have run.
       if (until > 0 && until < now()) await rm(file, { force: true })
     }
   }
@@ -67,14 +67,14 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
       })
       await begun
       const isNew = await add(key, ttlMs)
-      // What cannot be swept costs room, and nobody's visit.
+      // A failed sweep only costs disk space, so it must not fail the request.
       await sweep().catch(() => {})
       return isNew
     },
   }
 }
 
-/** Whether the file was made by this, and is on the disk. */
+/** Creates a file and flushes it to disk. False if it existed. */
 async function writeNew(file: string, folder: string, text: string): Promise<boolean> {
   const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
     if (codeOf(error) === 'EEXIST') return null
@@ -86,7 +86,7 @@ async function writeNew(file: string, folder: string, text: string): Promise<boo
     await handle.sync()
     await syncFolder(folder)
   } catch (error) {
-    // Nobody was let in, so that the payer may come again.
+    // The request was not admitted, so the payer can repeat it.
     await rm(file, { force: true }).catch(() => {})
     throw error
   } finally {
@@ -95,7 +95,7 @@ async function writeNew(file: string, folder: string, text: string): Promise<boo
   return true
 }
 
-/** The name of a new file is on the disk when its folder is. Windows opens no folder, and needs not. */
+/** Flushes the folder, and with it the name of a new file. Windows neither can nor needs to. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null)
   try {

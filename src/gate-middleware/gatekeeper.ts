@@ -1,6 +1,6 @@
 /**
- * Decides over one visit to a paid route: ask for payment, or let it in. Whatever goes wrong keeps
- * the visitor out, and never asks one who has paid to pay again.
+ * Decides about one visit to a paid route: ask for payment, or admit it. A failure refuses the visit,
+ * but never asks a visitor who has paid to pay again.
  */
 import { type GateProject, outcomeOf } from '../client/gate.ts'
 import { createHttp, errorOf } from '../client/http.ts'
@@ -13,19 +13,19 @@ import { createServiceCalls } from './service-calls.ts'
 import type { Decision, Visit } from './visit.ts'
 
 export type GateOptions = GateProject & {
-  /** Where the GATE service is. */
+  /** The address of the GATE service. */
   url: string
-  /** The address that it must have signed receipts as. Default: whatever its keys have signed. */
+  /** The issuer that receipts must name. Default: any, if the service's keys signed them. */
   issuer?: string
-  /** Where it is remembered who was let in. Default: in this process, until it ends. */
+  /** Remembers the used receipts. Default: in the memory of this process. */
   store?: ReplayStore
   /** Repeats small answers to payers whose connection was lost. Default: false. */
   storedAnswers?: boolean
-  /** How long a repeat waits for the run of its request. Default: 10 seconds. */
+  /** How long a repeat waits for the first run of its request, in milliseconds. Default: 10 000. */
   waitMs?: number
   /**
-   * The address of a visitor, where the connection's own is not it: behind a proxy, and for
-   * fetch-style handlers. The service is told its network, and no more.
+   * The IP address of a visitor, if the connection does not have it: behind a proxy, and for
+   * fetch-style handlers. Only its network is sent to the service.
    */
   visitorAddress?: (request: object) => string | null
   fetch?: typeof globalThis.fetch
@@ -35,7 +35,7 @@ export type GateOptions = GateProject & {
 
 export type Gatekeeper = { decide(visit: Visit): Promise<Decision> }
 
-/** The service asks the provider, and that takes 10 seconds at most. */
+/** Longer than the 10 seconds that the service gives a provider. */
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 10_000
 
@@ -51,13 +51,13 @@ export function createGatekeeper(options: GateOptions): Gatekeeper {
   const storesAnswers = options.storedAnswers ?? false
   const admissions = createAdmissions({ service, readReceipt, store, storesAnswers, waitMs, now })
 
-  // A store begins now, not with the first payment, so that it is sure of that one too.
+  // Starts the store's time now, before the first payment, so that it covers that one too.
   void (async () => store.since?.())().catch(() => {})
 
   async function requestPayment(visit: Visit): Promise<Decision> {
     const answer = await service.requestIntent(visit)
     if (answer.status === 402) return relay(answer)
-    // The path is one that servers read differently, or the route is not registered.
+    // Servers could read the path differently, or the route is not registered.
     if (answer.status === 400) return refusal(400, 'invalid binding')
     return unavailable(answer)
   }
@@ -74,7 +74,7 @@ export function createGatekeeper(options: GateOptions): Gatekeeper {
     }
     if (answer.status === 402) return relay(answer)
     const { phrase } = errorOf(answer)
-    // Of nobody's or another project's intent: this request has a price of its own.
+    // The proof is for an unknown intent or another project's, so this request must be paid.
     if (answer.status === 401 && phrase === 'intent mismatch') return requestPayment(visit)
     if (answer.status === 401 && phrase === 'wrong preimage') return refusal(403, phrase)
     return unavailable(answer)

@@ -1,19 +1,19 @@
-/** The service's keys, kept at hand so that receipts are verified without asking it each time. */
+/** Caches the service's keys, so that receipts can be verified without a request. */
 import type { GateKey } from '../protocol/gate-receipt.ts'
 
-/** As long as the service lets its keys be cached. */
+/** The service's own caching time for its keys. */
 const FRESH_MS = 5 * 60_000
-/** A service that is unreachable does not invalidate its receipts at once. */
+/** How long keys stay valid while the service is unreachable. */
 const STALE_MS = 24 * 60 * 60_000
-/** An unknown key renews the ring this often at most, so that made-up key ids cost nothing. */
+/** The shortest time between renewals for unknown key ids, so that invented ids cost little. */
 const MIN_RENEWAL_MS = 10_000
 
 export type KeyRing = {
-  /** The keys; `renewed` are those of now, where a receipt names one that was not known. */
+  /** The keys. `renewed` fetches them again, for a receipt that names an unknown key. */
   keys(want?: 'cached' | 'renewed'): Promise<readonly GateKey[]>
 }
 
-/** @param fetchKeys the keys as the service shows them now. */
+/** @param fetchKeys fetches the service's current keys. */
 export function createKeyRing(
   fetchKeys: () => Promise<readonly GateKey[]>,
   now: () => number,

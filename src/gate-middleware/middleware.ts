@@ -1,5 +1,5 @@
 /**
- * Puts a price on routes of one's own API: `mayfly/gate`.
+ * Puts a price on routes of your own API: `mayfly/gate`.
  *
  * ```ts
  * const gate = createGate({ url: 'https://mayfly.example', projectId, capability })
@@ -24,16 +24,16 @@ export { fileStore } from './file-store.ts'
 export type { GateOptions } from './gatekeeper.ts'
 export { memoryStore, type ReplayStore } from './replay-store.ts'
 
-/** What the service takes, and so the longest body of a paid request. */
+/** The longest body of a paid request, which is the service's own limit. */
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_DRAINED_BYTES = 4 * MAX_BODY_BYTES
 
 export type FetchHandler = (request: Request, receipt: GateReceipt) => Response | Promise<Response>
 
-/** Express keeps the whole path where a router has cut off its own part. */
+/** `originalUrl` has the whole path. Express routers remove their prefix from `url`. */
 export type ExpressRequest = IncomingMessage & { originalUrl?: string; body?: unknown }
 
-/** As much of Fastify's reply as is used. */
+/** The part of Fastify's reply that the middleware uses. */
 export type FastifyReplyLike = {
   raw: ServerResponse
   code(status: number): unknown
@@ -42,7 +42,7 @@ export type FastifyReplyLike = {
 }
 
 export type Gate = {
-  /** Wraps a handler that takes a Request and answers with a Response. */
+  /** Wraps a handler that takes a Request and returns a Response. */
   fetch(route: string, handler: FetchHandler): (request: Request) => Promise<Response>
   /**
    * An Express middleware. Mount it before any body parser: the handler finds the exact bytes of
@@ -51,7 +51,7 @@ export type Gate = {
   express(
     route: string,
   ): (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void) => void
-  /** A `preParsing` hook of Fastify; the body is parsed afterwards as ever. */
+  /** A `preParsing` hook of Fastify. The body is parsed afterwards as usual. */
   fastify(
     route: string,
   ): (
@@ -59,7 +59,7 @@ export type Gate = {
     reply: FastifyReplyLike,
     payload: Readable,
   ) => Promise<unknown>
-  /** The receipt that let a request in, by Node's request (in Fastify, `request.raw`). */
+  /** The receipt that admitted a request. Takes Node's request (in Fastify, `request.raw`). */
   receiptOf(request: object): GateReceipt | null
 }
 
@@ -72,10 +72,10 @@ export function createGate(options: GateOptions): Gate {
 
     express: (route) => (request, response, next) => {
       unreadBody(request)
-        .then((payload) => enter(request, response, route, payload))
+        .then((payload) => enter({ request, response, route, payload }))
         .then((entered) => {
           if (entered.kind === 'admitted') {
-            // The second is body-parser's own mark: there is nothing left for it to read.
+            // `_body` tells body-parser that the body was read.
             Object.assign(request, { body: Buffer.from(entered.body), _body: true })
             return next()
           }
@@ -87,7 +87,7 @@ export function createGate(options: GateOptions): Gate {
     },
 
     fastify: (route) => async (request, reply, payload) => {
-      const entered = await enter(request.raw, reply.raw, route, payload)
+      const entered = await enter({ request: request.raw, response: reply.raw, route, payload })
       if (entered.kind === 'admitted') return asStream(entered.body)
       reply.code(entered.status)
       reply.headers(entered.headers)
@@ -98,12 +98,17 @@ export function createGate(options: GateOptions): Gate {
     receiptOf: (request) => receipts.get(request) ?? null,
   }
 
-  async function enter(
-    request: ExpressRequest,
-    response: ServerResponse,
-    route: string,
-    payload: AsyncIterable<Uint8Array>,
-  ): Promise<{ kind: 'admitted'; body: Uint8Array } | Refused> {
+  async function enter({
+    request,
+    response,
+    route,
+    payload,
+  }: {
+    request: ExpressRequest
+    response: ServerResponse
+    route: string
+    payload: AsyncIterable<Uint8Array>
+  }): Promise<{ kind: 'admitted'; body: Uint8Array } | Refused> {
     const body = await readBody(payload)
     if (body === null) return TOO_LARGE
     const decision = await gatekeeper.decide({
@@ -149,7 +154,7 @@ export function createGate(options: GateOptions): Gate {
     return runHandler(() => handler(again, decision.receipt), request, decision)
   }
 
-  /** What the service limits new intents by. A peer inside is a proxy, and stands for nobody. */
+  /** The network by which the service limits new intents. Null for a private peer, such as a proxy. */
   function networkOf(request: object, peer = ''): string | null {
     if (options.visitorAddress) return visitorNetwork(options.visitorAddress(request) ?? '')
     const address = peer.replace(/^::ffff:(?=\d+\.)/i, '')
@@ -164,15 +169,15 @@ const TOO_LARGE: Refused = {
   body: '{"error":"request too large"}',
 }
 
-/** What is still to be read of a request. The bytes of `express.raw()` will do as well. */
+/** The unread body of a request, or the bytes that `express.raw()` has read. */
 async function unreadBody(request: ExpressRequest): Promise<AsyncIterable<Uint8Array>> {
   if (request.body instanceof Uint8Array) return Readable.from([request.body])
-  // The payment would be bound to nothing, and any body would do.
+  // Otherwise the payment would be bound to an empty body, and any body would be admitted.
   if (request.readableDidRead) throw new Error('mount gate.express() before any body parser')
   return request
 }
 
-/** The exact bytes, or null where there are more than the service takes. */
+/** The exact bytes, or null if they exceed the service's limit. */
 async function readBody(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
@@ -181,13 +186,13 @@ async function readBody(
   for await (const chunk of stream) {
     length += chunk.length
     if (length <= MAX_BODY_BYTES) chunks.push(chunk)
-    // Read on for a while, so that the answer is read too; then the connection goes.
+    // Reads on for a while, so that the client gets to read the answer.
     else if (length > MAX_DRAINED_BYTES) return null
   }
   return length <= MAX_BODY_BYTES ? concat(...chunks) : null
 }
 
-/** What a parser reads in place of the request; Fastify compares its length with the header. */
+/** A stream that replaces the request for parsers. Fastify compares its length with the header. */
 function asStream(body: Uint8Array): Readable & { receivedEncodedLength: number } {
   const stream = Readable.from(body.length > 0 ? [Buffer.from(body)] : [])
   return Object.assign(stream, { receivedEncodedLength: body.length })

@@ -1,19 +1,19 @@
-/** The middleware on Node's own requests and responses, as Express and Fastify have them. */
+/** The middleware for Node's requests and responses, which Express and Fastify use. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerHeaders } from './refusals.ts'
 import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
 import type { Admission } from './visit.ts'
 
-/** A handler whose client is gone has so long to finish an answer that is to be kept. */
+/** How long a handler may take after its client left, if the answer is to be stored. */
 const AFTER_CLOSE_MS = 60_000
 
-/** Whether nobody is there to read the response. */
+/** Whether the client has left. */
 export const isGone = (response: ServerResponse): boolean =>
   response.destroyed || response.socket?.destroyed === true
 
 /**
- * Reports what became of the handler. Its server failed where a 5xx was written whole to a connected
- * client; a connection that ends before that is the client's doing, and proves nothing.
+ * Reports the outcome of the handler. It failed if a 5xx was fully written to a connected client. A
+ * connection that ends earlier may be the client's doing, and proves no failure.
  */
 export function watchResponse(response: ServerResponse, admission: Admission): void {
   const { spent, failed, wantsAnswer } = admission
@@ -25,7 +25,7 @@ export function watchResponse(response: ServerResponse, admission: Admission): v
     })
   }
   response.once('finish', () => {
-    // After `close` this is too late to count.
+    // After `close`, this report has no effect.
     if (response.statusCode >= 500) void failed()
     else spent()
   })
@@ -36,7 +36,7 @@ export function watchResponse(response: ServerResponse, admission: Admission): v
   })
 }
 
-/** Captures what the handler writes, and calls `onEnd` with the whole answer, or null. */
+/** Captures what the handler writes. Calls `onEnd` with the whole answer, or null. */
 function captureBody(
   response: ServerResponse,
   onEnd: (answer: Parameters<Admission['spent']>[0] | null) => void,
@@ -64,7 +64,7 @@ function captureBody(
     if (isFirst) capture(args[0], args[1])
     const ended = end(...args)
     const { statusCode: status } = response
-    // A later encoder has changed the bytes that were captured.
+    // Otherwise an encoder, such as compression, has changed the captured bytes.
     const isUnchanged = response.getHeader('content-encoding') === coding
     const isWhole = isUnchanged && length <= MAX_STORED_BYTES && isKept(status)
     if (isFirst) {

@@ -1,4 +1,4 @@
-/** How a visitor proves a payment. */
+/** Reads a visitor's proof of payment. */
 import { acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import { MAX_RECEIPT_CHARS } from '../protocol/gate-receipt.ts'
@@ -14,7 +14,7 @@ export type Proof =
 
 type Headers = { header(name: string): string | null }
 
-/** The proof that a visit brings; credentials for anything else are ignored. */
+/** The proof in a visit's headers. Credentials for other purposes are ignored. */
 export function readProof({ header }: Headers): Proof {
   const receipt = header('gate-receipt')
   if (receipt !== null && receipt.length <= MAX_RECEIPT_CHARS) return { kind: 'receipt', receipt }
@@ -45,7 +45,7 @@ function readCredential(line: string): Proof {
   }
 }
 
-/** As the service itself chooses: a credential, the header, or what stock clients send unasked. */
+/** Whether to answer with a `Payment` challenge: by the same rule as the service. */
 export function prefersPayment({ header }: Headers): boolean {
   const authorization = header('authorization')
   if (authorization !== null && authScheme(authorization) === 'payment') return true

@@ -1,11 +1,11 @@
-/** Receipts, verified with the service's keys. */
+/** Verifies receipts with the service's keys. */
 import { fetchGateKeys, verifyFor } from '../client/gate.ts'
 import type { Http } from '../client/http.ts'
 import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
 import { createKeyRing } from './keys.ts'
 import type { Visit } from './visit.ts'
 
-/** The receipt, if it is for this request; `isExpired` once its five minutes are over. */
+/** The receipt, if it is valid for this request. `isExpired` after its five minutes. */
 export type ReadReceipt = (
   text: string,
   visit: Visit,

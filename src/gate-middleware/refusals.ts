@@ -1,4 +1,4 @@
-/** Answers that a visitor gets in place of the handler's. */
+/** Answers to refused visits. */
 import { type ApiResponse, retryAfterSeconds } from '../client/http.ts'
 import type { AnswerHeaders } from './stored-answers.ts'
 
@@ -11,10 +11,10 @@ export type Refused = {
   body: string | Uint8Array
 }
 
-/** Where the service does not say. */
+/** The default Retry-After, if the service names none. */
 const RETRY_SECONDS = 5
 
-/** The service's own 402, with what belongs to it. */
+/** The service's 402 answer with its headers. */
 export function relay({ status, headers, body }: ApiResponse): Refused {
   const kept: Record<string, string> = { 'cache-control': 'no-store' }
   for (const name of ['content-type', 'www-authenticate', 'retry-after']) {
@@ -24,7 +24,7 @@ export function relay({ status, headers, body }: ApiResponse): Refused {
   return { kind: 'refused', status, headers: kept, body: JSON.stringify(body) }
 }
 
-/** A failure that the visitor cannot fix, and no invitation to pay. */
+/** A failure that the visitor cannot fix. It never asks for payment. */
 export function unavailable(answer: ApiResponse | null): Refused {
   const seconds = (answer && retryAfterSeconds(answer.headers)) ?? RETRY_SECONDS
   return refusal(503, 'payment unavailable', seconds)

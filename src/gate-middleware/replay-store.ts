@@ -1,7 +1,7 @@
 /** Remembers which receipts were used, so that each lets one request in. */
 
 /**
- * Where the middleware remembers. With several servers behind one name, a store that they share.
+ * Where the middleware remembers used receipts. Several servers behind one name must share a store.
  *
  * ```ts
  * const store: ReplayStore = {
@@ -11,30 +11,30 @@
  */
 export type ReplayStore = {
   /**
-   * Remembers a key for so long; false where it is remembered already. One atomic step: of any
-   * number of callers at once, one gets true. A throw lets nobody in.
+   * Adds a key for `ttlMs` milliseconds. Returns false if the store has it. Must be atomic: of
+   * concurrent callers with one key, exactly one gets true. If it throws, the visit is refused.
    */
   add(key: string, ttlMs: number): boolean | Promise<boolean>
   /**
-   * Unix milliseconds since when it has every key whose time is not over, of all servers. Only a
-   * store that cannot lose one without this moving on may say it. A receipt that ran out after that
-   * and has no key let nobody in, so that it is given back; without it, none is.
+   * The time (unix milliseconds) since which the store has every unexpired key of all servers. A store
+   * that can lose keys without advancing this time must not implement it. It proves that an expired
+   * receipt without a key was never used, so that it can be given back.
    */
   since?(): number | Promise<number>
 }
 
-/** Some 100 bytes each. */
+/** The maximum of remembered keys, of about 100 bytes each. */
 const MAX_REMEMBERED = 500_000
-/** A receipt lets nobody in any more by then, with clocks that differ. */
+/** The age at which a receipt has certainly expired, clock skew included. */
 const RECEIPT_OVER_MS = 15 * 60_000
 
 /**
- * Remembers in this process, and does not say since when: another process may have let somebody in,
- * such as the previous one while it ends its last requests. When full it forgets the oldest keys, whose
- * receipts are over; where every key is too young for that, it refuses rather than forgets.
+ * A store in the memory of this process. It has no `since`, because another process may have admitted
+ * requests, such as the previous one during its shutdown. When full, it forgets the oldest keys whose
+ * receipts have expired. If there are none, it refuses new keys.
  */
 export function memoryStore(now: () => number = Date.now, maxKeys = MAX_REMEMBERED): ReplayStore {
-  /** When each was added and ends, in the order they came. */
+  /** When each key was added and when it expires, in order of addition. */
   const taken = new Map<string, { at: number; until: number }>()
 
   return {

@@ -1,26 +1,26 @@
 /**
- * What this process knows of handlers that were let run: whether one is still at it, and whether
- * its receipt is to be given back.
+ * The handler runs of this process: whether one is still running, and whether its receipt must be
+ * given back.
  */
 
-/** Runs remembered. A forgotten one is not run again: the store has its key. */
+/** The maximum of remembered runs. A forgotten one does not run again: the store has its key. */
 const MAX_RUNS = 10_000
-/** Visitors who wait for one run, and for all: each holds a connection and its body. */
+/** The maximum of visitors that wait for one run, and for all. Each holds a connection and a body. */
 const MAX_WAITING = 8
 const MAX_WAITING_IN_ALL = 256
 
-/** The service's answer to a give-back: `unknown` where it could not be reached. */
+/** The service's answer to a give-back. `unknown` if it could not be reached. */
 export type GivenBack = 'recorded' | 'refused' | 'unknown'
 
 export type Run = {
   state(): 'running' | 'spent' | 'give-back pending' | 'given back'
-  /** The handler is done, or its client is gone: nothing is given back. */
+  /** The handler has finished, or its client left. The receipt is not given back. */
   spent(): void
-  /** The server failed while its client was connected. Resolves once recording that was tried. */
+  /** The server failed while its client was connected. Resolves after one attempt to record that. */
   failed(): Promise<void>
-  /** Tries once more to record a pending give-back. */
+  /** Retries to record a pending give-back. */
   giveBack(): Promise<void>
-  /** Whether it ended within this time; false too where too many wait. */
+  /** Waits for the end of the run. False after this time, or if too many visitors wait. */
   ended(withinMs: number): Promise<boolean>
 }
 
@@ -65,7 +65,7 @@ export function createRuns(): Runs {
         await recording
       },
       async ended(withinMs) {
-        // While its failure is being recorded, the run is not over for those who wait.
+        // A run whose failure is being recorded has not ended yet.
         const isOver = state !== 'running' && recording === null
         if (isOver) return true
         if (waiting >= MAX_WAITING || waitingInAll >= MAX_WAITING_IN_ALL) return false

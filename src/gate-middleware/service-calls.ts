@@ -1,4 +1,4 @@
-/** The middleware's calls of the GATE service. */
+/** The middleware's calls to the GATE service. */
 import {
   type GateProject,
   intentPath,
@@ -12,13 +12,13 @@ import { type Proof, prefersPayment } from './proof.ts'
 import type { GivenBack } from './runs.ts'
 import type { Visit } from './visit.ts'
 
-/** A proof that the service has to judge. */
+/** A proof that the service must check. */
 export type PaymentProof = Exclude<Proof, { kind: 'none' | 'receipt' | 'unreadable' }>
 
 export type ServiceCalls = {
   /** Asks for the quote of a visit. */
   requestIntent(visit: Visit): Promise<ApiResponse>
-  /** The service's verdict on a proof; `challengeId` where it recognised its own challenge. */
+  /** The service's answer to a proof. `challengeId` is set if the service issued that challenge. */
   prove(
     proof: PaymentProof,
     visit: Visit,
@@ -40,7 +40,7 @@ export function createServiceCalls(
       headers: { ...bound, ...visitorHeader(visit) },
     })
 
-  /** Of another request the intent may still be paid: then this request is not asked to pay. */
+  /** If the intent is for another request but was paid, the visitor is not asked to pay again. */
   async function proveByPoll(intentId: string, visit: Visit): Promise<ApiResponse> {
     const bound = { 'x-gate-method': visit.method, 'x-gate-path': visit.path }
     const answer = await poll(intentId, visit, bound)
@@ -50,8 +50,8 @@ export function createServiceCalls(
   }
 
   /**
-   * By the capability, and without the request's own facts: the receipt has those, and is compared.
-   * So whoever brings the right preimage with another request is told that, and gets no invoice.
+   * Proves by the capability, without naming the request: the receipt names it, and is compared with
+   * the visit. So a right preimage with a wrong request gets an error, and not another invoice.
    */
   const proveByPreimage = ({ intentId, preimage }: IntentPreimage, visit: Visit) =>
     http.request({
@@ -66,7 +66,7 @@ export function createServiceCalls(
       body: JSON.stringify({ preimage }),
     })
 
-  /** By the payer's credential, whose challenge the service compares with its own. */
+  /** Proves by the payer's credential. The service checks that it issued the challenge. */
   const proveByCredential = (
     { intentId, preimage, line }: IntentPreimage & { line: string },
     visit: Visit,
@@ -87,7 +87,7 @@ export function createServiceCalls(
   return {
     requestIntent: (visit) =>
       requestIntent(http, { projectId, capability }, visit, {
-        // Each visit has its own: two visitors never see one invoice.
+        // A new key for each visit, so that two visitors never share an invoice.
         'idempotency-key': crypto.randomUUID(),
         ...(prefersPayment(visit) ? { 'x-payment-protocol': 'payment' } : {}),
         ...visitorHeader(visit),
@@ -102,7 +102,7 @@ export function createServiceCalls(
         case 'credential': {
           const answer = await proveByCredential(proof, visit)
           if (answer.status === 200) return { answer, challengeId: proof.challengeId }
-          // The challenge may be unknown where the payment is not: its secret may be lost.
+          // The service may know the payment but not the challenge, if a secret was removed.
           return { answer: await proveByPreimage(proof, visit), challengeId: null }
         }
       }

@@ -1,19 +1,19 @@
 /**
- * Answers kept to be repeated, for payers whose connection was lost: where the project switches it
- * on, and never by running a handler again.
+ * Stores answers for payers whose connection was lost, if the project enables it. A repeat gets the
+ * stored answer; the handler does not run again.
  */
 import { createHash } from 'node:crypto'
 import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
 
-/** Of one answer. A longer one is a download, not the answer of an API. */
+/** The maximum size of one stored answer. API answers fit; downloads are not stored. */
 export const MAX_STORED_BYTES = 64 * 1024
-/** Of all together, and how many. */
+/** The maximum size of all stored answers, and their number. */
 const MAX_ALL_STORED_BYTES = 16 * 1024 * 1024
 const MAX_STORED = 1_000
-/** Losing a connection three times more is bad luck; beyond that somebody reads it as a page. */
+/** Enough for lost connections, and too few to use a paid answer like a free page. */
 const MAX_REPEATS = 3
 
-/** Headers of one connection, of another visitor's session, or of a part of the body. */
+/** Headers that belong to one connection, one session, or a part of the body. */
 const DROPPED = new Set<string>([
   ...HOP_BY_HOP,
   'set-cookie',
@@ -27,7 +27,7 @@ const DROPPED = new Set<string>([
 export type AnswerHeaders = Record<string, string | string[]>
 export type Answer = { status: number; headers: AnswerHeaders; body: Uint8Array }
 
-/** Whose answer it is: the intent, the request that it was for, and who sent that. */
+/** What an answer belongs to: the intent, its request, and the sender. */
 export type AnswerOf = {
   intent: string
   requestDigest: string
@@ -36,9 +36,9 @@ export type AnswerOf = {
 }
 
 export type StoredAnswers = {
-  /** Keeps an answer until then, if it is one to keep. */
+  /** Stores an answer until the given time, if it can be stored. */
   keep(of: AnswerOf, answer: Answer, untilMs: number): void
-  /** The answer, if it is still there; so often and no more. */
+  /** The stored answer, or null. Each can be taken a limited number of times. */
   take(of: AnswerOf): Answer | null
 }
 
@@ -83,7 +83,7 @@ export function createStoredAnswers(
   }
 }
 
-/** A success that is whole: 206 is a part, for whoever asked for that part. */
+/** Whether answers with this status are stored: success, except 206, which is only a part. */
 export function isKept(status: number): boolean {
   return status >= 200 && status < 300 && status !== 206
 }
@@ -95,7 +95,7 @@ function keptHeaders(headers: AnswerHeaders): AnswerHeaders {
   return { ...Object.fromEntries(kept), 'cache-control': 'private, no-store' }
 }
 
-/** As they were received: whoever sends another cookie may be somebody else. */
+/** The key includes cookie and authorization: another cookie may mean another visitor. */
 function keyOf({ intent, requestDigest, cookie, authorization }: AnswerOf): string {
   const sender = createHash('sha256')
     .update(JSON.stringify([cookie, authorization]))

@@ -1,4 +1,4 @@
-/** A visit to a paid route, and what is decided about it. */
+/** A visit to a paid route, and the decision about it. */
 import type { ProtectedRequest } from '../client/gate.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import type { Refused } from './refusals.ts'
@@ -6,19 +6,19 @@ import type { Answer as StoredAnswer } from './stored-answers.ts'
 
 export type Visit = ProtectedRequest & {
   body: Uint8Array<ArrayBuffer>
-  /** The network of the visitor, where it is known. */
+  /** The network of the visitor, or null if unknown. */
   network: string | null
-  /** A header's value, several lines joined with `, `; null where there is none. */
+  /** A header's value, with several lines joined by `, `; null without it. */
   header(name: string): string | null
-  /** Whether nobody waits for an answer any more. */
+  /** Whether the client has left. */
   isGone(): boolean
 }
 
-/** The right to run the handler once, and how to report what became of it. */
+/** The permission to run the handler once, and the functions that report its outcome. */
 export type Admission = {
   receipt: GateReceipt
   headers: Record<string, string>
-  /** Whether `spent` should be given a small answer that is whole. */
+  /** Whether to pass a small, complete answer to `spent`. */
   wantsAnswer: boolean
   spent(answer?: StoredAnswer): void
   /** The server failed while its client was connected. */
@@ -26,7 +26,7 @@ export type Admission = {
 }
 
 export type Decision =
-  /** The handler may run, once. */
+  /** The handler may run once. */
   | ({ kind: 'admitted' } & Admission)
-  /** The answer, as it is. */
+  /** The complete answer to a refused visit. */
   | Refused

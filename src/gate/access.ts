@@ -11,46 +11,61 @@ import type { GateService } from './service.ts'
 
 export type OfIntent = { Params: { intentId: string } }
 
-/** Whether `X-Gate-Project` must name the project, too. */
+/** Whether `X-Gate-Project` must name the project too. */
 type Named = 'named project' | 'any project'
 
-/** The intent of the path, which must be of the bearer's project and for the request of its headers. */
-export async function ownIntent(
-  { service, limits }: { service: GateService; limits: Limits },
-  request: FastifyRequest<OfIntent>,
-  reply: FastifyReply,
-  {
-    named = 'any project',
-    bucketOf = ({ intent_id }) => intent_id,
-  }: { named?: Named; bucketOf?: (intent: IntentRow) => string } = {},
-): Promise<IntentRow> {
+/**
+ * The intent of the path. It must belong to the bearer's project, and to the protected request that
+ * the headers name.
+ */
+export async function ownIntent({
+  service,
+  limits,
+  request,
+  reply,
+  named = 'any project',
+  bucketOf = ({ intent_id }) => intent_id,
+}: {
+  service: GateService
+  limits: Limits
+  request: FastifyRequest<OfIntent>
+  reply: FastifyReply
+  named?: Named
+  bucketOf?: (intent: IntentRow) => string
+}): Promise<IntentRow> {
   const project = await ownProject(service, request, named)
   if (!project) return limits.refuse(invalidCapability(), request, reply)
   const intent = await service.intent(project.project_id, request.params.intentId)
-  // Guessing is paid for as a visit is, so that it takes nothing from those who have an intent.
-  if (!intent) await takeVisit(limits, project, request, reply)
+  // A guessed id counts as a new visit, so that guesses do not use up the polls of real intents.
+  if (!intent) await takeVisit({ limits, project, request, reply })
   else await limits.take(LIMITS.poll, bucketOf(intent), reply)
   if (!intent || !isRequestOf(service, intent, request)) throw mismatch()
   return intent
 }
 
 /**
- * Takes from what its visitor may open, where the project says who that is, and otherwise from what
- * the project may. Asked only where no intent is known, so that no visit stands in the way of a proof.
+ * Counts a new intent: against the visitor's limit if the project names the visitor's network, else
+ * against the project's. Requests with a known intent do not count, so that visits never delay a
+ * proof.
  */
-export async function takeVisit(
-  limits: Limits,
-  { project_id }: ProjectRow,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
+export async function takeVisit({
+  limits,
+  project,
+  request,
+  reply,
+}: {
+  limits: Limits
+  project: ProjectRow
+  request: FastifyRequest
+  reply: FastifyReply
+}): Promise<void> {
   const network = header(request, 'x-gate-visitor')
   if (network === null || !isVisitorNetwork(network))
-    return limits.take(NEW_INTENTS, project_id, reply)
-  await limits.take(NEW_INTENTS_OF_VISITOR, `${project_id} ${network}`, reply)
+    return limits.take(NEW_INTENTS, project.project_id, reply)
+  await limits.take(NEW_INTENTS_OF_VISITOR, `${project.project_id} ${network}`, reply)
 }
 
-/** The project of the bearer, which must be the one that is named, where one has to be. */
+/** The bearer's project. With `named project`, `X-Gate-Project` must name it. */
 export async function ownProject(
   service: GateService,
   request: FastifyRequest,
@@ -62,7 +77,7 @@ export async function ownProject(
   return project && (isNamed || named === 'any project') ? project : null
 }
 
-/** Whether the intent is for the request that the headers name. They may name no request. */
+/** Whether the intent is for the request that the headers name. True if they name no request. */
 export function isRequestOf(
   service: GateService,
   intent: IntentRow,
@@ -77,7 +92,7 @@ export function isRequestOf(
   })
 }
 
-/** The value of a header that comes in exactly one line, else null. */
+/** The value of a header with exactly one line, else null. */
 export function header(request: FastifyRequest, name: string): string | null {
   const lines = request.raw.headersDistinct[name]
   return lines?.length === 1 ? (lines[0] ?? null) : null

@@ -1,7 +1,7 @@
 /**
- * An intent as a `Payment` challenge (draft-httpauth-payment-01, draft-lightning-charge-00). Nothing
- * of it is stored: it is made of the intent's facts each time, and so is what a credential is
- * compared with.
+ * An intent as a `Payment` challenge (draft-httpauth-payment-01, draft-lightning-charge-00). The
+ * challenge is not stored. It is computed from the intent when it is sent, and again to check the
+ * credential that answers it.
  */
 import { hexBytes, utf8 } from '../lib/bytes.ts'
 import { rfc3339Seconds } from '../lib/clock.ts'
@@ -23,9 +23,9 @@ import type { IntentRow } from './intent-store.ts'
 import { renderQuote } from './render.ts'
 
 export type GateChallenges = {
-  /** The 402 of an intent that is open and on offer. */
+  /** The 402 answer for an intent that can still be paid. */
   challenge(intent: IntentRow): { field: string; body: object }
-  /** Whether the credential answers the challenge of this intent. Its preimage is not looked at. */
+  /** Whether the credential answers this intent's challenge. Does not check the preimage. */
   isFor(intent: IntentRow, credential: PaymentCredential): boolean
 }
 
@@ -45,7 +45,7 @@ export function createGateChallenges({
       expires: rfc3339Seconds(intent.quote_expires_at),
       digest: contentDigest(hexBytes(intent.body_sha256) ?? new Uint8Array()),
     } as const
-    // The scheme has no parameter for the request that is protected, so the key of the id has it.
+    // The scheme has no parameter for the protected request, so the key of the challenge id binds it.
     const { project_id, request_digest } = intent
     const bound = hmacSha256(key, utf8(jcs({ project_id, request_digest })))
     return { id: challengeId(bound, fields), ...fields }
@@ -70,17 +70,17 @@ export function createGateChallenges({
     },
 
     isFor(intent, credential) {
-      // The name of the service may have changed since: the id, which is an HMAC, holds the realm
-      // that we gave. Whoever paid there is not asked to pay here.
+      // The service's host name may have changed since. The challenge id, an HMAC, proves the echoed
+      // realm, so a payment made under the old name is still accepted.
       const { realm } = credential.challenge
-      // It would stand for the delimiter of the fields; ours never holds one.
+      // `|` delimits the fields of the HMAC. Our realms never contain it.
       if (realm.includes('|')) return false
       return keys.some((key) => verifyEcho(credential, issued(intent, key, realm)).outcome === 'ok')
     },
   }
 }
 
-/** `externalId` is the intent: every payer echoes it, so a credential finds its intent by itself. */
+/** `externalId` is the intent's id. Payers echo it, so that a credential names its intent. */
 function chargeRequest(intent: IntentRow) {
   return {
     amount: String(intent.amount_sats),

@@ -1,14 +1,14 @@
-/** What a provider's invoice must be before a payer sees it: exactly what the quote says. */
+/** Checks a provider's invoice before a payer sees it: it must match the quote exactly. */
 import type { Network } from '../lightning/lightning.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { LnurlError, metadataHash } from '../protocol/lnurl.ts'
 
-/** The provider makes an invoice for each request. An older one was made for somebody else. */
+/** The provider makes a new invoice for each request. An older one may belong to another payer. */
 const MAX_AGE_MS = 10 * 60 * 1000
-/** Nobody pays within less. */
+/** A payer needs at least this long. */
 const MIN_LIFE_MS = 60 * 1000
-/** A longer life would have a payment honoured for longer than anybody waits. */
+/** Payments are honoured for as long as the invoice lives, so that time needs a limit. */
 const MAX_LIFE_MS = 24 * 60 * 60 * 1000
 
 export type CheckedInvoice = {
@@ -16,7 +16,7 @@ export type CheckedInvoice = {
   paymentHash: string
   /** Unix milliseconds. */
   expiresAt: number
-  /** Whether it carries the hash of the metadata. LUD-06 dropped that; many never had it. */
+  /** Whether it has the hash of the metadata, which LUD-06 once demanded and many servers omit. */
   descriptionHash: 'match' | 'mismatch' | 'none'
 }
 

@@ -1,6 +1,6 @@
 /**
- * Resolving a name and connecting to what was found, in one step: the addresses that were judged
- * are the ones that are connected to, so an answer that changes in between changes nothing.
+ * Resolves a name and checks its addresses as part of the connection. The socket connects to the
+ * checked addresses, so a DNS answer that changes afterwards (rebinding) has no effect.
  */
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
@@ -13,7 +13,7 @@ export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true })
 
-/** A `lookup` for sockets that fails where any address of the name is not public. */
+/** A `lookup` for sockets that fails if any address of the name is not public. */
 export function guardedLookup(resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolvePublic(resolve, hostname).then(
@@ -30,7 +30,7 @@ export function guardedLookup(resolve: Resolve): LookupFunction {
 async function resolvePublic(resolve: Resolve, hostname: string): Promise<LookupAddress[]> {
   const addresses = await resolve(hostname)
   if (addresses.length === 0) throw new LnurlError('the name of the provider leads nowhere')
-  // One private address among public ones is not chance: the name is not to be trusted.
+  // A private address among public ones is a sign of an attack, so the whole name is refused.
   if (!addresses.every(({ address }) => isPublicAddress(address))) {
     throw new LnurlError('the name of the provider leads to an address that is not public')
   }

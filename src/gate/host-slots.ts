@@ -1,32 +1,32 @@
 /**
- * Few calls to one provider at once, and a pause for one that is down. cockatiel's bulkhead and breaker
- * would do it, but an aborted caller keeps its place in that queue, and its pauses read the wall clock.
+ * Limits concurrent calls to one provider, and pauses calls to one that is down. cockatiel's bulkhead
+ * and breaker do not fit: its queue keeps aborted callers, and its pauses use the wall clock.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
 import { LnurlError } from '../protocol/lnurl.ts'
 
-/** LNURL servers are small; more calls at once would look like an attack. */
+/** LNURL servers are small. More concurrent calls would look like an attack. */
 const MAX_CONCURRENT_CALLS = 4
-/** Further callers would only run into their time limit. */
+/** Further callers would only time out in the queue. */
 const MAX_WAITING = 32
-/** After so many calls in a row without an answer, the server is not called for a while. */
+/** After this many consecutive calls without an answer, calls to the server pause. */
 const MAX_FAILURES = 5
 const PAUSE_MS = 30_000
-/** Hosts remembered; a forgotten one starts with a clean record. */
+/** Hosts whose failures are remembered. A forgotten host starts without failures. */
 const MAX_HOSTS = 10_000
 
 export type HostSlots = {
   /**
    * Runs `work` when the host has a slot, unless `signal` ends the wait.
-   * @throws LnurlError where the host is paused or too many calls wait already.
+   * @throws LnurlError if the host is paused or too many calls wait.
    */
   use<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }
 
 type Host = { running: number; waiting: (() => void)[]; failures: number; pausedUntil: number }
 
-/** @param isOutage which errors mean that the server did not answer at all. */
+/** @param isOutage tells whether an error means that the server did not answer. */
 export function createHostSlots(clock: Clock, isOutage: (error: unknown) => boolean): HostSlots {
   const hosts = new LRUCache<string, Host>({ max: MAX_HOSTS })
 
@@ -51,7 +51,7 @@ export function createHostSlots(clock: Clock, isOutage: (error: unknown) => bool
   }
 
   function leave(host: Host): void {
-    // The next caller takes the slot over.
+    // The slot passes to the next caller.
     const next = host.waiting.shift()
     if (next) next()
     else host.running--
@@ -70,7 +70,7 @@ export function createHostSlots(clock: Clock, isOutage: (error: unknown) => bool
       } catch (error) {
         if (isOutage(error)) host.failures++
         else host.failures = 0
-        // After the pause, one more failure is enough.
+        // The count is not reset, so one failure after the pause starts the next pause.
         if (host.failures >= MAX_FAILURES) host.pausedUntil = clock.now() + PAUSE_MS
         throw error
       } finally {

@@ -15,12 +15,12 @@ import { renderQuote } from './render.ts'
 import { GatePaymentChallenge, GateQuote } from './schema.ts'
 import type { GateService } from './service.ts'
 
-/** Of a protected request. What is larger is not an API call that one pays for by the piece. */
+/** The maximum body of a protected request, which is enough for an API call. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The project whose capability the request shows. */
+    /** The project whose capability the request carries. */
     gateProject: ProjectRow | null
   }
 }
@@ -78,9 +78,9 @@ export function mountIntents(
     if (header(request, 'x-gate-project') === null) throw problem('invalid binding')
     const project = await ownProject(service, request)
     if (!project) return limits.refuse(invalidCapability(), request, reply)
-    // Nothing new for a suspended one; what was offered before is still honoured.
+    // A suspended project gets no new intents. Its existing ones are still honoured.
     if (project.suspended_at !== null) throw invalidCapability()
-    await takeVisit(limits, project, request, reply)
+    await takeVisit({ limits, project, request, reply })
     request.gateProject = project
   }
 
@@ -97,7 +97,7 @@ export function mountIntents(
         bodyLimit: MAX_BODY_BYTES,
         onRequest: authorize,
         schema,
-        // The body is hashed, not read.
+        // The body is hashed and not parsed.
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
@@ -119,7 +119,7 @@ export function mountIntents(
   })
 }
 
-/** The quote. @throws Problem for any other outcome. */
+/** Narrows the outcome to a quote. @throws Problem for any other outcome. */
 function quoted(outcome: OpenOutcome): OpenOutcome & { kind: 'quote' } {
   switch (outcome.kind) {
     case 'quote':

@@ -30,13 +30,12 @@ export type IntentRow = {
 export type NewIntent = Omit<IntentRow, 'state' | 'verify_count' | 'next_verify_at'>
 
 /**
- * Notes the payment hash for good, then the intent. `project` is refused where the project has no
- * credit or is suspended, `paymentHash` where an invoice with this hash was ever taken before,
- * `intent` where the intent is there already or too many of its project's wait for payment.
+ * Stores the payment hash for good, then the intent. `project` is refused if the project has no
+ * credit or is suspended, `paymentHash` if an invoice with this hash was ever used before, and
+ * `intent` if the intent exists or too many of the project's intents await payment.
  *
- * `project` also makes the openings of a project take turns until they are committed. Counting alone
- * is not exact where transactions see none of each other's intents; a later statement than the one
- * that waited sees them all.
+ * `project` also locks the project's row until the unit is committed. Concurrent transactions do not
+ * see each other's intents, so counting them is exact only under this lock, in a later statement.
  */
 export function insertIntent(
   intent: NewIntent,
@@ -92,7 +91,7 @@ export function insertIntent(
   } satisfies Unit['statements']
 }
 
-/** Lets polls ask the provider once more, until then. */
+/** Lets polls ask the provider again, until the given time. */
 export const askProviderAgain = (intentId: string, until: number): Statement => ({
   text: `update gate_intent set honoured_until = $2, next_verify_at = 0
     where intent_id = $1 and state = 'open' and honoured_until < $2`,
@@ -100,10 +99,10 @@ export const askProviderAgain = (intentId: string, until: number): Statement => 
   expect: 1,
 })
 
-/** No question is deferred for longer, unless by a clock that was ahead and has been corrected. */
+/** The longest deferral. A later time was written by a clock that was ahead, and is ignored. */
 const MAX_DEFERRAL_MS = 60_000
 
-/** Takes the right to ask the provider now; of several polls at once, one gets it. */
+/** Claims the right to ask the provider now. Of several concurrent polls, one gets it. */
 export const claimVerification = (
   { intent_id, next_verify_at }: IntentRow,
   { now, nextAt }: { now: number; nextAt: number },
@@ -115,7 +114,7 @@ export const claimVerification = (
   expect: 1,
 })
 
-/** Deletes at most `max` of the intents that were never paid. Their payment hashes stay known. */
+/** Deletes at most `max` intents that were never paid. Their payment hashes stay stored. */
 export const purgeUnpaid = (before: DeletionTime, max: number): Statement => ({
   text: `delete from gate_intent where state = 'open' and intent_id in (
       select intent_id from gate_intent where state = 'open' and honoured_until < $1 limit $2)
@@ -128,7 +127,7 @@ export function createIntentStore(db: Db) {
     intent: (intentId: string) =>
       firstRow<IntentRow>(db, 'select * from gate_intent where intent_id = $1', intentId),
 
-    /** For the operator: what is waiting for payment, and what was authorized so far. */
+    /** For the operator: how many intents await payment, and how many were authorized so far. */
     async counts(projectId: string, now: number): Promise<{ open: number; authorized: number }> {
       const [row] = await db.read<{ open: number; authorized: number }>(
         `select (select count(*) from gate_intent
@@ -140,7 +139,7 @@ export function createIntentStore(db: Db) {
       return { open: row?.open ?? 0, authorized: row?.authorized ?? 0 }
     },
 
-    /** When the first of the waiting intents stops waiting. */
+    /** When the first of the open intents can no longer be paid. */
     async nextOver(projectId: string, now: number): Promise<number> {
       const [row] = await db.read<{ at: number | null }>(
         `select min(honoured_until) as at from gate_intent
@@ -151,7 +150,7 @@ export function createIntentStore(db: Db) {
       return row?.at ?? now
     },
 
-    /** Intents that may still be paid, made under none of these secrets. */
+    /** The number of intents that may still be paid but whose secret is not in this list. */
     async foreign(secretIds: string[], now: number): Promise<number> {
       const places = secretIds.map((_, i) => `$${i + 2}`).join(', ')
       const [row] = await db.read<{ count: number }>(

@@ -1,4 +1,4 @@
-/** Intents: one invoice for one request. The first call creates the intent, a repeat finds it. */
+/** Intents: one invoice for one request. The first call creates the intent, repeats return it. */
 import { attempt, type Db } from '../db/db.ts'
 import { base62 } from '../lib/base62.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,14 +16,13 @@ import { failureReason, type Provider } from './provider.ts'
 import { createGateStore } from './store.ts'
 
 /**
- * The provider is asked for this long after the end of an invoice: an HTLC may arrive with the last
- * second, and be claimed some blocks later. A preimage proves the payment for as long as the intent
- * is there.
+ * How long the provider is asked after an invoice expired: an HTLC may arrive in the last second and
+ * be claimed some blocks later. A preimage proves the payment for as long as the intent is stored.
  */
 const HONOUR_MS = 10 * 60 * 1000
 /**
- * Open intents of one project, and so the most that its credits can be overdrawn by. Far above
- * what the rate limit lets through while an invoice lives, so that nobody can fill it up.
+ * The maximum of open intents in one project, and so of its overdraft in credits. The rate limit
+ * allows far fewer during the life of an invoice, so that nobody can reach this.
  */
 const MAX_OPEN_INTENTS = 10_000
 
@@ -36,20 +35,20 @@ export type ProtectedRequest = {
 }
 
 export type OpenOutcome =
-  /** `isPayable` until its quote expires or it was authorized. */
+  /** `isPayable` is true until the quote expires or the intent is authorized. */
   | { kind: 'quote'; intent: IntentRow; isPayable: boolean }
   | { kind: 'invalid binding' }
   | { kind: 'idempotency key reused with a different request' }
   | { kind: 'no credits' }
   | { kind: 'invalid project capability' }
   | { kind: 'too many open'; waitSeconds: number }
-  /** The provider gives no invoice that a payer may see. */
+  /** The provider returned no valid invoice. */
   | { kind: 'checkout unavailable' }
 
 export type Intents = {
-  /** Creates the intent of this key, or finds it. */
+  /** Creates the intent of this key, or returns the existing one. */
   open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<OpenOutcome>
-  /** The intent, if it is this project's. */
+  /** The intent, if it belongs to this project. */
   intent(projectId: string, intentId: string): Promise<IntentRow | null>
   /** Whether this is the request that the intent was made for. */
   isBound(intent: IntentRow, request: { method: string; path: string }): boolean
@@ -66,7 +65,7 @@ export function createIntents(deps: {
 }): Intents {
   const { db, provider, secrets, network, clock, log, quoteSeconds } = deps
   const store = createGateStore(db)
-  /** Intents being created, by id: requests with one key share one invoice. */
+  /** Intents being created, by id, so that concurrent requests with one key share one invoice. */
   const creating = new Map<string, Promise<OpenOutcome>>()
 
   async function create(
@@ -122,7 +121,7 @@ export function createIntents(deps: {
       log.error({ event: 'gate.invoice_reused', projectId })
       return { kind: 'checkout unavailable' }
     }
-    // Another instance was faster: the intent has its invoice, and nobody has seen ours.
+    // Another instance was faster: the intent has that instance's invoice, and ours was never shown.
     const intent = await store.intent(intentId)
     if (intent) return repeat(intent, request)
     const project = await store.project(projectId)
@@ -192,7 +191,7 @@ export function createIntents(deps: {
   }
 }
 
-/** The intent that a key stands for, under each configured secret, the current one first. */
+/** The ids that a key maps to under each configured secret, the current secret first. */
 function intentIdsOf(secrets: Secrets, projectId: string, key: string): string[] {
   return secrets
     .keys('gate intent')
@@ -203,7 +202,7 @@ function isFor(route: RouteRow, { method, path }: ProtectedRequest): boolean {
   return route.method === method && matchesPattern(route.pattern, path)
 }
 
-/** What binds the payment to its request. */
+/** The columns that bind the payment to its request. */
 function boundFields({
   project: { project_id },
   route: { route_id },
@@ -224,7 +223,7 @@ function boundFields({
   }
 }
 
-/** The invoice, and how long the quote lasts: never longer than its invoice. */
+/** The invoice, and the expiry of the quote, which is never after the invoice's. */
 function invoiceFields(
   invoice: CheckedInvoice & { verify: string | null },
   { now, quoteSeconds }: { now: number; quoteSeconds: number },

@@ -1,4 +1,4 @@
-/** LNURL-pay, step by step: from a Lightning Address to an invoice, and to whether it was paid. */
+/** LNURL-pay: from a Lightning Address to an invoice (LUD-16, LUD-06), and its payment (LUD-21). */
 import { LRUCache } from 'lru-cache'
 import {
   callbackUrl,
@@ -14,19 +14,19 @@ import {
 } from '../protocol/lnurl.ts'
 import { createOutbound, type OutboundOptions } from './outbound.ts'
 
-/** The answer of step 1 is reused for this long. */
+/** How long the answer of step 1 is cached. */
 const REMEMBER_MS = 60_000
 const MAX_REMEMBERED = 1_000
 
 export type LnurlClient = {
-  /** Step 1, as the provider answers it now. @throws LnurlError */
+  /** Step 1, without the cache. @throws LnurlError */
   payParams(address: string): Promise<PayParams>
-  /** Step 2: an invoice, unchecked, and where to ask for its payment. @throws LnurlError */
+  /** Step 2: an unchecked invoice, and the URL that verifies its payment. @throws LnurlError */
   requestInvoice(
     address: string,
     amountMsat: number,
   ): Promise<{ bolt11: string; verify: URL | null; metadata: string }>
-  /** LUD-21. @throws LnurlError where the provider cannot be asked or contradicts itself. */
+  /** LUD-21. @throws LnurlError if the provider does not answer or contradicts itself. */
   verify(url: string, invoice: { bolt11: string; paymentHash: string }): Promise<Verification>
   close(): Promise<void>
 }
@@ -65,7 +65,7 @@ export function createLnurlClient(options: OutboundOptions): LnurlClient {
 
     async verify(url, invoice) {
       const { json } = await http.get(checkedUrl(url, allowed))
-      // Whatever the status: a provider that does not know the invoice says so with 404.
+      // Any status is read: a provider answers 404 for an invoice that it does not know.
       return readVerification(json, invoice)
     },
 
@@ -73,7 +73,7 @@ export function createLnurlClient(options: OutboundOptions): LnurlClient {
   }
 }
 
-/** An error in the provider's own words counts, whatever its status; all else needs HTTP 200. */
+/** Reads an LNURL error from an answer of any status. Any other answer needs HTTP 200. */
 function requireJson({ status, json }: { status: number; json: unknown }): unknown {
   const isRefusal =
     typeof json === 'object' && json !== null && 'status' in json && json.status === 'ERROR'

@@ -1,4 +1,4 @@
-/** What an event of the log says about an intent. */
+/** The fields of an intent in log events. */
 import type { IntentRow } from './intent-store.ts'
 
 export const intentFacts = (

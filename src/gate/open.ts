@@ -5,7 +5,7 @@ import type { AllowedHosts } from '../protocol/lnurl.ts'
 import { createLnurlClient } from './lnurl-client.ts'
 import { createLnurlProvider, createSimulatedProvider, type Provider } from './provider.ts'
 
-/** A provider's invoice must live for a minute at least, however short the quote is. */
+/** A provider's invoice must live for at least a minute, even if the quote is shorter. */
 const SHORTEST_SIMULATED_SECONDS = 120
 
 /** The provider that pays into Lightning Addresses, or the simulator in its place. */

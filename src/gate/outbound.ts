@@ -1,6 +1,6 @@
 /**
  * Calls to servers that a stranger chose: https to public addresses, no redirects, no cookies, and
- * limits on size and time. The caller judges the answer.
+ * limits on size and time. The caller must check the answer.
  */
 import { Agent, type Dispatcher } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
@@ -11,7 +11,7 @@ import { type AllowedHosts, hostAndPort, LnurlError } from '../protocol/lnurl.ts
 import { guardedLookup, type Resolve, systemResolve } from './guarded-lookup.ts'
 import { createHostSlots } from './host-slots.ts'
 
-/** Metadata may hold a picture, of which 136 536 characters are common. */
+/** LNURL metadata (LUD-06) may contain a picture. Up to 136 536 characters are common. */
 const MAX_ANSWER_BYTES = 256 * 1024
 const CONNECTIONS = 4
 
@@ -28,9 +28,9 @@ export type OutboundOptions = {
 
 export type Outbound = {
   /**
-   * The answer to a GET of a URL that `checkedUrl` has passed; `json` is undefined for an answer that
-   * is not JSON.
-   * @throws LnurlError where there is no answer to be had.
+   * Sends a GET to a URL that `checkedUrl` accepted. `json` is undefined for an answer that is not
+   * JSON.
+   * @throws LnurlError if the server does not answer.
    */
   get(url: URL): Promise<{ status: number; json: unknown }>
   close(): Promise<void>
@@ -55,7 +55,7 @@ export function createOutbound({
     ...agentOptions,
     connect: { ...connect, lookup: guardedLookup(resolve) },
   })
-  // Only for the servers that the operator has named.
+  // Without the guard, only for servers that the operator configured.
   const plain = new Agent({ ...agentOptions, connect })
   const slots = createHostSlots(clock, isOutage)
 
@@ -63,7 +63,7 @@ export function createOutbound({
     const host = hostAndPort(url)
     const agent = allowed.has(host) ? plain : guarded
     return slots.use(host, signal, async () => {
-      // undici watches the signal only once the request has a connection, however long that takes.
+      // undici observes the signal only after it has connected, which may take long.
       const response = await unlessAborted(
         signal,
         agent.request({
@@ -101,7 +101,7 @@ async function bounded({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    // Leaving the loop destroys the body, and its connection with it.
+    // Leaving the loop destroys the body and closes the connection.
     if (bytes > MAX_ANSWER_BYTES) throw new LnurlError('the answer of the provider is too large')
     chunks.push(chunk)
   }
@@ -112,7 +112,7 @@ function isOutage(error: unknown): boolean {
   return !(error instanceof LnurlError) && codeOf(error) !== 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
 }
 
-/** One sentence for the log and the operator; nothing of what the server sent. */
+/** One sentence for the log and the operator. It quotes nothing that the server sent. */
 function asLnurlError(error: unknown): LnurlError {
   if (error instanceof LnurlError) return error
   const code = codeOf(error)

@@ -1,12 +1,12 @@
-/** Paths that can be bound, and the patterns of routes that they match. */
+/** The paths that a payment can be bound to, and the route patterns that match them. */
 
 const MAX_TARGET_CHARS = 2_048
 const MAX_PATTERN_CHARS = 256
 
 /**
- * Whether a request target (path and query) is one that every server reads alike. Where two could
- * differ (dot segments, empty segments, encoded slashes, dots and control characters), the payer
- * might pay for one resource and be given another.
+ * Whether all servers read a request target (path and query) the same way. If they could differ (dot
+ * segments, empty segments, encoded slashes, dots and control characters), the payer might pay for
+ * one resource and get another.
  */
 export function isBindable(target: string): boolean {
   if (target.length > MAX_TARGET_CHARS || !/^\/[!-~]*$/.test(target)) return false
@@ -14,11 +14,11 @@ export function isBindable(target: string): boolean {
   const path = pathOf(target)
   if (path.includes('//') || /[\\"<>^`{|}]/.test(path)) return false
   if (path.split('/').some((segment) => segment === '.' || segment === '..')) return false
-  // The slash, backslash, dot and control characters, however often they were encoded.
+  // Encoded slashes, backslashes, dots and control characters, even if encoded repeatedly.
   return !/%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f)/i.test(path)
 }
 
-/** Whether a text is a pattern: `*` is one segment, `**` at the end is the rest. */
+/** Whether a text is a pattern. `*` matches one segment, `**` at the end matches the rest. */
 export function isPattern(pattern: string): boolean {
   if (pattern.length > MAX_PATTERN_CHARS || pattern.includes('?') || !isBindable(pattern)) {
     return false
@@ -30,7 +30,7 @@ export function isPattern(pattern: string): boolean {
   })
 }
 
-/** Whether the path of a bindable target matches. The query is bound, not matched. */
+/** Whether the path of a bindable target matches the pattern. The query is ignored here. */
 export function matchesPattern(pattern: string, target: string): boolean {
   const wanted = pattern.split('/')
   const given = pathOf(target).split('/')

@@ -1,4 +1,4 @@
-/** GATE as the service sees it. Nothing of it is sold here: a project's server takes the money. */
+/** GATE's entry. The service does not sell it: payers pay the project. */
 import type { OpenProduct, ProductFacts, ProductParts } from '../http/product.ts'
 import type { AllowedHosts } from '../protocol/lnurl.ts'
 import { createGateChallenges } from './challenge.ts'

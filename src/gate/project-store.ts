@@ -22,7 +22,7 @@ export type RouteRow = {
   price_sats: number
 }
 
-/** A thousand thousand thousand: nobody is given more, and sums stay exact. */
+/** A billion: more than any project needs, and small enough for exact sums. */
 export const MAX_CREDITS = 1_000_000_000
 
 export const insertProject = (project: {
@@ -46,7 +46,7 @@ export const insertProject = (project: {
   expect: 1,
 })
 
-/** Refused where the project has a route of this id, or there is no such project. */
+/** Adds a route. Refused if its id is taken or the project does not exist. */
 export const insertRoute = (projectId: string, route: RouteSpec): Statement => ({
   text: `insert into gate_route (project_id, route_id, method, pattern, price_sats)
     select project_id, $2, $3, $4, $5 from gate_project where project_id = $1

@@ -1,4 +1,4 @@
-/** What the operator does with projects: on the same store as the running server. */
+/** The operator's actions on projects, in the store of the running server. */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -37,25 +37,25 @@ export type ProjectView = {
 
 export type ProjectDetails = ProjectView & {
   routes: RouteSpec[]
-  /** Intents that wait for payment, and those that were authorized so far. */
+  /** The number of intents that await payment. */
   openIntents: number
   authorizedIntents: number
 }
 
 export type NewProject = { address: string; routes: RouteSpec[]; credits: number }
 
-/** What cannot be done, as a sentence for the operator. */
+/** A refused action. The message is a sentence for the operator. */
 export class ProjectError extends Error {
   override name = 'ProjectError'
 }
 
-/** There is no such project or intent. */
+/** The project or intent does not exist. */
 export class UnknownProject extends ProjectError {
   override name = 'UnknownProject'
 }
 
 export type Projects = {
-  /** @throws LnurlError where the address cannot be paid. The capability is shown here alone. */
+  /** Returns the capability, this one time. @throws LnurlError if the address cannot be paid. */
   add(
     project: NewProject,
   ): Promise<{ projectId: string; capability: string; verification: VerificationKind }>
@@ -63,17 +63,17 @@ export type Projects = {
   show(projectId: string): Promise<ProjectDetails>
   suspend(projectId: string): Promise<void>
   resume(projectId: string): Promise<void>
-  /** The new capability; the old one opens nothing from now on. */
+  /** Returns the new capability. The old one is invalid from now on. */
   rotateKey(projectId: string): Promise<string>
   addRoute(projectId: string, route: RouteSpec): Promise<void>
   removeRoute(projectId: string, routeId: string): Promise<void>
-  /** The credits after the grant. */
+  /** Returns the credits after the grant. */
   grant(projectId: string, credits: number): Promise<number>
-  /** Payments that are proven and were not honoured, the oldest first. */
+  /** Proven payments that were not honoured, oldest first. */
   unhonoured(): Promise<UnhonouredPayment[]>
   /**
-   * Honours a payment: a paid intent gets a fresh receipt when its payer asks, and for one that is
-   * not proven the provider may be asked for a day more.
+   * Honours a payment. A paid intent gets a fresh receipt when its payer asks. For an unproven one,
+   * polls may ask the provider for another day.
    */
   honour(intentId: string): Promise<Honoured>
 }
@@ -89,9 +89,9 @@ export type UnhonouredPayment = {
   noticedAt: number
 }
 
-/** More than anybody reads at once. */
+/** Enough for one listing. */
 const UNHONOURED_SHOWN = 1_000
-/** The operator may have a request run as often as it takes. */
+/** The operator may let a request run any number of times. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 const ASK_AGAIN_MS = 24 * 60 * 60 * 1000
 
@@ -240,7 +240,7 @@ export function createProjects(deps: {
         const done = await attempt(
           db.write({ lockKey: intentId, statements: { ...back, honoured } }),
         )
-        // Given back by the project in the same moment: the next proof makes a fresh one.
+        // The project gave the receipt back at the same time, so the next proof makes a fresh one.
         if ('refused' in done) await db.write({ lockKey: intentId, statements: { honoured } })
         return 'fresh receipt'
       }

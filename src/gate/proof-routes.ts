@@ -17,7 +17,7 @@ import { renderAuthorization, renderPending } from './render.ts'
 import { GateAuthorization, GateGiveBack, GatePending, GateProof } from './schema.ts'
 import type { GateService } from './service.ts'
 
-/** Until the operator may have looked. */
+/** How soon to ask again about a payment that the operator must look at. */
 const RETRY_UNHONOURED_SECONDS = 60
 const PROJECT = /^gate_project_[A-Za-z0-9_-]+$/
 
@@ -28,12 +28,12 @@ type ProofDeps = {
   clock: Clock
 }
 
-/** The intent that the request has the right to, and the preimage of its credential, if it has one. */
+/** The intent that the request is authorized for, and its credential's preimage, if any. */
 type Claim = { intent: IntentRow; credentialPreimage: string | null }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set where a route asks for the right to one intent. */
+    /** Set by the routes of one intent, after authorization. */
     gateClaim: Claim | null
   }
 }
@@ -42,7 +42,7 @@ const security = [{ bearer: [] }]
 const intentParams = Type.Object({ intentId: Type.String() })
 const commonErrors = ['rate limited', 'internal error'] as const
 
-/** Headers are judged by hand, since what is wrong with each has a phrase of its own. */
+/** The handlers check headers themselves, since each has its own error phrase. */
 const uncheckedHeaders: FastifySchemaCompiler<TSchema> = (route) =>
   route.httpPart === 'headers' ? () => true : compileValidator(route)
 
@@ -58,7 +58,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
     '/api/gate/intents/:intentId',
     {
       onRequest: async (request, reply) => {
-        const intent = await ownIntent({ service, limits }, request, reply)
+        const intent = await ownIntent({ service, limits, request, reply })
         request.gateClaim = { intent, credentialPreimage: null }
       },
       schema: {
@@ -84,7 +84,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
 }
 
 function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps): void {
-  /** By the capability of its project, or by a credential of its own challenge. */
+  /** Authorizes by the project's capability, or by a credential for the intent's own challenge. */
   async function claim(request: FastifyRequest<OfIntent>, reply: FastifyReply): Promise<Claim> {
     const projectId = header(request, 'x-gate-project')
     if (projectId === null || !PROJECT.test(projectId)) throw problem('malformed proof')
@@ -93,7 +93,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
       return claimByCredential(projectId, request, reply)
     }
     const named = 'named project'
-    const intent = await ownIntent({ service, limits }, request, reply, { named })
+    const intent = await ownIntent({ service, limits, request, reply, named })
     return { intent, credentialPreimage: null }
   }
 
@@ -119,7 +119,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
   }
 
   app.register(async (scope) => {
-    // What is called text is not read as JSON: its sender meant something else.
+    // Fastify parses text/plain by default. A proof must be JSON.
     scope.removeContentTypeParser('text/plain')
     scope.post<OfIntent & { Body: GateProof }>(
       '/api/gate/intents/:intentId/prove',
@@ -171,7 +171,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
   })
 }
 
-/** The project's server says that it failed a request, so that the payer may have it once more. */
+/** The project's server reports that it failed a request, so that the payer can repeat it. */
 function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
   app.register(async (scope) => {
     scope.removeContentTypeParser('text/plain')
@@ -179,9 +179,9 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
       '/api/gate/intents/:intentId/give-back',
       {
         onRequest: async (request, reply) => {
-          // A bucket of its own: repeats of a payer who waits do not keep the project from it.
+          // Its own bucket: a payer's polls must not use up the project's give-backs.
           const bucketOf = ({ intent_id }: IntentRow): string => `${intent_id} give-back`
-          const intent = await ownIntent({ service, limits }, request, reply, { bucketOf })
+          const intent = await ownIntent({ service, limits, request, reply, bucketOf })
           request.gateClaim = { intent, credentialPreimage: null }
         },
         schema: {

@@ -1,4 +1,4 @@
-/** Proofs: a preimage, or the provider's word, authorizes an intent once and yields its receipt. */
+/** Proofs: a preimage, or the provider's word, authorizes an intent once and yields a receipt. */
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -18,33 +18,33 @@ import { newReceipt, type Receipts } from './receipts.ts'
 import type { VerificationKind } from './schema.ts'
 import { createGateStore } from './store.ts'
 
-/** How long to wait after the first, second, … question to a provider (LUD-21 has no push). */
+/** The pause after the first, second, … question to a provider. LUD-21 has no push. */
 const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]
 /**
- * A server that fails each time must not work for ever for one payment, and a payer must not have it
- * work for ever. What comes after these is the operator's to judge.
+ * Give-backs per intent. A server that always fails must not work without end for one payment, nor
+ * may a payer make it. The operator decides about further ones.
  */
 const MAX_GIVE_BACKS = 2
-/** Of a proof that proves nothing yet: a wallet shows its preimage within moments of the payment. */
+/** The Retry-After of a proof of an unpaid intent. Wallets have the preimage seconds after paying. */
 const PROVE_AGAIN_SECONDS = 2
 
 export type ProofOutcome =
   | { kind: 'authorized'; intent: IntentRow; receipt: ReceiptRow }
   | { kind: 'pending'; intent: IntentRow; retryAfterSeconds: number | null }
-  /** The intent is authorized, and not by this. */
+  /** The intent is authorized, but the preimage is not its own. */
   | { kind: 'wrong preimage' }
-  /** It is paid, and we cannot do what it was paid for; noted for the operator. */
+  /** The intent is paid but cannot be authorized. This is recorded for the operator. */
   | { kind: 'unhonoured' }
 
 export type Proofs = {
-  /** Where the intent stands; asks the provider when it is time to. */
+  /** The state of the intent. Asks the provider if that is due. */
   poll(intent: IntentRow): Promise<ProofOutcome>
   /** Authorizes by the preimage of the intent's invoice. */
   prove(intent: IntentRow, preimage: string): Promise<ProofOutcome>
   /**
-   * The project's server failed the request that this receipt let in: the next proof or poll makes
-   * a fresh one. Recorded once however often it is reported; refused for any but the newest
-   * receipt, and where it happened twice before.
+   * Records that the project's server failed the request of this receipt: the next proof or poll
+   * makes a fresh one. Repeats are recorded once. Refused for any but the newest receipt, and after
+   * two give-backs.
    */
   giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'>
 }
@@ -73,7 +73,7 @@ export function createProofs(deps: {
     }
     const current = await currentOutcome(intent)
     if (current.kind === 'authorized') return current
-    // It was open when the unit was refused, so that the credit could not be taken.
+    // The intent is still open, so the unit was refused because the project is missing.
     await recordUnhonoured(intent, 'project missing')
     return { kind: 'unhonoured' }
   }
@@ -93,7 +93,7 @@ export function createProofs(deps: {
     log.warn({ event: 'gate.authorized_late', ...intentFacts(intent), lateSeconds })
   }
 
-  /** Authorized where the intent has a receipt, which is renewed if it was given back; else pending. */
+  /** Authorized if the intent has a receipt, which is renewed if it was given back. Else pending. */
   async function currentOutcome(
     intent: IntentRow,
     retryAfterSeconds: number | null = null,

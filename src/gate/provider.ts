@@ -1,4 +1,4 @@
-/** Where the money goes: the project's Lightning Address, or the simulator in its place. */
+/** The provider that receives payments: the project's Lightning Address, or the simulator. */
 import type { Clock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import {
@@ -13,14 +13,14 @@ import type { VerificationKind } from './schema.ts'
 
 export type Provider = {
   /**
-   * Whether the address can be paid each of these prices, and how a payment will be verified:
-   * asked when the operator saves it.
+   * Checks, when the operator saves an address, that it accepts each of these prices. Returns how
+   * payments will be verified.
    * @throws LnurlError whose message is meant for the operator.
    */
   probe(address: string, pricesSats: number[]): Promise<VerificationKind>
-  /** An invoice that a payer may see. @throws LnurlError */
+  /** A new, checked invoice. @throws LnurlError */
   invoice(address: string, amountMsat: number): Promise<CheckedInvoice & { verify: string | null }>
-  /** Whether the provider says that it was paid. @throws LnurlError */
+  /** Whether the provider reports the invoice as paid. @throws LnurlError */
   isSettled(invoice: { bolt11: string; paymentHash: string; verify: string }): Promise<boolean>
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export function createLnurlProvider({
     async probe(address, pricesSats) {
       const params = await client.payParams(address)
       for (const priceSats of pricesSats) requireSendable(params, priceSats * 1000)
-      // Whether there is a `verify` shows only in an invoice, so one is asked for and left unpaid.
+      // Only the answer with an invoice has `verify`, so this requests one and leaves it unpaid.
       const leastSats = Math.ceil(params.minSendableMsat / 1000)
       const sats = pricesSats.length > 0 ? Math.min(...pricesSats) : leastSats
       const { verify } = await invoice(address, sats * 1000)
@@ -61,7 +61,7 @@ export function createLnurlProvider({
   }
 }
 
-/** Pays any address on the simulator, in this process. */
+/** A provider for any address, on the simulator in this process. */
 export function createSimulatedProvider({
   lightning,
   allowed,
@@ -98,7 +98,7 @@ export function createSimulatedProvider({
   }
 }
 
-/** Why a provider could not be used. Anything but a provider's failure is a bug, and is thrown. */
+/** The message of a provider's failure. Any other error is a bug, and is thrown again. */
 export function failureReason(error: unknown): string {
   if (error instanceof LnurlError) return error.message
   throw error

@@ -1,4 +1,4 @@
-/** Receipts in the store: authorized, given back, renewed; and proven payments that got none. */
+/** Receipts in the store: issued, given back and renewed; and proven payments without a receipt. */
 import type { Db, Statement, Unit } from '../db/db.ts'
 import { firstRow } from './first-row.ts'
 import type { IntentRow } from './intent-store.ts'
@@ -13,13 +13,13 @@ export type ReceiptRow = {
   expires_at: number
   credits_remaining: number
   receipt: string
-  /** Receipts of this intent before this one, each given back. */
+  /** The number of earlier receipts of this intent, all of which were given back. */
   give_backs: number
-  /** Set where it was given back and nobody has asked for the next one yet. */
+  /** Set if it was given back and not yet renewed. */
   given_back_at: number | null
 }
 
-/** Why a payment that is proven was not honoured. */
+/** Why a proven payment was not honoured. */
 export type UnhonouredReason = 'given back twice' | 'project missing'
 
 export type UnhonouredRow = {
@@ -34,8 +34,9 @@ export type UnhonouredRow = {
 export type NewReceipt = Omit<ReceiptRow, 'credits_remaining' | 'give_backs' | 'given_back_at'>
 
 /**
- * Authorizes an intent, takes the credit and keeps the receipt, all or nothing. `intent` carries the
- * condition: of any number of proofs, one passes it. However late: the project has the money.
+ * Authorizes an intent, charges the credit and stores the receipt, all or nothing. `intent` carries
+ * the condition, which exactly one of concurrent proofs meets. A late proof is accepted too, since
+ * the project has the money.
  */
 export function authorizeIntent(receipt: NewReceipt) {
   return {
@@ -46,7 +47,7 @@ export function authorizeIntent(receipt: NewReceipt) {
       expect: 1,
     },
     credit: {
-      // The payer has paid: this may go below zero, by no more than what was open and came late.
+      // The payer has paid, so credits may become negative, by at most the number of open intents.
       text: 'update gate_project set credits = credits - 1 where project_id = $1',
       values: [receipt.project_id],
       expect: 1,
@@ -71,8 +72,8 @@ export function authorizeIntent(receipt: NewReceipt) {
 }
 
 /**
- * Gives the newest receipt of an intent back. Refused where it is not the newest, was given back
- * before, or where as many as `max` were.
+ * Gives the newest receipt of an intent back. Refused if it is not the newest, was given back
+ * before, or the intent has `max` give-backs.
  */
 export function giveBackReceipt({
   intentId,
@@ -102,7 +103,7 @@ export function giveBackReceipt({
   } satisfies Unit['statements']
 }
 
-/** Puts the next receipt in the place of one that was given back; of several, one passes. */
+/** Replaces a receipt that was given back. Of concurrent renewals, one succeeds. */
 export const renewReceipt = (
   old: ReceiptRow,
   { receipt_id, expires_at, receipt }: Pick<ReceiptRow, 'receipt_id' | 'expires_at' | 'receipt'>,
@@ -114,7 +115,7 @@ export const renewReceipt = (
   expect: 1,
 })
 
-/** Refused where it is noted already and was not honoured since. */
+/** Records an unhonoured payment. Refused if it is recorded and still not honoured. */
 export const noteUnhonoured = (
   intent: IntentRow,
   { reason, now }: { reason: UnhonouredReason; now: number },
@@ -136,7 +137,7 @@ export const noteUnhonoured = (
   expect: 1,
 })
 
-/** No row where the payment was never noted. */
+/** Records that the payment was honoured. Changes no row if it was never recorded as unhonoured. */
 export const noteHonoured = (intentId: string, now: number): Statement => ({
   text: 'update gate_unhonoured set honoured_at = $2 where intent_id = $1 and honoured_at is null',
   values: [intentId, now],
@@ -152,7 +153,7 @@ export function createReceiptStore(db: Db) {
       return (await firstRow(db, text, receiptId, intentId)) !== null
     },
 
-    /** Payments that somebody is owed something for, the oldest first. */
+    /** Payments that are not yet honoured, oldest first. */
     unhonoured: (max: number) =>
       db.read<UnhonouredRow>(
         `select * from gate_unhonoured where honoured_at is null

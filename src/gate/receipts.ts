@@ -1,6 +1,6 @@
 /**
- * The keys that sign receipts, one for each configured secret, and the JWKS that shows them all:
- * through a rotation the previous one stays there.
+ * The keys that sign receipts, one for each configured secret. The JWKS lists all of them, so that
+ * receipts stay valid through a rotation.
  */
 import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
 import { CompactSign, calculateJwkThumbprint } from 'jose'
@@ -10,7 +10,7 @@ import type { IntentRow } from './intent-store.ts'
 import type { NewReceipt } from './receipt-store.ts'
 import type { GateJwks, VerificationKind } from './schema.ts'
 
-/** How long a receipt lets its request in. */
+/** How long a receipt admits its request. */
 const ADMISSION_SECONDS = 300
 
 export type Receipts = {
@@ -35,7 +35,7 @@ export async function createReceipts(
   }
 }
 
-/** A fresh signed receipt of an intent; `giveBacks` counts those before it. */
+/** A fresh signed receipt of an intent. `giveBacks` counts the earlier ones. */
 export async function newReceipt(
   receipts: Receipts,
   intent: IntentRow,
@@ -72,7 +72,7 @@ export async function newReceipt(
   }
 }
 
-/** RFC 8410 §7: what stands before the 32 bytes of an Ed25519 key in PKCS #8. */
+/** The DER prefix of a 32-byte Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 async function keyOf(

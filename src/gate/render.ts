@@ -1,4 +1,4 @@
-/** Intents and receipts as the bodies of the interface. */
+/** Intents and receipts as JSON bodies. */
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
 import type { IntentRow } from './intent-store.ts'
 import type { ReceiptRow } from './receipt-store.ts'

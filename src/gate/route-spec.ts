@@ -1,14 +1,14 @@
-/** A priced route of a project, as an operator spells it: `render=POST:/render/*:50`. */
+/** A priced route of a project, in the operator's syntax: `render=POST:/render/*:50`. */
 import { isPattern } from './patterns.ts'
 
 export type RouteSpec = { routeId: string; method: string; pattern: string; priceSats: number }
 
-/** HEAD and OPTIONS are never paid for: their answers have no content. */
+/** HEAD and OPTIONS are never sold, since their answers have no content. */
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** One bitcoin. A greater price is a typo. */
 const MAX_PRICE_SATS = 100_000_000
 
-/** Reads a route; @throws Error that says which part is wrong. */
+/** Parses a route. @throws Error that says which part is wrong. */
 export function parseRouteSpec(text: string): RouteSpec {
   const [, routeId = '', method = '', pattern = '', price = ''] =
     /^([^=]*)=([^:]*):(.*):([^:]*)$/.exec(text) ?? []

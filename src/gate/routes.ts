@@ -1,4 +1,4 @@
-/** The routes of GATE: for a project's server, and the public keys for everybody. */
+/** The routes of GATE: those of a project's server, and the public keys. */
 import type { App } from '../http/app.ts'
 import { errors } from '../http/schemas.ts'
 import { mountIntents } from './intent-routes.ts'

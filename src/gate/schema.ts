@@ -1,4 +1,4 @@
-/** GATE in types: the bodies of the interface. */
+/** The types of GATE's JSON bodies. */
 import { type Static, Type } from 'typebox'
 import { AtLeast1, DateTime, NetworkSchema } from '../http/schemas.ts'
 
@@ -30,7 +30,8 @@ const quoteFields = {
 
 export const GateQuote = Type.Object(quoteFields)
 /**
- * The payment intent of a request: its invoice, of `amountSats` satoshis, which ends at `expiresAt`.
+ * The payment intent of a request: its BOLT 11 invoice over `amountSats` satoshis, payable until
+ * `expiresAt` (RFC 3339).
  *
  * ```ts
  * const { bolt11, amountSats } = await gate.intent({ route: 'ping', method: 'GET', path: '/ping' })
@@ -59,7 +60,7 @@ export const GatePaymentChallenge = Type.Object({
   ...quoteFields,
 })
 /**
- * A quote as HTTP Payment Authentication shows it, with the header decoded.
+ * A quote as a `Payment` challenge (draft-httpauth-payment-01), with the header decoded.
  *
  * ```ts
  * const amountOf = ({ request }: GatePaymentChallenge): string => request.amount // satoshis
@@ -79,7 +80,7 @@ export const GatePending = Type.Object(
   { description: 'Not paid, as far as anybody can tell' },
 )
 /**
- * An intent that is not paid as far as anybody can tell.
+ * An intent without a known payment.
  *
  * ```ts
  * const outcome = await gate.poll(intentId)
@@ -104,7 +105,7 @@ export const GateAuthorization = Type.Object(
   { description: 'Paid: the receipt lets one request in' },
 )
 /**
- * A paid intent: its receipt lets one request in, once checked.
+ * A paid intent. Its receipt, a compact JWS, admits one request after it was verified.
  *
  * ```ts
  * const outcome = await gate.prove(intentId, preimage)
@@ -119,7 +120,7 @@ export const GateProof = Type.Object(
 )
 export type GateProof = Static<typeof GateProof>
 
-/** The id of a receipt is a UUID, and never longer than this. */
+/** A receipt's id is a UUID, which fits this length. */
 export const GateGiveBack = Type.Object(
   { receiptId: Type.String({ minLength: 1, maxLength: 64 }) },
   { additionalProperties: false },

@@ -1,6 +1,6 @@
 /**
  * The rules of GATE: an intent binds one payment to one request, a proof authorizes it once, and
- * the receipt is the same for whoever asks again. The money goes to the project; we see a hash.
+ * repeats get the same receipt. The payer pays the project; the service only sees the payment hash.
  */
 import type { Db } from '../db/db.ts'
 import { before, type Clock, type DeletionTime } from '../lib/clock.ts'
@@ -16,19 +16,19 @@ import type { Provider } from './provider.ts'
 import type { Receipts } from './receipts.ts'
 import { createGateStore } from './store.ts'
 
-/** Intents stay this long after their invoice, so that a late repeat or preimage finds its own. */
+/** How long unpaid intents are kept after their invoice expired, for late repeats and preimages. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
-/** Intents deleted by one statement, so that none holds the store up. */
+/** Intents that one statement deletes at most: a large purge would block the writer. */
 const PURGE_INTENTS = 500
 
 export type GateService = Intents &
   Proofs & {
-    /** The project that this capability opens, or null. */
+    /** The project of this capability, or null. */
     projectOf(capability: string): Promise<ProjectRow | null>
     jwks: Receipts['jwks']
-    /** Intents that may still be paid and were made under none of the configured secrets. */
+    /** The number of intents that may still be paid but whose secret is not configured. */
     foreign(): Promise<number>
-    /** Deletes what was never paid, long after. @returns how many intents were deleted. */
+    /** Deletes intents that were never paid, long after they expired. @returns how many. */
     purge(now: DeletionTime): Promise<number>
   }
 

@@ -1,4 +1,4 @@
-/** What GATE reads from the store. Each table's statements are beside its queries. */
+/** All queries of GATE. The statements of each table are in the file of its queries. */
 import type { Db } from '../db/db.ts'
 import { createIntentStore } from './intent-store.ts'
 import { createProjectStore } from './project-store.ts'
