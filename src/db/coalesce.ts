@@ -1,6 +1,6 @@
 /**
- * A function that runs `work` once in a turn of the event loop, however often it is called: after
- * every request that had arrived by then was read, so that their work can go together.
+ * A function that runs `work` once per turn of the event loop, however often it is called. It runs after all
+ * requests that have arrived were read, so that their work can be done together.
  */
 export function coalesce(work: () => void): () => void {
   let isScheduled = false

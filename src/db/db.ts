@@ -10,7 +10,7 @@ export type Row = Record<string, Value>
 /** With `expect`, a different number of rows refuses the whole unit. */
 export type Statement = { text: string; values: Value[]; expect?: number }
 
-/** Statements that happen as a whole or not at all. */
+/** Statements that are committed together or not at all. */
 export type Unit<Name extends string = string> = {
   /**
    * Names the row, or the table, that the unit locks first. Engines that lock rows run the units of
@@ -25,9 +25,9 @@ export type Unit<Name extends string = string> = {
 }
 
 /**
- * When a unit resolves. `flushed`: it is on the disk, and survives a loss of power. `deferred`:
- * everybody sees it, and the next flushed unit takes it to the disk; a loss of power before that
- * undoes it. Deferred is for what nobody outside is told of before a flushed unit follows.
+ * When a unit resolves. `flushed`: it is on the disk, and survives a loss of power. `deferred`: everybody
+ * sees it, and the next flushed unit writes it to the disk; a loss of power before that undoes it. Use
+ * `deferred` only if nobody outside learns of the unit before a flushed one follows.
  */
 export type Durability = 'flushed' | 'deferred'
 
@@ -37,24 +37,24 @@ export type Answer<Name extends string = string> = Record<Name, Row[]>
 export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
 
 export type Db = {
-  /** Rows of one query. Sees every write that was acknowledged, and never waits behind one. */
+  /** Rows of one query. Sees every acknowledged write, and never waits for one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
 
   /**
    * Runs one unit as one transaction. Units that arrive together share one commit.
-   * @throws UnitRefused when an `expect` was not met: nothing of this unit happened.
+   * @throws UnitRefused when an `expect` was not met: the unit changed nothing.
    * @throws StoreError when the store failed: nothing of this unit was acknowledged.
    */
   write<Name extends string>(unit: Unit<Name>): Promise<Answer<Name>>
 
-  /** Statements one after another in one transaction, alone. For cold paths only. */
+  /** Runs statements in a transaction of their own while all other writes wait. For rare work only. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 
-  /** Waits for what is under way, then lets go of the store. */
+  /** Waits for the work under way, then closes the store. */
   close(): Promise<void>
 }
 
-/** The condition of a unit did not hold; `statement` is the name of the one that said so. */
+/** The condition of a unit did not hold. `statement` is the name of the statement that refused it. */
 export class UnitRefused extends Error {
   override name = 'UnitRefused'
   readonly statement: string
@@ -69,14 +69,14 @@ export class StoreError extends Error {
   override name = 'StoreError'
 }
 
-/** The store cannot be reached, or takes nothing now. That passes, or the operator can mend it. */
+/** The store is unreachable or full. This passes, or the operator can repair it. */
 export class StoreAway extends StoreError {
   override name = 'StoreAway'
 }
 
 /**
- * The store works and does not take a value of this unit: too large, missing, or of another type. The
- * same unit fails the same way each time.
+ * The store works, but refuses a value of this unit: it is too large, missing, or of the wrong type. The same
+ * unit fails in the same way every time.
  */
 export class ValueRefused extends StoreError {
   override name = 'ValueRefused'
@@ -87,7 +87,7 @@ export class StoreUnusable extends Error {
   override name = 'StoreUnusable'
 }
 
-/** A unit whose refusal is an ordinary answer: its rows, or the name of the statement that refused it. */
+/** Turns a refusal into an answer: the unit's rows, or the name of the statement that refused it. */
 export async function attempt<Name extends string>(
   unit: Promise<Answer<Name>>,
 ): Promise<{ rows: Answer<Name> } | { refused: Name }> {

@@ -1,7 +1,7 @@
 /**
- * The clock that deletes. Whatever is deleted for being over is gone for good, so the time for that
- * comes from here: from a wall clock that agrees with the time that has really passed, with the
- * last time that the store has seen, and with the other instances. In doubt nothing is over.
+ * The deletion clock says what has expired and may be deleted. Deletion is final, so the wall clock is used
+ * only while it agrees with the time that has really passed, with the last time in the store, and with the
+ * other instances. In doubt, nothing has expired.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -13,56 +13,55 @@ import {
 } from '../lib/clock.ts'
 import type { Db, Row, Statement, Unit } from './db.ts'
 
-/** A wall clock further than this from where it should be has jumped. NTP's steps are smaller. */
+/** A wall clock that differs by more than this from the expected time has jumped. NTP's steps are smaller. */
 export const JUMP_MS = 5 * 60_000
-/** A clock that has gone on steadily for this long after its jump is believed. */
+/** A clock that ran steadily for this long after its jump is trusted again. */
 export const STEADY_MS = 15 * 60_000
 /** How often an instance writes its clock into the store. */
 export const BEAT_EVERY_MS = 15_000
-/** An instance without a beat for this long, four beats, is no witness. That goes for this one too. */
+/** An instance that missed four beats is ignored. Without beats of its own, this instance deletes nothing. */
 const SILENT_MS = 4 * BEAT_EVERY_MS
-/** A row that has not changed for this long belongs to an instance that was killed. */
+/** A row without a beat for this long belongs to an instance that was killed. */
 const LEFT_MS = 10 * 60_000
-/** More instances than anybody runs. No more rows than this are read. */
+/** At most this many rows are read: more instances than anybody runs. */
 const MAX_INSTANCES = 256
-/** NTP slews a clock by at most one part in 2000. A faster drift adds up, and becomes a jump. */
+/** NTP slews a clock by at most one part in 2000. Faster drift adds up to a jump. */
 const MAX_DRIFT = 1 / 1000
 
 export type DeletionClock = Deletion & {
   /** Whether deletion is held back, as far as this instance knows. */
   isHeld(): boolean
-  /** Writes this clock into the store and reads the others'. */
+  /** Writes this clock into the store, and reads the clocks of the other instances. */
   beat(): Promise<void>
-  /** Says goodbye to the other instances. */
+  /** Deletes this instance's row, so that the others no longer expect its beats. */
   close(): Promise<void>
 }
 
-/** What is logged. */
 type Facts = { event: string } & Record<string, unknown>
 export type ClockLog = Record<'info' | 'warn' | 'error', (facts: Facts) => void>
 
-/** Why a clock is doubted. */
+/** Why the clock is in doubt. */
 type Cause = 'a step' | 'a gap at the start' | 'another instance'
-/** Why it is believed again. */
+/** Why it is trusted again. */
 type Relief = 'it is back' | 'it was steady' | 'the operator' | 'another instance'
 
 type Moment = { wall: number; monotonic: number }
 
 type Doubt = {
-  /** Wall minus monotonic when it was last found elsewhere, and when that was, monotonic. */
+  /** Wall minus monotonic time at the last jump, and the monotonic time from which steadiness counts. */
   offset: number
   since: number
 }
 
 /**
- * What this instance knows of another one. `offset` is its wall clock minus our monotonic one.
- * Before its beat has moved it may be long dead.
+ * What this instance knows about another one. `offset` is the other's wall time minus our monotonic time.
+ * Until its beat has changed once (`hasMoved`), it may be long dead.
  */
 type Witness = { beat: number; heardAt: number; hasMoved: boolean; offset: number; trusts: boolean }
 
 /**
  * Opens the deletion clock of this instance.
- * @param onJump told of each jump, for the metrics.
+ * @param onJump called at each jump, for the metrics.
  */
 export async function openDeletionClock(deps: {
   db: Db
@@ -80,7 +79,7 @@ export async function openDeletionClock(deps: {
 
   const { seenAt, acceptedAt: acceptedBefore } = await timesIn(db)
   let acceptedAt = acceptedBefore
-  /** Wall minus monotonic, where it is believed. A store that has seen nothing believes the clock. */
+  /** The trusted wall minus monotonic time. If the store has no time yet, the clock is trusted. */
   let believed = (seenAt ?? clock.now()) - clock.monotonic()
   let followedAt = clock.monotonic()
   if (Math.abs(clock.now() - clock.monotonic() - believed) <= JUMP_MS) {
@@ -90,7 +89,7 @@ export async function openDeletionClock(deps: {
   }
   await beat()
 
-  /** Compares the clock with what is believed of it. To be called before anything is decided. */
+  /** Compares the clock with the trusted time. Must be called before each decision. */
   function observe(): void {
     const at = { monotonic: clock.monotonic(), wall: clock.now() }
     if (doubt === null) {
@@ -121,7 +120,7 @@ export async function openDeletionClock(deps: {
     if (acceptedAt !== null && Math.abs(wall - acceptedAt) <= JUMP_MS) return 'the operator'
     const others = witnessesAt(at)
     if (others.some(({ isElsewhere }) => isElsewhere)) {
-      // It is this clock that is wrong, or another. While both run, that is the operator's to say.
+      // This clock is wrong, or another one is. While both run, only the operator can decide which.
       doubted.since = monotonic
       return null
     }
@@ -130,20 +129,20 @@ export async function openDeletionClock(deps: {
     return monotonic - doubted.since >= STEADY_MS ? 'it was steady' : null
   }
 
-  /** Small steps must not add up to a large one: it is followed no faster than clocks drift. */
+  /** Follows the clock no faster than clocks drift, so that small steps do not add up to a large one. */
   function followDrift({ wall, monotonic }: Moment): void {
-    const most = (monotonic - followedAt) * MAX_DRIFT
-    believed += Math.min(Math.max(wall - monotonic - believed, -most), most)
+    const max = (monotonic - followedAt) * MAX_DRIFT
+    believed += Math.min(Math.max(wall - monotonic - believed, -max), max)
     followedAt = monotonic
   }
 
-  /** The other instances that run, as far as anybody can tell. */
+  /** The other instances that seem to run. */
   function witnessesAt({ wall, monotonic }: Moment): { trusts: boolean; isElsewhere: boolean }[] {
     return [...witnesses.values()]
       .filter(({ hasMoved, heardAt }) => hasMoved && monotonic - heardAt <= SILENT_MS)
       .map(({ offset, trusts }) => ({
         trusts,
-        // Beats are written apart, so clocks that agree may seem apart by what one beat takes.
+        // Instances beat at different times, so clocks that agree may seem to differ by one interval.
         isElsewhere: Math.abs(offset + monotonic - wall) > JUMP_MS + SILENT_MS,
       }))
   }
@@ -222,7 +221,7 @@ export async function openDeletionClock(deps: {
     observe()
     const monotonic = clock.monotonic()
     if (doubt !== null || monotonic - beatenAt > SILENT_MS) return NOTHING_IS_OVER
-    // The earlier of the two: a step that is too small for a jump deletes nothing early, either.
+    // The earlier of the two, so that even a step too small to be a jump deletes nothing early.
     return Math.floor(Math.min(clock.now(), believed + monotonic)) as DeletionTime
   }
 
@@ -238,20 +237,20 @@ export async function openDeletionClock(deps: {
     },
     beat,
     async close() {
-      // So that a start that follows soon knows the clock.
+      // So that the next start finds a recent time in the store.
       await beat().catch(() => undefined)
       await db.write(dropBeat(instance, beats)).catch(() => undefined)
     },
   }
 }
 
-/** The operator's word that this is the right time. An instance whose clock agrees deletes again. */
+/** Notes that the operator accepted this time. Instances whose clock agrees with it delete again. */
 export const acceptClock = (now: number): Unit => ({
   lockKey: 'clock_accepted_at',
   statements: { time: setTime('clock_accepted_at', now) },
 })
 
-/** The last time that the store has seen, and the one that the operator accepted. */
+/** The last time in the store, and the time that the operator accepted. */
 export async function timesIn(
   db: Pick<Db, 'read'>,
 ): Promise<{ seenAt: number | null; acceptedAt: number | null }> {

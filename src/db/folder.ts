@@ -5,7 +5,7 @@ import { messageOf } from '../lib/errors.ts'
 import { StoreUnusable } from './db.ts'
 
 /**
- * Makes the folder of a file, and what is missing above it, for their owner alone.
+ * Makes the folder of a file, and the missing folders above it, accessible for their owner only.
  * @throws StoreUnusable with a sentence for the operator.
  */
 export function makeFolderOf(file: string): void {
@@ -18,8 +18,8 @@ export function makeFolderOf(file: string): void {
 }
 
 /**
- * Node's own `recursive` never comes back where a file system says ENOENT of a name that it does not
- * take, as /proc does.
+ * Not with Node's `recursive`, which never returns if a file system such as /proc answers ENOENT to a name
+ * that it does not accept.
  */
 function make(folder: string): void {
   if (existsSync(folder)) return
@@ -28,7 +28,7 @@ function make(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    // Two starts at once may both have found it missing.
+    // Of two starts at the same time, both may have found it missing.
     if (!existsSync(folder)) throw error
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Hints: "this resource has changed, read it again". They make waiting fast, and nothing depends on
- * them: a hint may be lost, doubled or late. So a listener reads the store, and also polls it slowly.
+ * Hints: "this resource has changed, read it again". A hint may be lost, doubled or late, so nothing depends
+ * on it: a listener reads the store, and also polls it slowly.
  */
 
-/** Concurrent listeners of one topic on one instance. */
+/** Concurrent listeners of one topic, on one instance. */
 const MAX_LISTENERS = 64
 
 export type Hints = {
   /** Wakes the listeners of this topic on every instance. Returns at once, and never throws. */
   notify(topic: string): void
-  /** Calls `onHint` when there may be news. Returns how to stop, or null with too many listeners. */
+  /** Calls `onHint` when there may be news. Returns a function that stops, or null with too many listeners. */
   listen(topic: string, onHint: () => void): (() => void) | null
   close(): Promise<void>
 }
 
-/** Hints within one process: all that is needed where one process has the store to itself. */
+/** Hints within one process. A store that only one process uses needs no others. */
 export type LocalHints = Hints & {
   /** Wakes every listener. */
   notifyAll(): void

@@ -1,11 +1,11 @@
-/** A store that tells how long its operations take. What it does is the store's own. */
+/** A store that reports how long its operations take. */
 import { type Db, UnitRefused } from './db.ts'
 
 export type StoreOperation = 'read' | 'write' | 'tx'
 
 export type StoreObserver = {
   began(operation: StoreOperation): void
-  /** A unit whose condition did not hold has not failed: that is an answer. */
+  /** A refused unit has not failed: the refusal is its answer. */
   ended(operation: StoreOperation, seconds: number, hasFailed: boolean): void
 }
 

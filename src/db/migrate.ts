@@ -1,4 +1,4 @@
-/** Forward-only migrations: `migrations/0001-….sql` and on, each run once, in order. */
+/** Forward-only migrations: the files `migrations/0001-….sql` and up run once each, in order. */
 import { readdir, readFile } from 'node:fs/promises'
 import { type Db, StoreUnusable } from './db.ts'
 
@@ -6,11 +6,11 @@ import { type Db, StoreUnusable } from './db.ts'
 export type Dialect = {
   /** Replaces the words of a migration that the engine spells differently. */
   translate(sql: string): string
-  /** Returns a row where the store has the table of migrations. */
+  /** Returns a row if the store has the table of migrations. */
   findMigrations: string
-  /** Run first: the instance that starts first migrates, and the others wait for it. */
+  /** Run first. The instance that starts first migrates, and the others wait for it. */
   claim: string[]
-  /** Run after any migration. */
+  /** Run if any migration was run. */
   tune(tables: TableTraits): string[]
 }
 
@@ -21,11 +21,11 @@ export const SQLITE: Dialect = {
   tune: () => [],
 }
 
-/** The tables that a migration says something of, in a line `-- hot: table` or `-- bytes: table`. */
+/** The tables that migrations mark, in a line `-- hot: table` or `-- bytes: table`. */
 export type TableTraits = {
   /** Its rows change with every request. */
   hot: string[]
-  /** Its rows are deleted with many bytes. */
+  /** Its rows contain many bytes when they are deleted. */
   bytes: string[]
 }
 

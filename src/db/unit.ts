@@ -1,4 +1,4 @@
-/** A unit as engines run it: its statements in a row, and what they returned by name again. */
+/** Converts a unit to the flat list of statements that engines run, and their results back to names. */
 import type { Answer, Row, Statement, Unit } from './db.ts'
 
 type Named = Unit['statements']
@@ -14,7 +14,7 @@ export function inARow(named: Named): Statement[] {
   return statements
 }
 
-/** What each statement returned, by name; without `results`, none returned a row. */
+/** The rows that each statement returned, by name. Null `results` mean that no statement returned a row. */
 export function byName(named: Named, results: Row[][] | null): Answer {
   const answer: Answer = {}
   let at = 0
@@ -30,7 +30,7 @@ export function byName(named: Named, results: Row[][] | null): Answer {
   return answer
 }
 
-/** The name of the statement at this place. */
+/** The name of the statement at this index. */
 export function nameAt(named: Named, place: number): string {
   let end = 0
   for (const name in named) {

@@ -1,7 +1,6 @@
 /**
- * Runs a batch of units as one transaction in two round trips: everything but the commit, and,
- * when every unit got what it expected, the commit. A unit that did not is run again alone, so
- * that it fails alone.
+ * Runs a batch of units as one transaction in two round trips: first all statements, then, if every unit met
+ * its conditions, the commit. A unit that did not is run again alone, so that it fails alone.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
@@ -27,7 +26,7 @@ export type Job = {
 
 /** Nothing was committed, so a retry is safe. Retries end, because the unit's caller waits. */
 const MAX_TRIES = 5
-/** Two instances that conflicted should not retry at the same moment. */
+/** The longest random pause before a retry, so that two conflicting instances do not retry together. */
 const CONFLICT_PAUSE_MS = 20
 
 const BEGIN: Query = { text: 'begin', values: [] }
@@ -41,7 +40,7 @@ type Outcome =
   | { kind: 'committed'; done: Done[] }
   /** Rolled back, because of the unit at this place. */
   | { kind: 'failed'; at: number; error: Error }
-  /** Rolled back, or never begun, and worth another try. */
+  /** Rolled back, or never begun: another try may succeed. */
   | { kind: 'again'; why: 'conflict' | 'connection'; error: Error }
   /** Not tried again: there is no connection, or it is unknown whether the batch was committed. */
   | { kind: 'given up'; error: Error }
@@ -64,7 +63,7 @@ export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
         break
       case 'failed':
         if (together.length > 1) {
-          // First the jobs before it, then this one alone.
+          // Next the jobs before it, then this one alone.
           size = Math.max(1, outcome.at)
           break
         }
@@ -78,7 +77,7 @@ export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
           from += together.length
           tries = 0
         } else if (outcome.why === 'conflict') {
-          // A unit alone takes few locks, and in the same order on every instance.
+          // A unit alone takes few locks, in the same order on every instance.
           size = 1
           await wait(Math.random() * CONFLICT_PAUSE_MS * tries)
         }
@@ -121,14 +120,14 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
   }
 }
 
-/** What a batch has come to before its commit. */
+/** The outcome of a batch before its commit. */
 function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
   if (failure) {
     const { error, code, isLost } = failure
     if (isLost || needsFreshConnection(code)) return { kind: 'again', why: 'connection', error }
     if (isConflict(code)) return { kind: 'again', why: 'conflict', error }
     const { place, first } = unitOf(jobs, results.length)
-    // A statement that failed behind an unmet condition would never have been run.
+    // If a condition was not met before the statement that failed, the refusal is the unit's outcome.
     const job = jobs[place]
     const refusal = job ? unmet(job, results.slice(first)) : null
     return { kind: 'failed', at: place, error: refusal ?? error }
@@ -141,7 +140,7 @@ function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
     at += statements.length
     const error = refusalReason(job, own)
     if (error && own.some(hasChanged)) return { kind: 'failed', at: place, error }
-    // A refused unit that changed nothing need not be undone: the batch is committed with it.
+    // A refused unit that changed nothing need not be undone, so the batch is committed with it.
     const rows = own.map((result) => result.rows)
     done.push(error ? { error } : { answer: byName(unit.statements, rows) })
   }
@@ -155,7 +154,7 @@ function refusalReason(job: Job, results: Result[]): Error | null {
   return unmet(job, results)
 }
 
-/** The first of these results that is not what its statement expects. */
+/** The error of the first statement that failed or did not meet its condition. */
 function unmet({ unit, statements }: Job, results: Result[]): Error | null {
   for (const [i, { count, error }] of results.entries()) {
     if (error) return error
@@ -169,7 +168,7 @@ function unmet({ unit, statements }: Job, results: Result[]): Error | null {
 
 const hasChanged = ({ tag, count }: Result): boolean => count > 0 && !tag.startsWith('SELECT')
 
-/** The unit that a result would belong to, and where its results begin. BEGIN has the first. */
+/** The unit that the result at this index belongs to, and the index of its first result. BEGIN has index 0. */
 function unitOf(jobs: Job[], result: number): { place: number; first: number } {
   let first = 1
   for (const [place, { statements }] of jobs.entries()) {

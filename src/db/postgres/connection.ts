@@ -15,7 +15,7 @@ import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
 
-/** What one statement did. `error` is a value in its rows that JavaScript cannot hold. */
+/** The result of one statement. `error` is set if a value in its rows does not fit into JavaScript. */
 export type Result = { rows: Row[]; count: number; tag: string; error: StoreError | null }
 
 /**
@@ -31,7 +31,7 @@ export type Connection = {
   isOpen(): boolean
   /** Never rejects. One pipeline at a time. */
   send(pipeline: Query[]): Promise<PipelineAnswer>
-  /** Closes the socket at once, whatever is under way. */
+  /** Closes the socket at once, even during a pipeline. */
   drop(): void
   /** Ends the session; nothing may be under way. */
   end(): Promise<void>
@@ -43,7 +43,7 @@ const STATEMENT_TIMEOUT_MS = 15_000
 const LOCK_TIMEOUT_MS = 5_000
 /** A process that died in a transaction must not keep its locks. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
-/** For a server that has vanished; longer than the server's own timeouts. */
+/** For a server that has disappeared. Longer than the server's own timeouts. */
 const ANSWER_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_AFTER_MS = 10_000
 /**
@@ -52,18 +52,18 @@ const KEEP_ALIVE_AFTER_MS = 10_000
  * where there is none, PostgreSQL scans all the same.
  */
 const SCAN_WHOLE_TABLES = 'off'
-/** The program has some hundred texts. Texts beyond this number are parsed each time. */
+/** The program has some hundred statement texts. Texts beyond this number are parsed each time. */
 const MAX_PREPARED = 500
 
 type Column = { name: string; read: (text: string) => Value }
-/** A text, prepared for values of these types. */
+/** A statement text, prepared for values of these types. */
 type Prepared = { name: string; types: number[]; columns: Column[] }
 type Field = { name: string; dataTypeID: number }
 
-/** A field of `pg`'s connection that its types leave out. */
+/** A field of `pg`'s connection that its type declarations leave out. */
 type PgConnection = { stream: Socket }
 
-/** The settings of every connection; what the URL says comes first. */
+/** The settings of every connection. Those of the URL have precedence. */
 export function settingsOf(url: string): ClientConfig {
   return {
     connectionString: url,
@@ -103,7 +103,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
 
   const drop = (): void => {
     isOpen = false
-    // Not `end`, which waits for the server: it may not answer.
+    // Not `end`, which waits for a server that may not answer.
     ;(client.connection as unknown as PgConnection).stream.destroy()
   }
 
@@ -144,7 +144,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         resolve({ results, failure: { isLost, code, error: storeError(error) } })
       }
       const giveUpAt = performance.now() + ANSWER_TIMEOUT_MS
-      // The clock is read again: a test that owns the timers may fire them early.
+      // The clock is read again, because a test that controls the timers may fire them early.
       const onAnswerTimer = (): void => {
         const left = giveUpAt - performance.now()
         if (left > 0) {
@@ -156,7 +156,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
       }
       let answerTimer = setTimeout(onAnswerTimer, ANSWER_TIMEOUT_MS)
 
-      // Called when the server has answered the pipeline before, and has therefore read all of it.
+      // `pg` calls this after the answer to the previous pipeline, so the server has read all of its bytes.
       function submit({ stream }: PgConnection): void {
         for (const name of toClose) wire.close(name)
         toClose = []
@@ -172,7 +172,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         stream.write(wire.sync())
       }
 
-      // The shape that Client.query() takes: it hands every message of the answer to this object.
+      // Client.query() accepts this shape, and passes every message of the answer to it.
       client.query({
         submit: submit as never,
         handleRowDescription({ fields }: { fields: Field[] }) {

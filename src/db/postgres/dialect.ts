@@ -1,21 +1,21 @@
 /** What PostgreSQL needs besides the SQL that all engines share. */
 import type { Dialect } from '../migrate.ts'
 
-/** Chosen once and for good: every Mayfly on a database must take the same lock. */
+/** Must never change: all versions of Mayfly on a database must take the same lock. */
 const MIGRATION_LOCK = 0x6d61_7966
 
 export const POSTGRES: Dialect = {
   translate: (sql) => sql.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,
   claim: [
-    // A migration may take its time, and whoever waits for it too.
+    // A migration may take long, and the other instances wait for it.
     'set local statement_timeout = 0',
     'set local lock_timeout = 0',
     `select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
   ],
   tune: ({ hot, bytes }) => [
-    // Room in the pages lets a change stay there, without a new entry in any index; and what it
-    // leaves is cleared away early, while the tables are small.
+    // Free space in a page lets an updated row stay there, without new index entries. An early vacuum
+    // removes dead rows while the tables are small.
     ...hot.map(
       (table) =>
         `alter table ${table} set (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02)`,

@@ -1,6 +1,6 @@
 /**
- * What PostgreSQL says when something fails (postgresql.org/docs/current/errcodes-appendix.html):
- * what may be tried again, what the log may show, and sentences for the operator.
+ * Classifies the errors of PostgreSQL (postgresql.org/docs/current/errcodes-appendix.html): which may be
+ * retried, what the log may show, and what to tell the operator.
  */
 import { StoreAway, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
 
@@ -21,13 +21,13 @@ export const isConflict = (code: string): boolean => code === '40001' || code ==
 export const needsFreshConnection = (code: string): boolean =>
   code === '0A000' || code === '26000' || code === '25006'
 
-/** Whether the connection is lost. It is unknown what became of the statements in flight. */
+/** Whether the connection is lost. Statements in flight may or may not have run. */
 export function isLoss(error: unknown): boolean {
   const { code = '', severity = '' } = error as PostgresError
   return severity === 'FATAL' || severity === 'PANIC' || !isState(code) || code.startsWith('08')
 }
 
-/** The error for the log. Messages of the classes 22 and 23 quote values, so those stay out. */
+/** The error for the log. It leaves out messages of the classes 22 and 23, because those quote values. */
 export function storeError(error: unknown): StoreError {
   const { code = '', message, table, constraint } = error as PostgresError
   if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
@@ -40,13 +40,13 @@ export function storeError(error: unknown): StoreError {
   return new ValueRefused(`PostgreSQL refused a value (${code}${where ? `, ${where}` : ''})`)
 }
 
-/** Whether a start may wait for this to pass: the server is not up, or not reachable, yet. */
+/** Whether a start should wait for this to pass: the server is not up or not reachable yet. */
 export function isAway(error: unknown): boolean {
   const { code = '' } = error as PostgresError
   return !isState(code) ? !isForGood(error) : /^(?:08|53300|57P0)/.test(code)
 }
 
-/** Why the store cannot be opened, and what to do. Without user, password and values. */
+/** Why the store cannot be opened, and what to do. Contains no user, password or values. */
 export function unusable(error: unknown, url: string): StoreUnusable {
   const { code = '', message } = error as PostgresError
   const { host, pathname } = new URL(url)
@@ -76,7 +76,7 @@ export function unusable(error: unknown, url: string): StoreUnusable {
 /** SQLSTATE has five characters; Node's own codes are words. */
 const isState = (code: string): boolean => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
 
-/** Waiting does not mend certificates or `sslmode`. */
+/** Waiting does not repair certificates or `sslmode`. */
 function isForGood(error: unknown): boolean {
   const { code = '', message = '' } = error as PostgresError
   return /CERT|SSL|TLS|SIGNED|ENOENT|ALTNAME/.test(code) || /SSL|certificate|SASL/i.test(message)

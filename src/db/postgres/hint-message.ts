@@ -1,25 +1,24 @@
 /**
- * The messages between instances: which topics changed, and which topics an instance listens to, so
- * that a change without listeners costs no message. Topics are hashes: ids stay out of the
- * database's log.
+ * The messages between instances: which topics changed, and which topics an instance listens to, so that a
+ * change without listeners costs no message. Topics are hashed, so that no ids get into the database's log.
  */
 import { hash } from 'node:crypto'
 
-/** PostgreSQL takes payloads below 8000 bytes. */
+/** Topics per payload: PostgreSQL accepts payloads below 8000 bytes. */
 const PAYLOAD_TOPICS = 400
 /** Topics are sorted into this many kinds. Two topics of one kind cost a needless message at most. */
 const INTEREST_BITS = 4096
 
-/** One payload. A field that is missing has not changed. */
+/** One payload. A missing field has not changed. */
 export type Message = {
-  /** The instance that sends it. */
+  /** The sending instance. */
   from: string
   topics?: string[]
   /** Anything may have changed. */
   all?: true
-  /** The kinds of topics with a listener there, a bit each, in base64. */
+  /** The kinds of topics with a listener at the sender, one bit each, in base64. */
   interest?: string
-  /** Every instance is asked to send its interest. */
+  /** Asks every instance to send its interest. */
   ask?: true
 }
 
@@ -38,7 +37,7 @@ export function payloads(message: Message): string[] {
   return parts
 }
 
-/** Null for what no instance of this version sends. */
+/** Null for a payload that no instance of this version sends. */
 export function readMessage(payload: string): Message | null {
   try {
     const message = JSON.parse(payload) as Record<string, unknown> | null
@@ -56,7 +55,7 @@ export function readMessage(payload: string): Message | null {
   }
 }
 
-/** Kinds of topics, a bit each. */
+/** Kinds of topics, one bit each. */
 export type Interest = Uint8Array
 
 export const noInterest = (): Interest => new Uint8Array(INTEREST_BITS / 8)
@@ -75,7 +74,7 @@ export function isInterested(interest: Interest, topicHash: string): boolean {
   return ((interest[kind >> 3] ?? 0) & (1 << (kind & 7))) !== 0
 }
 
-/** Another length comes from another version: that instance is sent everything. */
+/** A different length comes from another version: that instance gets all topics. */
 export function readInterest(text: string): Interest {
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === INTEREST_BITS / 8 ? new Uint8Array(bytes) : noInterest().fill(0xff)
@@ -83,7 +82,7 @@ export function readInterest(text: string): Interest {
 
 export const interestText = (interest: Interest): string => Buffer.from(interest).toString('base64')
 
-/** Two characters of a base64url hash are twelve even bits. */
+/** The first two characters of a base64url hash are twelve evenly distributed bits. */
 function kindOf(topicHash: string): number {
   return (sixBits(topicHash.charCodeAt(0)) << 6) | sixBits(topicHash.charCodeAt(1))
 }

@@ -60,7 +60,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
   let retryMs = RECONNECT_FIRST_MS
   let reconnecting: NodeJS.Timeout | null = null
 
-  /** To be sent with the next flush. */
+  /** Topics to send with the next flush. */
   const queued = new Set<string>()
   let urgent: Pick<Message, 'all' | 'ask'> = {}
   let isInterestDue = false
@@ -215,7 +215,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
 
   return {
     notify(topic) {
-      // By far the usual case: nobody listens anywhere.
+      // By far the most frequent case: nobody listens anywhere.
       if (!isWatched && local.isIdle()) return
       const short = topicHash(topic)
       local.notify(short)

@@ -15,19 +15,19 @@ import { createReader } from './reader.ts'
 import { createSlots } from './slot.ts'
 import { createWriter } from './writer.ts'
 
-/** All connections of a store, where the URL has no `pool`. */
+/** All connections of a store, if the URL has no `pool`. */
 const POOL = 10
 /** One connection for units, and one for large units; all others read. */
 const WRITERS = 2
 /** A service and its database are often started together. */
 const START_WITHIN_MS = 30_000
 const START_EVERY_MS = 500
-const LEAST_VERSION = 14
+const MIN_VERSION = 14
 
 export type PostgresOptions = {
   /** How long a start waits for a server that is away. */
   startWithinMs?: number
-  /** Told once that a start waits, and why. */
+  /** Called once when a start has to wait, with the reason. */
   onWaiting?: (reason: string) => void
 }
 
@@ -95,7 +95,7 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
   }
 }
 
-/** Waits until the server takes connections, and looks whether it is one that can be used. */
+/** Waits until the server accepts connections, and checks that the database is usable. */
 async function ready(start: {
   url: string
   deadline: number
@@ -132,8 +132,8 @@ async function inspect(connection: Connection): Promise<void> {
   ])
   if (failure) throw new StoreUnusable(`PostgreSQL cannot be used: ${failure.error.message}.`)
   const { version, encoding, read_only } = results[0]?.rows[0] ?? {}
-  if (Math.floor(Number(version) / 10_000) < LEAST_VERSION) {
-    throw new StoreUnusable(`PostgreSQL ${LEAST_VERSION} or newer is needed.`)
+  if (Math.floor(Number(version) / 10_000) < MIN_VERSION) {
+    throw new StoreUnusable(`PostgreSQL ${MIN_VERSION} or newer is needed.`)
   }
   if (encoding !== 'UTF8') {
     throw new StoreUnusable(

@@ -15,7 +15,7 @@ type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => v
 
 /** Few, so that few queries wait behind a slow one. */
 const QUERIES_IN_PIPELINE = 8
-/** Beyond these a read is refused: its caller would have timed out before its turn. */
+/** With more waiting reads than this, a read is refused: its caller would time out before its turn. */
 const MAX_WAITING = 10_000
 /** A read changes nothing, so it may run again when its connection was lost. */
 const MAX_TRIES = 2

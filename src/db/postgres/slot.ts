@@ -16,7 +16,7 @@ export type Slot = {
 const RECONNECT_WITHIN_MS = 3_000
 const RECONNECT_EVERY_MS = 100
 
-/** The slots of one store. They share the knowledge that the server is away. */
+/** The slots of one store. They share whether the server is away. */
 export function createSlots(connect: () => Promise<Connection>): { slot(): Slot } {
   /** After one slot has waited in vain, the others fail at once until a connection succeeds. */
   let isAway = false

@@ -9,10 +9,10 @@ export type PipelineBuffer = {
   parse(name: string, text: string, types: number[]): void
   /** `types` are those that the statement was parsed with. */
   bind(name: string, values: Value[], types: number[]): void
-  /** Asks for the columns of what was bound. */
+  /** Asks for the columns of the bound statement. */
   describe(): void
   execute(): void
-  /** Forgets a statement. */
+  /** Tells the server to forget a statement. */
   close(name: string): void
   /** Ends the pipeline. Its bytes are valid until the next message is written. */
   sync(): Buffer
@@ -24,7 +24,7 @@ export const TYPE_OF = { bytes: 17, integer: 20, text: 25, unspecified: 0 }
 const FIRST_BYTES = 16 * 1024
 /** A buffer that has grown beyond this is not reused for the next pipeline. */
 const REUSED_BYTES = 256 * 1024
-/** What a character of UTF-16 takes at most in UTF-8. */
+/** The most bytes that a UTF-16 code unit takes in UTF-8. */
 const BYTES_PER_CHARACTER = 3
 
 const CODE = { bind: 66, close: 67, describe: 68, execute: 69, parse: 80, sync: 83 }
@@ -47,7 +47,7 @@ export function createPipelineBuffer(): PipelineBuffer {
     buffer = larger
   }
 
-  /** Where the length of the message stands, which `finish` fills in. */
+  /** Begins a message. @returns the offset of its length, which `finish` fills in. */
   function begin(code: number): number {
     room(5)
     buffer[end] = code

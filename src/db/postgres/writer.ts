@@ -24,7 +24,7 @@ const STATEMENTS_IN_BATCH = 1_024
 const BYTES_IN_BATCH = 1024 * 1024
 /** Units of this size use the second connection, so that small ones do not wait for their bytes. */
 const LARGE_BYTES = 512 * 1024
-/** Beyond these a unit is refused: its caller would have timed out before its turn. */
+/** Above these limits a unit is refused: its caller would time out before its turn. */
 const MAX_WAITING_UNITS = 10_000
 const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
@@ -106,7 +106,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
   }
 }
 
-/** All instances take the locks of a batch in this one order. Units of the same key keep theirs. */
+/** All instances take the locks of a batch in this order. Units with the same key stay in order of arrival. */
 function byLockKey({ unit: { lockKey: a } }: Job, { unit: { lockKey: b } }: Job): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -1,6 +1,6 @@
 /**
- * A copy of a live SQLite store, and a copy put in the place of a store. Both go through a draft
- * that is checked and linked at the end: under its own name a file is whole or not there.
+ * Copies a live SQLite store, and restores a store from a copy. Both write a draft, check it, and link it to
+ * its name at the end, so that a file under the final name is always complete.
  */
 import {
   closeSync,
@@ -21,14 +21,13 @@ import { openStore } from '../open.ts'
 
 /** The service holds the write lock only for moments; its start holds it for a migration. */
 const BUSY_TIMEOUT_MS = 10_000
-/** What SQLite keeps beside a database. */
+/** The suffixes of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
 export type Copied = { orders: number }
 
 /**
- * Copies the store as it stands at one moment, also while a service uses it. What was deleted is
- * not in the copy.
+ * Copies the store as it is at one moment, even while a service uses it. The copy contains no deleted data.
  * @throws StoreUnusable with a sentence for the operator.
  */
 export async function backupSqlite(file: string, target: string): Promise<Copied> {
@@ -46,8 +45,8 @@ export async function backupSqlite(file: string, target: string): Promise<Copied
 }
 
 /**
- * Puts a copy where a store belongs, checked and brought up to date as a start would.
- * @throws StoreUnusable with a sentence for the operator; no file is left then.
+ * Checks a copy, migrates it as a start would, and puts it at the store's place.
+ * @throws StoreUnusable with a sentence for the operator; then no file is left behind.
  */
 export async function restoreSqlite(copy: string, file: string): Promise<Copied> {
   if (!existsSync(copy)) throw new StoreUnusable(`There is no file ${copy}.`)
@@ -61,13 +60,13 @@ export async function restoreSqlite(copy: string, file: string): Promise<Copied>
   return throughDraft(file, async (draft) => {
     copyFileSync(copy, draft)
     const copied = checked(draft)
-    // Refuses a copy that a newer Mayfly wrote, like a start.
+    // Like a start, this refuses a copy that a newer Mayfly wrote.
     await (await openStore({ kind: 'sqlite', file: draft })).close()
     return copied
   })
 }
 
-/** SQLite's own words for what it cannot read are part of the sentence. */
+/** The sentence contains SQLite's own message about a file that it cannot read. */
 function checked(file: string): Copied {
   try {
     const database = new DatabaseSync(file)
@@ -102,7 +101,7 @@ async function throughDraft<T>(
   if (existsSync(target)) throw new StoreUnusable(`${target} exists and is not overwritten.`)
   const draft = `${target}.draft`
   try {
-    // Made before it has anything in it, and for its owner alone.
+    // Created empty, and readable for its owner only, before SQLite writes to it.
     closeSync(openSync(draft, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
   } catch (error) {
     throw new StoreUnusable(`${draft} cannot be made: ${messageOf(error)}.`)

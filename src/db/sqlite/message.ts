@@ -1,16 +1,16 @@
 /**
- * Statements as they go over to a thread cheapest: one flat list of cells, the bytes of all in one
- * piece, and each text once, when it is first used. Whoever packs and whoever unpacks agree on the
- * numbers of the texts, so each has one other side.
+ * The form in which statements go to a thread at the least cost: one flat list of cells, all bytes in one
+ * piece, and each text only when it is first used. A packer and an unpacker number the texts in the same
+ * way, so each packer belongs to exactly one unpacker.
  */
 import { concat } from '../../lib/bytes.ts'
 import type { Statement, Value } from '../db.ts'
 
 export type Message = {
   newTexts: string[]
-  /** For each unit its count of statements; for each of those the head, and then its values. */
+  /** For each unit, its number of statements, and for each statement, its head and its values. */
   cells: Value[]
-  /** Which cells are bytes. Such a cell has their length, and they lie in order in `bytes`. */
+  /** The indexes of cells that are bytes. Such a cell holds their length; `bytes` holds them in order. */
   byteCells: number[]
   bytes: Uint8Array<ArrayBuffer>
 }
@@ -18,7 +18,7 @@ export type Message = {
 /** Fewer bytes are cheaper to copy to the other thread than to transfer. */
 export const TRANSFER_FROM_BYTES = 16 * 1024
 
-/** Before the values of a statement: the number of its text, what it expects, how many they are. */
+/** The head of a statement: the number of its text, its `expect`, and its number of values. */
 const HEAD_CELLS = 3
 const NOTHING_EXPECTED = -1
 
@@ -76,7 +76,7 @@ export function createUnpacker(): (message: Message) => Statement[][] {
   }
 }
 
-/** Puts the bytes back where their lengths stand. */
+/** Replaces the lengths in the cells by the bytes. */
 export function putBytes(cells: Value[], byteCells: number[], bytes: Uint8Array): void {
   let at = 0
   for (const cell of byteCells) {

@@ -22,24 +22,24 @@ import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } fr
 import { putBack, takeWorker } from './worker-pool.ts'
 
 /**
- * A message costs both threads more than most of the units in it, so the units of one turn of the
- * event loop share messages. A message has at most this many: the thread begins with the first
- * units while the last requests of the turn are still being read.
+ * A message costs both threads more than most units, so the units of one turn of the event loop share
+ * messages. With this limit, the thread begins with the first units while the last requests of the turn are
+ * still being read.
  */
 const UNITS_IN_MESSAGE = 8
-/** Deleted bytes leave the write-ahead log within this time; well below the promised minute. */
+/** Deleted bytes leave the write-ahead log within this time, well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
 
-/** A unit or a query that was handed in, and the promise of its outcome. */
-type Job<Asked, Outcome> = {
-  asked: Asked
+/** A unit or a query, and the promise of its outcome. */
+type Job<Input, Outcome> = {
+  input: Input
   resolve: (outcome: Outcome) => void
   reject: (error: Error) => void
 }
 
 /**
- * Opens the file, made on the way if it is not there, readable by its owner alone. What was
- * deleted is in none of its files `truncateEveryMs` later.
+ * Opens the file, readable for its owner only, and creates it if it is missing. Deleted data is in none of
+ * its files `truncateEveryMs` later.
  * @throws StoreUnusable with a sentence that says what to do.
  */
 export async function openSqlite(
@@ -49,7 +49,7 @@ export async function openSqlite(
   makeFolderOf(file)
   refuseReadOnly(file)
   const writer = await startThread({ file, role: 'writer', truncateEveryMs })
-  // The log and its index got the mode that the file had when they were made.
+  // SQLite creates the log and its index with the file's mode at that time.
   await Promise.all(
     ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
   )
@@ -77,7 +77,7 @@ export async function openSqlite(
   })
 
   async function run(text: string, values: Statement['values']): Promise<Row[]> {
-    const reply = await asked(writer, { kind: 'run', text, values })
+    const reply = await replyOf(writer, { kind: 'run', text, values })
     const rows = reply.kind === 'run' ? queryRows(reply.result) : NO_ANSWER
     if (rows instanceof Error) throw rows
     return rows
@@ -125,7 +125,7 @@ function queryRows(result: QueryResult | undefined): Row[] | Error {
   return 'table' in result ? rowsOf(result.table) : storeError(result)
 }
 
-/** By SQLite's own sentences: what it cannot write for now is no fault of the statement. */
+/** Classifies by SQLite's messages: a store that cannot be written now is no fault of the statement. */
 function storeError({ error, isOfValue }: { error: string; isOfValue?: boolean }): StoreError {
   if (isOfValue) return new ValueRefused(error)
   const isFull = /database or disk is full|disk I\/O error|database is locked/.test(error)
@@ -149,23 +149,23 @@ function rowsOf(table: Table | null): Row[] {
  * Sends units to a thread, several in a message. The thread puts everything that arrived while it was
  * busy into one commit: this is the group commit.
  */
-function batcher<Asked, Outcome>(
+function batcher<Input, Outcome>(
   thread: Thread,
   {
     request,
     outcome,
   }: {
-    request: (batch: Asked[]) => Request
-    /** The outcome of what was asked at this place of the batch. */
-    outcome: (reply: Reply, place: number, asked: Asked) => Outcome | Error
+    request: (batch: Input[]) => Request
+    /** The outcome of the input at this index of the batch. */
+    outcome: (reply: Reply, index: number, input: Input) => Outcome | Error
   },
 ): {
-  add(asked: Asked): Promise<Outcome>
-  /** Runs `work` while the thread has nothing to do; what is added meanwhile waits. */
+  add(input: Input): Promise<Outcome>
+  /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
   alone<T>(work: () => Promise<T>): Promise<T>
   idle(): Promise<void>
 } {
-  let waiting: Job<Asked, Outcome>[] = []
+  let waiting: Job<Input, Outcome>[] = []
   let underWay = 0
   let isExclusive = false
   const schedule = coalesce(flush)
@@ -176,10 +176,10 @@ function batcher<Asked, Outcome>(
     const batch = waiting
     waiting = []
     underWay++
-    thread.ask(request(batch.map(({ asked }) => asked)), (reply) => {
-      for (let place = 0; place < batch.length; place++) {
-        const job = batch[place] as Job<Asked, Outcome>
-        const done = reply instanceof Error ? reply : outcome(reply, place, job.asked)
+    thread.send(request(batch.map(({ input }) => input)), (reply) => {
+      for (let index = 0; index < batch.length; index++) {
+        const job = batch[index] as Job<Input, Outcome>
+        const done = reply instanceof Error ? reply : outcome(reply, index, job.input)
         if (done instanceof Error) job.reject(done)
         else job.resolve(done)
       }
@@ -199,9 +199,9 @@ function batcher<Asked, Outcome>(
   }
 
   return {
-    add: (asked) =>
+    add: (input) =>
       new Promise((resolve, reject) => {
-        waiting.push({ asked, resolve, reject })
+        waiting.push({ input, resolve, reject })
         if (waiting.length >= UNITS_IN_MESSAGE) flush()
         else schedule()
       }),
@@ -227,25 +227,25 @@ function batcher<Asked, Outcome>(
 }
 
 type Thread = {
-  /** Replies come in the order of the requests; an Error once the thread has ended. */
-  ask(request: Request, answered: (reply: Reply | Error) => void): void
+  /** Calls back in the order of the requests; with an Error once the thread has ended. */
+  send(request: Request, onReply: (reply: Reply | Error) => void): void
   stop(): Promise<void>
 }
 
-const asked = (thread: Thread, request: Request): Promise<Reply> =>
+const replyOf = (thread: Thread, request: Request): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    thread.ask(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
+    thread.send(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
   })
 
 async function startThread(options: WorkerOptions): Promise<Thread> {
   const worker = takeWorker()
-  /** Callbacks of the requests without a reply, in their order. */
+  /** The callbacks of the requests without a reply, in order. */
   const pending: ((reply: Reply | Error) => void)[] = []
   let failure: Error | null = null
 
   const fail = (error: Error): void => {
     failure ??= new StoreError(`the store's thread ended: ${error.message}`)
-    for (const answered of pending.splice(0)) answered(failure)
+    for (const onReply of pending.splice(0)) onReply(failure)
   }
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('it exited')))
@@ -254,20 +254,20 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
   })
 
   const thread: Thread = {
-    ask(request, answered) {
-      if (failure) return answered(failure)
-      pending.push(answered)
+    send(request, onReply) {
+      if (failure) return onReply(failure)
+      pending.push(onReply)
       worker.postMessage(request, handedOver(request))
     },
     async stop() {
-      const closed = asked(thread, { kind: 'close' })
+      const closed = replyOf(thread, { kind: 'close' })
       // `close` is the last request of this store: the reply to a later one would reach the next.
       failure ??= new StoreError('the store is closed')
       await closed
       await putBack(worker)
     },
   }
-  const reply = await asked(thread, { kind: 'open', options })
+  const reply = await replyOf(thread, { kind: 'open', options })
   if (reply.kind !== 'unusable') return thread
   await putBack(worker)
   throw unusable(options.file, reply)
@@ -279,7 +279,7 @@ function handedOver(request: Request): ArrayBuffer[] {
   return buffer.byteLength >= TRANSFER_FROM_BYTES ? [buffer] : []
 }
 
-/** Checked first: SQLite would open the file, and leave a log behind that is read-only too. */
+/** Checked first, because SQLite would open the file and leave a read-only log behind. */
 function refuseReadOnly(file: string): void {
   try {
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)

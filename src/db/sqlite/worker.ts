@@ -1,7 +1,7 @@
 /**
- * The thread that owns one SQLite connection. The writer runs whole batches of units in one
- * transaction, each under a savepoint of its own, so that one fsync pays for many and a refused
- * unit undoes nobody else's work. The reader answers queries on a snapshot of its own.
+ * The thread that owns one SQLite connection. The writer runs a batch of units in one transaction, so that
+ * they share one fsync, and a refused unit does not undo the others. The reader runs queries on its own
+ * snapshot.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
@@ -13,7 +13,7 @@ import { createUnpacker, type Message, TRANSFER_FROM_BYTES } from './message.ts'
 export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
 
 export type Request =
-  /** Of a thread that has no file, or has closed its last one. */
+  /** For a thread that has no open file. */
   | { kind: 'open'; options: WorkerOptions }
   | { kind: 'units'; message: Message; isFlushed: boolean }
   /** Each a unit of one statement. */
@@ -22,17 +22,17 @@ export type Request =
   | { kind: 'close' }
 
 /**
- * Rows as they are copied cheapest between threads: cells row by row, their column names once, and
- * the bytes of all rows in one piece, in the order of their cells; such a cell holds its length.
+ * The form in which rows are copied between threads at the least cost: cells row by row, the column names
+ * once, and the bytes of all rows in one piece. A cell of bytes holds their length.
  */
 export type Table = { columns: string[]; cells: Value[]; byteCells: number[]; bytes: Uint8Array }
 
-/** Null is a unit that was done and returned no rows, as most do. */
+/** Null for a unit that succeeded and returned no rows, as most do. */
 export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
 export type QueryResult = { table: Table | null } | Failure
-/** `isOfValue` where nothing is wrong but a value, which would be refused each time. */
+/** `isOfValue`: the only fault is a value, which would be refused every time. */
 type Failure = { error: string; isOfValue?: boolean }
-/** They go back several in a message, in the order of the requests. */
+/** One message contains several replies, in the order of the requests. */
 export type Reply =
   | { kind: 'units'; results: UnitResult[] }
   | { kind: 'queries'; results: QueryResult[] }
@@ -41,18 +41,18 @@ export type Reply =
   | { kind: 'opened' }
   | { kind: 'unusable'; code: string; message: string }
 
-/** A damaged page in a larger file is found when it is read: checking it would delay the start. */
+/** Checking a larger file would delay the start. Its damaged pages are found when they are read. */
 const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
 /** A commit stays short: its first unit waits for its last. */
 const MAX_UNITS_IN_COMMIT = 512
-/** Other processes (operator commands) may hold the write lock for a moment. */
+/** Other processes, such as operator commands, may hold the write lock for a moment. */
 const BUSY_TIMEOUT_MS = 5_000
 /** sqlite.org/rescode.html */
 const SQLITE_BUSY = 5
-/** Writes wait while the log is truncated, which a long reader, such as a backup, would hold up. */
+/** Writes wait while the log is truncated, so a long read, such as a backup, must not delay that. */
 const TRUNCATE_TIMEOUT_MS = 100
 const CACHE_KIBIBYTES = 12_000
-/** 16 MiB of log between two checkpoints: pages that change again and again are copied less often. */
+/** 16 MiB of log between two checkpoints, so that pages that change often are copied less often. */
 const CHECKPOINT_PAGES = 4_000
 
 type Prepared = { statement: StatementSync; columns: string[] }
@@ -61,16 +61,16 @@ const port = mainThread()
 let options: WorkerOptions
 let database: DatabaseSync
 let hasWritten = false
-/** The other side packs for it from the opening on, so each file begins with a new one. */
+/** Each file has a new packer on the other side, so it needs a new unpacker here. */
 let unpack = createUnpacker()
-/** As `configure` leaves it. */
+/** `configure` turns it on. */
 let isFlushing = true
 const prepared = new Map<string, Prepared>()
 let truncation: NodeJS.Timeout
 
 port.on('message', (first: Request) => {
   if (first.kind !== 'units') return answer(first)
-  // Whatever came while the last commit was under way shares the next one.
+  // Units that arrived during the last commit share the next one.
   const batches = [unpack(first.message)]
   let units = batches[0]?.length ?? 0
   let { isFlushed } = first
@@ -96,7 +96,7 @@ port.on('message', (first: Request) => {
   if (next && next.kind !== 'units') answer(next)
 })
 
-/** A deferred commit reaches the disk with the next flushed one: the log is one file. */
+/** A deferred commit reaches the disk with the next flushed one, because both are in the same log file. */
 function flushCommits(isWanted: boolean): void {
   if (isWanted === isFlushing) return
   database.exec(`pragma synchronous = ${isWanted ? 'full' : 'normal'}`)
@@ -187,7 +187,7 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
     const verdict = opened.prepare('pragma quick_check(1)').get()?.quick_check
     if (verdict !== 'ok') throw Object.assign(new Error(String(verdict)), { code: 'CORRUPT' })
   }
-  // A file that cannot be written must stop the start, and one that can stays as it is.
+  // A file that cannot be written must stop the start. A writable one is not changed.
   opened.exec('begin immediate; pragma user_version = 0; rollback')
 }
 
@@ -205,13 +205,13 @@ function switchToWal(opened: DatabaseSync): void {
   }
 }
 
-/** What a batch does when one of its units must be undone after it has changed something. */
+/** Thrown when a unit of a batch is refused after it has changed something, so that it must be undone. */
 class MustIsolate extends Error {}
 
 /**
- * Runs a batch in one transaction. A unit that is refused by its first statement has changed
- * nothing, so there is nothing to undo and no savepoint is spent on it. Should a unit be refused
- * later, which is rare, the whole batch is rolled back and run again, each unit isolated.
+ * Runs a batch in one transaction without savepoints: a unit that its first statement refuses has changed
+ * nothing, so there is nothing to undo. If a unit is refused later, which is rare, the batch is rolled back
+ * and run again, with a savepoint for each unit.
  */
 function runUnits(units: Statement[][]): UnitResult[] {
   hasWritten = true
@@ -271,7 +271,7 @@ function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
     } catch (error) {
       // A full disk or an I/O error ends the transaction of the whole batch, not of this unit.
       if (!database.isTransaction) throw error
-      // SQLite undoes a statement that fails in it; a value that JavaScript cannot hold comes after.
+      // SQLite undoes a statement that fails. A value that JavaScript cannot hold fails after the statement.
       return { outcome: failure(error), at: isOfSqlite(error) ? at : at + 1 }
     }
     if (expect !== undefined && done.count !== expect) {
@@ -329,7 +329,7 @@ function tablesOf(reply: Reply): (Table | null)[] {
 
 const tableOf = (result: QueryResult): Table | null => ('table' in result ? result.table : null)
 
-/** The bytes of a table that go over to the other thread as they are, without a copy. */
+/** The buffer of a table that is transferred to the other thread without a copy. */
 function large(table: Table | null): ArrayBuffer[] {
   if (table === null || table.bytes.byteLength < TRANSFER_FROM_BYTES) return []
   const { buffer } = table.bytes
@@ -354,15 +354,15 @@ function truncateLog(): void {
     const result = database.prepare('pragma wal_checkpoint(truncate)').get()
     hasWritten = result?.busy !== 0
   } catch {
-    // A reader or another process holds the log; the next turn tries again.
+    // A reader or another process uses the log; the next interval tries again.
   } finally {
     database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
 }
 
 /**
- * SQLite's result codes for a value that does not fit (sqlite.org/rescode.html): too big, a constraint,
- * a type; and what Node says of one that does not fit between SQLite and JavaScript.
+ * SQLite's result codes for a refused value (sqlite.org/rescode.html): too big, constraint, mismatch. Below,
+ * Node's codes for a value that cannot be converted between SQLite and JavaScript.
  */
 const VALUE_CODES = new Set([18, 19, 20])
 const VALUE_ERRORS = new Set(['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'])
