@@ -1,7 +1,7 @@
-/** Which methods the routes of a path take. */
+/** The methods that the routes of a path accept. */
 import type { FastifyInstance } from 'fastify'
 
-/** Collects them as routes are mounted, for `Allow` and for 405. */
+/** Collects the methods as routes are mounted, for `Allow` and for 405. */
 export function collectMethods(app: FastifyInstance): (url: string) => string[] {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {

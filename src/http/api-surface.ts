@@ -1,16 +1,16 @@
-/** Where programs call a product, besides `/api/`, and the headers that are its own. */
+/** The paths of a product that programs call, besides `/api/`, and its own headers. */
 
 export type ApiSurface = {
   roots: readonly Root[]
-  /** What its requests may carry; a page that names its headers is granted any. */
+  /** The request headers that a preflight allows if the page does not name its headers. */
   requestHeaders: readonly string[]
-  /** What a page may read of its answers. */
+  /** The response headers that a page may read. */
   responseHeaders: readonly string[]
 }
 
-/** The beginning of paths, such as `/p/`. */
+/** The first part of a path, such as `/p/`. */
 export type Root = {
   path: `/${string}/`
-  /** The rest of the path after the id belongs to whoever sends: it is not routed, and kept as sent. */
+  /** The sender chooses the rest of the path after the id: it is not routed, and stored as sent. */
   hasRawPaths?: true
 }

@@ -1,4 +1,4 @@
-/** The HTTP server as such: limits, errors, CORS and what every answer carries. Knows no product. */
+/** The HTTP server: limits, errors, CORS and the headers of every answer. Knows no product. */
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -17,23 +17,23 @@ import { compileValidator, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
 const MAX_HEADER_BYTES = 32 * 1024
-/** A request must have arrived whole within this time, its headers within the shorter one. */
+/** A whole request must arrive within `requestMs`, and its headers within `headersMs`. */
 const DEFAULT_TIMEOUTS = { requestMs: 30_000, headersMs: 15_000, checkEveryMs: 1_000 }
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
-/** A stop waits this long for what is under way: Node's own limits end with its listening. */
+/** A stop waits this long for requests under way: Node's own timeouts end when it stops listening. */
 const STOPPING_MS = 10_000
-/** JSON bodies of the API. Whatever takes more reads its body itself. */
+/** The limit of the API's JSON bodies. A route that accepts more reads its body itself. */
 const MAX_JSON_BYTES = 16 * 1024
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The phrases of the catalogue for what the schemas refuse. */
+    /** The phrases of the catalogue for requests that the schemas refuse. */
     invalid?: InvalidPhrases
-    /** Asked every moment by machines: its requests are not logged. */
+    /** Its requests are not logged, because machines send them all the time. */
     isUnlogged?: true
-    /** Reads its body by itself, and not before it is wanted. */
+    /** The handler reads the body itself, when it wants it. */
     readsBody?: true
-    /** Its answers have no body, or an error's: none is ever large. */
+    /** Its answers have no body, except for errors, so they are never large. */
     hasEmptyResponse?: true
   }
 }
@@ -44,13 +44,13 @@ export type AppOptions = {
   log: Logger
   /** The address that clients use, known at the latest when the server listens. */
   publicUrl: () => string
-  /** Where programs call the products. */
+  /** The paths and headers of the products. */
   surfaces?: readonly ApiSurface[]
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
-  /** Answers a person who came to an address where nothing is; false for everyone else. */
+  /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Backpressure on every response; made here unless it is watched from elsewhere. */
+  /** Backpressure on every response. Made here by default. */
   backpressure?: Backpressure
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
@@ -69,7 +69,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   closeConnectionsOnStop(app, backpressure)
   app.server.prependListener('request', useOriginForm)
   answerExpectations(app)
-  // The service is no proxy. Node would hang up without an answer.
+  // The service is not a proxy. By default, Node closes the connection without an answer.
   app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
   app.setValidatorCompiler(compileValidator)
   const allowed = collectMethods(app)
@@ -87,7 +87,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     if (request.raw.httpVersion === '1.1' && hostsIn(request.raw.rawHeaders) !== 1) {
       return done(problem('invalid request body', { connection: 'close' }))
     }
-    // Before the body is looked at, which would have errors of its own.
+    // Before the body is read, which could cause other errors.
     if (request.is404) answerNotFound(request, reply)
     else done()
   })
@@ -101,7 +101,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   return app
 }
 
-/** @param answerUndecodable answers a path that does not decode, which no hook has seen. */
+/** @param answerUndecodable answers a request whose path cannot be decoded, for which no hook runs. */
 function createServer(
   { surfaces = [], timeouts = DEFAULT_TIMEOUTS }: AppOptions,
   answerUndecodable: (request: FastifyRequest, reply: FastifyReply) => void,
@@ -121,10 +121,10 @@ function createServer(
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
-      // Node would refuse it without a body; a hook does it in JSON.
+      // A hook refuses a missing Host header in JSON. Node would do it without a body.
       requireHostHeader: false,
     },
-    // No id is as long as this: it is looked up, and not found.
+    // Longer than any id, so that an id of any length is looked up and not found.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     rewriteUrl: (request) => routedUrl(request.url ?? '/', rawRoots),
     clientErrorHandler: answerClientError,
@@ -135,23 +135,23 @@ function createServer(
   })
   // Clients that send a content type with every request must be able to delete.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
-  // Bounded by MAX_HEADER_BYTES; above a count Node would drop headers silently.
+  // MAX_HEADER_BYTES bounds the headers. With a maximum count, Node would drop some silently.
   app.server.maxHeadersCount = 0
   return app
 }
 
-/** Node closes idle connections on a stop. The others must not delay it by their keep-alive time. */
+/** On a stop, Node closes idle connections only. The others must not delay it by their keep-alive time. */
 function closeConnectionsOnStop(app: App, backpressure: Backpressure): void {
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     app.server.keepAliveTimeoutBuffer = 0
-    // A connection that has not sent anything is not idle to Node, and would never end.
+    // Node does not count a connection that has sent nothing as idle, so it would never end.
     for (const socket of backpressure.sockets()) if (socket.bytesRead === 0) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
   })
 }
 
-/** Node would ask for any body. Here a route that reads its body asks when it wants it. */
+/** Node would send `100 Continue` at once. Here a route that reads its body sends it when it wants the body. */
 function answerExpectations(app: App): void {
   app.server.on('checkContinue', (request, response) => {
     deferContinue(request, response)
@@ -183,12 +183,12 @@ function logRequests(app: App, log: Logger): void {
   })
 }
 
-/** An inbox takes a DELETE among other methods, and keeps its body. */
+/** Routes for DELETE alone ignore the body. An inbox accepts DELETE among other methods, and stores it. */
 function ignoresBody({ routeOptions }: FastifyRequest): boolean {
   return routeOptions.method === 'DELETE'
 }
 
-/** How many Host headers there are: Node itself keeps the first and drops the others. */
+/** The number of Host headers. Node's parsed headers have only the first of them. */
 function hostsIn(rawHeaders: string[]): number {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -1,6 +1,6 @@
 /**
- * What pages are made of, ready for browsers: modules as they were written, without their types,
- * beside style sheets and images. Only what a page leads to is served.
+ * The files of the pages, ready for browsers: modules without their types, style sheets and images. Only
+ * modules that a page imports are served.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -10,19 +10,19 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 
-/** Bytes with a type, in the encodings that browsers take. */
+/** Bytes with a type, in the encodings that browsers accept. */
 export type Served = { type: string; etag: string; plain: Buffer; br: Buffer; gzip: Buffer }
 
 export type Assets = {
-  /** Names everything that is served: another version has other addresses. */
+  /** A hash of all files. It is part of their addresses, which change with it. */
   version: string
-  /** By its path below the version, such as `web/home.js`. */
+  /** The file at a path below the version, such as `web/home.js`. */
   file(path: string): Promise<Served | null>
   /** A module and everything that it imports, itself first. */
   modulesOf(path: string): string[]
 }
 
-/** Packages that pages may import, each as one file that imports nothing itself. */
+/** Packages that pages may import. Each is one file without imports. */
 const VENDORED: Record<string, string> = { qr: import.meta.resolve('qr') }
 
 const TYPES: Record<string, string> = {
@@ -31,7 +31,7 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Imports stand at the left edge: the formatter sees to that. */
+/** Imports begin at the start of a line: the formatter ensures that. */
 const IMPORT =
   /^(import\s+(?:[\w$*{},\s]+?\sfrom\s*)?'|export\s+(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s*')([^']+)(')/gm
 
@@ -80,7 +80,7 @@ export function readAssets(root: URL, entries: readonly string[]): Assets {
   }
 }
 
-/** Compressed once, as small as it gets. */
+/** Compresses once, at the highest level. */
 export async function encode(plain: Buffer, type: string): Promise<Served> {
   const [br, zipped] = await Promise.all([
     promisify(brotliCompress)(plain),
@@ -92,7 +92,7 @@ export async function encode(plain: Buffer, type: string): Promise<Served> {
 function readModule(root: URL, path: string): string {
   const vendored = Object.keys(VENDORED).find((name) => path === `vendor/${name}.js`)
   if (vendored !== undefined) return readFileSync(fileURLToPath(VENDORED[vendored] ?? ''), 'utf8')
-  // The compiler's output is at hand, or else the source, whose types become spaces.
+  // From `dist/` the compiler's output is read, from `src/` the source, whose types become spaces.
   if (!import.meta.url.endsWith('.ts')) return readFileSync(new URL(path, root), 'utf8')
   const source = readFileSync(new URL(path.replace(/\.js$/, '.ts'), root), 'utf8')
   return stripTypeScriptTypes(source)

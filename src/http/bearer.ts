@@ -1,12 +1,12 @@
-/** Bearer tokens of RFC 6750, as far as they concern us: one header, one token. */
+/** Bearer tokens (RFC 6750): one header with one token. */
 import type { IncomingMessage } from 'node:http'
 import { isToken, type TokenKind } from '../lib/ids.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
-/** The bearer token of a request, or null where there is none, several, or another scheme. */
+/** The bearer token of a request; null for no token, several headers or another scheme. */
 export function bearerToken(request: IncomingMessage): string | null {
-  // Building the distinct headers costs more than the rest of an ingest's checks together.
+  // Checked first: building the distinct headers costs more than all other checks of an ingest.
   if (request.headers.authorization === undefined) return null
   const lines = request.headersDistinct.authorization
   if (lines?.length !== 1) return null

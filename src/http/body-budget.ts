@@ -10,20 +10,20 @@ export type BodyBudgetLimits = { perNetwork: number; perTarget: number; inAll: n
 
 const MIB = 1024 * 1024
 /**
- * Sixteen of the largest bodies for one inbox, and four times that in all: with the copy that the store
- * is handed, what they hold stays a small part of a small machine.
+ * Sixteen of the largest bodies for one inbox, and four times that in all. Even with the store's copies, this
+ * is a small part of a small machine's memory.
  */
 const DEFAULT_LIMITS: BodyBudgetLimits = {
   perNetwork: 32 * MIB,
   perTarget: 16 * MIB,
   inAll: 64 * MIB,
 }
-/** What a request holds besides its body: its headers, its socket, and its reservation. */
+/** The memory of a request besides its body: headers, socket and reservation. */
 export const REQUEST_BYTES = 8 * 1024
 
 /** The memory that one body may hold. */
 export type BodyReservation = {
-  /** Adds bytes; false where they do not fit, which releases the whole reservation. */
+  /** Adds bytes. If they do not fit, it releases the whole reservation and returns false. */
   reserve(bytes: number): boolean
   /** Aborted when another body takes the memory, before this one has arrived. */
   evicted: AbortSignal
@@ -33,23 +33,23 @@ export type BodyReservation = {
 }
 
 export type BodyBudget = {
-  /** A reservation for one body, or null where it does not fit. */
+  /** A reservation for one body, or null if it does not fit. */
   admit(body: { network: string; target: string }): BodyReservation | null
-  /** What is reserved now, for the metrics. */
+  /** The current reservations, for the metrics. */
   held(): { bodies: number; bytes: number }
 }
 
-/** What may be reserved in all, or for one target. */
+/** The budget of one target, or of all together. */
 type Pool = {
   bytes: number
   limit: number
   accounts: Map<string, Account>
   widerNetworks: Map<string, WiderNetwork>
 }
-/** What one network has of a pool. `arriving` is in the order of admission. */
+/** The share of one network in a pool. `arriving` is in the order of admission. */
 type Account = { bytes: number; arriving: Set<Arriving>; wider: WiderNetwork }
 type Arriving = { evict(): void }
-/** What all networks within a wider one have together: one client may have as many of them as it likes. */
+/** The share of all networks within a wider one: one client may control many of them. */
 type WiderNetwork = { name: string; bytes: number; accounts: number }
 
 const emptyPool = (limit: number): Pool => ({
@@ -128,10 +128,10 @@ export function createBodyBudget(limits = DEFAULT_LIMITS): BodyBudget {
   return { admit, held: () => ({ bodies, bytes: all.bytes }) }
 }
 
-/** Evicts arriving bodies of larger networks until these bytes fit; false where that is not enough. */
+/** Evicts arriving bodies of larger networks until these bytes fit; false if that is not enough. */
 function evictUntilFits(pool: Pool, network: string, bytes: number): boolean {
   while (pool.bytes + bytes > pool.limit) {
-    // Compared without these bytes: where all hold the same, the last part of a body must still fit.
+    // Compared without these bytes: if all networks hold the same, the last part of a body must still fit.
     let largest = accountOf(pool, network)
     let oldest: Arriving | null = null
     for (const account of pool.accounts.values()) {

@@ -1,20 +1,20 @@
-/** Reads request bodies as bytes: counted as they arrive, whatever their headers declare. */
+/** Reads request bodies as bytes. It counts the bytes that arrive, and does not trust the headers. */
 import type { IncomingMessage } from 'node:http'
 import { type Phrase, type Problem, problem } from './errors.ts'
 import { isWaitingForContinue, sendContinue } from './expect-continue.ts'
 
-/** This much of a refused body is still read, so that the client gets to read the answer. */
+/** This much of a refused body is still read, so that the client can read the answer. */
 const DRAIN_BYTES = 1024 * 1024
-/** Uploads that fill the memory now are complete or timed out after this. */
+/** After this time, the uploads that fill the memory now are complete or timed out. */
 const RETRY_UPLOAD_SECONDS = 10
-/** The first allocation for a body in several chunks: a chunk of one byte costs Node some hundred. */
+/** The first allocation for a body in several chunks. Keeping the chunks would cost some hundred bytes each. */
 const FIRST_BYTES = 16 * 1024
 
-/** A body must bring this many bytes in each interval, until it is complete. */
+/** This many bytes of a body must arrive in each interval, until it is complete. */
 export type MinimumRate = { everyMs: number; bytes: number }
 
 export type BodyOptions = {
-  /** What a body above the limit is refused with. Default `request too large`. */
+  /** The error for a body above the limit. Default `request too large`. */
   tooLarge?: Phrase
   /** Reserves more memory; false refuses the body with `rate limited`. */
   reserve?: (bytes: number) => boolean
@@ -25,9 +25,9 @@ export type BodyOptions = {
 }
 
 /**
- * The whole body, at most `limit` bytes. A body that finds no memory is answered at once, and the rest
- * of it is drained behind the answer.
- * @throws Problem for one that is refused; `request timeout` when the client disconnects.
+ * The whole body, at most `limit` bytes. If there is no memory for it, the request is answered at once, and
+ * the rest of the body is drained after the answer.
+ * @throws Problem for a refused body; `request timeout` when the client disconnects.
  */
 export function readBody(
   request: IncomingMessage,
@@ -36,7 +36,7 @@ export function readBody(
 ): Promise<Buffer> {
   const declared = declaredBytes(request)
   return new Promise((resolve, reject) => {
-    // The client may have disconnected while its order was looked up, and no event would say so.
+    // The client may have disconnected before, while its order was looked up. No event would follow.
     if (request.destroyed) return reject(problem('request timeout'))
     const body = createGrowingBuffer(declared === null ? limit : Math.min(limit, declared))
     let bytes = 0
@@ -90,8 +90,8 @@ export function readBody(
 }
 
 /**
- * Drains the body of a request that is refused unread, so that the client gets to read the answer. The
- * connection of a longer body is closed.
+ * Drains the body of a request that was refused before it was read, so that the client can read the answer.
+ * If the body is longer, the connection is closed.
  */
 export function drainBody(request: IncomingMessage): void {
   let bytes = 0
@@ -102,13 +102,13 @@ export function drainBody(request: IncomingMessage): void {
   request.on('error', () => undefined)
 }
 
-/** The length that a request says its body has, or null where it comes in chunks, or not at all. */
+/** The declared length of a request's body; null if it comes in chunks, or there is no body. */
 export function declaredBytes({ headers }: IncomingMessage): number | null {
   const length = headers['content-length']
   return length === undefined ? null : Number(length)
 }
 
-/** Whether the whole body came along with the headers, or the request has no body. */
+/** Whether the whole body has arrived together with the headers, or there is no body. */
 export function hasArrived(request: IncomingMessage): boolean {
   if (request.complete) return true
   const isChunked = request.headers['transfer-encoding'] !== undefined
@@ -127,7 +127,7 @@ function createGrowingBuffer(max: number) {
     return Math.max(needed, Math.min(max, Math.max(FIRST_BYTES, 2 * needed)))
   }
   return {
-    /** How many bytes of memory it takes more to add so many. */
+    /** The additional memory that is needed to add this many bytes. */
     growth: (bytes: number): number => capacityFor(bytes) - memory.length,
     add(chunk: Buffer): void {
       const capacity = capacityFor(chunk.length)
@@ -150,7 +150,7 @@ function createGrowingBuffer(max: number) {
   }
 }
 
-/** Calls `onStalled` after an interval with too few bytes. @returns what stops the watching. */
+/** Calls `onStalled` after an interval with too few bytes. @returns a function that stops watching. */
 function watchRate(
   rate: MinimumRate,
   { received, onStalled }: { received: () => number; onStalled: () => void },

@@ -1,4 +1,4 @@
-/** What is on sale, composed of what each product says of itself. */
+/** The catalogue: what is on sale, composed of each product's entry. */
 import { type TSchema, Type } from 'typebox'
 import type { NodeHealth } from '../payment/health.ts'
 import type { App } from './app.ts'
@@ -18,7 +18,7 @@ export function mountCatalog(
   deps: {
     health: NodeHealth
     entries: CatalogEntry[]
-    /** Added to each description: what a buyer must know before anything else. */
+    /** Added to each description, such as that no real money moves. */
     notice: string
     limits: Limits
     clientAddress: ClientAddress

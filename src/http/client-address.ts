@@ -1,20 +1,20 @@
 /**
- * The client's address: the socket's peer, or the one that a trusted proxy names. Not by proxy-addr,
- * which skips an empty hop and returns a malformed one, where we stop at the last hop that is known.
+ * The client's address: the socket's peer, or the address that a trusted proxy names. proxy-addr is not used,
+ * because it skips empty hops and returns malformed ones; here the last valid hop counts.
  */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isIpv4, parseIp, parseUnmappedIp } from '../protocol/ip-address.ts'
 
-/** No real chain is longer. The hops that count are at its right end. */
+/** Real chains are shorter. The hops that count are at the right end. */
 const MAX_HOPS = 32
 
 export type ClientAddress = (request: IncomingMessage) => string
 
 /**
- * The address block of one client (/32 of IPv4, /64 of IPv6), or null where others may share it. It
- * identifies who opened an order.
+ * The address block of one client (/32 of IPv4, /64 of IPv6), or null if others may share it. It identifies
+ * the client who opened an order.
  */
 export type ExactClient = (request: IncomingMessage) => string | null
 
@@ -49,7 +49,7 @@ export function isForwarded({ headers }: IncomingMessage): boolean {
 
 /**
  * @param trusted CIDR blocks or addresses.
- * @param isBehindTls whether something in front ends TLS: then no peer is the client itself.
+ * @param isBehindTls whether a proxy in front terminates TLS: then the peer is never the client itself.
  */
 export function createClientAddress(
   trusted: readonly string[],
@@ -62,13 +62,13 @@ export function createClientAddress(
   const isTrusted = addressList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
-  /** The client, and whether no hop before it is named. */
+  /** The client, and whether it is the last hop: no address is named beyond it. */
   function proxied(request: IncomingMessage): { client: string; isLast: boolean } {
     const direct = peer(request)
     if (!isTrusted(direct)) return { client: direct, isLast: !isForwarded(request) }
     const chain = request.headersDistinct['x-forwarded-for']?.join(',').split(',') ?? []
     let client = direct
-    // From the right: each hop was written by the one before it, and only trusted ones count.
+    // From the right: each proxy appends the address of its peer, and only trusted proxies are believed.
     for (const [i, hop] of chain.slice(-MAX_HOPS).reverse().entries()) {
       const address = plain(hop.trim())
       if (isIP(address) === 0) break
@@ -79,7 +79,7 @@ export function createClientAddress(
     return { client, isLast: false }
   }
 
-  /** An address that forwards for others belongs to no client, even if the proxy is unknown. */
+  /** An address that forwards for others does not identify a client, even if the proxy is not configured. */
   function exactClient(request: IncomingMessage): string | null {
     if (trusted.length === 0 && isBehindTls) return null
     const { client, isLast } = proxied(request)
@@ -103,13 +103,13 @@ export function clientNetwork(address: string): string {
   return firstGroups(address, 3) ?? address.split('.').slice(0, 3).join('.')
 }
 
-/** The network around such a network: /16 of IPv4, /32 of IPv6. */
+/** The wide network around a client network: /16 of IPv4, /32 of IPv6. */
 export function widerNetwork(network: string): string {
   const separator = network.includes(':') ? ':' : '.'
   return network.split(separator).slice(0, 2).join(separator)
 }
 
-/** @throws Error for an entry that is no address or CIDR block. */
+/** @throws Error for an entry that is neither an address nor a CIDR block. */
 export function addressList(blocks: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const block of blocks) {
@@ -124,12 +124,12 @@ export function addressList(blocks: readonly string[]): (address: string) => boo
   }
 }
 
-/** The well-known prefix of translators from IPv4 to IPv6 (RFC 6052 §2.1). */
+/** The well-known prefix of NAT64 translators (RFC 6052 §2.1). */
 const TRANSLATED = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
 /**
- * IPv4 that arrived on an IPv6 socket is IPv4, also through a translator, whose addresses would else
- * be one /64. A zone belongs to the machine, not the client.
+ * An IPv4 address that arrives on an IPv6 socket counts as IPv4, even through a NAT64 translator: otherwise
+ * all its clients would share one /64. A zone is removed, because it belongs to this machine.
  */
 function plain(text: string): string {
   if (!text.includes(':')) return text

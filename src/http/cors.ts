@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiSurface } from './api-surface.ts'
 
-/** What requests may carry; a page that names its headers is granted those. */
+/** The headers that a preflight allows. If the page names its headers, it allows those instead. */
 const REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
@@ -13,12 +13,12 @@ const REQUEST_HEADERS = [
   'X-Payment-Protocol',
 ]
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
-/** Browsers cap this themselves; a day is what the most patient one keeps. */
+/** A day is the longest time that any browser accepts. */
 const PREFLIGHT_SECONDS = 86_400
 
 /**
- * Lets any origin read the answer, and answers a preflight (Fetch §3.3) itself: it is never
- * stored, limited or charged. True when the answer was sent.
+ * Lets any origin read the answer. It answers a preflight (Fetch §3.3) itself, so that this is never stored,
+ * limited or charged, and returns true then.
  */
 export type AnswerCors = (request: FastifyRequest, reply: FastifyReply) => boolean
 
@@ -42,7 +42,7 @@ export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
     reply
       .code(204)
       .header('access-control-allow-methods', METHODS)
-      .header('access-control-allow-headers', headersAskedFor(request) ?? allowed)
+      .header('access-control-allow-headers', requestedHeaders(request) ?? allowed)
       .header('access-control-max-age', PREFLIGHT_SECONDS)
       .send()
     return true
@@ -57,9 +57,9 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
   )
 }
 
-/** A wildcard does not cover Authorization, so the asked-for names are granted by name. */
-function headersAskedFor({ headers }: FastifyRequest): string | null {
-  const asked = headers['access-control-request-headers']
-  const isList = typeof asked === 'string' && /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}$/.test(asked)
-  return isList ? asked : null
+/** The headers that the page names. They are allowed by name: a wildcard does not cover Authorization. */
+function requestedHeaders({ headers }: FastifyRequest): string | null {
+  const list = headers['access-control-request-headers']
+  const isList = typeof list === 'string' && /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}$/.test(list)
+  return isList ? list : null
 }

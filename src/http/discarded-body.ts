@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Up to this length the body is drained and the connection kept; with a longer one it closes. */
+/** Up to this length, the body is drained and the connection stays open. With a longer body it closes. */
 const DRAIN_BYTES = 64 * 1024
-/** After the answer a long body is still read for this time: a reset could destroy the answer on its way. */
+/** A long body is still read for this time after the answer, because a reset could destroy the answer. */
 const LINGER_MS = 1_000
 
-/** Whether the body is too long to drain, or is chunked and may become so. */
+/** Whether the body is too long to drain, or is chunked and may become too long. */
 export function exceedsDrainLimit(request: IncomingMessage): boolean {
   const declared = request.headers['content-length']
   if (declared !== undefined) return Number(declared) > DRAIN_BYTES
@@ -16,7 +16,7 @@ export function exceedsDrainLimit(request: IncomingMessage): boolean {
 
 /** Sends 204 at once, however much of the body has arrived. */
 export function sendNoContent(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // Node drains the short rest itself.
+  // Node itself drains a short body.
   if (!exceedsDrainLimit(request.raw)) return reply.code(204).send()
   reply.hijack()
   const { raw: response } = reply

@@ -1,4 +1,4 @@
-/** Error responses: from what was thrown, and for requests that Node's parser refuses. */
+/** Error responses: for thrown errors, and for requests that Node's parser refuses. */
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -6,7 +6,7 @@ import { StoreAway } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
 import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
 
-/** Sends what was thrown as the client may see it. Our own bugs are logged here, once. */
+/** Sends an error in the form that the client may see. Bugs of the service are logged here, once. */
 export function sendError(
   error: unknown,
   { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
@@ -24,7 +24,7 @@ export function sendError(
   sendProblem(reply, error instanceof StoreAway ? serviceUnavailable() : problem('internal error'))
 }
 
-/** What the client did wrong, or null where the mistake is ours. */
+/** The client's mistake, or null if the mistake is the service's. */
 function publicProblem(error: unknown, request: FastifyRequest): Problem | null {
   if (error instanceof Problem) return error
   const invalid = request.routeOptions.config.invalid
@@ -55,7 +55,7 @@ export function sendProblem(
     .send(JSON.stringify({ error: phrase }))
 }
 
-/** A request that Node's parser refuses is none to Fastify, so its response is written by hand. */
+/** Fastify never sees a request that Node's parser refuses, so this response is written by hand. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -66,8 +66,8 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
   socket.end(
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
     () => {
-      // What still arrives must not complete a request that was timed out, nor fill a tunnel. Only
-      // what the parser refused it goes on refusing, while its sender reads why.
+      // Later bytes must not complete a request that timed out, and must not fill a tunnel. After a parser
+      // error the parser keeps refusing them, so the sender has time to read the answer.
       if (!error.code?.startsWith('HPE_')) socket.destroy()
     },
   )

@@ -200,7 +200,7 @@ export const ERRORS = {
 
 export type Phrase = keyof typeof ERRORS
 
-/** An error that is the caller's to know. Anything else that is thrown is our own bug. */
+/** An error for the caller. Any other thrown error is a bug of the service. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly phrase: Phrase
@@ -214,18 +214,18 @@ export class Problem extends Error {
   }
 }
 
-/** `throw problem('order expired')`. Headers belong to this one answer. */
+/** `throw problem('order expired')`. The headers are added to this answer. */
 export function problem(phrase: Phrase, headers: Record<string, string> = {}): Problem {
   return new Problem(phrase, headers)
 }
 
-/** Seconds until trying again makes sense, for a store that is away. */
+/** Retry-After when the store is away. */
 const RETRY_STORE_SECONDS = 2
 
 export const serviceUnavailable = (): Problem =>
   problem('service unavailable', { 'retry-after': String(RETRY_STORE_SECONDS) })
 
-/** Seconds until trying again makes sense, for a node that is away. */
+/** Retry-After when the node is away. */
 const RETRY_CHECKOUT_SECONDS = 5
 
 export const checkoutUnavailable = (): Problem =>

@@ -1,7 +1,7 @@
 /**
- * Server-sent events (WHATWG HTML §9.2) with backpressure: nothing is read from the store for a client
- * that has not taken what was sent, so a slow reader costs only what is on its way. That counts in the
- * response budget, and a stalled reader is disconnected like any other.
+ * Server-sent events (WHATWG HTML §9.2) with backpressure: the store is read for a client only after the
+ * client has taken what was sent, so a slow reader holds little memory. That memory counts in the response
+ * budget, and a stalled reader is disconnected, like readers of other responses.
  */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
@@ -16,7 +16,7 @@ const FLUSH_TIMEOUT_MS = 2_000
 
 export type StreamEvent = { event: string; data: string; id?: string }
 
-/** A hint may be lost, and expiry gives no hint: a silent stream looks for news this often. */
+/** A silent stream looks for news this often, because hints may be lost and expiry sends none. */
 export const POLL_EVERY_MS = 5_000
 
 export type EventStream = {
@@ -43,7 +43,7 @@ export type EventStream = {
 export type EventStreams = {
   /** Turns the response to a request about this capability into a stream. */
   open(reply: FastifyReply, capability: string): EventStream
-  /** How many are open, by the pattern of their route, for the metrics. */
+  /** The number of open streams by route pattern, for the metrics. */
   countByRoute(): ReadonlyMap<string, number>
   /** Whether this response has become a stream. */
   isStream(reply: FastifyReply): boolean
@@ -160,7 +160,7 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
   }
 }
 
-/** One event as it goes over the wire. */
+/** One event in the wire format. */
 function lines({ event, data, id }: StreamEvent): string {
   const parts = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\n${parts.join('')}\n`

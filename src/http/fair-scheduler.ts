@@ -6,15 +6,15 @@
 import { problem } from './errors.ts'
 import { rateLimited } from './limits.ts'
 
-/** Work of one capability that may wait behind the running one: a person who types, or a page and a program. */
+/** How much work of a capability may wait: for a person who types, or a page and a program at once. */
 const MAX_WAITING_EACH = 4
-/** Capabilities with work at a time: each needs little memory, and slows down all others. */
+/** Capabilities with work at the same time. Each needs little memory, but slows down all others. */
 const MAX_RUNNING = 256
-/** Work that has waited this long is refused, and its client asks again. */
+/** Work that has waited this long is refused, and its client tries again. */
 const MAX_WAIT_MS = 10_000
 const RETRY_SECONDS = 5
 
-/** How work ended, for the metrics: with a result or an error, after its client had gone, or refused. */
+/** How work ended, for the metrics: with a result or error, after its client disconnected, or refused. */
 export type WorkOutcome = 'done' | 'gone' | 'refused'
 
 /** Runs a part of the work when it is its turn. @throws Problem once the client has disconnected. */
@@ -23,10 +23,10 @@ export type RunSlice = <T>(part: () => Promise<T>) => Promise<T>
 export type FairScheduler = {
   /**
    * Runs work of a capability; the work runs its slices through `slice`.
-   * @throws Problem `rate limited` where too many wait, or this one has waited too long.
+   * @throws Problem `rate limited` if too much work waits, or this has waited too long.
    */
   run<T>(key: string, signal: AbortSignal, work: (slice: RunSlice) => Promise<T>): Promise<T>
-  /** What runs and waits now, for the metrics. */
+  /** How much work runs and waits now, for the metrics. */
   count(): { running: number; waiting: number }
 }
 
@@ -52,7 +52,7 @@ export function createFairScheduler({
     if (!run) return
     isSlicing = true
     void run().finally(() => {
-      // Lets other requests in between two slices, however fast the store answers.
+      // Lets other requests run between two slices, even if the store answers at once.
       setImmediate(() => {
         isSlicing = false
         next()

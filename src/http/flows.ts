@@ -26,7 +26,7 @@ export type PaymentAttempt =
 
 /**
  * Reads the payment attempt of a request. The credential's scheme decides the flow; without one,
- * X-Payment-Protocol does; without that, the preferences that stock clients send by themselves.
+ * X-Payment-Protocol does; without that, the preferences in the Accept- headers of the client.
  * @throws Problem `unknown payment protocol`, or `invalid query` when the target is too long to bind.
  */
 export function readAttempt(
@@ -35,7 +35,7 @@ export function readAttempt(
   flows: Flows,
 ): PaymentAttempt {
   const fields = request.raw.headersDistinct
-  const asked = protocolHeader(fields['x-payment-protocol'])
+  const requested = protocolHeader(fields['x-payment-protocol'])
   const authorization = fields.authorization ?? []
   const schemes = new Set(authorization.map(authScheme))
   // In every flow: the next request for the same order may use another one.
@@ -46,10 +46,14 @@ export function readAttempt(
   const isL402 = schemes.has('l402') || schemes.has('lsat')
   const prefersPayment = () => acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')
   const prefersL402 = () => acceptsL402(fields['accept-authenticate'] ?? [])
-  if (isL402 || asked === 'l402' || (asked === null && !prefersPayment() && prefersL402())) {
+  if (
+    isL402 ||
+    requested === 'l402' ||
+    (requested === null && !prefersPayment() && prefersL402())
+  ) {
     return { protocol: 'l402', credential: flows.l402.read(authorization, binding) }
   }
-  if (asked === 'payment' || (asked === null && prefersPayment())) {
+  if (requested === 'payment' || (requested === null && prefersPayment())) {
     return { protocol: 'payment', credential: { kind: 'none' } }
   }
   return { protocol: 'native', credential: { kind: 'none' } }

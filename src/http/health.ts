@@ -1,4 +1,4 @@
-/** Whether the process is alive. Says nothing of the node: the catalogue does. */
+/** Whether the process is alive. It does not depend on the node; the catalogue and /ready report that. */
 import { Type } from 'typebox'
 import type { App } from './app.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Rate limits. Each is a bucket of `burst` requests that fills again at `perMinute`; a request that
- * finds it empty is refused before anything is stored, spent or charged.
+ * Rate limits. Each key has a bucket of `burst` requests, which refills at `perMinute`. If the bucket is
+ * empty, a request is refused before anything is stored, spent or charged.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
@@ -13,13 +13,13 @@ export type Rate = { perMinute: number; burst: number }
 export type Limit = Rate & {
   name: string
   /**
-   * Where instances share their counts, each decides by its own at once, and tells the others after
-   * that. For requests that are a write already: another write before it would halve their number.
+   * If instances share their counts, each one decides at once by its own count, and shares it afterwards. For
+   * requests that write to the store anyway: a write before that would halve their throughput.
    */
   isSharedAsync?: true
 }
 
-/** The limits of the service itself; each product brings its own. */
+/** The limits of the service itself. Each product has more. */
 export const LIMITS = {
   /** New orders, by client network. */
   quote: { name: 'quote', perMinute: 10, burst: 10 },
@@ -27,21 +27,21 @@ export const LIMITS = {
   poll: { name: 'poll', perMinute: 120, burst: 30 },
   /** By client. */
   catalog: { name: 'catalog', perMinute: 120, burst: 120 },
-  /** Tokens that open nothing, by client; asked only after one, so a good one never meets it. */
+  /** Invalid tokens, by client. Only a request with an invalid token takes from it. */
   badBearer: { name: 'badBearer', perMinute: 20, burst: 20 },
   /** Owner requests, by capability. */
   owner: { name: 'owner', perMinute: 120, burst: 120 },
 } as const satisfies Record<string, Limit>
 
-/** What is in force. */
+/** The limits in force. */
 export type Rates = {
-  /** Every limit that there is; null where it is switched off. */
+  /** Every limit of the service, with null for a limit that is switched off. */
   limits: readonly { limit: Limit; rate: Rate | null }[]
   /** How many unpaid orders one client network may have open; null for any number. */
   openOrders: number | null
 }
 
-/** A longer timer fires at once, and would forget what it counts: 24 days. */
+/** 24 days. A longer timer fires at once, which would reset the count. */
 const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
 
 /** Unpaid orders that one client network may have open at once. */
@@ -49,14 +49,14 @@ export const OPEN_ORDERS = 20
 
 export type Limits = {
   /**
-   * Takes one from a bucket and says in the answer's headers what is left
+   * Takes one request from a bucket, and writes what is left into the answer's headers
    * (draft-ietf-httpapi-ratelimit-headers).
    * @throws Problem `rate limited` with the seconds to wait.
    */
   take(limit: Limit, key: string, reply: FastifyReply): Promise<void>
   /**
-   * What a token that opens nothing gets: `refusal`, or 429 once its client has tried too many. A
-   * request without any token tries nothing and is not counted.
+   * Refuses a request whose token is invalid: throws `refusal`, or 429 if the client has tried too many
+   * tokens. A request without a token is not counted.
    */
   refuse(refusal: Problem, request: FastifyRequest, reply: FastifyReply): Promise<never>
   /** How many unpaid orders a client network may have open, or null. */
@@ -65,10 +65,10 @@ export type Limits = {
 
 export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
 
-/** Takes one for a key. */
+/** Takes one request from the bucket of a key. */
 export type Bucket = (key: string) => Promise<TakeResult>
 
-/** Where a limit keeps what it counts. */
+/** Opens the buckets of a limit. */
 export type OpenBucket = (limit: Limit) => Bucket
 
 export function createLimits(
@@ -86,7 +86,7 @@ export function createLimits(
 
   async function take({ name }: Limit, key: string, reply: FastifyReply): Promise<void> {
     const bucket = buckets.get(name)
-    // It would limit nothing, and no configuration could change that.
+    // A limit that is missing in `rates` would limit nothing, and could not be configured.
     if (bucket === undefined) throw new Error(`no product brings a limit named ${name}`)
     if (bucket === null) return
     const result = await bucket.take(key)
@@ -116,12 +116,12 @@ export function rateLimited(waitSeconds: number): Problem {
   return problem('rate limited', { 'retry-after': String(Math.max(1, Math.ceil(waitSeconds))) })
 }
 
-/** The library counts in windows: one in which the whole burst fits at this rate. */
+/** The library counts in windows. This is the time in which the whole burst refills. */
 export function windowSeconds({ perMinute, burst }: Rate): number {
   return Math.min((burst * 60) / perMinute, MAX_WINDOW_SECONDS)
 }
 
-/** Counts in this process alone. */
+/** Counts in this process only. */
 export const openMemoryBucket: OpenBucket = (limit) => {
   const limiter = new RateLimiterMemory({
     keyPrefix: limit.name,
@@ -131,7 +131,7 @@ export const openMemoryBucket: OpenBucket = (limit) => {
   return (key) => resultOf(limiter.consume(key))
 }
 
-/** The outcome of taking one: the library rejects where the bucket is empty. */
+/** The result of taking one request. The library rejects if the bucket is empty. */
 export async function resultOf(consumed: Promise<RateLimiterRes>): Promise<TakeResult> {
   try {
     const { msBeforeNext, remainingPoints } = await consumed

@@ -1,15 +1,15 @@
-/** What the HTTP server tells of itself, by route pattern: a path as received is nobody's label. */
+/** What the HTTP server reports to the metrics, by route pattern: received paths are never labels. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from './app.ts'
 import { Problem } from './errors.ts'
 import { LIMITS, type Limit, type Limits } from './limits.ts'
 
-/** The pattern of what matched no route. */
+/** The pattern for requests that matched no route. */
 const UNMATCHED = 'none'
 
 /**
- * Makes the observer of one kind of answer; made once, so that a request makes no labels. It is
- * given null for a stream: how long somebody watched is no latency.
+ * Makes the observer of one kind of answer. Each is made once, so that a request makes no labels. It gets null
+ * for a stream, because the duration of a stream is not a latency.
  */
 export type AnswerObserver = (kind: {
   method: string
@@ -17,17 +17,17 @@ export type AnswerObserver = (kind: {
   statusClass: string
 }) => (seconds: number | null) => void
 
-/** What a 429 came from: a limit by its name, or `room`, where too much was open already. */
+/** The cause of a 429: the name of a limit, or `room` if too much was open already. */
 export type Refusal = string
 
-/** Observes every answer. Told before the routes are mounted. */
+/** Observes every answer. Must be called before the routes are mounted. */
 export function measureRequests(
   app: App,
   observe: AnswerObserver,
   isStream: (reply: FastifyReply) => boolean,
 ): void {
   const hook = (route: string) => {
-    /** By method and hundreds of the status; Node knows some forty methods, and no others come. */
+    /** By method and status class. Node accepts some forty methods only, so the map stays small. */
     const handles = new Map<string, ((seconds: number | null) => void)[]>()
     return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
       const { method } = request
@@ -57,7 +57,7 @@ export function measureRequests(
   })
 }
 
-/** The same limits; each refusal is told once, with its limit's name. */
+/** The same limits, with `onRefused` called once for each refusal, with the name of its limit. */
 export function measuredLimits(
   app: App,
   limits: Limits,

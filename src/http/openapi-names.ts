@@ -1,9 +1,9 @@
-/** Gives schemas their names in the document: each stands once, and is referred to by `$ref`. */
+/** Names schemas in the document: each is written once, and referred to by `$ref`. */
 import type { TSchema } from 'typebox'
 
 type Node = unknown
 
-/** @returns the document with `components.schemas`, and references wherever one of them stood. */
+/** @returns the document with `components.schemas`, and with a reference at each place of a named schema. */
 export function nameSchemas<Document extends object>(
   document: Document,
   named: Record<string, TSchema>,
@@ -33,7 +33,7 @@ export function nameSchemas<Document extends object>(
   return { ...referring, components: { ...referring.components, schemas: sorted } }
 }
 
-/** What two spellings of one schema share: the document's writer changes order and constants. */
+/** The same for all spellings of a schema: the library changes the order of members, and constants. */
 function canonical(node: Node): Node {
   if (Array.isArray(node)) return node.map(canonical)
   if (typeof node !== 'object' || node === null) return node

@@ -1,6 +1,6 @@
 /**
- * Routes of whoever has the owner token of a capability. The order is the same for all: the token,
- * its limit, the work, then the first use of the token is noted, and only then the answer goes out.
+ * Routes for the owner token of a capability. All have the same order: check the token, take from its limit,
+ * do the work, note the first use of the token, and only then send the answer.
  */
 import type { FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
 import type { TokenKind } from '../lib/ids.ts'
@@ -10,15 +10,15 @@ import { type Problem, problem, unauthorized } from './errors.ts'
 import type { EventStream, EventStreams } from './event-stream.ts'
 import { LIMITS, type Limits, rateLimited } from './limits.ts'
 
-/** A capability has only so many streams at once; one of them may end. */
+/** Retry-After when a capability has too many streams: one of them may have ended by then. */
 const RETRY_STREAM_SECONDS = 10
 
-/** What an owner route may be refused with, besides what is its own. */
+/** The errors that every owner route may answer. */
 export const OWNER_ERRORS = ['unauthorized', 'not found', 'rate limited', 'internal error'] as const
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the bearer of this request owns; set where a route asks for an owner. */
+    /** The row that the bearer of this request owns. Set on routes that require an owner. */
     owned: unknown
   }
 }
@@ -28,26 +28,26 @@ type Deps<Row> = {
   streams: EventStreams
   /** The kind of the owner token. */
   kind: TokenKind
-  /** What the token owns, or null: unknown, gone or somebody else's. */
+  /** The row that the token owns; null if it is unknown or gone, or the token is not its own. */
   find(publicId: string, token: string): Promise<Row | null>
-  /** The token was used with success: what the sale dispensed is not repeated any more. */
+  /** Notes that the token was used: the delivery is not repeated after that. */
   used(row: Row): Promise<void>
-  /** Calls `wake` when there may be news; returns how to stop, or null where too many listen. */
+  /** Calls `wake` when there may be news. Returns a function that stops, or null if too many listen. */
   listen(publicId: string, wake: () => void): (() => void) | null
 }
 
 export type Owner<Row> = {
-  /** Finds the owned before query and body are looked at. */
+  /** A hook that finds the owned row before query and body are read. */
   required(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** The same; a token that owns nothing gets 401 like a bad one. */
+  /** The same, but a token that owns nothing gets 401, like a malformed one. */
   requiredOr401(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** What the route's owner owns. */
+  /** The row that the hook has found. */
   of(request: FastifyRequest): Row
-  /** Does the work; what it returns sends the answer, once the use of the token is noted. */
+  /** Does the work. `work` returns a function that sends the answer once the use of the token is noted. */
   answers<Route extends RouteGenericInterface = RouteGenericInterface>(
     work: (row: Row, request: FastifyRequest<Route>, reply: FastifyReply) => Promise<() => unknown>,
   ): (request: FastifyRequest<Route>, reply: FastifyReply) => Promise<unknown>
-  /** Answers with a stream that is woken by news, for as long as `follow` takes. */
+  /** Answers with a stream that news wakes. It ends with the promise of the returned function. */
   streams(
     prepare: (row: Row, request: FastifyRequest) => (stream: EventStream) => Promise<void>,
   ): (request: FastifyRequest, reply: FastifyReply) => Promise<void>

@@ -1,7 +1,6 @@
 /**
- * The pages for people. Each is a file in `web/pages/`: a few lines of what it is, then its main
- * part. All of them share one frame, and get their scripts and styles from /assets/. One of them
- * answers for the addresses where nothing is.
+ * The pages for people. Each is a file in `web/pages/`: a head with its properties, then its main part. All
+ * share one frame, and load their scripts and styles from /assets/. One of them is the 404 page.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +13,7 @@ import { problem } from './errors.ts'
 const ROOT = new URL('../', import.meta.url)
 const YEAR_SECONDS = 31_536_000
 
-/** Nothing foreign, nothing inline, nothing that is made into code, and no frame around it. */
+/** No foreign content, no inline scripts or styles, no text that becomes code, and no framing. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -37,39 +36,39 @@ const HEADERS = {
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=()',
 }
 
-/** The page that has no address of its own. */
-const LOST = 'not-found'
-/** Where programs come, besides the roots of the products: there an answer is never a page. */
+/** The page without an address of its own. */
+const NOT_FOUND = 'not-found'
+/** The paths for programs, besides the roots of the products. Answers there are never pages. */
 const FOR_PROGRAMS = ['/api/', '/assets/', '/simulator/', '/health/', '/ready/']
 
 type Page = {
   name: string
-  /** Where it is mounted: its name, unless it says so itself, such as `/status/:id`. */
+  /** Its address: `/` and its name by default, or another such as `/status/:id`. */
   path: string
   title: string
   description: string
-  /** The module that it starts, such as `catch`; a page may do without. */
+  /** The module that it starts, such as `catch`, or null. */
   script: string | null
-  /** Its word in the navigation, which goes by `order`; a page may stay out of it. */
+  /** The text of its link in the navigation, which is sorted by `order`; null for no link. */
   nav: string | null
-  /** What must be switched on for its link to be there; the page itself says what is off. */
+  /** The product that must be switched on for its link. If it is off, the page itself says so. */
   needs: string | null
   order: number
   main: string
 }
 
 export type PagesOptions = {
-  /** Puts the banner up that no real money moves. */
+  /** Shows a banner that no real money moves. */
   isSimulator: boolean
-  /** What is switched on of what pages may need. */
+  /** The products that are switched on. */
   has: ReadonlySet<string>
-  /** Where programs call the products. */
+  /** The paths of the products for programs. */
   surfaces: readonly ApiSurface[]
 }
 
 export type Pages = {
   mount(app: App): void
-  /** Shows a person that nothing is at this address; false where a program asks. */
+  /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
@@ -81,7 +80,7 @@ export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages
   const pages = readPages()
   const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
-  // A server that no browser visits does without.
+  // Made at the first visit: many servers never have one.
   let made: { assets: Assets; html: Map<string, Promise<Served>> } | null = null
   const site = () => {
     if (made) return made
@@ -103,12 +102,12 @@ export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages
 
   return {
     mount(app) {
-      for (const { name, path } of pages) if (name !== LOST) mountPage(app, name, path)
+      for (const { name, path } of pages) if (name !== NOT_FOUND) mountPage(app, name, path)
       mountAssets(app, () => site().assets)
     },
     sendNotFoundPage(request, reply) {
       if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
-      pageOf(LOST).then(
+      pageOf(NOT_FOUND).then(
         (page) => {
           reply.code(404).headers(HEADERS).header('vary', 'accept, accept-encoding')
           sendEncoded(request, reply, page)
@@ -124,7 +123,7 @@ export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages
       method: ['GET', 'HEAD'],
       url,
       handler: async (request, reply) => {
-        // `GET *` is routed like `/` and means nothing here.
+        // `GET *` is routed like `/`, but has no meaning.
         if (!request.originalUrl.startsWith('/')) throw problem('not found')
         if (name === 'home') reply.header('vary', 'accept, accept-encoding')
         if (name === 'home' && prefersJson(request)) return START
@@ -143,7 +142,7 @@ function mountAssets(app: App, assetsOf: () => Assets): void {
       const assets = assetsOf()
       const file = await assets.file(request.params['*'])
       if (!file) throw problem('not found')
-      // A page of the version before finds what there is now, and does not keep it.
+      // A page of an older version gets the current file, and does not cache it.
       const isCurrent = request.params.version === assets.version
       reply
         .header('cross-origin-resource-policy', 'same-origin')
@@ -166,7 +165,7 @@ function mountAssets(app: App, assetsOf: () => Assets): void {
   })
 }
 
-/** Where a program that comes to the front door goes on. */
+/** The answer to a program at `/`: where to continue. */
 const START = {
   service: 'mayfly',
   guide: '/llms.txt',
@@ -178,7 +177,7 @@ function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
   return accept.includes('application/json') && !accept.includes('text/html')
 }
 
-/** Somebody who reads: whoever asks for HTML by its name, and does not like JSON better. */
+/** Whether the client names HTML in `Accept`, and does not prefer JSON. */
 function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   if (!originalUrl.startsWith('/')) return false
@@ -186,13 +185,13 @@ function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequ
   return html > 0 && html >= qualityOf('application/json', accept)
 }
 
-/** Paths that begin with one of these roots, such as `/p/`; however many slashes stand before it. */
+/** Matches paths that begin with one of these roots, such as `/p/`, after any number of slashes. */
 function startsWithAny(roots: readonly string[]): RegExp {
   const names = roots.map((root) => root.slice(1, -1).replaceAll('.', '\\.'))
   return new RegExp(`^/+(?:${names.join('|')})(?:[/?#]|$)`, 'i')
 }
 
-/** How much a media type is wanted that is asked for by its name (RFC 9110 §12.5.1); 0 if it is not. */
+/** The quality of a media type that `Accept` names exactly (RFC 9110 §12.5.1), or 0. */
 function qualityOf(type: string, accept: string): number {
   for (const range of accept.split(',')) {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
@@ -205,7 +204,7 @@ function qualityOf(type: string, accept: string): number {
 
 function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
   const encoding = encodingFor(request)
-  // Strong, so each encoding has its own (RFC 9110 §8.8.3.3).
+  // A strong ETag, so each encoding needs its own (RFC 9110 §8.8.3.3).
   const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
   reply.header('etag', etag)
   if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
@@ -224,7 +223,7 @@ function encodingFor({ headers }: FastifyRequest): 'br' | 'gzip' | 'plain' {
   return /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
 }
 
-/** `pages` are those of the navigation. */
+/** `pages` are those in the navigation. */
 type Filling = { page: Page; pages: Page[]; assets: Assets; isSimulator: boolean }
 
 function fill(frame: string, { page, pages, assets, isSimulator }: Filling): string {
@@ -268,7 +267,7 @@ function readPages(): Page[] {
 /** A page begins with a comment of `name: value` lines. */
 function readPage(name: string, text: string): Page {
   const head = /^<!--\n(.*?)\n-->\n/s.exec(text)
-  const said = new Map(
+  const properties = new Map(
     (head?.[1] ?? '').split('\n').map((line): [string, string] => {
       const colon = line.indexOf(':')
       return [line.slice(0, colon), line.slice(colon + 1).trim()]
@@ -276,13 +275,13 @@ function readPage(name: string, text: string): Page {
   )
   return {
     name,
-    path: said.get('path') ?? (name === 'home' ? '/' : `/${name}`),
-    title: said.get('title') ?? 'Mayfly',
-    description: said.get('description') ?? '',
-    script: said.get('script') ?? null,
-    nav: said.get('nav') ?? null,
-    needs: said.get('needs') ?? null,
-    order: Number(said.get('order') ?? 100),
+    path: properties.get('path') ?? (name === 'home' ? '/' : `/${name}`),
+    title: properties.get('title') ?? 'Mayfly',
+    description: properties.get('description') ?? '',
+    script: properties.get('script') ?? null,
+    nav: properties.get('nav') ?? null,
+    needs: properties.get('needs') ?? null,
+    order: Number(properties.get('order') ?? 100),
     main: text.slice(head?.[0].length ?? 0),
   }
 }

@@ -1,4 +1,4 @@
-/** What a product says of its paid route. */
+/** How a product describes its paid route. */
 import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Statement } from '../db/db.ts'
@@ -15,29 +15,29 @@ export type PaidRoute = {
   contentType: 'application/json' | 'application/octet-stream'
   /** The largest body under the plans on sale. */
   maxBodyBytes: number
-  /** The largest body under the plan that an order keeps, where a plan bounds it. */
+  /** The largest body under the plan that an order keeps, if plans limit it. */
   bodyBytesUnder?(plan: Json): number
   /** The error for a larger body. Default `request too large`. */
   tooLarge?: Phrase
-  /** For the document; `parse` applies them. */
+  /** For the OpenAPI document. `parse` checks the request. */
   bodySchema: TSchema
   headerSchemas: Record<string, TSchema>
   resourceSchema: TSchema
   /** The errors that only this route answers, for the document. */
   phrases?: Phrase[]
-  /** Looks at the headers before the body is read. @throws Problem from the catalogue. */
+  /** Checks the headers before the body is read. @throws Problem from the catalogue. */
   checkHeaders?(request: FastifyRequest): void
-  /** What the buyer asks for. @throws Problem from the catalogue. */
+  /** The plan and terms that the buyer wants. @throws Problem from the catalogue. */
   parse(
     body: Buffer,
     request: FastifyRequest,
   ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
-  /** The plan as it is sold now, or null when it is not. */
+  /** The plan as it is sold now, or null if it is not on sale. */
   plan(planId: PlanId): (PlanTerms & Record<string, Json>) | null
   /** The invoice's text: product and plan, nothing else. */
   memo(planId: PlanId): string
   /**
-   * Checks what matters only for a new order, and returns the statements that reserve for it.
+   * Checks what matters only for a new order. Returns a function that makes the statements which reserve for it.
    * @throws Problem from the catalogue.
    */
   reserve?(ask: {

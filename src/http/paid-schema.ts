@@ -106,7 +106,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
   } as FastifySchema
 }
 
-/** What each plan costs, for registries (draft-payment-discovery-01); the 402 is what counts. */
+/** What each plan costs, for registries (draft-payment-discovery-01). Only the 402 is binding. */
 function offersOf({ plan, memo }: PaidRoute): Record<string, string>[] {
   return PlanIdSchema.enum.flatMap((planId) => {
     const terms = plan(planId)

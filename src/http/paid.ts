@@ -24,7 +24,7 @@ import { isProvenBy, pollBucket, showsPreimageOf } from './payment-preimage.ts'
 import { type Expected, type PurchaseBudgets, receive, type Take } from './receiving.ts'
 import type { IsClientUnknown } from './untrusted-proxies.ts'
 
-/** What every paid route is mounted with. */
+/** The parts that every paid route needs. */
 export type Paying = {
   orders: Orders
   flows: Flows
@@ -35,7 +35,7 @@ export type Paying = {
   budgets: PurchaseBudgets
 }
 
-/** In place of the hash of a body that has not arrived: a credential names its order without it. */
+/** Stands for the hash of a body that has not arrived yet: a credential names its order without it. */
 const NO_BODY = '0'.repeat(64)
 
 /** One request to a paid route, on its way through the steps. */
@@ -82,14 +82,14 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const { planId, terms } = route.parse(body, request)
     const binding = bindingOf(request, hash('sha256', body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
-    const asked = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
-    const found = await purchase.find(asked, attempt.credential)
+    const wanted = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
+    const found = await purchase.find(wanted, attempt.credential)
     // A client that has proven a payment to us is never asked to pay.
     if (found.kind === 'lost') throw problem('order not found')
     const outcome =
       found.kind === 'known'
         ? await repeatOrder(context, found.order, body)
-        : await openOrder(context, purchase, { asked, body })
+        : await openOrder(context, purchase, { wanted, body })
     return sendOutcome(reply, outcome, { attempt, binding, flows })
   }
 
@@ -157,17 +157,22 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   async function openOrder(
     { clientNetwork, isSelling, take }: PaidRequest,
     purchase: Purchase,
-    { asked, body }: { asked: OrderRequest; body: Buffer },
+    { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
-    const { planId } = asked
+    const { planId } = wanted
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
     // A request that is refused for its own sake takes nothing from the limits.
-    const reserve = route.reserve?.({ planId, terms: termsUnder(plan, asked), body, clientNetwork })
-    // A client that waits for the node as it was told must not run out of tries meanwhile.
+    const reserve = route.reserve?.({
+      planId,
+      terms: termsUnder(plan, wanted),
+      body,
+      clientNetwork,
+    })
+    // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
     await take(LIMITS.quote, clientNetwork)
-    return purchase.open(asked, {
+    return purchase.open(wanted, {
       plan,
       memo: route.memo(planId),
       clientNetwork,
@@ -188,7 +193,7 @@ function onceEach(take: Take): Take {
   }
 }
 
-/** An encoded body exists as two sequences of bytes, and clients and proxies turn one into the other. */
+/** Refuses encoded bodies: clients and proxies encode and decode, which changes the bytes of the request. */
 function checkEncoding(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {

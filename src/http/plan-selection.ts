@@ -5,12 +5,12 @@ import type { PlanId } from '../lib/product-names.ts'
 import { problem } from './errors.ts'
 import { PlanSelection } from './schemas.ts'
 
-/** Room for the JSON with generous spaces. */
+/** The JSON needs much less, even with spaces. */
 export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
 
 const selection = Compile(PlanSelection)
 
-/** @throws Problem `invalid plan` for an unknown one, `invalid request body` for anything else. */
+/** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */
 export function parsePlanSelection(body: Buffer): PlanId {
   const value = parseJsonBytes(body)
   if (selection.Check(value)) return value.planId

@@ -1,4 +1,4 @@
-/** What a product brings to the service. `src/products.ts` has an entry for each. */
+/** The parts of a product that the service needs. `src/products.ts` has an entry for each product. */
 import type { TSchema } from 'typebox'
 import type { Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
@@ -18,30 +18,30 @@ import type { Limit } from './limits.ts'
 import type { Paying } from './paid.ts'
 import type { ResponseBudget } from './response-budget.ts'
 
-/** What is known of a product before anything is opened. */
+/** A product's description, which needs nothing that is opened at the start. */
 export type ProductFacts = {
   name: AnyProduct
   surface: ApiSurface
   limits: readonly Limit[]
   /** Schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
-  /** Its part of /llms.txt; empty for none. */
+  /** Its part of /llms.txt, or an empty text. */
   guide: string
 }
 
-/** A plan, as far as every product's has the same. */
+/** The fields that the plans of all products have. */
 export type SoldPlan = PlanTerms & { planId: PlanId; available: boolean }
 
-/** The same of one that is sold for an invoice. */
+/** The description of a product that buyers pay for. */
 export type SoldProductFacts<Plan extends SoldPlan = SoldPlan> = ProductFacts & {
   name: Product
   plans: Record<PlanId, Plan>
-  /** What a plan must be, whoever has written it. */
+  /** The schema of a plan, built-in or from the operator's file. */
   planSchema: TSchema
   provisioning: Provisioning
-  /** What the buyer gets. */
+  /** The schema of what the buyer gets. */
   capability: TSchema
-  /** What the catalogue says of it besides the plans, and the schema of all that. */
+  /** Its entry in the catalogue without the plans, and the schema of the whole entry. */
   catalog: { schema: TSchema; entry: { description: string } & Record<string, string> }
 }
 
@@ -54,7 +54,7 @@ export type ProductParts = Paying & {
   log: Log
   secrets: Secrets
   network: Network
-  /** In place of the node, where no real money moves. */
+  /** The simulator, if it takes the place of a node. */
   simulator: Lightning | null
   publicUrl: () => string
   quoteSeconds: number
@@ -67,9 +67,9 @@ export type ProductParts = Paying & {
 
 /** A product whose routes are mounted. */
 export type OpenProduct = {
-  /** Deletes what was over by then, never twice at once; how many are gone for good. */
+  /** Deletes what expired before this time. @returns how many rows. Never runs twice at once. */
   purge(now: DeletionTime): Promise<number>
-  /** What may still be paid and was made under none of the configured secrets. */
+  /** How many live orders or intents were made under a secret that is not configured. */
   foreign?(): Promise<number>
   close?(): Promise<void>
 }

@@ -12,7 +12,7 @@ import { ERRORS, type Phrase } from './errors.ts'
 const PROBE_INTERVAL_MS = 1_000
 /** A store that takes longer than this counts as down. */
 const PROBE_TIMEOUT_MS = 1_000
-/** For other clients: a load balancer has an interval of its own. */
+/** For other clients: a load balancer has its own interval. */
 const RETRY_SECONDS = 5
 
 export type Readiness = {

@@ -18,7 +18,7 @@ const MIB = 1024 * 1024
  */
 export type PurchaseBudgets = Record<'fresh' | 'keyed' | 'proven', BodyBudget>
 
-/** Each holds several of the largest bodies at once; together they need less than a small machine has. */
+/** Each budget admits several of the largest bodies at once. Together they fit into a small machine's memory. */
 export const createPurchaseBudgets = (): PurchaseBudgets => ({
   fresh: createBodyBudget({ perNetwork: 32 * MIB, perTarget: 64 * MIB, inAll: 64 * MIB }),
   keyed: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
@@ -29,17 +29,17 @@ export const createPurchaseBudgets = (): PurchaseBudgets => ({
 export const bytesIn = (budgets: PurchaseBudgets): Record<string, number> =>
   Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, budget.held().bytes]))
 
-/** The headers of a request may take as much: a body up to this size needs no memory budget. */
+/** A body up to this size needs no memory budget: the headers of a request may be as large. */
 const SMALL_BODY_BYTES = 16 * 1024
 /**
- * Slower than any connection that gets 64 KiB through within the server's 30 seconds, and patient enough
- * for one that is interrupted for a moment.
+ * Any connection that can send 64 KiB within the server's 30 seconds is faster, even with a short
+ * interruption.
  */
 const MINIMUM_RATE: MinimumRate = { everyMs: 10_000, bytes: 8 * 1024 }
-/** A client that finds a budget full may come back after this: other bodies have arrived or ended by then. */
+/** Retry-After when a budget is full: other bodies have arrived or ended by then. */
 const RETRY_SECONDS = 10
 
-/** Takes one from a limit; a request takes from the same bucket only once. */
+/** Takes one request from a limit, but only once per request and bucket. */
 export type Take = (limit: Limit, key: string) => Promise<void>
 
 /** What the headers of a purchase say about its order. */
@@ -84,7 +84,7 @@ export async function receive(
   if (orderId !== null) {
     await take(LIMITS.poll, pollBucket(orderId, isProven))
   } else if (!isProven) {
-    // A client that waits for the node as it was told must not run out of tries meanwhile.
+    // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
     await take(LIMITS.quote, clientNetwork)
   }
@@ -104,7 +104,7 @@ export async function receive(
     reservation.received()
     return body
   } catch (error) {
-    // The connection may have closed before we listened, while we looked for its order.
+    // The connection may have closed while the order was looked up, before the listener was added.
     reservation.release()
     throw error
   }

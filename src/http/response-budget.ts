@@ -1,8 +1,8 @@
 /**
- * A memory budget for responses. Bytes are counted from before they are read in the store until the
- * client has taken them: by capability, by client network and in all. A response that does not fit
- * waits and holds nothing; if no reader makes progress meanwhile, the slowest is disconnected. Small
- * responses, and those that all clients share, are not counted.
+ * A memory budget for responses. Bytes are counted before they are read from the store and until the client
+ * has taken them: by capability, by client network and in all. A response that does not fit waits, and holds
+ * no memory. If no reader makes progress meanwhile, the slowest one is disconnected. Small responses, and
+ * those that all clients share, are not counted.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { rateLimited } from './limits.ts'
@@ -19,36 +19,35 @@ export type { ResponseBudgetLimits } from './response-usage.ts'
 const MIB = 1024 * 1024
 
 /**
- * The largest response is a WHISPER of 8 MiB: a capability may have one and a page beside it, and no
- * client network has more than a third of the whole.
+ * The largest response is a WHISPER of 8 MiB. A capability may have one of them and a page of events, and a
+ * client network a third of the total.
  */
 const DEFAULT_LIMITS = { perCapability: 12 * MIB, perNetwork: 16 * MIB, inAll: 48 * MIB }
-/** Responses that may wait, of one capability and of one client network. */
+/** How many responses of one capability, and of one client network, may wait. */
 const MAX_WAITING = { perCapability: 32, perNetwork: 128 }
 /** A waiting response checks this often whether a slow reader must be disconnected. */
 const CHECK_MS = 2_000
-/** After so many checks it is refused. */
+/** After this many checks, a waiting response is refused. */
 const MAX_CHECKS = 5
 const RETRY_SECONDS = 2
 
-/** The memory that one response or stream may hold. It ends with the connection at the latest. */
+/** The memory that one response or stream may hold. It is released with the connection at the latest. */
 export type Reservation = {
   /**
-   * Waits until these bytes fit, in place of what was reserved before, which is given back first.
-   * False once the client has disconnected.
-   * @throws Problem `rate limited` for a response that did not fit in time.
+   * Releases the previous bytes, and waits until these fit. False once the client has disconnected.
+   * @throws Problem `rate limited` if the response did not fit in time.
    */
   reserve(bytes: number): Promise<boolean>
-  /** Corrects the reservation to what is held, once that is known. */
+  /** Changes the reservation to the actual size, once that is known. */
   resize(bytes: number): void
   /**
-   * Waits for a turn of the event loop in which to serialize a part of the response. There is one part
-   * a turn, so that small requests are answered in between.
+   * Waits for a turn of the event loop in which to serialize a part of the response. Each turn has one part,
+   * so that small requests are answered in between.
    */
   waitTurn(): Promise<void>
   /** Runs a read from the store. Its bytes stay counted until it ends, even if the client disconnects. */
   whileReading<T>(read: () => Promise<T>): Promise<T>
-  /** The client took something. The slowest is the one for whom this is longest ago. */
+  /** The client has taken bytes. The slowest client is the one that did so the longest time ago. */
   progressed(): void
   release(): void
 }
@@ -56,16 +55,16 @@ export type Reservation = {
 export type ResponseBudget = {
   /**
    * Waits for one of the slots of this capability, and keeps it until the response ends.
-   * @throws Problem `rate limited` where too many wait already, or this one has waited too long.
+   * @throws Problem `rate limited` if too many wait already, or this one has waited too long.
    */
   forResponse(reply: FastifyReply, capability: string): Promise<Reservation>
-  /** For a stream, which needs no slot and waits as long as it takes. */
+  /** For a stream, which needs no slot and waits without a time limit. */
   forStream(reply: FastifyReply, capability: string): Reservation
   /** The reservation of this request, if its response is counted. */
   reservationOf(request: FastifyRequest): Reservation | undefined
   reservedBytes(): number
   waiting(): number
-  /** How many readers were disconnected to make space for others. */
+  /** How many readers were disconnected to free memory for others. */
   closedReaders(): number
 }
 
@@ -73,7 +72,7 @@ type Entry = Use & {
   /** The value of the progress counter when its client last took something. */
   progressedAt: number
   isReading: boolean
-  /** The client has gone: nothing more is given to it. */
+  /** The client has disconnected: nothing more is reserved for it. */
   hasLeft: boolean
   hasEnded: boolean
   disconnect(): void
@@ -99,7 +98,7 @@ export function createResponseBudget(
   const byRequest = new WeakMap<FastifyRequest, Reservation>()
   const waitTurn = createTurnQueue()
   let waiting: Waiter[] = []
-  /** Counts the progress of all readers: a lower value is longer ago. */
+  /** A counter of all readers' progress: a lower value is longer ago. */
   let progress = 0
   let closedReaders = 0
 
@@ -130,10 +129,10 @@ export function createResponseBudget(
     }
   }
 
-  /** The slowest reader under the exhausted limit; under the total, that of the largest network. */
+  /** The slowest reader under the exhausted limit. Under the total, the slowest of the largest network. */
   function slowest(limit: keyof ResponseBudgetLimits, asking: Entry): Entry | null {
     const network = limit === 'inAll' ? usage.largestNetwork() : asking.network
-    // A waiting response holds nothing that another could have.
+    // A waiting response holds no memory that another could use.
     const waits = new Set(waiting.map(({ entry }) => entry))
     let found: Entry | null = null
     for (const entry of entries) {
@@ -234,7 +233,7 @@ export function createResponseBudget(
     return {
       async reserve(wanted) {
         if (entry.hasLeft) return false
-        // A larger response is that of a large plan, and may have the whole share of its capability.
+        // A response above the capability's limit comes from a large plan, and may use the whole limit.
         const bytes = Math.min(wanted, limits.perCapability)
         setBytes(entry, 0)
         if (usage.exhaustedLimit(entry, bytes) !== null) return wait(entry, bytes)

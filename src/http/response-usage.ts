@@ -1,9 +1,9 @@
-/** What the responses of a budget use now: bytes and slots, by capability, by client network and in all. */
+/** Counts what the responses of a budget use: bytes and slots, by capability, by client network and in all. */
 
 /** Bytes. */
 export type ResponseBudgetLimits = { perCapability: number; perNetwork: number; inAll: number }
 
-/** Responses of one capability that are made or sent at once. A browser opens six connections. */
+/** Concurrent responses of one capability. A browser opens six connections. */
 const MAX_CONCURRENT = 8
 
 /** One response or stream. */
@@ -17,11 +17,11 @@ export type Use = {
 }
 
 export type ResponseUsage = {
-  /** The limit that leaves no space for these bytes more; null where they fit. */
+  /** The limit that these additional bytes would exceed; null if they fit. */
   exhaustedLimit(use: Use, bytes: number): keyof ResponseBudgetLimits | null
   add(use: Use, bytes: number): void
   takeSlot(use: Use): void
-  /** Gives back all of it. */
+  /** Releases all bytes and the slot. */
   release(use: Use): void
   ofNetwork(network: string): number
   largestNetwork(): string
@@ -83,8 +83,8 @@ export function createTally(): Tally {
       else counts.set(name, now)
     },
     largest() {
-      let [largest, most] = ['', -1]
-      for (const [name, count] of counts) if (count > most) [largest, most] = [name, count]
+      let [largest, max] = ['', -1]
+      for (const [name, count] of counts) if (count > max) [largest, max] = [name, count]
       return largest
     },
   }

@@ -1,4 +1,4 @@
-/** Schemas that several rooms share. Names and bounds are the interface's. */
+/** Schemas that several rooms share. The interface defines their names and bounds. */
 import { Type } from 'typebox'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { ERRORS, type Phrase } from './errors.ts'
@@ -14,20 +14,20 @@ export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
 export const ErrorSchema = Type.Object({ error: Type.String() })
 
-/** The error answers of an operation, for its `response`, with the phrases each may carry. */
+/** The error answers of an operation, for its `response`, by status, with their phrases. */
 export function errors(...phrases: Phrase[]) {
   const responses: Record<number, typeof ErrorSchema> = {}
-  const said = new Map<number, string>()
-  // Whatever needs the store may find it away.
+  const descriptions = new Map<number, string>()
+  // An operation that needs the store may find it unavailable.
   const isStored = phrases.includes('internal error')
   for (const phrase of isStored ? [...phrases, 'service unavailable' as const] : phrases) {
     const { status } = ERRORS[phrase]
-    const others = said.get(status)
-    said.set(status, others === undefined ? phrase : `${others} · ${phrase}`)
+    const others = descriptions.get(status)
+    descriptions.set(status, others === undefined ? phrase : `${others} · ${phrase}`)
     responses[status] = Type.Object(
       { error: Type.String() },
-      // The document has it once, beside the schema; `description` would stand inside it as well.
-      { 'x-response-description': said.get(status) },
+      // Written once, beside the schema. A `description` would appear inside of the schema as well.
+      { 'x-response-description': descriptions.get(status) },
     )
   }
   return responses
@@ -35,7 +35,7 @@ export function errors(...phrases: Phrase[]) {
 
 export const PlanSelection = Type.Object({ planId: PlanIdSchema }, { additionalProperties: false })
 
-/** In a quote whose key another client has used too. */
+/** In a quote whose key another client has used as well. */
 export const ProofRequired = Type.Optional(
   Type.Literal(true, {
     description:
@@ -57,7 +57,7 @@ const quoteFields = {
 
 export const PaymentQuote = Type.Object(quoteFields)
 
-/** The 402 of the Payment flow: a problem (RFC 9457), the challenge again, and the quote. */
+/** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
 export const PaymentAuthChallenge = Type.Object({
   type: Type.String(),
   title: Type.String(),
@@ -88,7 +88,7 @@ export const PaymentAuthChallenge = Type.Object({
   ...quoteFields,
 })
 
-/** The 402 and the 401 of the L402 flow: the challenge again, and the quote. */
+/** The 402 and the 401 of the L402 flow: the challenge and the quote. */
 export const L402Challenge = Type.Object({
   error: Type.String(),
   scheme: Type.Literal('L402'),
@@ -107,21 +107,21 @@ export const planFields = {
 }
 
 /**
- * What a plan may cost: one bitcoin, the most that our own client can be told to pay. In msat it is
- * far below the largest integer that JSON holds safely.
+ * The highest price of a plan: one bitcoin, which is also the limit of Mayfly's client. In msat it is far
+ * below the largest safe integer in JSON.
  */
 export const MAX_PRICE_SATS = 100_000_000
 /**
- * What a plan may last: ten years. The end of a capability stays a date with four digits in its year,
- * and its seconds have room in the 12 digits of a macaroon's `valid_until`.
+ * The longest duration of a plan: ten years. The year of a capability's end then has four digits, and its
+ * seconds fit into the 12 digits of a macaroon's `valid_until`.
  */
 export const MAX_DURATION_SECONDS = 10 * 365 * 24 * 60 * 60
-/** How much a plan may count of anything: both engines and JSON hold sums of such counts exactly. */
+/** The largest count in a plan. Both engines and JSON represent sums of such counts exactly. */
 export const MAX_PLAN_COUNT = 1_000_000_000
 
 /**
- * The fields that every plan has in the configuration. They are bounded there alone: what is sold
- * must be something that can be delivered, and an order keeps the plan that it was quoted with.
+ * The fields that every plan has in the configuration. Only configured plans are checked against the maximums,
+ * because an order keeps the plan that it was quoted with.
  */
 export const configuredPlanFields = {
   ...planFields,

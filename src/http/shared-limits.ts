@@ -1,6 +1,6 @@
 /**
- * Rate limits that several instances share, in PostgreSQL. They protect the service and no money:
- * while the store does not answer, each instance counts on its own.
+ * Rate limits that several instances share, in PostgreSQL. No money depends on them, so each instance counts
+ * alone while the store does not answer.
  */
 import { Pool, types } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
@@ -18,7 +18,7 @@ const MAX_QUEUED_QUERIES = 500
 /** After a failed query the store is not asked for this long, so that requests do not queue for it. */
 const BACKOFF_MS = 1_000
 const SYNC_INTERVAL_MS = 100
-/** Only a key that has used more than this part of its burst is synced; most never do. */
+/** Only a key that has used more than this part of its burst is synced. Most keys never do. */
 const SYNC_THRESHOLD = 0.2
 /** Keys synced in one interval; the others wait for the next. */
 const SYNC_BATCH_KEYS = 200

@@ -1,4 +1,4 @@
-/** The payer's side of the simulator. Mounted with that backend alone. */
+/** The payer's side of the simulator. Mounted with that backend only. */
 import { Type } from 'typebox'
 import type { Simulator } from '../lightning/simulator.ts'
 import type { App } from './app.ts'
@@ -8,7 +8,7 @@ import { errors } from './schemas.ts'
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
 
-/** `onPaid` brings the settlement into the store; the payer hears of its payment after that. */
+/** `onPaid` settles the order in the store. The payer gets the answer after that. */
 export function mountSimulator(
   app: App,
   simulator: Simulator,

@@ -1,4 +1,4 @@
-/** Plain text at a fixed address, for programs that read before they act. */
+/** Plain text at a fixed address, such as /llms.txt. */
 import type { App } from './app.ts'
 
 /** @param text made once, at the first request: by then the public address is known. */

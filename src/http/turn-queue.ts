@@ -1,6 +1,6 @@
-/** Runs at most one piece of work in each turn of the event loop, so that requests come in between. */
+/** Runs at most one piece of work per turn of the event loop, so that requests run in between. */
 
-/** Resolves when it is the caller's turn: one caller a turn, first come, first served. */
+/** Resolves when it is the caller's turn. Each turn has one caller, in the order of the calls. */
 export type WaitTurn = () => Promise<void>
 
 export function createTurnQueue(): WaitTurn {

@@ -1,15 +1,15 @@
-/** Schemas at the border: one source for validation, types and the OpenAPI document. */
+/** Validates requests with the schemas that also make the types and the OpenAPI document. */
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Phrase } from './errors.ts'
 
-/** The phrase for a body, and the one for a query, that the schema refuses. */
+/** The error phrases for a body and for a query that the schema refuses. */
 export type InvalidPhrases = { body?: Phrase; query?: Phrase }
 
 /**
- * Bodies are taken as they are. Query values arrive as text, so what the schema calls an integer
- * is read as one; text that is not plainly a number stays text and is refused.
+ * Bodies are checked as they are. Query values arrive as text, so integers of the schema are parsed. Text that
+ * is not an integer stays text and is refused.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validator = Compile(schema)
