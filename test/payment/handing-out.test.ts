@@ -48,14 +48,14 @@ test('a paid order that nobody has got is handed out once, and to nobody after t
   assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
 })
 
-test('of ten operators at once one has the capability', async (t) => {
+test('one of ten operators at once has the capability', async (t) => {
   const { shop, orderId } = await aSettled(t)
   const given = await Promise.all(Array.from({ length: 10 }, () => handOut(shop, orderId)))
   assert.equal(given.filter(({ kind }) => kind === 'handed out').length, 1)
   assert.equal(given.filter(({ kind }) => kind === 'already delivered').length, 9)
 })
 
-test('of an operator and a buyer at once one has the capability', async (t) => {
+test('one of an operator and a buyer at once has the capability', async (t) => {
   for (let i = 0; i < 5; i++) {
     const { shop, orderId } = await aSettled(t)
     const [given, polled] = await Promise.all([handOut(shop, orderId), poll(shop, orderId)])
@@ -66,7 +66,7 @@ test('of an operator and a buyer at once one has the capability', async (t) => {
   }
 })
 
-test('what a buyer was given is not handed out, used or not', async (t) => {
+test('a delivered order is not handed out, used or not', async (t) => {
   const { shop, orderId, quote } = await aSettled(t)
   assert.equal((await poll(shop, orderId)).kind, 'delivered')
   const at = shop.clock.now()
@@ -84,7 +84,7 @@ test('an order that is owed is provisioned and handed out', async (t) => {
   assert.equal((await shop.order(quote))?.expires_at, shop.clock.now() + LIFE)
 })
 
-test('what is not paid, is over, or was made under another secret is not handed out', async (t) => {
+test('an order that is not paid, is over, or was made under another secret is not handed out', async (t) => {
   const { shop, orderId } = await aSettled(t)
   assert.deepEqual(await handOut(shop, 'order_none'), { kind: 'order not found' })
   assert.deepEqual(await handOut(shop, orderId, secretOf('22'.repeat(32))), {

@@ -35,7 +35,7 @@ const KEYS: [key: string, isKey: boolean, note: string][] = [
 ]
 
 for (const [key, isKey, note] of KEYS) {
-  test(`a key: ${note} is ${isKey ? 'one' : 'none'}`, () => {
+  test(`${note} ${isKey ? 'is' : 'is not'} a key`, () => {
     assert.equal(isIdempotencyKey(key), isKey)
   })
 }
@@ -51,7 +51,7 @@ test('an order id stays the same from release to release', () => {
   assert.deepEqual(orderIds(secrets, ask), ['order_6n6Ga59ntGz7L6A7hd4A8t'])
 })
 
-test('orders of old are found at the address that opened them, if their key seemed guessable', () => {
+test('an old order is found at the address that opened it, if its key seemed guessable', () => {
   const at = (clientAddress: string, key = WEAK) =>
     formerOrderIds(secrets, { route: ask.route, key, clientAddress })
   assert.equal(at('203.0.113.7').length, 1)
@@ -70,7 +70,7 @@ test('the same key on another route is another order', () => {
   )
 })
 
-test('route, address and key do not run into each other', () => {
+test('route, address and key are never mistaken for each other', () => {
   const split = (route: string, clientAddress: string, key: string) =>
     formerOrderIds(secrets, { route, clientAddress, key })[0]
   const ids = [
@@ -83,7 +83,7 @@ test('route, address and key do not run into each other', () => {
   assert.equal(ids[2], ids[3])
 })
 
-test('who opened an order is known again, under an older secret too, and by nothing else', () => {
+test('the client who opened an order is known again, under an older secret too, and by nothing else', () => {
   const mark = clientMark(secrets, '203.0.113.7')
   assert.match(mark, /^[0-9a-f]{32}$/)
   assert.deepEqual(
@@ -122,7 +122,7 @@ test('a key is known by its hash, under an older secret too', () => {
   )
 })
 
-test('what is stored of a key is not its order id', () => {
+test('the stored form of a key is not its order id', () => {
   const hash = keyHash(secrets, UUID).toString('hex')
   assert.ok(!orderIds(secrets, ask)[0].includes(hash))
   assert.equal(hash.length, 64)

@@ -86,12 +86,12 @@ const KNOWN: Record<string, () => string> = {
 }
 
 for (const [name, make] of Object.entries(KNOWN)) {
-  test(`no key is strong that others may know: ${name}`, () => {
+  test(`a key that others may know is never strong: ${name}`, () => {
     assert.equal(shareOf(isStrongKey, make), 0)
   })
 }
 
-test('no key is strong that others may know: MD5, but for those that look like a UUID v4', () => {
+test('a key that others may know is never strong: MD5, but for those that look like a UUID v4', () => {
   const share = shareOf(isStrongKey, () => hashed('md5'))
   assert.ok(share <= MOST_STRONG_MD5, `${share * 100} % are taken for strong`)
 })
@@ -144,7 +144,7 @@ function hashed(algorithm: string): string {
   return createHash(algorithm).update(randomBytes(8)).digest('hex')
 }
 
-test('a random UUID v4 is strong, all but one of millions', () => {
+test('a random UUID v4 is strong, but for one of millions', () => {
   // Written out once: nothing repeats in them that a person would write.
   const unlucky = [
     '10052f23-876e-4d57-8c3b-4199c04cb742',

@@ -44,7 +44,7 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   assert.equal(await pending(open(300)), MOST)
 })
 
-test('it is exact on PostgreSQL, too, where transactions do not see each other', async () => {
+test('the limit of unpaid orders is exact on PostgreSQL, too, where transactions do not see each other', async () => {
   const pool = await aPool(['0001-orders-and-catch', '0006-opening-lock', '0007-contested-orders'])
   const opened = await Promise.all(
     Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),

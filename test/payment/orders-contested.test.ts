@@ -51,7 +51,7 @@ async function aContestedOrder(t: TestContext) {
 }
 
 suite('a key that can be guessed', () => {
-  test('is one order and one invoice from wherever it comes, and says when that costs a proof', async (t) => {
+  test('a key that can be guessed is one order and one invoice wherever it comes from, and says when that costs a proof', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop)
     const again = await shop.repeat({ key: WEAK })
@@ -92,7 +92,7 @@ suite('a key that can be guessed', () => {
     }
   })
 
-  test('of an order that was refused for another request does not contest it', async (t) => {
+  test('a key that can be guessed does not contest an order by a request that was refused', async (t) => {
     const shop = await aShop(t)
     await open(shop)
     const request = aRequest({ bodySha256: '11'.repeat(32) })
@@ -102,7 +102,7 @@ suite('a key that can be guessed', () => {
     assert.equal(await contestedIn(shop), 0)
   })
 
-  test('that comes with proof from elsewhere does not contest its order', async (t) => {
+  test('a key that can be guessed does not contest its order when it comes with proof from elsewhere', async (t) => {
     const shop = await aShop(t)
     await open(shop)
     const { outcome } = delivered(
@@ -112,7 +112,7 @@ suite('a key that can be guessed', () => {
     assert.deepEqual(await shop.repeat({ key: WEAK, client: ELSEWHERE, isProven: true }), outcome)
   })
 
-  test('counts as from another address wherever the address is not exact', async (t) => {
+  test('a key that can be guessed counts as from another address wherever the address is not exact', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop, WEAK, null)
     await shop.repeat({ key: WEAK, client: null })
@@ -122,7 +122,7 @@ suite('a key that can be guessed', () => {
     delivered(await poll(shop, quote.orderId, { client: null, ...proven }))
   })
 
-  test('repeats no answer by itself, and for ten minutes together with the order’s id', async (t) => {
+  test('a key that can be guessed repeats no answer by itself, and for ten minutes together with the order’s id', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop)
     await settle(shop, quote)
@@ -143,7 +143,7 @@ suite('a key that can be guessed', () => {
     }
   })
 
-  test('of a contested order repeats nothing to the one who has its id as well', async (t) => {
+  test('a key that can be guessed repeats nothing of a contested order, even together with the order’s id', async (t) => {
     const { shop, quote } = await aContestedOrder(t)
     await settle(shop, quote)
     const { outcome } = delivered(await shop.repeat({ key: WEAK, credential: 'verified' }))
@@ -156,7 +156,7 @@ suite('a key that can be guessed', () => {
 })
 
 suite('a contested order', () => {
-  test('is handed to a preimage alone, by poll and by purchase, and settles by it', async (t) => {
+  test('a contested order is handed to a preimage alone, by poll and by purchase, and settles by it', async (t) => {
     for (const byPoll of [true, false]) {
       const { shop, quote } = await aContestedOrder(t)
       shop.node.lookups.length = 0
@@ -171,7 +171,7 @@ suite('a contested order', () => {
     }
   })
 
-  test('that is dead is settled by its preimage, and by nothing else', async (t) => {
+  test('a contested order that is dead is settled by its preimage, and by nothing else', async (t) => {
     const { shop, quote } = await aContestedOrder(t)
     shop.clock.advance(QUOTE_LIFE)
     nodeSays(shop, 'dead')
@@ -180,7 +180,7 @@ suite('a contested order', () => {
     delivered(await poll(shop, quote.orderId, proven))
   })
 
-  test('that could not be provisioned tells a stranger nothing of it', async (t) => {
+  test('a contested order that could not be provisioned tells a stranger nothing of it', async (t) => {
     const { shop, quote } = await aContestedOrder(t)
     const soldOut = shop.another({ isSoldOut: true })
     await shop.pay(quote)
@@ -189,7 +189,7 @@ suite('a contested order', () => {
     assert.deepEqual(await poll(shop, quote.orderId, proven), { kind: 'checkout unavailable' })
   })
 
-  test('is declared a prefetch nothing, proof or not', async (t) => {
+  test('a contested order gives nothing to a declared prefetch, proof or not', async (t) => {
     const { shop, quote } = await aContestedOrder(t)
     const prefetched = await poll(shop, quote.orderId, { isPrefetch: true, ...proven })
     assert.equal(prefetched.kind, 'pending')
@@ -197,8 +197,8 @@ suite('a contested order', () => {
   })
 })
 
-suite('never contested', () => {
-  test('is an order whose key nobody can guess', async (t) => {
+suite('an order that is never contested', () => {
+  test('an order whose key nobody can guess is never contested', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop, STRONG)
     assert.deepEqual(await shop.repeat({ key: STRONG, client: ELSEWHERE }), {
@@ -211,7 +211,7 @@ suite('never contested', () => {
     assert.deepEqual(await shop.repeat({ key: STRONG, client: ELSEWHERE }), outcome)
   })
 
-  test('is an order that was opened before anybody noted by whom', async (t) => {
+  test('an order that was opened before the client was noted is never contested', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop)
     await query(shop, 'update purchase_order set opened_by = null')
@@ -221,7 +221,7 @@ suite('never contested', () => {
     delivered(await poll(shop, quote.orderId, { client: ELSEWHERE }))
   })
 
-  test('is an order of old at the address of its own, where one of today has its key', async (t) => {
+  test('an old order at the address of its own is never contested, where a new one has its key', async (t) => {
     const shop = await aShop(t)
     const quote = await open(shop)
     const secrets = createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
@@ -234,7 +234,7 @@ suite('never contested', () => {
   })
 })
 
-suite('at once', () => {
+suite('two addresses at once', () => {
   test('two addresses with one guessable key are one order, contested whoever was first', async (t) => {
     const shop = await aShop(t)
     const elsewhere = shop.another()

@@ -4,7 +4,7 @@ import { delivered, events, many, nodeIs, plainPoll, QUOTE_LIFE } from '../suppo
 import { aRequest, aShop, SECOND } from '../support/shop.ts'
 
 suite('a credential', () => {
-  test('that proves the payment settles and delivers, without a call to the node', async (t) => {
+  test('a credential that proves the payment settles and delivers, without a call to the node', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
@@ -21,7 +21,7 @@ suite('a credential', () => {
     })
   })
 
-  test('that comes 50 times at once provisions once, and gets the same bytes each time', async (t) => {
+  test('a credential that comes 50 times at once provisions once, and gets the same bytes each time', async (t) => {
     const shop = await aShop(t)
     await shop.quote()
     const elsewhere = shop.another()
@@ -39,7 +39,7 @@ suite('a credential', () => {
     assert.equal(events(shop, 'order.delivered').length, 1)
   })
 
-  test('and the settlement that the node tells of, at once, are one settlement', async (t) => {
+  test('a credential and the settlement that the node tells of, at once, are one settlement', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     const [outcome] = await Promise.all([
@@ -51,7 +51,7 @@ suite('a credential', () => {
     assert.equal(events(shop, 'order.settled').length, 1)
   })
 
-  test('that is refused takes nothing, and shows nothing to pay once the order is paid', async (t) => {
+  test('a credential that is refused takes nothing, and shows nothing to pay once the order is paid', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const refused = { kind: 'invalid credential', quote }
@@ -65,7 +65,7 @@ suite('a credential', () => {
     assert.deepEqual(await shop.repeat({ credential: 'invalid' }), unpayable)
   })
 
-  test('of an order whose replay is sealed gets no challenge to pay again', async (t) => {
+  test('a credential of an order whose replay is sealed gets no challenge to pay again', async (t) => {
     const shop = await aShop(t)
     await shop.quote()
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
@@ -75,7 +75,7 @@ suite('a credential', () => {
     }
   })
 
-  test('of another plan than the order’s is refused as such', async (t) => {
+  test('a credential of another plan than the order’s is refused as such', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const request = aRequest({ planId: 'long' })
@@ -85,7 +85,7 @@ suite('a credential', () => {
     assert.equal((await shop.order(quote))?.state, 'pending')
   })
 
-  test('proves the payment after expiresAt too, whatever the node says or does not', async (t) => {
+  test('a credential proves the payment after expiresAt too, whatever the node says or does not', async (t) => {
     for (const answer of ['open', 'dead', 'away', 'forgotten'] as const) {
       const shop = await aShop(t)
       await shop.quote()
@@ -97,7 +97,7 @@ suite('a credential', () => {
     }
   })
 
-  test('settles an order that was dead, which nobody else can', async (t) => {
+  test('a credential settles an order that was dead, which nobody else can', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     shop.clock.advance(QUOTE_LIFE)
@@ -111,7 +111,7 @@ suite('a credential', () => {
     assert.equal((await shop.order(quote))?.settled_by, 'preimage')
   })
 
-  test('that cannot be honoured is owed, and logged once', async (t) => {
+  test('a credential that cannot be honoured is owed, and logged once', async (t) => {
     const shop = await aShop(t, { isSoldOut: true })
     const quote = await shop.quote()
     const outcomes = await many(10, () => shop.repeat({ credential: 'verified' }))

@@ -43,8 +43,8 @@ function watching(t: TestContext, shop: Shop): { stop(): Promise<void> } {
   return { stop }
 }
 
-suite('an order that is dead by a guess, and that the node calls settled later,', () => {
-  test('is delivered to a poll', async (t) => {
+suite('an order that is dead by a guess, and that the node calls settled later', () => {
+  test('an order that was dead by a guess is delivered to a poll once the node calls it settled', async (t) => {
     const shop = await aShop(t)
     const quote = await aDeadOrder(shop)
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
@@ -54,7 +54,7 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
     assert.deepEqual(await shop.provisioned(), [publicId])
   })
 
-  test('is delivered to a repeat with its key, and no second invoice is made', async (t) => {
+  test('an order that was dead by a guess is delivered to a repeat with its key, and no second invoice is made', async (t) => {
     const shop = await aShop(t)
     await aDeadOrder(shop)
     assert.deepEqual(await shop.repeat(), null)
@@ -66,7 +66,7 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
     assert.equal(shop.node.invoices.length, 1)
   })
 
-  test('is settled at the next start', async (t) => {
+  test('an order that was dead by a guess is settled at the next start', async (t) => {
     const shop = await aShop(t)
     const quote = await aDeadOrder(shop)
     nodeSays(shop, 'settled')
@@ -75,7 +75,7 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
     assert.equal((await shop.provisioned()).length, 1)
   })
 
-  test('is provisioned once, however many ask at once', async (t) => {
+  test('an order that was dead by a guess is provisioned once, however many ask at once', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await aDeadOrder(shop)
     nodeSays(shop, 'settled')
@@ -89,7 +89,7 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
     assert.equal(events(shop, 'order.settled').length, 1)
   })
 
-  test('was dead before anybody noted why', async (t) => {
+  test('an order whose death has no noted reason is delivered once the node calls it settled', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     // As a version before wrote it: the column has its default.
@@ -105,7 +105,7 @@ suite('an order that is dead by a guess, and that the node calls settled later,'
 })
 
 suite('an order that is dead', () => {
-  test('by the word of the node is asked about no more', async (t) => {
+  test('an order that is dead by the word of the node is asked about no more', async (t) => {
     const shop = await aShop(t)
     const quote = await aDeadOrder(shop, 'dead')
     for (let i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ suite('an order that is dead', () => {
     assert.deepEqual(shop.node.lookups, [open.paymentHash])
   })
 
-  test('by a guess is asked about no more once the node has said so', async (t) => {
+  test('an order that is dead by a guess is asked about no more once the node has said so', async (t) => {
     const shop = await aShop(t)
     const { orderId, paymentHash } = await aDeadOrder(shop)
     nodeSays(shop, 'dead')
@@ -136,7 +136,7 @@ suite('an order that is dead', () => {
     delivered(await shop.orders.poll(orderId, plainPoll))
   })
 
-  test('by a guess is asked about at most once a second, whoever asks', async (t) => {
+  test('an order that is dead by a guess is asked about at most once a second, whoever asks', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await aDeadOrder(shop)
     const elsewhere = shop.another()
@@ -153,7 +153,7 @@ suite('an order that is dead', () => {
     assert.deepEqual(counts, [1, 1, 1, 2, 2, 3])
   })
 
-  test('by a guess takes at most 8 look-ups of the node at once, and others answer at once', async (t) => {
+  test('an order that is dead by a guess takes at most 8 look-ups of the node at once, and others answer at once', async (t) => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
     nodeSays(shop, 'dead by guess')
@@ -184,7 +184,7 @@ suite('an order that is dead', () => {
     assert.equal(shop.node.lookups.length, 9)
   })
 
-  test('stays so while the node is away, or has forgotten it, which is no news', async (t) => {
+  test('an order that is dead stays so while the node is away, or has forgotten it', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await aDeadOrder(shop)
     for (const says of ['nothing', 'unknown', 'open', 'dead by guess'] as const) {
@@ -209,7 +209,7 @@ suite('the start with many orders that are dead by a guess', () => {
     return { shop, dead, open }
   }
 
-  test('looks at the open ones first, at some of the dead, and at each once with the sweeps', async (t) => {
+  test('the start looks at the open orders first, at some of the dead, and the sweeps look at each of the rest once', async (t) => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead, open } = await aMonthOfDead(t, 150)
     nodeSays(shop, 'open')
@@ -230,7 +230,7 @@ suite('the start with many orders that are dead by a guess', () => {
     )
   })
 
-  test('goes on with them when a node that was away is back', async (t) => {
+  test('the start goes on with the dead orders when a node that was away is back', async (t) => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead } = await aMonthOfDead(t, 5)
     nodeSays(shop, 'nothing')

@@ -19,7 +19,7 @@ suite('delivering an order', () => {
     assert.equal(events(shop, 'order.delivered').length, 1)
   })
 
-  test('whoever has the key gets the same bytes again, by poll and by repeat', async (t) => {
+  test('a repeat with the key gets the same bytes again, by poll and by purchase', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.paid()
     const { outcome } = delivered(await shop.orders.poll(orderId, plainPoll))
@@ -104,7 +104,7 @@ suite('delivering an order', () => {
     assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
   })
 
-  test('what nobody collected can be claimed until the capability expires', async (t) => {
+  test('a capability that nobody collected can be claimed until it expires', async (t) => {
     const shop = await aShop(t)
     const early = await shop.paid()
     const late = await shop.paid(OTHER_KEY)

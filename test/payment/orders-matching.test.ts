@@ -62,7 +62,7 @@ async function purge(shop: Shop): Promise<void> {
 }
 
 suite('a verified credential under another key', () => {
-  test('brings the answer of its own order, whatever that one waits for', async (t) => {
+  test('a verified credential under another key brings the answer of its own order, whatever that one waits for', async (t) => {
     const states: Record<string, (shop: Shop) => Promise<unknown>> = {
       pending: async () => undefined,
       paid: async (shop) => {
@@ -90,7 +90,7 @@ suite('a verified credential under another key', () => {
     }
   })
 
-  test('makes that key another name of the order: its repeat is never a new purchase', async (t) => {
+  test('a verified credential under another key makes that key another name of the order: its repeat is never a new purchase', async (t) => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
     const { outcome, publicId } = delivered(
@@ -108,7 +108,7 @@ suite('a verified credential under another key', () => {
     })
   })
 
-  test('makes no key that can be guessed worth anything', async (t) => {
+  test('a verified credential under another key makes no key that can be guessed worth anything', async (t) => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
     const credential = verified(paymentHash)
@@ -124,7 +124,7 @@ suite('a verified credential under another key', () => {
     assert.deepEqual(await buy(shop, { key: WEAK, credential }), outcome)
   })
 
-  test('of an order that is sealed, or of another purchase, buys nothing', async (t) => {
+  test('a verified credential of an order that is sealed, or of another purchase, buys nothing', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
@@ -136,7 +136,7 @@ suite('a verified credential under another key', () => {
     assert.equal((await query(shop, 'select * from order_alias')).length, 0)
   })
 
-  test('finds its order where the key names another one that is not decided', async (t) => {
+  test('a verified credential finds its order where the key names another order that is not decided', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const next = pendingQuote(
@@ -146,7 +146,7 @@ suite('a verified credential under another key', () => {
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
   })
 
-  test('gives one order no more names than a program can mean', async (t) => {
+  test('a verified credential under another key gives one order no more names than a program can mean', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const credential = verified(paymentHash)
@@ -159,7 +159,7 @@ suite('a verified credential under another key', () => {
     assert.equal(await buy(shop, { key: key(MAX_ALIASES + 1) }), 'none')
   })
 
-  test('at once with a purchase under that key is one order for it from then on', async (t) => {
+  test('a verified credential at once with a purchase under that key is one order for it from then on', async (t) => {
     for (let round = 0; round < 8; round++) {
       const shop = await aShop(t)
       const { paymentHash } = await shop.quote()
@@ -187,7 +187,7 @@ suite('a verified credential under another key', () => {
 })
 
 suite('a credential of ours that is not verified', () => {
-  test('with a wrong preimage shows the invoice that it is for, and never a fresh one', async (t) => {
+  test('a credential of ours with a wrong preimage shows the invoice that it is for, and never a fresh one', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const { paymentHash } = quote
@@ -207,7 +207,7 @@ suite('a credential of ours that is not verified', () => {
     assert.equal((await query(shop, 'select * from order_alias')).length, 0)
   })
 
-  test('that is paid and for another target settles its order and hands out nothing', async (t) => {
+  test('a credential of ours that is paid and for another target settles its order and hands out nothing', async (t) => {
     for (const key of [KEY, OTHER_KEY]) {
       const shop = await aShop(t)
       const { paymentHash, orderId } = await shop.quote()
@@ -223,10 +223,10 @@ suite('a credential of ours that is not verified', () => {
   })
 })
 
-suite('a verified credential whose order is not there', () => {
+suite('a verified credential of a lost order', () => {
   const LOST = '5c'.repeat(32)
 
-  test('is an alarm with what it says, once an hour, and is shown nothing to pay', async (t) => {
+  test('a verified credential of a lost order raises an alarm, once an hour, and is shown nothing to pay', async (t) => {
     const shop = await aShop(t)
     for (let i = 0; i < 3; i++)
       assert.equal(await buy(shop, { credential: verified(LOST) }), 'lost')
@@ -239,7 +239,7 @@ suite('a verified credential whose order is not there', () => {
     assert.equal(shop.node.invoices.length, 0)
   })
 
-  test('is one where the key has opened a new order since, unless that one is sealed', async (t) => {
+  test('a verified credential of a lost order still counts as lost where the key has opened a new order since, unless that one is sealed', async (t) => {
     const shop = await aShop(t)
     await shop.quote()
     assert.equal(await buy(shop, { key: KEY, credential: verified(LOST) }), 'lost')
@@ -250,7 +250,7 @@ suite('a verified credential whose order is not there', () => {
     })
   })
 
-  test('is one of the past where the order left its tombstone', async (t) => {
+  test('a verified credential of an order that left its tombstone counts for nothing, and raises no alarm', async (t) => {
     const shop = await aShop(t)
     const used = await shop.quote()
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))

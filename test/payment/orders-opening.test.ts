@@ -20,7 +20,7 @@ import { until } from '../support/until.ts'
 const CLAIM = 31 * SECOND
 
 suite('opening an order', () => {
-  test('makes one invoice for exactly the price, and quotes it', async (t) => {
+  test('opening makes one invoice for exactly the price, and quotes it', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const invoice = decodeInvoice(quote.bolt11)
@@ -43,7 +43,7 @@ suite('opening an order', () => {
     assert.deepEqual(shop.node.invoices, [quote.paymentHash])
   })
 
-  test('makes one invoice, however many ask at once, here and elsewhere', async (t) => {
+  test('opening makes one invoice, however many ask at once, here and elsewhere', async (t) => {
     const shop = await aShop(t)
     const elsewhere = shop.another()
     const outcomes = await Promise.all(
@@ -59,7 +59,7 @@ suite('opening an order', () => {
     assert.deepEqual(shop.node.invoices, [quote.paymentHash])
   })
 
-  test('a repeat gets the same quote, also when the plan has another price by now', async (t) => {
+  test('a repeat gets the same quote, even after the price of the plan has changed', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const dearer = anOffer({ plan: { planId: 'spark', priceSats: 900, durationSeconds: 60 } })
@@ -71,7 +71,7 @@ suite('opening an order', () => {
     assert.equal(shop.node.invoices.length, 1)
   })
 
-  test('a key that opened nothing yet is nobody’s', async (t) => {
+  test('a key that opened nothing yet has no order', async (t) => {
     const shop = await aShop(t)
     assert.equal(await shop.repeat(), null)
   })
@@ -83,7 +83,7 @@ suite('opening an order', () => {
     ['product', { product: 'pulse' }],
   ]
   for (const [what, change] of others) {
-    test(`refuses a key that was used with another ${what}, and changes nothing`, async (t) => {
+    test(`a key that was used with another ${what} is refused, and changes nothing`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.quote()
       const before = await shop.order(quote)
@@ -98,7 +98,7 @@ suite('opening an order', () => {
     })
   }
 
-  test('of two requests that differ and come at once with one key, one is refused', async (t) => {
+  test('one of two requests that differ and come at once with one key is refused', async (t) => {
     const shop = await aShop(t)
     const outcomes = await Promise.all([
       shop.orders.purchase(aName()).open(aRequest(), anOffer()),
@@ -145,7 +145,7 @@ suite('opening an order', () => {
     assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
   })
 
-  test('opens nothing while the node is out of sync, and repeats what is open', async (t) => {
+  test('opening is refused while the node is out of sync, and what is open is repeated', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     shop.node.replaced.info = async () => ({ network: 'regtest', synced: false, nodeId: null })
@@ -156,7 +156,7 @@ suite('opening an order', () => {
     assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
   })
 
-  test('takes over from a process that died before it had an invoice', async (t) => {
+  test('opening takes over from a process that died before it had an invoice', async (t) => {
     const shop = await aShop(t)
     await deadOpening(shop)
     assert.deepEqual(await shop.repeat(), null)
@@ -214,7 +214,7 @@ suite('opening an order', () => {
     assert.equal((await shop.repeat({ credential: 'verified' }))?.kind, 'delivered')
   })
 
-  test('an invoice that loses to another instance’s never existed', async (t) => {
+  test('an invoice that loses to another instance’s is not stored', async (t) => {
     const shop = await aShop(t, { signsHere: true })
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -230,7 +230,7 @@ suite('opening an order', () => {
     assert.equal(events(shop, 'order.quoted').length, 1)
   })
 
-  test('neither does the invoice of an order that there is no room for', async (t) => {
+  test('the invoice of an order that there is no room for is not stored', async (t) => {
     const shop = await aShop(t, { signsHere: true })
     await shop.quote()
     const outcome = await shop.orders
@@ -240,7 +240,7 @@ suite('opening an order', () => {
     assert.equal((await invoices(shop)).length, 1)
   })
 
-  test('where it cannot sign, there is no order, and the same key works later', async (t) => {
+  test('a process that cannot sign makes no order, and the same key works later', async (t) => {
     const shop = await aShop(t, { signsHere: true })
     shop.node.replaced.signInvoice = () => {
       throw new Error('no key')

@@ -10,7 +10,7 @@ suite('changing the secret', () => {
   const NEW = '22'.repeat(32)
   const FOREIGN = '33'.repeat(32)
 
-  test('re-encrypts the seeds, so that the new secret opens them alone', async (t) => {
+  test('changing the secret re-encrypts the seeds, so that the new secret opens them alone', async (t) => {
     const shop = await aShop(t)
     const { orderId, paymentHash } = await shop.paid()
     await shop.orders.reconcile(paymentHash, 'stream')
@@ -18,7 +18,7 @@ suite('changing the secret', () => {
     delivered(await shop.another({ secrets: [NEW] }).poll(orderId, plainPoll))
   })
 
-  test('gives no seed back to an order whose delivery is sealed meanwhile', async (t) => {
+  test('changing the secret gives no seed back to an order whose delivery is sealed meanwhile', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     await shop.orders.reconcile(quote.paymentHash, 'stream')
@@ -45,7 +45,7 @@ suite('changing the secret', () => {
     assert.equal(order?.seed, null)
   })
 
-  test('finds an order by its key under the previous secret too', async (t) => {
+  test('an order is found by its key under the previous secret too', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     const both = shop.another({ secrets: [NEW, SECRET] })
@@ -55,7 +55,7 @@ suite('changing the secret', () => {
     assert.equal(shop.node.invoices.length, 1)
   })
 
-  test('needs the previous secret for as long as an order of it is open or uncollected', async (t) => {
+  test('the previous secret is needed for as long as an order of it is open or uncollected', async (t) => {
     const shop = await aShop(t)
     const foreign = () => shop.another({ secrets: [FOREIGN] }).reseal()
     const settled = await shop.paid()

@@ -13,7 +13,7 @@ import {
 import { aShop, HOUR, LIFE, SECOND } from '../support/shop.ts'
 
 suite('settling an order', () => {
-  test('provisions with the settlement, and the capability lives from then on', async (t) => {
+  test('settling provisions in the same unit, and the capability lives from then on', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     shop.clock.advance(5 * SECOND)
@@ -28,7 +28,7 @@ suite('settling an order', () => {
     )
   })
 
-  test('provisions once, whoever learns of it, and however many at once', async (t) => {
+  test('settling provisions once, whoever learns of the payment, and however many at once', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     const elsewhere = shop.another()
@@ -91,7 +91,7 @@ suite('settling an order', () => {
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
 
-  test('while the node is away the order is pending, and nothing is lost', async (t) => {
+  test('an order is pending while the node is away, and nothing is lost', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
@@ -122,7 +122,7 @@ suite('settling an order', () => {
     assert.deepEqual(shop.node.lookups, [quote.paymentHash])
   })
 
-  test('a payment that cannot be honoured is kept as such, and logged once', async (t) => {
+  test('a payment that cannot be honoured is recorded as such, and logged once', async (t) => {
     const shop = await aShop(t, { isSoldOut: true })
     const quote = await shop.paid()
     await many(10, () => shop.orders.reconcile(quote.paymentHash, 'stream'))

@@ -70,7 +70,7 @@ function watching(t: TestContext, shop: Shop): void {
 
 suite('an order that was paid and whose plan', () => {
   for (const [what, plan] of Object.entries(BROKEN_PLANS)) {
-    test(`${what} is owed: said once, and the same to whoever asks`, async (t) => {
+    test(`an order that was paid and whose plan ${what} is owed: said once, and the same to whoever asks`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)
@@ -93,7 +93,7 @@ suite('an order that was paid and whose plan', () => {
       assert.equal(shop.node.invoices.length, 1)
     })
 
-    test(`${what} is repaired once the cause is mended, and not before`, async (t) => {
+    test(`an order that was paid and whose plan ${what} is repaired once the cause is mended, and not before`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)
@@ -107,7 +107,7 @@ suite('an order that was paid and whose plan', () => {
       assert.equal(Date.parse(expiresAt), shop.clock.now() + LIFE)
     })
 
-    test(`${what} can be noted as paid back`, async (t) => {
+    test(`an order that was paid and whose plan ${what} can be noted as paid back`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)
@@ -122,7 +122,7 @@ suite('an order that was paid and whose plan', () => {
 })
 
 suite('a settling unit', () => {
-  test('with a value that the store takes from nobody makes its order paid_unfulfilled', async (t) => {
+  test('a settling unit with a value that the store takes from nobody makes its order paid_unfulfilled', async (t) => {
     const shop = await aShop(t, { provisions: () => [unfit] })
     const quote = await shop.paid()
     const owed = { kind: 'checkout unavailable' }
@@ -134,7 +134,7 @@ suite('a settling unit', () => {
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
 
-  test('whose product throws makes its order paid_unfulfilled, proved by a preimage too', async (t) => {
+  test('a settling unit whose product throws makes its order paid_unfulfilled, proved by a preimage too', async (t) => {
     const shop = await aShop(t, {
       provisions: () => {
         throw new TypeError('no such terms')
@@ -148,7 +148,7 @@ suite('a settling unit', () => {
     assert.equal(events(shop, 'order.paid_unfulfilled')[0]?.reason, 'no such terms')
   })
 
-  test('that the store could not take for now leaves its order open, whatever went wrong', async (t) => {
+  test('a settling unit that the store could not take for now leaves its order open, whatever went wrong', async (t) => {
     for (const error of [new StoreAway('database or disk is full'), new StoreError('no thread')]) {
       const shop = await aShop(t)
       const quote = await shop.paid()
@@ -163,7 +163,7 @@ suite('a settling unit', () => {
     }
   })
 
-  test('that failed is counted', async (t) => {
+  test('a settling unit that failed is counted', async (t) => {
     const metrics = createMetrics()
     const shop = await aShop(t, { provisions: () => [unfit] })
     const counted = metrics.countedLog(shop.log as Parameters<typeof metrics.countedLog>[0])
@@ -177,7 +177,7 @@ suite('a settling unit', () => {
 })
 
 suite('the pass at the start', () => {
-  test('settles 33 others beside one that can never be applied', async (t) => {
+  test('the pass at the start settles 33 others beside one that can never be applied', async (t) => {
     const shop = await aShop(t)
     const broken = await shop.paid(key(0))
     await plant(shop, broken, '{"planId":')
@@ -190,7 +190,7 @@ suite('the pass at the start', () => {
     assert.equal((await shop.order(broken))?.state, 'paid_unfulfilled')
   })
 
-  test('goes on past an order whose look-up the store fails, and says which', async (t) => {
+  test('the pass at the start goes on past an order whose look-up the store fails, and says which', async (t) => {
     const shop = await aShop(t)
     const broken = await shop.paid(key(0))
     const others = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
@@ -206,7 +206,7 @@ suite('the pass at the start', () => {
     )
   })
 
-  test('ends when the store is away, and leaves the rest to the sweep', async (t) => {
+  test('the pass at the start ends when the store is away, and leaves the rest to the sweep', async (t) => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 40 }, (_, i) => shop.paid(key(i))))
     for (const quote of quotes) failSettling(shop.db, quote, new StoreAway('the disk is full'))

@@ -55,7 +55,7 @@ async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
 }
 
 suite('closing an order', () => {
-  test('whose invoice the node has lost ends it, and lets go of what it reserved', async (t) => {
+  test('closing an order whose invoice the node has lost ends it, and lets go of what it reserved', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()
     shop.node.replaced.lookupInvoice = unknown
@@ -75,7 +75,7 @@ suite('closing an order', () => {
     'another node': '02'.padEnd(66, 'd'),
     'a node that does not say who it is': null,
   })) {
-    test(`is refused where ${who} does not know the invoice`, async (t) => {
+    test(`closing an order is refused where ${who} does not know the invoice`, async (t) => {
       const shop = await aShop(t)
       const { orderId } = await shop.quote()
       shop.clock.advance(QUOTE_SECONDS * SECOND)
@@ -86,7 +86,7 @@ suite('closing an order', () => {
     })
   }
 
-  test('that a node calls dead needs no word of who that is', async (t) => {
+  test('closing an order that a node calls dead does not need the id of the node', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()
     shop.clock.advance(QUOTE_SECONDS * SECOND)
@@ -94,7 +94,7 @@ suite('closing an order', () => {
     assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'dead' })
   })
 
-  test('is refused while a preimage would still prove the payment', async (t) => {
+  test('closing an order is refused while a preimage would still prove the payment', async (t) => {
     const shop = await aShop(t)
     const { orderId, expiresAt } = await shop.quote()
     shop.node.replaced.lookupInvoice = unknown
@@ -103,7 +103,7 @@ suite('closing an order', () => {
   })
 
   for (const state of ['open', 'settled'] as const) {
-    test(`is refused while the node says ${state}`, async (t) => {
+    test(`closing an order is refused while the node says ${state}`, async (t) => {
       const shop = await aShop(t)
       const { orderId } = await shop.quote()
       shop.clock.advance(QUOTE_SECONDS * SECOND)
@@ -113,7 +113,7 @@ suite('closing an order', () => {
     })
   }
 
-  test('is refused when the node cannot be asked', async (t) => {
+  test('closing an order is refused when the node cannot be asked', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()
     shop.clock.advance(QUOTE_SECONDS * SECOND)
@@ -122,7 +122,7 @@ suite('closing an order', () => {
     assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
   })
 
-  test('that was settled meanwhile leaves it settled', async (t) => {
+  test('closing an order that was settled meanwhile leaves it settled', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     shop.clock.advance(QUOTE_SECONDS * SECOND)
@@ -134,13 +134,13 @@ suite('closing an order', () => {
     assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
   })
 
-  test('of no order says so', async (t) => {
+  test('closing an unknown order says so', async (t) => {
     assert.deepEqual(await close(await aShop(t), newId('order')), { kind: 'order not found' })
   })
 })
 
 suite('repairing an order', () => {
-  test('provisions it with its whole life, and its buyer collects it once', async (t) => {
+  test('repairing an order provisions it with its whole life, and its buyer collects it once', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     shop.clock.advance(3 * SECOND)
     const repaired = await repair(shop, orderId)
@@ -153,14 +153,14 @@ suite('repairing an order', () => {
     assert.deepEqual(await poll(shop, orderId), { kind: 'already delivered' })
   })
 
-  test('by ten at once provisions once', async (t) => {
+  test('repairing an order ten times at once provisions once', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => repair(shop, orderId)))
     assert.equal(outcomes.filter(({ kind }) => kind === 'repaired').length, 1)
     assert.equal((await shop.provisioned()).length, 1)
   })
 
-  test('that is refused again changes nothing', async (t) => {
+  test('repairing an order that is refused again changes nothing', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     const products = aProduct()
     const before = await orderFacts(shop.db, orderId)
@@ -176,14 +176,14 @@ suite('repairing an order', () => {
     assert.deepEqual(await shop.provisioned(), [])
   })
 
-  test('is refused under another secret, which could not deliver it', async (t) => {
+  test('repairing an order is refused under another secret, which could not deliver it', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     assert.deepEqual(await repair(shop, orderId, secretOf('33'.repeat(32))), {
       kind: 'other secret',
     })
   })
 
-  test('is refused of one that waits for its payment, or has been settled', async (t) => {
+  test('repairing an order that waits for its payment, or has been settled, is refused', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     assert.deepEqual(await repair(shop, quote.orderId), {
@@ -199,7 +199,7 @@ suite('repairing an order', () => {
 })
 
 suite('noting a refund', () => {
-  test('ends the order for its buyer, who is never asked to pay again', async (t) => {
+  test('noting a refund ends the order for its buyer, who is never asked to pay again', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     assert.deepEqual(await refund(shop, orderId), { kind: 'refunded' })
     const facts = await orderFacts(shop.db, orderId)
@@ -211,14 +211,14 @@ suite('noting a refund', () => {
     assert.equal(shop.node.invoices.length, 1)
   })
 
-  test('lets go of what the order had reserved', async (t) => {
+  test('noting a refund lets go of what the order had reserved', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     await refund(shop, orderId)
     const [released] = await shop.db.read('select name from meta where value = $1', '')
     assert.equal(released?.name, `released ${orderId}`)
   })
 
-  test('and a repair at once are one of the two', async (t) => {
+  test('noting a refund and repairing at once do only one of the two', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     const [refunded, repaired] = await Promise.all([refund(shop, orderId), repair(shop, orderId)])
     const isRefunded = refunded.kind === 'refunded'
@@ -229,7 +229,7 @@ suite('noting a refund', () => {
     assert.equal((await shop.provisioned()).length, isRefunded ? 0 : 1)
   })
 
-  test('is refused a second time, and of an order that nobody owes', async (t) => {
+  test('noting a refund is refused a second time, and for an order that nobody owes', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     await refund(shop, orderId)
     const again = { kind: 'not unfulfilled', state: 'refunded' }
@@ -240,7 +240,7 @@ suite('noting a refund', () => {
     assert.deepEqual(await refund(shop, newId('order')), { kind: 'order not found' })
   })
 
-  test('is kept when old orders are forgotten', async (t) => {
+  test('a refund stays noted when old orders are forgotten', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
     await refund(shop, orderId)
     const later = overBy(shop.clock.now() + LIFE * 100)

@@ -71,14 +71,14 @@ const rows = async (shop: Shop) => ({
 
 suite('restoring a lost order', () => {
   for (const ended of ['used', 'aged']) {
-    test(`restores nothing if a tombstone (${ended}) appears after the check`, async (t) => {
+    test(`restoring a lost order restores nothing if a tombstone (${ended}) appears after the check`, async (t) => {
       const { shop, lost } = await aLost(t)
       const db = buriedMeanwhile(shop.db, lost.paymentHash, ended)
       assert.deepEqual(await restoreOrder(deps(shop, db), lost), { kind: 'of the past' })
       assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
     })
 
-    test(`notes no refund if a tombstone (${ended}) appears after the check`, async (t) => {
+    test(`restoring a lost order notes no refund if a tombstone (${ended}) appears after the check`, async (t) => {
       const { shop, lost } = await aLost(t)
       const db = buriedMeanwhile(shop.db, lost.paymentHash, ended)
       assert.deepEqual(await noteLostRefund(deps(shop, db), lost), { kind: 'of the past' })
@@ -86,14 +86,14 @@ suite('restoring a lost order', () => {
     })
   }
 
-  test('restores an order whose quote died unpaid before the payment arrived', async (t) => {
+  test('restoring brings back an order whose quote died unpaid before the payment arrived', async (t) => {
     const { shop, lost } = await aLost(t)
     const db = buriedMeanwhile(shop.db, lost.paymentHash, 'dead')
     assert.equal((await restoreOrder(deps(shop, db), lost)).kind, 'restored')
     assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
   })
 
-  test('says that the product refused, and changes nothing', async (t) => {
+  test('restoring a lost order fails when the product refuses, and changes nothing', async (t) => {
     const { shop, lost } = await aLost(t)
     const refusing = deps(shop, shop.db, aProduct({ refuses: true }))
     await assert.rejects(restoreOrder(refusing, lost), { message: 'the product refused' })

@@ -47,7 +47,7 @@ function silence(shop: Shop): void {
 }
 
 suite('the watcher', () => {
-  test('finds at the start whatever was paid while nobody watched', async (t) => {
+  test('the watcher finds at the start whatever was paid while nobody watched', async (t) => {
     const shop = await aShop(t)
     const paid = await Promise.all([1, 2, 3, 4, 5].map((i) => shop.paid(key(i))))
     const open = await shop.quote(key(6))
@@ -64,7 +64,7 @@ suite('the watcher', () => {
     assert.equal((await shop.order(open))?.state, 'pending')
   })
 
-  test('goes on past an order that always fails', async (t) => {
+  test('the watcher goes on past an order that always fails', async (t) => {
     const shop = await aShop(t)
     const lost = await shop.quote(key(0))
     const paid = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
@@ -80,7 +80,7 @@ suite('the watcher', () => {
     assert.equal((await shop.order(lost))?.state, 'pending')
   })
 
-  test('goes on past an order whose look-up fails, while the node answers for others', async (t) => {
+  test('the watcher goes on past an order whose look-up fails, while the node answers for others', async (t) => {
     const { noSweep } = ownedTimers(t)
     const shop = await aShop(t)
     const unreadable = await shop.quote(key(0))
@@ -97,7 +97,7 @@ suite('the watcher', () => {
     assert.equal((await shop.order(unreadable))?.state, 'pending')
   })
 
-  test('stops asking a node that cannot be reached', async (t) => {
+  test('the watcher stops asking a node that cannot be reached', async (t) => {
     const shop = await aShop(t)
     await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
     shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
@@ -110,7 +110,7 @@ suite('the watcher', () => {
     assert.ok(shop.node.lookups.length < 20, `asked ${shop.node.lookups.length} times`)
   })
 
-  test('shares the orders with others that look at the same time', async (t) => {
+  test('the watcher shares the orders with others that look at the same time', async (t) => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 30 }, (_, i) => shop.quote(key(i))))
     silence(shop)
@@ -129,7 +129,7 @@ suite('the watcher', () => {
     'leaps ahead by an hour': HOUR,
   })) {
     for (const when of ['once', 'with each answer'] as const) {
-      test(`looks each order up once where the clock ${how}, ${when}`, async (t) => {
+      test(`the watcher looks each order up once where the clock ${how}, ${when}`, async (t) => {
         const shop = await aShop(t)
         const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
         let isFirst = true
@@ -152,7 +152,7 @@ suite('the watcher', () => {
     }
   }
 
-  test('settles as soon as the node tells of it', async (t) => {
+  test('the watcher settles as soon as the node tells of it', async (t) => {
     const shop = await aShop(t)
     watching(t, shop)
     const quote = await shop.paid()
@@ -160,7 +160,7 @@ suite('the watcher', () => {
     assert.equal((await shop.order(quote))?.settled_by, 'stream')
   })
 
-  test('opens the stream again after it broke', async (t) => {
+  test('the watcher opens the stream again after it broke', async (t) => {
     const shop = await aShop(t)
     let streams = 0
     shop.node.replaced.watch = (onSettled, signal) => {
@@ -179,7 +179,7 @@ suite('the watcher', () => {
     )
   })
 
-  test('takes hints of payments that are not ours', async (t) => {
+  test('the watcher takes hints of payments that are not ours', async (t) => {
     const shop = await aShop(t)
     const listening = Promise.withResolvers<(paymentHash: string) => void>()
     shop.node.replaced.watch = (onSettled, signal) => {
@@ -197,7 +197,7 @@ suite('the watcher', () => {
     )
   })
 
-  test('is over once it was told to stop', async (t) => {
+  test('the watcher ends once it was told to stop', async (t) => {
     const shop = await aShop(t)
     const { stop } = watching(t, shop)
     await stop()
@@ -207,7 +207,7 @@ suite('the watcher', () => {
 })
 
 suite('the sweep', () => {
-  test('finds a payment that no stream told of and nobody polled', async (t) => {
+  test('the sweep finds a payment that no stream told of and nobody polled', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     silence(shop)
@@ -220,7 +220,7 @@ suite('the sweep', () => {
     assert.equal((await shop.order(quote))?.settled_by, 'lookup')
   })
 
-  test('counts as the one look-up of that second', async (t) => {
+  test('the sweep counts as the one look-up of that second', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     silence(shop)
@@ -237,7 +237,7 @@ suite('the sweep', () => {
     assert.equal(shop.node.lookups.length, 3)
   })
 
-  test('leaves out what somebody has polled meanwhile', async (t) => {
+  test('the sweep leaves out what somebody has polled meanwhile', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     silence(shop)
@@ -251,7 +251,7 @@ suite('the sweep', () => {
     assert.deepEqual(shop.node.lookups.slice(2), [polled.paymentHash, silent.paymentHash])
   })
 
-  test('leaves cleaning up to the instance whose turn it is', async (t) => {
+  test('the sweep leaves cleaning up to the instance whose turn it is', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     const quote = await shop.paid()
@@ -270,7 +270,7 @@ suite('the sweep', () => {
     assert.deepEqual(new Set(asked), new Set(['order.cleanup']))
   })
 
-  test('asks the more rarely the longer a quote has been over, and never stops', async (t) => {
+  test('the sweep asks less and less often the longer a quote has been over, and never stops', async (t) => {
     const shop = await aShop(t)
     const { orderId, expiresAt } = await shop.quote()
     const store = createOrderStore(shop.db)
@@ -299,7 +299,7 @@ suite('the sweep', () => {
     }
   })
 
-  test('finds what was last looked up by a clock that was ahead, and was put right', async (t) => {
+  test('the sweep finds an order that was last looked up by a clock that was ahead, and was put right', async (t) => {
     const shop = await aShop(t)
     const store = createOrderStore(shop.db)
     const { orderId } = await shop.quote()
@@ -318,7 +318,7 @@ suite('the sweep', () => {
     assert.deepEqual(await found(now + 60 * SECOND + 1), [1, 1])
   })
 
-  test('is claimed by one of those who saw the same order', async (t) => {
+  test('an order is claimed by one of the sweeps that saw it', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()
     const claims = await Promise.all(
@@ -327,7 +327,7 @@ suite('the sweep', () => {
     assert.equal(claims.flatMap(({ all }) => all).length, 1)
   })
 
-  test('wipes the seeds whose replay is over', async (t) => {
+  test('the sweep wipes the seeds whose replay is over', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     const quote = await shop.paid()
@@ -339,7 +339,7 @@ suite('the sweep', () => {
 })
 
 suite('what the watcher tidies up', () => {
-  test('is nothing while the clock is doubted, and all of it afterwards', async (t) => {
+  test('the watcher tidies up nothing while the clock is doubted, and everything afterwards', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     const settled = await shop.paid(key(1))
