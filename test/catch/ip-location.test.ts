@@ -48,7 +48,7 @@ const PLACE = {
 
 suite('a database', () => {
   for (const recordSize of [24, 28, 32] as const) {
-    test(`is read in both layouts, with records of ${recordSize} bits`, async (t) => {
+    test(`a database is read in both layouts, with records of ${recordSize} bits`, async (t) => {
       const { locate } = await aLocator(t, {
         networks: { '203.0.113.0/24': BERLIN, '2001:db8:1::/48': SYDNEY },
         recordSize,
@@ -58,7 +58,7 @@ suite('a database', () => {
     })
   }
 
-  test('of IPv4 alone knows nothing of IPv6', async (t) => {
+  test('a database of IPv4 alone knows nothing of IPv6', async (t) => {
     const { locate } = await aLocator(t, {
       networks: { '203.0.113.0/24': BERLIN, '32.1.0.0/16': BERLIN },
       ipVersion: 4,
@@ -67,7 +67,7 @@ suite('a database', () => {
     assert.equal(locate('2001:db8::1'), null)
   })
 
-  test('knows nothing outside of its networks, private addresses among it', async (t) => {
+  test('a database knows nothing outside of its networks, private addresses among it', async (t) => {
     const { locate } = await aLocator(t, {
       networks: { '203.0.113.0/24': BERLIN, '2001:db8::/32': SYDNEY },
     })
@@ -76,14 +76,14 @@ suite('a database', () => {
     for (const ip of [...strangers, ...own]) assert.equal(locate(ip), null, ip)
   })
 
-  test('is not asked about what is no address', async (t) => {
+  test('a database is not asked about what is no address', async (t) => {
     const { locate } = await aLocator(t, { networks: { '203.0.113.0/24': BERLIN } })
     for (const ip of ['', 'localhost', '203.0.113', '203.0.113.256', 'fe80::1%eth0x y', '::g']) {
       assert.equal(locate(ip), null, ip)
     }
   })
 
-  test('may leave out anything of a place; what it leaves out is null', async (t) => {
+  test('a database may leave out anything of a place; what it leaves out is null', async (t) => {
     const nothing = {
       country: null,
       city: null,
@@ -145,7 +145,7 @@ suite('a database', () => {
     }
   })
 
-  test('is rounded to two decimals, away from what it seems to know', async (t) => {
+  test('a location is rounded to two decimals, away from what the database seems to know', async (t) => {
     const cases: [number, number][] = [
       [52.52437, 52.52],
       [-33.86882, -33.87],
@@ -162,7 +162,7 @@ suite('a database', () => {
     }
   })
 
-  test('and another are asked in turn, and each says which it is', async (t) => {
+  test('two databases are asked in turn, and each says which it is', async (t) => {
     const folder = await temporaryFolder(t)
     const files = [join(folder, 'city-ipv4.mmdb'), join(folder, 'city-ipv6.mmdb')] as const
     await writeFile(files[0], mmdb({ networks: { '203.0.113.0/24': BERLIN }, ipVersion: 4 }))
@@ -174,7 +174,7 @@ suite('a database', () => {
     assert.equal(locator.locate('198.51.100.1'), null)
   })
 
-  test('that is damaged where an address leads is reported, and says nothing', async (t) => {
+  test('a database that is damaged where an address leads is reported, and says nothing', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'places.mmdb')
     const good = mmdb({ networks: { '203.0.113.0/24': BERLIN, '198.51.100.0/24': SYDNEY } })
@@ -192,7 +192,7 @@ suite('a database', () => {
 })
 
 suite('a database that changes', () => {
-  test('is read again, and one that turned bad leaves the last good one', async (t) => {
+  test('a database that changes is read again, and a bad new one leaves the last good one in use', async (t) => {
     const file = join(await temporaryFolder(t), 'places.mmdb')
     await writeFile(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
     const problems: string[] = []
@@ -215,7 +215,7 @@ suite('a database that changes', () => {
     assert.equal(problems.length, 1)
   })
 
-  test('in place to half of itself leaves the last good one', async (t) => {
+  test('a database that is overwritten with half of itself leaves the last good one in use', async (t) => {
     const file = join(await temporaryFolder(t), 'places.mmdb')
     const whole = mmdb({ networks: { '203.0.113.0/24': BERLIN } })
     await writeFile(file, whole)
@@ -251,7 +251,7 @@ suite('at the start', () => {
     })
   }
 
-  test('without a database nobody is anywhere', async (t) => {
+  test('no address has a location without a database', async (t) => {
     const { locate } = await open(t, [])
     assert.equal(locate('203.0.113.7'), null)
   })
@@ -279,19 +279,19 @@ test('an event says where its sender is, as far as that is known', async (t) => 
 suite('the continents', () => {
   const known = Object.values(COUNTRIES).flatMap((countries) => countries.split(' '))
 
-  test('have each country once: those of ISO 3166-1, and Kosovo', () => {
+  test('the continents have each country once: those of ISO 3166-1, and Kosovo', () => {
     assert.equal(known.length, 249 + 1)
     assert.equal(new Set(known).size, known.length)
     const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
     for (const code of known) assert.ok(names.of(code), code)
   })
 
-  test('are seven', () => {
+  test('the continents are seven', () => {
     const continents = new Set(known.map((code) => continentOf(code)))
     assert.deepEqual([...continents].sort(), ['AF', 'AN', 'AS', 'EU', 'NA', 'OC', 'SA'])
   })
 
-  test('are nothing for what is no country', () => {
+  test("a code that is not a country's has no continent", () => {
     for (const code of ['ZZ', 'EU', 'de', '', 'DEU', '__proto__', null]) {
       assert.equal(continentOf(code), null)
     }

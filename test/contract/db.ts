@@ -243,7 +243,7 @@ export function dbContract(
       assert.deepEqual(await ids(db), ['a'])
     })
 
-    test('of units that arrive together, a refused one undoes nobody else', async (t) => {
+    test('a refused unit undoes no other of the units that arrive with it', async (t) => {
       const { db } = await opened(t)
       const numbers = Array.from({ length: 50 }, (_, i) => i)
       const isRefused = (i: number): boolean => i % 7 === 3
@@ -260,7 +260,7 @@ export function dbContract(
       assert.deepEqual(await ids(db), numbers.filter((i) => !isRefused(i)).map(name))
     })
 
-    test('of units that arrive together, one that breaks a constraint fails alone', async (t) => {
+    test('a unit that breaks a constraint fails alone among the units that arrive with it', async (t) => {
       const { db } = await opened(t)
       const outcomes = await Promise.allSettled([
         db.write(unit(anItem('a'))),
@@ -277,7 +277,7 @@ export function dbContract(
       assert.deepEqual(await ids(db), ['a', 'c'])
     })
 
-    test('units take their turn: a later one sees the earlier ones', async (t) => {
+    test('units take their turn: a later unit sees the earlier ones', async (t) => {
       const { db } = await opened(t)
       const results = await Promise.all([
         db.write(unit(aCounter(99))),

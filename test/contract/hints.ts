@@ -5,7 +5,7 @@ import type { Hints } from '../../src/db/hints.ts'
 import type { After } from '../support/folder.ts'
 
 export function hintsContract(name: string, open: (t: After) => Promise<Hints>): void {
-  test(`${name}: whoever listens to a topic hears it at once, and nothing of another`, async (t) => {
+  test(`${name}: a listener of a topic hears its hints at once, and none of another`, async (t) => {
     const hints = await open(t)
     const heard: string[] = []
     hints.listen('catch_a', () => heard.push('first'))
@@ -17,7 +17,7 @@ export function hintsContract(name: string, open: (t: After) => Promise<Hints>):
     assert.equal(heard.length, 2)
   })
 
-  test(`${name}: who stopped hears nothing more, however often it stops`, async (t) => {
+  test(`${name}: a listener that has stopped hears nothing more, however often it stops`, async (t) => {
     const hints = await open(t)
     let heard = 0
     const listener = (): void => void heard++
@@ -29,7 +29,7 @@ export function hintsContract(name: string, open: (t: After) => Promise<Hints>):
     assert.equal(heard, 1)
   })
 
-  test(`${name}: 64 may listen to one topic, and another when one of them stopped`, async (t) => {
+  test(`${name}: 64 listeners may listen to one topic, and another when one of them has stopped`, async (t) => {
     const hints = await open(t)
     const listen = () => hints.listen('pulse_x', () => undefined)
     const stops = Array.from({ length: 64 }, listen)

@@ -47,7 +47,7 @@ for (const [engine, open] of [
   ['PostgreSQL', async () => openStore({ kind: 'postgres', url: await aPostgresDatabase() })],
 ] as const) {
   suite(`the clock that deletes, on ${engine}`, () => {
-    test('is that of the machine while nothing is wrong with it', async (t) => {
+    test('the clock that deletes is that of the machine while nothing is wrong with it', async (t) => {
       const { run } = await aStore(t)
       const one = await run()
       assert.equal(await one.deletion.now(), one.clock.now())
@@ -137,7 +137,7 @@ for (const [engine, open] of [
       assert.deepEqual(one.logged, [])
     })
 
-    test('a restart is no gap', async (t) => {
+    test('a restart does not count as a gap', async (t) => {
       const { run } = await aStore(t)
       const one = await run()
       await one.pass(HOUR)
@@ -203,7 +203,7 @@ for (const [engine, open] of [
       assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
     })
 
-    test('the operator’s word ends the doubt, of the clock that it agrees with alone', async (t) => {
+    test('the operator’s word ends the doubt, for the clock that it agrees with alone', async (t) => {
       const { db, run } = await aStore(t)
       const one = await run()
       one.clock.jump(DAY)
@@ -219,7 +219,7 @@ for (const [engine, open] of [
       assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
     })
 
-    test('of several instances, the one whose clock jumped deletes nothing, however long', async (t) => {
+    test('the one of several instances whose clock jumped deletes nothing, however long', async (t) => {
       const { run } = await aStore(t)
       const right = await run()
       const wrong = await run()
@@ -239,7 +239,7 @@ for (const [engine, open] of [
       assert.equal(await wrong.deletion.now(), wrong.clock.now())
     })
 
-    test('one that starts with a wrong clock beside the others deletes nothing, however long', async (t) => {
+    test('an instance that starts with a wrong clock beside the others deletes nothing, however long', async (t) => {
       const { run } = await aStore(t)
       const right = await run()
       await right.pass(BEAT)
@@ -252,7 +252,7 @@ for (const [engine, open] of [
       }
     })
 
-    test('two that start together after a gap, with clocks apart, both wait for the operator', async (t) => {
+    test('two instances that start together after a gap, with clocks apart, both wait for the operator', async (t) => {
       const { db, run } = await aStore(t)
       const before = await run()
       await before.deletion.close()
@@ -271,7 +271,7 @@ for (const [engine, open] of [
       assert.equal(await wrong.deletion.now(), NOTHING_IS_OVER)
     })
 
-    test('two that start together after a gap, with one time, go on after fifteen minutes', async (t) => {
+    test('two instances that start together after a gap, with one time, go on after fifteen minutes', async (t) => {
       const { run } = await aStore(t)
       const before = await run()
       await before.deletion.close()
@@ -283,7 +283,7 @@ for (const [engine, open] of [
       assert.equal(await other.deletion.now(), other.clock.now())
     })
 
-    test('one that cannot tell the store its time for a minute deletes nothing at once', async (t) => {
+    test('an instance that cannot tell the store its time for a minute deletes nothing at once', async (t) => {
       const { run } = await aStore(t)
       const one = await run()
       one.clock.advance(MINUTE)

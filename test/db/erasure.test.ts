@@ -52,7 +52,7 @@ const eventCount = async ({ server }: Shop): Promise<number> => {
 }
 
 suite('bytes that were deleted are in no file', () => {
-  test('of an event that its owner deleted', async (t) => {
+  test('no file has a byte of an event that its owner deleted', async (t) => {
     const shop = await aServer(t)
     await send(shop, 'marker-of-the-deleted-one')
     await send(shop, 'marker-of-the-kept-one')
@@ -71,7 +71,7 @@ suite('bytes that were deleted are in no file', () => {
     )
   })
 
-  test('of many events of all sizes, some of which stay', async (t) => {
+  test('no file has a byte of the deleted events where others of all sizes stay', async (t) => {
     const shop = await aServer(t)
     const marker = (i: number): string => `[marker ${String(i).padStart(3, '0')}]`.replace(' ', '-')
     const numbers = Array.from({ length: 90 }, (_, i) => i)
@@ -96,7 +96,7 @@ suite('bytes that were deleted are in no file', () => {
     assert.deepEqual(found, numbers.map(isKept))
   })
 
-  test('of an inbox that was destroyed, once it is purged', async (t) => {
+  test('no file has a byte of a destroyed inbox, once it is purged', async (t) => {
     const shop = await aServer(t)
     for (let i = 0; i < 90; i++) await send(shop, 'marker-of-the-destroyed', 2_000)
     await shop.server.mayfly.catch(shop.inbox).destroy()
@@ -108,7 +108,7 @@ suite('bytes that were deleted are in no file', () => {
     assert.equal(await isOnDisk(shop.server.file, shop.inbox.ownerToken), false)
   })
 
-  test('of an inbox that expired, once it is purged', async (t) => {
+  test('no file has a byte of an expired inbox, once it is purged', async (t) => {
     const shop = await aServer(t)
     for (let i = 0; i < 20; i++) await send(shop, 'marker-of-the-expired', 2_000)
     shop.server.clock.advance(DAY)
@@ -121,7 +121,7 @@ suite('bytes that were deleted are in no file', () => {
     assert.equal(await isOnDisk(shop.server.file, 'marker-of-the-expired'), false)
   })
 
-  test('of an inbox that was destroyed while many others had just expired', async (t) => {
+  test('no file has a byte of an inbox that was destroyed while many others had just expired', async (t) => {
     const shop = await aServer(t)
     const others = 120
     const db = await openSqlite(shop.server.file)
@@ -148,7 +148,7 @@ suite('bytes that were deleted are in no file', () => {
 })
 
 suite('the write-ahead log', () => {
-  test('is emptied now and then while the store is open, and the bytes with it', async (t) => {
+  test('the write-ahead log is emptied now and then while the store is open, and the bytes with it', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file, { truncateEveryMs: 20 })
     t.after(() => db.close())
@@ -168,7 +168,7 @@ suite('the write-ahead log', () => {
     assert.deepEqual(await db.read('select * from meta'), [{ name: 'a', value: 'b' }])
   })
 
-  test('is emptied by closing the store', async (t) => {
+  test('the write-ahead log is emptied by closing the store', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
     await migrate(db)

@@ -21,7 +21,7 @@ import { until } from '../support/until.ts'
 hintsContract('in the process', async () => createHints())
 hintsContract('PostgreSQL', async (t) => (await anInstance(t, await aPostgresDatabase())).hints)
 
-test('what one instance tells, the listeners of the others hear', async (t) => {
+test('the listeners of one instance hear what another tells', async (t) => {
   const url = await aPostgresDatabase()
   const [a, b, c] = await instances(t, url, 3)
   const heard: string[] = []
@@ -91,7 +91,7 @@ test('a cut line is mended, and everybody looks at what may have been missed', a
   assert.deepEqual([a.lost.length, b.lost.length], [1, 1])
 })
 
-test('a start without PostgreSQL has hints of its own, and says no password', async (t) => {
+test('an instance that starts without PostgreSQL has hints of its own, and says no password', async (t) => {
   const nowhere = 'postgres://mayfly:mayfly@127.0.0.1:1/none'
   const { hints, lost } = await anInstance(t, nowhere)
   let heard = 0
@@ -116,7 +116,7 @@ test('a message fits into payloads that PostgreSQL takes, and comes back whole',
   assert.deepEqual(payloads({ from: 'x', topics: [] }), [])
 })
 
-test('what is no message is none', () => {
+test('a malformed message is ignored', () => {
   for (const payload of ['', 'null', '1', '[]', '{}', '{"from":1}', '{"from":"x"', '"x"']) {
     assert.equal(readMessage(payload), null, payload)
   }

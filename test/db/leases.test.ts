@@ -15,13 +15,13 @@ for (const [engine, open] of [
   ['PostgreSQL', async () => openStore({ kind: 'postgres', url: await aPostgresDatabase() })],
 ] as const) {
   suite(`taking turns on ${engine}`, () => {
-    test('of many who come at once, one does the work', async (t) => {
+    test('one of many who come at once does the work', async (t) => {
       const { turns, done } = await workers(t, 10)
       await Promise.all(turns.map((turn) => turn()))
       assert.equal(done.length, 1)
     })
 
-    test('it is done again when its time has come, and not before', async (t) => {
+    test('work is done again when its time has come, and not before', async (t) => {
       const { turns, done, advance } = await workers(t, 2)
       const all = async () => {
         for (const turn of turns) await turn()
@@ -42,7 +42,7 @@ for (const [engine, open] of [
       assert.deepEqual(done, ['catch.purge', 'pulse.purge'])
     })
 
-    test('work that fails fails for its caller, and is nobody else’s until its time', async (t) => {
+    test('work that fails fails for its caller, and belongs to nobody else until its time', async (t) => {
       const { inTurns, turns, done, advance } = await workers(t, 2)
       const failing = async () => {
         throw new Error('the disk is full')
@@ -65,7 +65,7 @@ for (const [engine, open] of [
       assert.equal(done.length, 2)
     })
 
-    test('what a dead instance had begun is taken up by another', async (t) => {
+    test('work that a dead instance had begun is taken up by another', async (t) => {
       const { inTurns, turns, done, advance } = await workers(t, 2)
       const dead = new Promise<void>(() => undefined)
       await new Promise<void>((begun) => {

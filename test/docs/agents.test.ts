@@ -20,7 +20,7 @@ const scripts = (JSON.parse(await text('package.json')) as { scripts: Record<str
   .scripts
 
 suite('the commands of AGENTS.md', () => {
-  test('are there', () => {
+  test('each command of AGENTS.md is there', () => {
     assert.ok(commands.includes('npm test') && commands.includes('.ci/run'))
     for (const command of commands) {
       const [, script] = /^npm (?:run )?([a-z:]+)$/.exec(command) ?? []
@@ -29,7 +29,7 @@ suite('the commands of AGENTS.md', () => {
     }
   })
 
-  test('are run by .ci/run, or name a program that is there', async () => {
+  test('each command of AGENTS.md is run by .ci/run, or names a program that is there', async () => {
     const ci = await text('.ci/run')
     const suites = /for suite in ([^;]+);/.exec(ci)?.[1]?.split(' ') ?? []
     const inCi = [...suites.map((name) => (name === 'test' ? 'npm test' : `npm run ${name}`))]
@@ -47,7 +47,7 @@ suite('the commands of AGENTS.md', () => {
     }
   })
 
-  test('test one folder with the line that names it', async () => {
+  test('the line of AGENTS.md for one folder tests that folder', async () => {
     const [command = ''] = commands.filter((each) => each.startsWith('npx node --test'))
     const line = command.replace('test/catch/', 'test/lib/')
     assert.notEqual(line, command)

@@ -16,7 +16,7 @@ const NAMES = new Set([
 ])
 
 suite('what deploys it', () => {
-  test('names settings that there are', async () => {
+  test('the files for deployment name only settings that exist', async () => {
     const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
     assert.ok(pages.includes('docs/deploy.md'))
     for (const file of ['Dockerfile', 'compose.yaml', 'deploy/mayfly.service', ...pages]) {
@@ -25,14 +25,14 @@ suite('what deploys it', () => {
     }
   })
 
-  test('sets nothing in the image that has a twin for secrets', async () => {
+  test('the image sets nothing that has a twin for secrets', async () => {
     const [, set = ''] = /^ENV (.*)$/m.exec(await text('Dockerfile')) ?? []
     for (const pair of set.split(' ')) {
       assert.ok(!NAMES.has(`${pair.split('=')[0]}_FILE`), `${pair} would exclude its twin`)
     }
   })
 
-  test('copies files that there are, and that the build may see', async () => {
+  test('the image copies only files that are there, and that the build may see', async () => {
     const seen = (await text('.dockerignore'))
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -49,7 +49,7 @@ suite('what deploys it', () => {
     }
   })
 
-  test('takes the secrets that it lists, each by its file', async () => {
+  test('compose.yaml takes the secrets that it lists, each by its file', async () => {
     const compose = await text('compose.yaml')
     const [, listed = ''] = /^secrets:\n([\s\S]*)$/m.exec(compose) ?? []
     const defined = [...listed.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name]) => name)
@@ -69,7 +69,7 @@ suite('what deploys it', () => {
     }
   })
 
-  test('bounds the memory of all that it runs, and believes one proxy and no neighbour', async () => {
+  test('compose.yaml bounds the memory of all that it runs, and believes one proxy and no neighbour', async () => {
     const compose = await text('compose.yaml')
     const [services = ''] = compose.split(/^networks:$/m)
     const images = services.match(/^ {4}image: /gm) ?? []
@@ -81,7 +81,7 @@ suite('what deploys it', () => {
     assert.equal(trusted, gateway)
   })
 
-  test('leads from page to page', async () => {
+  test('each link between the pages leads to a page', async () => {
     const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
     for (const page of pages) {
       const links = (await text(page)).matchAll(/\]\(([\w-]+\.md)(#[\w-]+)?\)/g)

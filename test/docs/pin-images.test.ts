@@ -16,7 +16,7 @@ printf 'sha256:%064d' "\${#6}"
 `
 
 suite('deploy/pin-images.sh', () => {
-  test('pins every image that has a tag, and changes nothing else', async (t) => {
+  test('pin-images.sh pins every image that has a tag, and changes nothing else', async (t) => {
     const checkout = await aCheckout(t, DOCKER)
     const before = await checkout.texts()
     await checkout.pin()
@@ -31,7 +31,7 @@ suite('deploy/pin-images.sh', () => {
     assert.equal(await checkout.texts(), after, 'a second run finds all of them pinned')
   })
 
-  test('changes no file when one image has no digest', async (t) => {
+  test('pin-images.sh changes no file when one image has no digest', async (t) => {
     const checkout = await aCheckout(t, `${DOCKER}\n[[ $6 != *phoenixd* ]] && exit 0\nexit 1\n`)
     const before = await checkout.texts()
     await assert.rejects(checkout.pin())

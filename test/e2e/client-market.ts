@@ -229,14 +229,14 @@ function oneClient(
     await isBalanced()
   }
 
-  test('and uses it', async (t) => {
+  test(`${client.client} uses the ${product} that it bought`, async (t) => {
     const shop = await open(t)
     const response = await client.buy(shop.url, shop.init(), shop.wallet)
     if (client.hasReceipt) assert.equal(Receipt.fromResponse(response).status, 'success')
     await isGood(shop, response)
   })
 
-  test('and the answer is lost: the same request again brings it', async (t) => {
+  test(`${client.client} gets the ${product} of a lost answer by the same request again`, async (t) => {
     const shop = await open(t)
     const init = shop.init()
     shop.proxy.next = 'lose the answer'
@@ -249,7 +249,7 @@ function oneClient(
 
   const { resume } = client
   if (resume) {
-    test('and the answer is lost: its credential brings it', async (t) => {
+    test(`${client.client} gets the ${product} of a lost answer by its credential`, async (t) => {
       const shop = await open(t)
       const init = shop.init()
       shop.proxy.next = 'lose the answer'
@@ -260,13 +260,13 @@ function oneClient(
     })
   }
 
-  test('and the server restarts between the challenge and the paid repeat', async (t) => {
+  test(`${client.client} buys ${product} across a restart between the challenge and the paid repeat`, async (t) => {
     const shop = await open(t)
     shop.wallet.afterPaying = () => shop.server.restart()
     await isGood(shop, await client.buy(shop.url, shop.init(), shop.wallet))
   })
 
-  test('and the paid repeat arrives 20 times at once', async (t) => {
+  test(`${client.client} buys ${product} once where the paid repeat arrives 20 times at once`, async (t) => {
     const shop = await open(t)
     shop.proxy.next = 'send it 20 times'
     const response = await client.buy(shop.url, shop.init(), shop.wallet)
@@ -278,7 +278,7 @@ function oneClient(
     await isGood(shop, response)
   })
 
-  test('and then buys another one, although it still sends its old credential', async (t) => {
+  test(`${client.client} buys another ${product} although it still sends its old credential`, async (t) => {
     const shop = await open(t)
     const first = await client.buy(shop.url, shop.init(), shop.wallet)
     const { credential } = shop.proxy

@@ -27,5 +27,5 @@ describe('clients and LND', { skip: await missingNodes() }, () => {
     }
   })
 
-  test('every payment that the node ever got has bought something', () => books.close())
+  test('every payment that the node ever received has bought something', () => books.close())
 })

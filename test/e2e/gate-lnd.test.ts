@@ -29,7 +29,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
   })
   after(() => testbed?.close())
 
-  test('the API answers who has paid bob, and anybody can verify the receipt', async (t) => {
+  test('the API answers a client who has paid bob, and anybody can verify the receipt', async (t) => {
     const { url, api, project, balance } = await aMarket(t, testbed)
     const before = await balance()
     const refused = await fetch(`${api}/render/cat?size=2`, { method: 'POST', body: 'a' })
@@ -56,7 +56,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
     assert.equal(claims.sat, 50)
   })
 
-  test('the provider tells of the payment, and the preimage is not needed', async (t) => {
+  test('a provider that tells of the payment makes the preimage unnecessary', async (t) => {
     const { server, api, lnurl } = await aMarket(t, testbed)
     // LUD-21 leaves it to the provider whether it shows the preimage.
     lnurl.answers.verify = async (_url, _response, usual) => ({

@@ -17,7 +17,7 @@ const EVENTS = 1_000
 const BEATS = 10
 
 suite('two instances, whatever is split across them', () => {
-  test('one read left and 40 readers: one gets it', async (t) => {
+  test('one of 40 readers gets the bytes where one read is left', async (t) => {
     const fleet = await aFleet(t)
     const quote = await openWhisperOrder(fleet.a, { readLimit: 1 })
     await fleet.pay(quote)
@@ -26,7 +26,7 @@ suite('two instances, whatever is split across them', () => {
     assert.deepEqual(counted(reads), { 200: 1, 404: 39 })
   })
 
-  test('room for some events and more senders: exactly so many are stored', async (t) => {
+  test('exactly as many events are stored as there is room for, however many send', async (t) => {
     const fleet = await aFleet(t, { catch: { spark: { requestLimit: 100 } } })
     const inbox = await anInbox(fleet)
     const answers = await times(200, () => send(fleet.next(), inbox, 'x'))
@@ -38,7 +38,7 @@ suite('two instances, whatever is split across them', () => {
     assert.equal(latestSequence, 100)
   })
 
-  test('50 purchases with one key: one order, one invoice', async (t) => {
+  test('50 purchases with one key become one order and one invoice', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
     const quotes = (await times(50, () => purchase(fleet.next(), { key }))).map(quoteOf)
@@ -47,7 +47,7 @@ suite('two instances, whatever is split across them', () => {
     assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 0 })
   })
 
-  test('50 polls of a paid order: one delivers', async (t) => {
+  test('one of 50 polls of a paid order delivers', async (t) => {
     const fleet = await aFleet(t)
     const quote = quoteOf(await purchase(fleet.a, {}))
     await fleet.pay(quote)
@@ -55,7 +55,7 @@ suite('two instances, whatever is split across them', () => {
     assert.deepEqual(counted(polls), { 200: 1, 404: 49 })
   })
 
-  test('20 paid repeats: one inbox, and the same answer for each', async (t) => {
+  test('20 paid repeats become one inbox, and the same answer for each', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
     const challenge = await purchase(fleet.a, { key, protocol: 'payment' })
@@ -69,7 +69,7 @@ suite('two instances, whatever is split across them', () => {
     assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 1 })
   })
 
-  test('the first use of a token at one seals the answer at the other', async (t) => {
+  test('the first use of a token at one instance seals the answer at the other', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
     const quote = quoteOf(await purchase(fleet.a, { key }))
@@ -82,14 +82,14 @@ suite('two instances, whatever is split across them', () => {
     assert.deepEqual(counted([await purchase(fleet.a, { key })]), { 404: 1 })
   })
 
-  test('the last beats of a monitor: never one more than it was sold with', async (t) => {
+  test('a monitor never counts more heartbeats than it was sold with', async (t) => {
     const fleet = await aFleet(t, { pulse: { spark: { heartbeatLimit: BEATS } } })
     const monitor = await aMonitor(fleet)
     const pings = await times(40, () => ping(fleet.next(), monitor))
     assert.deepEqual(counted(pings), { 204: BEATS, 404: 30 })
   })
 
-  test('50 proofs of one payment at GATE: one credit, one receipt', async (t) => {
+  test('50 proofs of one payment at GATE cost one credit and get one receipt', async (t) => {
     const fleet = await aFleet(t, {}, { MAYFLY_GATE: 'on' })
     const project = await aProject(fleet)
     const [a, b] = [fleet.a, fleet.b].map(({ mayfly }) => mayfly.gate(project))
@@ -112,7 +112,7 @@ suite('two instances, whatever is split across them', () => {
     assert.equal((await b.verifyReceipt(receipt)).intent, quote.intentId)
   })
 
-  test('what one has ended is over at the other, which remembers it', async (t) => {
+  test('an inbox or a monitor that one instance has ended is over at the other, which remembers it', async (t) => {
     const fleet = await aFleet(t)
     const [inbox, monitor] = await Promise.all([anInbox(fleet), aMonitor(fleet)])
     const both = [fleet.a, fleet.b]
@@ -129,7 +129,7 @@ suite('two instances, whatever is split across them', () => {
 })
 
 suite('streams across instances', () => {
-  test('every event of the one comes once and in order at the other, though its line is cut', async (t) => {
+  test('every event of one instance comes once and in order at the other, though its line is cut', async (t) => {
     const fleet = await aFleet(t, { catch: { spark: { requestLimit: EVENTS } } })
     const inbox = await anInbox(fleet)
     const told = collect(fleet.b, inbox)
@@ -190,7 +190,7 @@ suite('streams across instances', () => {
 })
 
 suite('limits across instances', () => {
-  test('a burst is let through once, not once by each', async (t) => {
+  test('a burst is let through once, not once by each instance', async (t) => {
     const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
     // Its connections are made first: a limit waits for one no longer than a second.
     const other = quoteOf(await purchase(fleet.a, {}))

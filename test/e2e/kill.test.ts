@@ -74,7 +74,7 @@ async function works({ url }: Program, body: string): Promise<void> {
 suite('killed under load', { timeout: 600_000 }, () => {
   const LIMIT = 1_500
 
-  test('it keeps every event that it has answered 204, and no more than were sold', async (t) => {
+  test('a service killed under load keeps every event that it has answered 204, and no more than were sold', async (t) => {
     const { start } = await aStore(t, { catch: { spark: { requestLimit: LIMIT } } })
     const sent = new Set<string>()
     const answered = new Set<string>()
@@ -154,7 +154,7 @@ suite('killed under load', { timeout: 600_000 }, () => {
 })
 
 suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
-  test('between settlement and poll, the poll delivers after the restart', async (t) => {
+  test('a service killed between settlement and poll delivers to the poll after the restart', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
@@ -165,7 +165,7 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     await works(second, await collected(second, quote))
   })
 
-  test('as soon as the payer has paid, before it knew, the poll delivers after the restart', async (t) => {
+  test('a service killed as soon as the payer has paid, before it knew, delivers to the poll after the restart', async (t) => {
     const { file, start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
@@ -178,7 +178,7 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     await works(second, await collected(second, quote))
   })
 
-  test('right after the quote, the invoice still sells what it was made for', async (t) => {
+  test('an invoice of a service killed right after the quote still sells what it was made for', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
@@ -189,7 +189,7 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     await works(second, await collected(second, quote))
   })
 
-  test('after the delivery, the buyer gets the same bytes again and nobody else does', async (t) => {
+  test('a service killed after the delivery gives the buyer the same bytes again, and gives nobody else anything', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
@@ -205,7 +205,7 @@ suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
     )
   })
 
-  test('what was paid while it was down is found at the start, without a poll', async (t) => {
+  test('a payment while the service was down is found at the start, without a poll', async (t) => {
     const { file, start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
@@ -237,7 +237,7 @@ async function stateOf(file: string, { orderId }: Quote): Promise<unknown> {
 
 suite('told to stop', { timeout: 600_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`by ${signal}, it finishes the request under way and exits with 0`, async (t) => {
+    test(`a service told to stop by ${signal} finishes the request under way and exits with 0`, async (t) => {
       const { start } = await aStore(t)
       const program = await start()
       const inbox = await buy(program)
@@ -264,7 +264,7 @@ suite('told to stop', { timeout: 600_000 }, () => {
     })
   }
 
-  test('twice, it ends at once, whatever is under way', async (t) => {
+  test('a service told to stop twice ends at once, whatever is under way', async (t) => {
     const { start } = await aStore(t)
     const program = await start()
     const underWay = await beginRequest(program, await buy(program))

@@ -209,7 +209,7 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     assert.equal(await countOrders(server), 0)
   })
 
-  test('every payment that the node ever got has bought something', async () => {
+  test('every payment that the node ever received has bought something', async () => {
     await books.close()
   })
 })

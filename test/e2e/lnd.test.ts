@@ -137,7 +137,7 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     await books.balance(server)
   })
 
-  test('every payment that the node ever got has bought something', async () => {
+  test('every payment that the node ever received has bought something', async () => {
     await books.close()
   })
 })

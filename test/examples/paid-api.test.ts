@@ -21,7 +21,7 @@ test('the example API sells a picture', async (t) => {
   assert.deepEqual(await answer.json(), { rendered: '/render/cat', sats: 50 })
 })
 
-test('the example fits on a page', async () => {
+test('the example API fits on a page', async () => {
   const text = await readFile(new URL('../../examples/paid-api.ts', import.meta.url), 'utf8')
   assert.ok(text.trimEnd().split('\n').length < 60)
 })

@@ -15,7 +15,7 @@ function limitFiles(pid: number, bytes: number | 'unlimited'): void {
 }
 
 suite('the disk of SQLite is full', { timeout: 600_000 }, () => {
-  test('what was acknowledged stays, the rest is refused, and it goes on with room', async (t) => {
+  test('acknowledged writes stay on a full disk, the rest is refused, and the service goes on with room', async (t) => {
     const store = await sqliteStore(t)
     const service = await startService(t, store, {})
     await service.progress(PROMISES)

@@ -20,7 +20,7 @@ suite('killed at random under mixed load', { timeout: 300_000 + KILLS * 60_000 }
     t.diagnostic(`${KILLS} kills, ${service.load.acknowledged()} promises`)
   })
 
-  test('two processes on PostgreSQL do so too, while one of them is always there', async (t) => {
+  test('two processes on PostgreSQL keep every promise and the books balance, while one of them is always there', async (t) => {
     const service = await startService(t, await postgresStore(t), { instances: 2 })
     for (let i = 0; i < KILLS; i++) {
       await service.progress(1 + Math.floor(Math.random() * PROMISES))

@@ -25,7 +25,7 @@ async function books(shop: Shop): Promise<unknown> {
 }
 
 suite('the node tells of settlements badly', { timeout: 300_000 }, () => {
-  test('three times each, in the wrong order, to two instances: each is provisioned once', async (t) => {
+  test('an order is provisioned once when the node tells of it three times, in the wrong order, to two instances', async (t) => {
     const shop = await aShop(t)
     const other = shop.another()
     const quotes = await Promise.all(
@@ -44,7 +44,7 @@ suite('the node tells of settlements badly', { timeout: 300_000 }, () => {
     })
   })
 
-  test('an answer that comes late, after the order was settled otherwise, changes nothing', async (t) => {
+  test('an answer that comes after the order was settled otherwise changes nothing', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
     const { promise: held, resolve: release } = Promise.withResolvers<void>()

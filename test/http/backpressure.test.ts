@@ -52,7 +52,7 @@ test('a reader that takes a little now and then has as long as it likes', async 
   assert.equal(backpressure.closedSockets(), 0)
 })
 
-test('a connection that is only kept open is not one that takes nothing', async (t) => {
+test('a connection that is only kept open does not count as one that takes nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { open, backpressure, made } = await aServer(t)
   const socket = open()
@@ -63,7 +63,7 @@ test('a connection that is only kept open is not one that takes nothing', async 
   assert.equal(backpressure.closedSockets(), 0)
 })
 
-test('what is pipelined is served when the answer before it is taken, and in its order', async (t) => {
+test('a pipelined request is served when the answer before it is taken, and in its order', async (t) => {
   const { open, backpressure, made } = await aServer(t)
   const socket = open()
   socket.pause()
@@ -109,7 +109,7 @@ test('a client that leaves takes what it has pipelined with it', async (t) => {
   assert.equal(made.length, 1)
 })
 
-test('a large answer is the same to the byte as a small one, and says its length', async (t) => {
+test('a large answer arrives byte for byte as a small one does, and says its length', async (t) => {
   const { url } = await aServer(t)
   for (const kind of ['text', 'bytes']) {
     const answer = await fetch(`${url}/${kind}`)

@@ -29,7 +29,7 @@ function aBudget() {
   }
 }
 
-test('one capability, one network, and all together hold so many bytes, headers included', () => {
+test('a capability, a network, and all together hold only so many bytes, headers included', () => {
   const of = aBudget()
   assert.equal(of.count('a', 'one', 10), 4, 'one capability')
   assert.equal(of.count('a', 'two', 10), 2, 'one network')
@@ -82,7 +82,7 @@ test('a hundred networks that each take all they can leave room for a newcomer',
   assert.ok(budget.held().bytes <= mib(limits.inAll))
 })
 
-test('many networks of a wider one are one, so that nobody fills the room with addresses alone', () => {
+test('many networks of a wider one count as one, so that nobody fills the room with addresses alone', () => {
   for (const [around, newcomer] of [
     [(i: number) => `203.0.${i}`, '198.51.100'],
     [(i: number) => `2001:db8:${i.toString(16)}`, '2001:db9:0'],

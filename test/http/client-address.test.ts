@@ -227,13 +227,13 @@ const cases: Case[] = [
 ]
 
 for (const { note, trusted, peer, forwarded, client } of cases) {
-  test(`who is asking: ${note}`, () => {
+  test(`the client address is right: ${note}`, () => {
     const { clientAddress } = createClientAddress(trusted)
     assert.equal(clientAddress(aRequest(peer, forwarded)), client)
   })
 }
 
-test('of an endless chain only the right end is read', () => {
+test('only the right end of an endless chain is read', () => {
   const { clientAddress } = createClientAddress(['10.0.0.0/8'])
   const chain = (hops: number): string[] => [
     '198.51.100.1',
@@ -254,7 +254,7 @@ test('a request is proxied when its peer is a trusted proxy, whatever it says', 
   assert.equal(createClientAddress([]).isProxied(aRequest('10.1.2.3')), false)
 })
 
-test('one client is one IPv4 address, or one /64 however it is spelled', () => {
+test('a client is one IPv4 address, or one /64 however it is spelled', () => {
   const same = [
     '2001:db8:0:1::',
     '2001:db8:0:1::1',
@@ -295,7 +295,7 @@ test('limits are shared by a /24 of IPv4 and a /48 of IPv6', () => {
   }
 })
 
-test('a list of blocks knows its members in both families, and nothing that is no address', () => {
+test('a list of blocks knows its members in both families, and no text that is not an address', () => {
   const isListed = addressList(['192.0.2.0/24', '198.51.100.7', '2001:db8::/32', '::1/128'])
   for (const address of ['192.0.2.0', '192.0.2.255', '198.51.100.7', '2001:db8::1', '::1']) {
     assert.equal(isListed(address), true, address)

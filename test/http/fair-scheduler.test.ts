@@ -113,7 +113,7 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
   assert.deepEqual(scheduler.count(), { running: 0, waiting: 0 })
 })
 
-test('so many capabilities have work at once, and one more is told to come back', async () => {
+test('only so many capabilities have work at once, and one more is told to come back', async () => {
   const scheduler = createFairScheduler({ running: 2 })
   const works = ['a', 'b'].map((key) => held(scheduler, key))
   await assert.rejects(work(scheduler, 'c', 1, []), REFUSED)

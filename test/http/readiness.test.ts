@@ -29,7 +29,7 @@ test('a service that stops says no first, while it still serves', async (t) => {
   await assert.rejects(fetch(`${server.url}/ready`))
 })
 
-test('being asked leaves no line in the log, and takes from no limit', async (t) => {
+test('a question for readiness leaves no line in the log, and takes from no limit', async (t) => {
   const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'debug', MAYFLY_RATE_LIMITS: 'on' })
   for (let i = 0; i < 300; i++) assert.equal((await fetch(`${server.url}/ready`)).status, 200)
   await fetch(`${server.url}/health`)
@@ -41,7 +41,7 @@ test('being asked leaves no line in the log, and takes from no limit', async (t)
 })
 
 describe('a part that is away', () => {
-  test('the store: 503 with Retry-After that names it', async (t) => {
+  test('a store that is away is named in a 503 with Retry-After', async (t) => {
     const ask = await anApp(t, { read: () => Promise.reject(new Error('gone')) })
     const answer = await ask()
     assert.deepEqual(
@@ -50,7 +50,7 @@ describe('a part that is away', () => {
     )
   })
 
-  test('the node: the same, without a call to the node', async (t) => {
+  test('a node that is away is named in a 503 with Retry-After, without a call to the node', async (t) => {
     const ask = await anApp(t, { isNodeReady: () => false })
     assert.deepEqual(await (await ask()).json(), {
       error: 'not ready',
@@ -60,7 +60,7 @@ describe('a part that is away', () => {
     })
   })
 
-  test('a store that hangs is away, and no second read joins the first', async (t) => {
+  test('a store that hangs counts as away, and no second read joins the first', async (t) => {
     let reads = 0
     const clock = manualClock()
     const ask = await anApp(t, {

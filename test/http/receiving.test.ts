@@ -51,7 +51,7 @@ test('a body is in the room of what its request shows, until its answer is over'
   }
 })
 
-test('a new order asks its limit before a byte is read, a known one its own, and a proven payment none', async () => {
+test('a new order asks its limit before a byte is read, a known one its own, and a proven payment asks no limit', async () => {
   for (const [limits, expected] of [
     [['quote 203.0.113'], NEW],
     [[`poll ${KNOWN.orderId}`], KNOWN],
@@ -71,7 +71,7 @@ test('a new order asks its limit before a byte is read, a known one its own, and
   }
 })
 
-test('while nothing is sold a body for a new order is not read, and one that is paid for is', async () => {
+test('a body for a new order is not read while nothing is sold, and one that is paid for is', async () => {
   const closed = { isSelling: () => false }
   const fresh = aPurchase({ ...closed, expected: async () => NEW })
   await assert.rejects(fresh.reading(), { phrase: 'checkout unavailable' })
@@ -80,7 +80,7 @@ test('while nothing is sold a body for a new order is not read, and one that is 
   assert.equal((await paid.reading()).length, 0)
 })
 
-test('a small body is in no room, and its order is not looked for before it is there', async () => {
+test('a small body takes no room, and its order is not looked for before it is there', async () => {
   const { request, reading } = aPurchase({
     maxBodyBytes: 4096,
     expected: () => Promise.reject(new Error('nobody asked')),
@@ -89,7 +89,7 @@ test('a small body is in no room, and its order is not looked for before it is t
   assert.equal((await reading()).length, 0)
 })
 
-test('a small limit of today is asked for that of the order, where that may be another', async () => {
+test('a body above the current limit is read up to the limit of its order', async () => {
   const { request, reading } = aPurchase({
     maxBodyBytes: 64,
     hasOwnLimit: true,

@@ -13,7 +13,7 @@ const LIMITS = { perCapability: 100, perNetwork: 200, inAll: 300 }
 const LOOK = 2_000
 const REFUSED = { phrase: 'rate limited', headers: { 'retry-after': '2' } }
 
-test('holds no more than its limits: by capability, by network and in all', async () => {
+test('the budget holds no more than its limits: by capability, by network and in all', async () => {
   const { budget, stream } = aBudget()
   const first = stream('a', 'one')
   assert.equal(await first.reserve(60), true)
@@ -92,7 +92,7 @@ test('a capability has eight answers at once, 32 that wait, and no more', async 
   await answer('c', 'two')
 })
 
-test('a client network has so many answers that wait, whatever they are of', async () => {
+test('a client network has only so many answers that wait, whatever they are of', async () => {
   const { answer, stream } = aBudget()
   await stream('x', 'one').reserve(100)
   await stream('y', 'one').reserve(100)
@@ -139,7 +139,7 @@ test('a reader that goes on reading is closed last, and only before somebody is 
   assert.equal(await waiting.isOver(), true)
 })
 
-test('whoever has no room is at the expense of his own capability, or of who has most', async (t) => {
+test('a request without room is at the expense of its own capability, or of the client who has most', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { stream, closed } = aBudget()
   const bystander = stream('b', 'quiet', 'bystander')
@@ -179,7 +179,7 @@ test('an answer that found no room in time is refused, and a stream goes on wait
   assert.equal(budget.reservedBytes(), 50)
 })
 
-test('what is being read is held until it is there, though its reader has left', async () => {
+test('an answer that is being read is held until it is there, though its reader has left', async () => {
   const { budget, stream, leave } = aBudget()
   const reservation = stream('a', 'one', 'leaver')
   await reservation.reserve(70)

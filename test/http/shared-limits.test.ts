@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const SECRET = new Uint8Array(32).fill(7)
 const HOURLY = { perMinute: 0.5, burst: 30 }
 
-test('a burst is that of all instances, however it is split and however much comes at once', async (t) => {
+test('a burst counts for all instances, however it is split and however much comes at once', async (t) => {
   const { buckets } = await instances(t, 3)
   const [a, b, c] = buckets(LIMITS.poll)
   const answers = await Promise.all(
@@ -24,7 +24,7 @@ test('a burst is that of all instances, however it is split and however much com
   assert.equal((await b('order_y')).remainingPoints, 29)
 })
 
-test('who is refused costs the store nothing more', async (t) => {
+test('a client who is refused costs the store nothing more', async (t) => {
   const { buckets, sql } = await instances(t, 1)
   const [a] = buckets(LIMITS.poll)
   for (let i = 0; i < 40; i++) await a('order_x')
@@ -38,7 +38,7 @@ test('a row names nobody', async (t) => {
   assert.match(String(row?.key), /^catalog:[\w-]{22}$/)
 })
 
-test('limits of what is a write itself are shared afterwards', async (t) => {
+test('a limit whose requests are writes themselves is shared afterwards', async (t) => {
   const { buckets } = await instances(t, 2)
   const [a, b] = buckets(INGEST.spark)
   for (let i = 0; i < 30; i++) assert.equal((await a('catch_x')).isRefused, false)
@@ -57,7 +57,7 @@ test('limits of what is a write itself are shared afterwards', async (t) => {
   assert.ok(accepted < 25, `${accepted}`)
 })
 
-test('who stays far below a limit is never told of', async (t) => {
+test('the count of a client who stays far below a limit is never shared', async (t) => {
   const { buckets, sql } = await instances(t, 1)
   const [a] = buckets(INGEST.spark)
   for (let i = 0; i < 5; i++) await a('catch_quiet')

@@ -12,7 +12,7 @@ const SAMPLES = Array.from({ length: 70 }, (_, length) => [
   new Uint8Array(randomBytes(length)).fill(0, 0, randomInt(length + 1)),
 ]).flat()
 
-test('spells bytes as Node does, and reads them back', () => {
+test('bytes are spelled as Node does, and read back', () => {
   for (const bytes of SAMPLES) {
     const buffer = Buffer.from(bytes)
     assert.equal(hex(bytes), buffer.toString('hex'))
@@ -25,7 +25,7 @@ test('spells bytes as Node does, and reads them back', () => {
 })
 
 for (const text of ['a', '0g', 'g0', '0x', ' 00', '0\u0660', '00\u0100']) {
-  test(`reads no hex from ${JSON.stringify(text)}`, () => {
+  test(`hex is not read from ${JSON.stringify(text)}`, () => {
     assert.equal(hexBytes(text), null)
   })
 }
@@ -34,12 +34,12 @@ for (const text of [
   ...['A', 'AAAAA', '=', '==', '===', 'A===', 'AA=', 'AAA==', 'AAAA=', 'AAAA=='],
   ...['AB==', 'AAB=', 'AB', 'AAB', 'A=A=', 'AA==AA', 'AA A', 'AAA\n', 'AA*A', 'AA\u212aA'],
 ]) {
-  test(`reads no base64 from ${JSON.stringify(text)}`, () => {
+  test(`base64 is not read from ${JSON.stringify(text)}`, () => {
     assert.equal(base64Bytes(text), null)
   })
 }
 
-test('writes base62 as one number, in as many digits as its width can need', () => {
+test('base62 is written as one number, in as many digits as its width can need', () => {
   const digits = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz']
   for (const bytes of SAMPLES) {
     const text = base62(bytes)

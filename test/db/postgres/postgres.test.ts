@@ -29,7 +29,7 @@ const cutOff = (databaseUrl: string) =>
      where datname = current_database() and pid <> pg_backend_pid()`,
   )
 
-test('of four programs that start at once on an empty database, all come up', async (t) => {
+test('all of four programs that start at once on an empty database come up', async (t) => {
   const url = await aPostgresDatabase()
   const programs = await Promise.all([1, 2, 3, 4].map(() => startProgram(t, url)))
   const answers = await Promise.all(programs.map((program) => fetch(`${program.url}/health`)))
@@ -78,7 +78,7 @@ test('a connection that drops while idle is replaced, and nobody notices', async
   assert.equal((await db.read('select name from meta')).length, 2)
 })
 
-test('a row is found by its index also where its table was small when the plan was made', async (t) => {
+test('a row is found by its index even if its table was small when the plan was made', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
   await db.write(unit(note('a')))
@@ -151,7 +151,7 @@ test('an error quotes no value', async (t) => {
 })
 
 suite('a server that is away', () => {
-  test('is waited for at the start, and found again when it comes back', async (t) => {
+  test('a server that is away is waited for at the start, and found again when it comes back', async (t) => {
     const server = await startPostgres(t)
     const url = await server.createDatabase()
     await server.stop()
@@ -183,7 +183,7 @@ suite('a server that is away', () => {
     ])
   })
 
-  test('is one that lets the store in no more, or takes no writes, until that is mended', async (t) => {
+  test('a server that lets the store in no more, or takes no writes, counts as away until that is mended', async (t) => {
     const databaseUrl = await aPostgresDatabase()
     const url = new URL(databaseUrl)
     url.username = `user_of_${url.pathname.slice(1)}`
@@ -208,7 +208,7 @@ suite('a server that is away', () => {
     assert.deepEqual(await tried(), ['done', 'done'])
   })
 
-  test('stops a start with a sentence', async () => {
+  test('a server that is away stops a start with a sentence', async () => {
     await assert.rejects(
       openPostgres('postgres://mayfly:hunter2@127.0.0.1:1/mayfly', { startWithinMs: 0 }),
       new StoreUnusable(
@@ -218,7 +218,7 @@ suite('a server that is away', () => {
   })
 })
 
-suite('what cannot be used', () => {
+suite('a start on PostgreSQL that cannot be used', () => {
   const changed = async (change: (url: URL) => void): Promise<string> => {
     const url = new URL(await aPostgresDatabase())
     change(url)
@@ -234,7 +234,7 @@ suite('what cannot be used', () => {
     return error.message.replace(/127\.0\.0\.1:\d+/, 'host')
   }
 
-  test('a wrong password', async () => {
+  test('a wrong password stops the start with a sentence', async () => {
     const url = await changed((some) => {
       some.password = 'hunter2'
     })
@@ -244,7 +244,7 @@ suite('what cannot be used', () => {
     )
   })
 
-  test('a database that is not there', async () => {
+  test('a missing database stops the start with a sentence', async () => {
     const url = await changed((some) => {
       some.pathname = '/nowhere'
     })
@@ -254,7 +254,7 @@ suite('what cannot be used', () => {
     )
   })
 
-  test('a user that may not make tables', async () => {
+  test('a user that may not make tables stops the start with a sentence', async () => {
     const databaseUrl = await aPostgresDatabase()
     await query({ databaseUrl }, `create role reader_only login password 'hunter2'`)
     const url = new URL(databaseUrl)
@@ -263,14 +263,14 @@ suite('what cannot be used', () => {
     assert.match(await refusal(url.href), /permission denied for schema public/)
   })
 
-  test('a database that is read-only', async () => {
+  test('a read-only database stops the start with a sentence', async () => {
     const databaseUrl = await aPostgresDatabase()
     const name = new URL(databaseUrl).pathname.slice(1)
     await query({ databaseUrl }, `alter database ${name} set default_transaction_read_only = on`)
     assert.match(await refusal(databaseUrl), /^The database is read-only/)
   })
 
-  test('an encoding other than UTF8', async () => {
+  test('an encoding other than UTF8 stops the start with a sentence', async () => {
     const databaseUrl = await aPostgresDatabase()
     const made = `create database latin encoding 'LATIN1' template template0 locale 'C'`
     await query({ databaseUrl }, made)
@@ -279,7 +279,7 @@ suite('what cannot be used', () => {
     assert.match(await refusal(url.href), /^The database has the encoding LATIN1\./)
   })
 
-  test('a start without a secret', async (t) => {
+  test('a missing secret stops the start with a sentence', async (t) => {
     const url = await aPostgresDatabase()
     const { code, told } = await refusedStart(t, url, { environment: { MAYFLY_SECRET: '' } })
     assert.equal(code, 2)

@@ -6,7 +6,7 @@ import { createPipelineBuffer, TYPE_OF } from '../../../src/db/postgres/wire.ts'
 const bytes = (...parts: (string | number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)))
 
-test('a pipeline has its messages one behind the other', () => {
+test('a pipeline sends its messages one behind the other', () => {
   const pipeline = createPipelineBuffer()
   const { text, integer, bytes: binary, unspecified } = TYPE_OF
   pipeline.close('m1')

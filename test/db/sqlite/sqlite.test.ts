@@ -79,13 +79,13 @@ async function refuses(
 }
 
 suite('a start on a store that cannot be used says why and changes nothing', () => {
-  test('a file that is no database', async (t) => {
+  test('a file that is no database stops the start, and is not changed', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     await writeFile(file, randomBytes(50_000), { mode: 0o640 })
     await refuses(t, file, `${file} is not an SQLite database. Choose another MAYFLY_DATABASE_URL.`)
   })
 
-  test('a page damaged in the middle', async (t) => {
+  test('a page damaged in the middle stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     const handle = await open(file, 'r+')
     const { size } = await handle.stat()
@@ -98,7 +98,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     )
   })
 
-  test('a file that lost its end', async (t) => {
+  test('a file that lost its end stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     const handle = await open(file, 'r+')
     await handle.truncate(((await handle.stat()).size / 2) & ~4095)
@@ -106,7 +106,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     await refuses(t, file, /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup/)
   })
 
-  test('a store of a newer version', async (t) => {
+  test('a store of a newer version stops the start, and is not changed', async (t) => {
     const file = await aStore(
       t,
       `insert into migration (version, name) values (9999, '9999-from-the-future.sql')`,
@@ -118,7 +118,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     )
   })
 
-  test('a folder instead of a file', async (t) => {
+  test('a folder instead of a file stops the start, and is not changed', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     await mkdir(file)
     await refuses(
@@ -128,7 +128,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     )
   })
 
-  test('a file that may not be written', async (t) => {
+  test('a file that may not be written stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     await hand(dirname(file), STRANGER)
     await chmod(file, 0o400)
@@ -140,7 +140,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     )
   })
 
-  test('a folder that may not be written', async (t) => {
+  test('a folder that may not be written stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     await hand(dirname(file), STRANGER)
     await withMode(dirname(file), 0o500, () =>
@@ -153,7 +153,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     )
   })
 
-  test('a folder that may not be made', async (t) => {
+  test('a folder that may not be made stops the start', async (t) => {
     const folder = await temporaryFolder(t)
     await hand(folder, STRANGER)
     const file = join(folder, 'data', 'mayfly.db')
@@ -162,7 +162,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     assert.deepEqual({ code, files: await readdir(folder) }, { code: 1, files: [] })
   })
 
-  test('a folder of a file system that has its own names alone', async (t) => {
+  test('a folder of a file system that has its own names alone stops the start', async (t) => {
     const { code, told } = await refusedStart(t, '/proc/mayfly/data/mayfly.db', STRANGER)
     assert.match(told, /^Mayfly did not start\. The folder of \S+ cannot be made: [^\n]+\.\n$/)
     assert.equal(code, 1)
@@ -170,7 +170,7 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
 })
 
 suite('the SQLite file', () => {
-  test('is written ahead, synced at each commit, and wiped where something is deleted', async (t) => {
+  test('the SQLite file is written ahead, synced at each commit, and wiped where something is deleted', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
     t.after(() => db.close())
@@ -186,7 +186,7 @@ suite('the SQLite file', () => {
     ])
   })
 
-  test('is synced by each commit that has a flushed unit, and by no other', async (t) => {
+  test('the SQLite file is synced by each commit that has a flushed unit, and by no other', async (t) => {
     const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
     t.after(() => db.close())
     const asked = unit({ text: 'pragma synchronous', values: [] })
@@ -198,7 +198,7 @@ suite('the SQLite file', () => {
     assert.deepEqual(together, [full, full, full])
   })
 
-  test('is for its owner alone, and so are its log and its index', async (t) => {
+  test('the SQLite file is for its owner alone, and so are its log and its index', async (t) => {
     const folder = join(await temporaryFolder(t), 'made', 'on the way')
     const file = join(folder, 'mayfly.db')
     const db = await openSqlite(file)
@@ -235,7 +235,7 @@ suite('the SQLite file', () => {
     assert.match(String((await Promise.all(late)).at(-1)), /closed/)
   })
 
-  test('takes 50 units that arrive together in a few commits', async (t) => {
+  test('the SQLite file takes 50 units that arrive together in a few commits', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
     t.after(() => db.close())
@@ -252,7 +252,7 @@ suite('the SQLite file', () => {
     assert.ok(took >= 1 && took <= 3, `it took ${took} commits`)
   })
 
-  test('is migrated once, however often it is opened', async (t) => {
+  test('the SQLite file is migrated once, however often it is opened', async (t) => {
     const file = await aStore(t)
     const db = await openSqlite(file)
     t.after(() => db.close())
@@ -263,7 +263,7 @@ suite('the SQLite file', () => {
     assert.equal(before.length > 0, true)
   })
 
-  test('is migrated by one of two that start at once', async (t) => {
+  test('the SQLite file is migrated by one of two that start at once', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const both = await Promise.all([openSqlite(file), openSqlite(file)])
     t.after(() => Promise.all(both.map((db) => db.close())))
