@@ -38,18 +38,18 @@ export function lightningContract(
     })
     after(() => world?.close())
 
-    test('says its network and that it is in sync', async () => {
+    test(`${name} says its network and that it is in sync`, async () => {
       const { network, synced } = await world.lightning.info()
       assert.deepEqual({ network, synced }, { network: 'regtest', synced: true })
     })
 
-    test('says which key signs its invoices, unless others may share that', async () => {
+    test(`${name} says which key signs its invoices, unless others may share that`, async () => {
       const { bolt11 } = await world.lightning.createInvoice(anAsk())
       const { nodeId } = await world.lightning.info()
       assert.equal(nodeId, world.isShared ? null : payeeOf(decodeInvoice(bolt11)))
     })
 
-    test('makes an invoice of exactly what was asked', async () => {
+    test(`${name} makes an invoice of exactly what was asked`, async () => {
       const ask = anAsk({ memo: 'Mayfly: CATCH, spark · ünï', expirySeconds: 901 })
       const before = Date.now()
       const { bolt11, paymentHash } = await world.lightning.createInvoice(ask)
@@ -73,7 +73,7 @@ export function lightningContract(
       if (!world.makeExpire) assert.ok(invoice.expiresAt >= before - 1000 + 901_000)
     })
 
-    test('takes the longest memo that an invoice can carry', async () => {
+    test(`${name} takes the longest memo that an invoice can carry`, async () => {
       const memo = 'x'.repeat(639)
       const { bolt11 } = await world.lightning.createInvoice(anAsk({ memo }))
       const { longestMemo = 639 } = world
@@ -81,7 +81,7 @@ export function lightningContract(
       assert.equal(decodeInvoice(bolt11).description, shown)
     })
 
-    test('is open before the payment and settled after it', async () => {
+    test(`${name}: an invoice is open before the payment and settled after it`, async () => {
       const { bolt11, paymentHash } = await world.lightning.createInvoice(anAsk())
       assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'open' })
       const preimage = await world.pay(bolt11)
@@ -89,7 +89,7 @@ export function lightningContract(
       assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'settled' })
     })
 
-    test('is dead once it expired unpaid, and stays settled when it was paid', async () => {
+    test(`${name}: an invoice is dead once it expired unpaid, and stays settled when it was paid`, async () => {
       // On a real node the second of them has to be paid within this.
       const expirySeconds = 10
       const unpaid = await world.lightning.createInvoice(anAsk({ expirySeconds }))
@@ -107,7 +107,7 @@ export function lightningContract(
       })
     })
 
-    test('calls an invoice settled that the node settles after a guess that it was dead', async () => {
+    test(`${name} calls an invoice settled that the node settles after a guess that it was dead`, async () => {
       const { settleLate } = world
       const { paymentHash } = await world.lightning.createInvoice(anAsk({ expirySeconds: 10 }))
       // A node with a final word never does.
@@ -121,11 +121,11 @@ export function lightningContract(
       assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'settled' })
     })
 
-    test('throws for an invoice that it does not know, and does not call it dead', async () => {
+    test(`${name} throws for an invoice that it does not know, and does not call it dead`, async () => {
       await assert.rejects(world.lightning.lookupInvoice('ab'.repeat(32)), UnknownInvoice)
     })
 
-    test('gives each of 20 invoices made at once its own payment hash', async () => {
+    test(`${name} gives each of 20 invoices made at once its own payment hash`, async () => {
       const made = await Promise.all(
         Array.from({ length: 20 }, () => world.lightning.createInvoice(anAsk())),
       )
@@ -134,23 +134,23 @@ export function lightningContract(
     })
 
     for (const amountMsat of [0, -1000, 1000.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-      test(`refuses the amount ${amountMsat}`, async () => {
+      test(`${name} refuses the amount ${amountMsat}`, async () => {
         await assert.rejects(world.lightning.createInvoice(anAsk({ amountMsat })), RangeError)
       })
     }
 
     for (const expirySeconds of [0, -1, 1.5, Number.NaN]) {
-      test(`refuses the expiry ${expirySeconds}`, async () => {
+      test(`${name} refuses the expiry ${expirySeconds}`, async () => {
         await assert.rejects(world.lightning.createInvoice(anAsk({ expirySeconds })), RangeError)
       })
     }
 
-    test('refuses a memo that no invoice can carry', async () => {
+    test(`${name} refuses a memo that no invoice can carry`, async () => {
       const memo = 'ü'.repeat(320)
       await assert.rejects(world.lightning.createInvoice(anAsk({ memo })), RangeError)
     })
 
-    test('tells of each settlement while it is watched, and ends on abort', async () => {
+    test(`${name} reports each settlement while it is watched, and ends on abort`, async () => {
       const watching = watch(world)
       await watching.isUnderWay()
       const { bolt11, paymentHash } = await world.lightning.createInvoice(anAsk())
@@ -159,7 +159,7 @@ export function lightningContract(
       await watching.end()
     })
 
-    test('does not tell of an invoice that is only made', async () => {
+    test(`${name} does not report an invoice that is only made`, async () => {
       const watching = watch(world)
       await watching.isUnderWay()
       const { paymentHash } = await world.lightning.createInvoice(anAsk())
@@ -169,7 +169,7 @@ export function lightningContract(
       await watching.end()
     })
 
-    test('can be watched again after a watch has ended', async () => {
+    test(`${name} can be watched again after a watch has ended`, async () => {
       for (let round = 0; round < 2; round++) {
         const watching = watch(world)
         await watching.isUnderWay()
@@ -177,7 +177,7 @@ export function lightningContract(
       }
     })
 
-    test('ends a watch at once whose signal has aborted already', async () => {
+    test(`${name} ends a watch at once whose signal has aborted already`, async () => {
       await isOver(world.lightning.watch(() => {}, AbortSignal.abort()))
     })
   })

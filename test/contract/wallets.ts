@@ -33,7 +33,7 @@ export function walletContract(
     })
     after(() => world?.close())
 
-    test('pays an invoice and gives the preimage that proves it', async () => {
+    test(`${name} pays an invoice and gives the preimage that proves it`, async () => {
       const bolt11 = await world.invoice()
       const { preimage } = await world.wallet.pay(bolt11)
       assert.match(preimage, /^[0-9a-f]{64}$/)
@@ -41,40 +41,40 @@ export function walletContract(
       assert.equal(await world.timesPaid(bolt11), 1)
     })
 
-    test('asked again for a paid invoice, pays nothing and gives the same preimage', async () => {
+    test(`${name} that is asked again for a paid invoice pays nothing and gives the same preimage`, async () => {
       const bolt11 = await world.invoice()
       const first = await world.wallet.pay(bolt11)
       assert.deepEqual(await world.wallet.pay(bolt11), first)
       assert.equal(await world.timesPaid(bolt11), 1)
     })
 
-    test('asked five times at once, pays once and gives all the same preimage', async () => {
+    test(`${name} that is asked five times at once pays once and gives all the same preimage`, async () => {
       const bolt11 = await world.invoice()
       const paid = await Promise.all(Array.from({ length: 5 }, () => world.wallet.pay(bolt11)))
       assert.equal(new Set(paid.map(({ preimage }) => preimage)).size, 1)
       assert.equal(await world.timesPaid(bolt11), 1)
     })
 
-    test('finds the payment whose answer was lost, and does not pay again', async () => {
+    test(`${name} finds the payment whose answer was lost, and does not pay again`, async () => {
       const bolt11 = await world.invoice()
       const { preimage } = await world.losingAnswer().pay(bolt11)
       assert.equal(hashOf(preimage), decodeInvoice(bolt11).paymentHash)
       assert.equal(await world.timesPaid(bolt11), 1)
     })
 
-    test('says "not paid" for what its node refuses', async () => {
+    test(`${name} says "not paid" for what its node refuses`, async () => {
       const bolt11 = await world.unpayable()
       await assert.rejects(world.wallet.pay(bolt11), isWalletError('not paid'))
     })
 
-    test('says "not paid" where it was cancelled before', async () => {
+    test(`${name} says "not paid" where it was cancelled before`, async () => {
       const bolt11 = await world.invoice()
       const signal = AbortSignal.abort()
       await assert.rejects(world.wallet.pay(bolt11, { signal }), isWalletError('not paid'))
       assert.equal(await world.timesPaid(bolt11), 0)
     })
 
-    test('says "not paid" for what is no invoice, or names no amount', async () => {
+    test(`${name} says "not paid" for a text that is not an invoice, or names no amount`, async () => {
       const timestamp = Math.floor(Date.now() / 1000)
       const withoutAmount = encodeInvoice(
         {
@@ -93,7 +93,7 @@ export function walletContract(
       }
     })
 
-    test('never says that an invoice is paid while its node is away', async () => {
+    test(`${name} never says that an invoice is paid while its node is away`, async () => {
       const bolt11 = await world.invoice()
       await assert.rejects(world.away().pay(bolt11), WalletError)
       assert.equal(await world.timesPaid(bolt11), 0)

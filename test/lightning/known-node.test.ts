@@ -20,7 +20,7 @@ async function aStore(t: TestContext) {
 const noteNode = (db: Db, nodeId: string) => note(db, nodeId, Object.values(CURSORS))
 
 suite('a store', () => {
-  test('remembers its node, and says which one another has taken the place of', async (t) => {
+  test('a store remembers its node, and says which one another has taken the place of', async (t) => {
     const db = await aStore(t)
     assert.equal(await noteNode(db, OLD), null)
     assert.equal(await noteNode(db, OLD), null)
@@ -29,7 +29,7 @@ suite('a store', () => {
     assert.equal(await noteNode(db, OLD), NEW)
   })
 
-  test('tells one of those who notice it at once', async (t) => {
+  test('a store tells one of those who notice another node at once', async (t) => {
     const db = await aStore(t)
     await noteNode(db, OLD)
     const told = await Promise.all(Array.from({ length: 10 }, () => noteNode(db, NEW)))
@@ -40,7 +40,7 @@ suite('a store', () => {
   })
 
   for (const [backend, name] of Object.entries(CURSORS)) {
-    test(`follows the settlements of a new ${backend} from the beginning`, async (t) => {
+    test(`a store follows the settlements of a new ${backend} from the beginning`, async (t) => {
       const db = await aStore(t)
       const cursor = storedCursor(db, name)
       // As it was before nodes were noted.
@@ -56,8 +56,8 @@ suite('a store', () => {
   }
 })
 
-suite('a node that is another one', () => {
-  test('is said at the start, and stops nothing', async (t) => {
+suite('another node in the place of the known one', () => {
+  test('another node in the place of the known one is logged at the start, and stops nothing', async (t) => {
     const server = await startServer(t)
     const changes = () =>
       server.logged
@@ -77,7 +77,7 @@ suite('a node that is another one', () => {
     assert.equal(changes().length, 1)
   })
 
-  test('is noted only once the store takes it, and the checkout is open all the same', async (t) => {
+  test('another node in the place of the known one is noted only once the store takes it, and the checkout is open all the same', async (t) => {
     const shop = await aShop(t)
     const { node, logged, log } = shop
     logged.length = 0

@@ -58,7 +58,8 @@ describe('acceptsPayment', () => {
     },
   ]
   for (const { note, lines, accepts } of rows) {
-    test(note, () => assert.equal(acceptsPayment(lines, 'lightning', 'charge'), accepts))
+    test(`acceptsPayment says ${accepts ? 'yes' : 'no'}: ${note}`, () =>
+      assert.equal(acceptsPayment(lines, 'lightning', 'charge'), accepts))
   }
 })
 

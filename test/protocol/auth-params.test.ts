@@ -143,7 +143,8 @@ describe('parseChallenges', () => {
     { note: 'too long', lines: [`A ${'b'.repeat(MAX_FIELD_CHARS)}`], challenges: null },
   ]
   for (const { note, lines, challenges } of rows) {
-    test(note, () => assert.deepEqual(parseChallenges(lines), challenges))
+    test(`parseChallenges ${challenges === null ? 'refuses' : 'reads'} its field: ${note}`, () =>
+      assert.deepEqual(parseChallenges(lines), challenges))
   }
 })
 
@@ -168,7 +169,8 @@ describe('parseCredentials', () => {
     { note: 'too long', line: `A ${'b'.repeat(MAX_FIELD_CHARS)}`, credentials: null },
   ]
   for (const { note, line, credentials } of rows) {
-    test(note, () => assert.deepEqual(parseCredentials(line), credentials))
+    test(`parseCredentials ${credentials === null ? 'refuses' : 'reads'} its field: ${note}`, () =>
+      assert.deepEqual(parseCredentials(line), credentials))
   }
 })
 
@@ -182,26 +184,27 @@ describe('authScheme', () => {
     ['"x" y', null],
   ]
   for (const [line, scheme] of rows) {
-    test(JSON.stringify(line), () => assert.equal(authScheme(line), scheme))
+    test(`authScheme finds ${scheme ?? 'no scheme'} in ${JSON.stringify(line)}`, () =>
+      assert.equal(authScheme(line), scheme))
   }
 })
 
 describe('serialiseChallenge', () => {
-  test('writes quoted strings in the given order and leaves out what is undefined', () => {
+  test('serialiseChallenge writes quoted strings in the given order and leaves out what is undefined', () => {
     assert.equal(
       serialiseChallenge('L402', { macaroon: 'M==', version: undefined, invoice: 'ln bc' }),
       'L402 macaroon="M==", invoice="ln bc"',
     )
   })
   for (const value of ['"', '\\', '\t', '\n', '\x7f', '\xe9', '€']) {
-    test(`refuses ${JSON.stringify(value)} in a value, without quoting it`, () => {
+    test(`serialiseChallenge refuses ${JSON.stringify(value)} in a value, without quoting it`, () => {
       assert.throws(() => serialiseChallenge('A', { a: `x${value}` }), {
         name: 'TypeError',
         message: 'auth-param a would need an escape',
       })
     })
   }
-  test('refuses a name that a client would read otherwise', () => {
+  test('serialiseChallenge refuses a name that a client would read otherwise', () => {
     assert.throws(() => serialiseChallenge('A', { 'x-foo': 'b' }), TypeError)
     assert.throws(() => serialiseChallenge('A', { Foo: 'b' }), TypeError)
     assert.throws(() => serialiseChallenge('A B', { foo: 'b' }), TypeError)
@@ -209,7 +212,7 @@ describe('serialiseChallenge', () => {
 })
 
 describe('any field lines', () => {
-  test('are parsed or refused, whatever they hold', () => {
+  test('any field lines are parsed or refused, whatever they hold', () => {
     fc.assert(
       fc.property(fieldLines, (lines) => {
         const challenges = parseChallenges(lines)
@@ -223,7 +226,7 @@ describe('any field lines', () => {
     )
   })
 
-  test('mean the same joined by a comma, as fetch hands them over', () => {
+  test('any field lines mean the same joined by a comma, as fetch hands them over', () => {
     fc.assert(
       fc.property(fieldLines, (lines) => {
         assert.deepEqual(parseChallenges([lines.join(', ')]), parseChallenges(lines))
@@ -232,7 +235,7 @@ describe('any field lines', () => {
     )
   })
 
-  test('with one good challenge changed somewhere are parsed or refused', () => {
+  test('any field lines with one good challenge changed somewhere are parsed or refused', () => {
     const good = 'Basic realm="a \\" b", L402 macaroon="AgJC+/==", invoice="lnbc1", X abc=='
     fc.assert(
       fc.property(mutated(good), (line) => {
@@ -243,7 +246,7 @@ describe('any field lines', () => {
     )
   })
 
-  test('that we write are read back', () => {
+  test('any field lines that we write are read back', () => {
     const value = fc.string({ unit: fc.constantFrom(...'aZ09 ,=;:/+|{}') })
     const name = fc.stringMatching(/^[a-z0-9_]{1,8}$/)
     fc.assert(

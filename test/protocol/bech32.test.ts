@@ -11,7 +11,7 @@ import {
 
 const someWords = fc.uint8Array({ max: 31, maxLength: 400 })
 
-test('reads back every prefix and every word it wrote, in either case', () => {
+test('bech32 reads back every prefix and every word it wrote, in either case', () => {
   const prefixes = fc.stringMatching(/^[!-@[-~]{1,90}$/)
   fc.assert(
     fc.property(prefixes, someWords, (prefix, words) => {
@@ -22,7 +22,7 @@ test('reads back every prefix and every word it wrote, in either case', () => {
   )
 })
 
-test('sees every change of one character', () => {
+test('bech32 sees every change of one character', () => {
   const text = encodeBech32('ln', Uint8Array.of(1, 2, 3, 0, 0, 31))
   for (let at = 0; at < text.length; at++) {
     for (const other of 'qpzry9x8gf2tvdw0s3jn54khce6mua7l1b') {
@@ -32,7 +32,7 @@ test('sees every change of one character', () => {
   }
 })
 
-test('refuses a text without prefix, separator or checksum, in two cases or beyond ASCII', () => {
+test('bech32 refuses a text without prefix, separator or checksum, in two cases or beyond ASCII', () => {
   const text = encodeBech32('k', Uint8Array.of(1, 2, 3))
   const upper = text.toUpperCase()
   assert.notEqual(decodeBech32(upper), null)
@@ -45,7 +45,7 @@ test('refuses a text without prefix, separator or checksum, in two cases or beyo
   }
 })
 
-test('reads back all bytes from the words it made of them', () => {
+test('bech32 reads back all bytes from the words it made of them', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       assert.deepEqual(wordsToBytes(bytesToWords(bytes)), bytes)
@@ -54,7 +54,7 @@ test('reads back all bytes from the words it made of them', () => {
   )
 })
 
-test('takes no second set of words for the same bytes', () => {
+test('bech32 takes no second set of words for the same bytes', () => {
   fc.assert(
     fc.property(someWords, (words) => {
       const bytes = wordsToBytes(words)
@@ -67,7 +67,7 @@ test('takes no second set of words for the same bytes', () => {
   assert.equal(wordsToBytes(Uint8Array.of(0)), null)
 })
 
-test('packs words with zero bits up to a whole byte', () => {
+test('bech32 packs words with zero bits up to a whole byte', () => {
   assert.deepEqual(packWords(Uint8Array.of(31)), Uint8Array.of(0b1111_1000))
   assert.deepEqual(packWords(Uint8Array.of(31, 31)), Uint8Array.of(255, 0b1100_0000))
 })

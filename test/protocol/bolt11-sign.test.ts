@@ -18,14 +18,14 @@ import {
 import vectors from '../vectors/bolt11.json' with { type: 'json' }
 
 for (const vector of vectors.own) {
-  test(`reads ${vector.name}, and names its payee`, () => {
+  test(`an invoice is read, and its payee named: ${vector.name}`, () => {
     const invoice = decodeInvoice(vector.invoice)
     assert.deepEqual(invoice, invoiceOf(vector))
     assert.equal(payeeOf(invoice), vector.payee)
     assert.deepEqual(decodeInvoice(vector.invoice.toUpperCase()), invoice)
   })
 
-  test(`writes ${vector.name} byte for byte`, () => {
+  test(`an invoice is written byte for byte: ${vector.name}`, () => {
     assert.equal(encodeInvoice(fieldsOf(vector), bytes(vector.privateKey)), vector.invoice)
   })
 }

@@ -24,7 +24,7 @@ import {
 import vectors from '../vectors/bolt11.json' with { type: 'json' }
 
 for (const vector of vectors.adversarial) {
-  test(`is not misled by ${vector.name}`, () => {
+  test(`an invoice that could mislead is judged right: ${vector.name}`, () => {
     if (vector.outcome === 'refused') return refuses(vector.invoice, vector.reason)
     const invoice = decodeInvoice(vector.invoice)
     if (vector.outcome === 'unsigned') {
@@ -133,7 +133,7 @@ test('refuses a description that is not UTF-8 or that is filled up wrongly', () 
   }
 })
 
-test('tells an empty description from none', () => {
+test('an empty description is told from a missing one', () => {
   const fields: Field[] = [P, S, [TAG.description, []]]
   assert.equal(decodeInvoice(aText({ fields })).description, '')
   assert.equal(decodeInvoice(aText({ fields: [P, S, H] })).description, null)
@@ -236,7 +236,7 @@ test('refuses mixed case, space around the text, a URI scheme and a wrong checks
   for (const one of wrong) refuses(one, 'not bech32, or its checksum is wrong')
 })
 
-test('says what is wrong without a word of the input', () => {
+test('an error says what is wrong without a word of the input', () => {
   const secret = 'open sesame'
   const texts = [secret, aText({ prefix: 'lnsesame', fields: [P, S, D] })]
   for (const text of texts) {
@@ -247,7 +247,7 @@ test('says what is wrong without a word of the input', () => {
   }
 })
 
-test('makes of any text an invoice or InvalidInvoice', () => {
+test('any text is an invoice or InvalidInvoice', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
       readsOrRefuses(text)
@@ -256,7 +256,7 @@ test('makes of any text an invoice or InvalidInvoice', () => {
   )
 })
 
-test('makes of any bech32 text of any words an invoice or InvalidInvoice', () => {
+test('any bech32 text of any words is an invoice or InvalidInvoice', () => {
   const prefixes = fc.stringMatching(/^ln(bcrt|bc|tbs|tb|sb)[0-9]{0,24}[munpx]?$/)
   const words = fc.uint8Array({ max: 31, maxLength: 400 })
   fc.assert(
@@ -267,7 +267,7 @@ test('makes of any bech32 text of any words an invoice or InvalidInvoice', () =>
   )
 })
 
-test('makes of any change to an invoice, checksum mended, an invoice or InvalidInvoice', () => {
+test('any change to an invoice, checksum mended, gives an invoice or InvalidInvoice', () => {
   const change = fc.tuple(fc.nat(), fc.nat({ max: 31 }), fc.constantFrom(0, 1, 2))
   const changes = fc.array(change, { minLength: 1, maxLength: 4 })
   fc.assert(
@@ -286,7 +286,7 @@ test('makes of any change to an invoice, checksum mended, an invoice or InvalidI
   )
 })
 
-test('passes no change to an invoice off as signed by its payee', () => {
+test('no change to an invoice passes as signed by its payee', () => {
   const changes = fc.tuple(fc.nat(), fc.integer({ min: 1, max: 31 }))
   fc.assert(
     fc.property(fc.constantFrom(...vectors.own), changes, (vector, [where, difference]) => {

@@ -77,7 +77,7 @@ describe('a receipt lets nobody in', () => {
     'with another body': { requestDigest: `${'ab'.repeat(31)}ac` },
     'before it was issued': { now: (NOW - 61) * 1000 },
   })) {
-    test(note, async () => {
+    test(`a receipt ${note} lets nobody in`, async () => {
       const verdict = await verifyAdmission(await sign(CLAIMS), KEYS, { ...ADMISSION, ...changes })
       assert.equal(verdict.outcome, 'refused')
     })
@@ -85,7 +85,7 @@ describe('a receipt lets nobody in', () => {
 })
 
 describe('what is no receipt', () => {
-  test('a token of another type, algorithm or extension', async () => {
+  test('a token of another type, algorithm or extension is not a receipt', async () => {
     const plain = await sign(CLAIMS, { typ: 'JWT' })
     const critical = await sign(CLAIMS, { crit: ['b64'], b64: true })
     const [, body, signature] = (await sign(CLAIMS)).split('.')
@@ -101,7 +101,7 @@ describe('what is no receipt', () => {
     }
   })
 
-  test('a claim that is missing or of another type', async () => {
+  test('a token with a claim that is missing or of another type is not a receipt', async () => {
     for (const claim of Object.keys(CLAIMS)) {
       for (const value of [undefined, null, [], {}, '', 1.5]) {
         const verdict = await verifyReceipt(await sign({ ...CLAIMS, [claim]: value }), KEYS)
@@ -112,7 +112,7 @@ describe('what is no receipt', () => {
     assert.equal((await verifyReceipt(await sign({ ...CLAIMS, by }), KEYS)).outcome, 'refused')
   })
 
-  test('one that another key signed, or that names no key of ours', async () => {
+  test('a token that another key signed, or that names no key of ours, is not a receipt', async () => {
     const receipt = await sign(CLAIMS)
     const other = await exportJWK((await generateKeyPair('EdDSA')).publicKey)
     const stolen = [{ kid: 'k1', x: other.x ?? '' }]
@@ -124,12 +124,12 @@ describe('what is no receipt', () => {
     assert.equal((await verifyReceipt(receipt, short)).outcome, 'refused')
   })
 
-  test('one that is too long', async () => {
+  test('a token that is too long is not a receipt', async () => {
     const receipt = await sign({ ...CLAIMS, htp: `/${'a'.repeat(MAX_RECEIPT_CHARS)}` })
     assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'refused')
   })
 
-  test('one with any character changed', async () => {
+  test('a receipt with any character changed is not a receipt', async () => {
     const receipt = await sign(CLAIMS)
     await fc.assert(
       fc.asyncProperty(mutated(receipt), async (text) => {
@@ -140,7 +140,7 @@ describe('what is no receipt', () => {
     )
   })
 
-  test('any text', async () => {
+  test('any other text is not a receipt', async () => {
     const texts = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string().map((text) => `${text}.e30.e30`),
@@ -155,7 +155,7 @@ describe('what is no receipt', () => {
 })
 
 describe('a key set', () => {
-  test('gives its Ed25519 keys, and passes over the others', () => {
+  test('a key set gives its Ed25519 keys, and passes over the others', () => {
     const own = { kty: 'OKP', crv: 'Ed25519', kid: 'a', x, alg: 'EdDSA', use: 'sig' }
     const keys = [
       own,
@@ -167,7 +167,7 @@ describe('a key set', () => {
     assert.deepEqual(readGateKeys({ keys: [] }), [])
   })
 
-  test('is none of anything else', () => {
+  test('a text that is not a key set is refused', () => {
     for (const json of [null, [], {}, { keys: {} }, 'x', { keys: new Array(17).fill({}) }]) {
       assert.equal(readGateKeys(json), null)
     }
@@ -178,7 +178,7 @@ describe('a key set', () => {
 describe('the request digest', () => {
   const request = { project: 'gate_project_1', route: 'r', method: 'GET', path: '/a?b=1' }
 
-  test('is the SHA-256 of the canonical JSON, the members in order', async () => {
+  test('the request digest is the SHA-256 of the canonical JSON, the members in order', async () => {
     const bodySha256 = createHash('sha256').update('body').digest('hex')
     const text = `{"bodySha256":"${bodySha256}","method":"GET","path":"/a?b=1","project":"gate_project_1","route":"r"}`
     assert.equal(bindingText({ ...request, bodySha256 }), text)
@@ -188,7 +188,7 @@ describe('the request digest', () => {
     )
   })
 
-  test('of two requests is the same only where they are', async () => {
+  test('the request digest of two requests is the same only where they are', async () => {
     const parts = fc.record({
       project: fc.string(),
       route: fc.string(),

@@ -24,10 +24,11 @@ const rows: [Uint8Array, string, string][] = [
   ],
 ]
 for (const [key, message, mac] of rows) {
-  test(`RFC 4231: ${message}`, () => assert.equal(hex(hmacSha256(key, utf8(message))), mac))
+  test(`HMAC agrees with RFC 4231: ${message}`, () =>
+    assert.equal(hex(hmacSha256(key, utf8(message))), mac))
 }
 
-test('agrees with node:crypto for any key and message', () => {
+test('HMAC agrees with node:crypto for any key and message', () => {
   const bytes = fc.uint8Array({ maxLength: 200 })
   fc.assert(
     fc.property(bytes, bytes, (key, message) => {
@@ -48,7 +49,7 @@ test('HKDF agrees with node:crypto for any secret and use', () => {
 })
 
 for (const length of [0, 63, 64, 65]) {
-  test(`agrees with node:crypto for a key of ${length} bytes`, () => {
+  test(`HMAC agrees with node:crypto for a key of ${length} bytes`, () => {
     const key = new Uint8Array(length).fill(7)
     const expected = createHmac('sha256', key).update('x').digest('hex')
     assert.equal(hex(hmacSha256(key, utf8('x'))), expected)

@@ -74,7 +74,7 @@ const masterKeys = V.authorization.masterKeysHex.map(bytesOf)
 
 describe('a macaroon', () => {
   for (const row of V.macaroon.valid) {
-    test(`is minted, written, read and verified to the byte: ${row.note}`, () => {
+    test(`a macaroon is minted, written, read and verified byte for byte: ${row.note}`, () => {
       const rootKey = bytesOf(row.rootKeyHex)
       const macaroon = mintMacaroon(rootKey, {
         location: utf8(row.location),
@@ -90,7 +90,7 @@ describe('a macaroon', () => {
   }
 
   for (const row of V.macaroon.judged) {
-    test(`${row.verdict}: ${row.note}`, () => {
+    test(`a macaroon is ${row.verdict}: ${row.note}`, () => {
       const macaroon = decodeMacaroon(bytesOf(row.hex))
       const verdict =
         macaroon === null
@@ -102,7 +102,7 @@ describe('a macaroon', () => {
     })
   }
 
-  test('that nobody could read back is not made', () => {
+  test('a macaroon that nobody could read back is not made', () => {
     const rootKey = new Uint8Array(32)
     const parts = { location: new Uint8Array(), identifier: new Uint8Array(66) }
     const many = Array.from({ length: MAX_CAVEATS + 1 }, () => utf8('a=b'))
@@ -113,7 +113,7 @@ describe('a macaroon', () => {
     assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: longer }), TypeError)
   })
 
-  test('of exactly the largest size is made, read and carried by a credential', () => {
+  test('a macaroon of exactly the largest size is made, read and carried by a credential', () => {
     const parts = { location: new Uint8Array(), identifier: new Uint8Array(66) }
     const many = Array.from({ length: MAX_CAVEATS }, () => utf8('a=b'))
     const most = mintMacaroon(new Uint8Array(32), { ...parts, caveats: many })
@@ -128,7 +128,7 @@ describe('a macaroon', () => {
     assert.equal(readL402Credential([line]).outcome, 'ok')
   })
 
-  test('survives writing and reading, whatever it holds', () => {
+  test('a macaroon survives writing and reading, whatever it holds', () => {
     const bytes = fc.uint8Array({ maxLength: 300 })
     fc.assert(
       fc.property(
@@ -150,7 +150,7 @@ describe('a macaroon', () => {
     )
   })
 
-  test('has one encoding: any bytes are refused, or written again as they were', () => {
+  test('a macaroon has one encoding: any bytes are refused, or written again as they were', () => {
     const good = bytesOf(V.macaroon.valid[2]?.hex ?? assert.fail())
     const grammar = fc
       .array(fc.constantFrom(0, 1, 2, 3, 4, 6, 32, 66, 127, 128, 255), { maxLength: 80 })
@@ -167,12 +167,12 @@ describe('a macaroon', () => {
 
 describe('an identifier', () => {
   for (const { note, hex: text, identifier } of V.identifiers) {
-    test(note, () => {
+    test(`an identifier is ${identifier === null ? 'refused' : 'read'}: ${note}`, () => {
       assert.deepEqual(decodeIdentifier(bytesOf(text)), identifier)
       if (identifier !== null) assert.equal(hex(encodeIdentifier(identifier)), text)
     })
   }
-  test('of anything but two times 32 bytes is our mistake', () => {
+  test('an identifier of anything but two times 32 bytes is our mistake', () => {
     const good = V.token.identifier
     assert.throws(() => encodeIdentifier({ ...good, paymentHash: '00' }), TypeError)
     assert.throws(() => encodeIdentifier({ ...good, tokenId: 'x'.repeat(64) }), TypeError)
@@ -182,23 +182,23 @@ describe('an identifier', () => {
 describe('a token', () => {
   const { masterKeyHex, rootKeyHex, identifier, identifierHex, binding, caveats } = V.token
 
-  test('is minted to the byte, and the same each time', () => {
+  test('a token is minted byte for byte, and the same each time', () => {
     assert.equal(hex(l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex))), rootKeyHex)
     assert.equal(mintL402(bytesOf(masterKeyHex), identifier, binding), V.token.base64)
     assert.equal(mintL402(bytesOf(masterKeyHex), identifier, binding), V.token.base64)
   })
 
-  test('carries its caveats in order', () => {
+  test('a token carries its caveats in order', () => {
     const macaroon = decodeMacaroon(base64Bytes(V.token.base64) ?? assert.fail())
     assert.deepEqual(macaroon?.caveats, caveats.map(utf8))
   })
 
-  test('names its method in upper case', () => {
+  test('a token names its method in upper case', () => {
     const token = mintL402(bytesOf(masterKeyHex), identifier, { ...binding, method: 'post' })
     assert.equal(token, V.token.base64)
   })
 
-  test('is not minted for what no request could redeem', () => {
+  test('a token is not minted for what no request could redeem', () => {
     const wrong: Partial<L402Binding>[] = [
       { service: 'a,b' },
       { service: 'a:b' },
@@ -217,7 +217,7 @@ describe('a token', () => {
     }
   })
 
-  test('of the longest route is redeemed', () => {
+  test('a token of the longest route is redeemed', () => {
     const [{ request, authorization } = assert.fail()] = V.authorization.cases.filter(
       ({ outcome }) => outcome.outcome === 'ok',
     )
@@ -231,12 +231,12 @@ describe('a token', () => {
 
 describe('a credential', () => {
   for (const { note, authorization, request, outcome } of V.authorization.cases) {
-    test(`${outcome.outcome}: ${note}`, () => {
+    test(`a credential is judged ${outcome.outcome}: ${note}`, () => {
       assert.deepEqual(verifyL402(authorization, masterKeys, request), outcome)
     })
   }
 
-  test('is forged when there is no key at all', () => {
+  test('a credential is forged when there is no key at all', () => {
     const { authorization, request } =
       V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
     assert.deepEqual(verifyL402(authorization, [], request), { outcome: 'forged' })
@@ -245,11 +245,11 @@ describe('a credential', () => {
 
 describe('a challenge', () => {
   const { field, macaroon, invoice, received } = V.challenge
-  test('is rendered exactly as every client can read it', () => {
+  test('a challenge is rendered exactly as every client can read it', () => {
     assert.equal(l402ChallengeField({ macaroon, invoice }), field)
   })
   for (const { note, fieldLines: lines, challenges } of received) {
-    test(note, () => {
+    test(`a challenge is ${challenges === null ? 'refused' : 'read'}: ${note}`, () => {
       const parsed = parseChallenges(lines)
       assert.deepEqual(parsed === null ? null : l402Challenges(parsed), challenges)
     })
@@ -265,7 +265,7 @@ describe('any input', () => {
   const nearLine = mutated(line).map((text) => [text])
   const nearToken = mutatedBytes(bytes).map((m) => [`L402 ${base64(m)}:${preimage}`])
 
-  test('as credential is read or refused, and what is read can be written and read again', () => {
+  test('any input as credential is read or refused, and what is read can be written and read again', () => {
     fc.assert(
       fc.property(fc.oneof(fieldLines, nearLine), (lines) => {
         const reading = readL402Credential(lines)
@@ -280,7 +280,7 @@ describe('any input', () => {
     )
   })
 
-  test('near a good credential is refused unless what is signed is untouched', () => {
+  test('any input near a good credential is refused unless what is signed is untouched', () => {
     const signed = decodeMacaroon(bytes) ?? assert.fail()
     fc.assert(
       fc.property(fc.oneof(nearLine, nearToken), (lines) => {
@@ -297,7 +297,7 @@ describe('any input', () => {
     )
   })
 
-  test('as appended caveats narrows a token or spoils it, and never opens another request', () => {
+  test('any appended caveats narrow a token or spoil it, and never open another request', () => {
     const { masterKeyHex, identifier, identifierHex, binding } = V.token
     const rootKey = l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex))
     const name = fc.constantFrom(

@@ -21,7 +21,7 @@ const LOCAL: ReadonlySet<string> = new Set(['127.0.0.1:9200', '[::1]:80', 'lnurl
 
 describe('Lightning Addresses', () => {
   for (const { in: text, url, note } of vectors.addresses) {
-    test(`${JSON.stringify(text)}: ${note}`, () => {
+    test(`the address ${JSON.stringify(text)} is ${url === undefined ? 'refused' : 'taken'}: ${note}`, () => {
       if (url === undefined) assert.throws(() => parseLightningAddress(text, NONE), LnurlError)
       else assert.equal(parseLightningAddress(text, NONE).url.href, url)
     })
@@ -50,7 +50,7 @@ describe('Lightning Addresses', () => {
 
 describe('URLs that a provider names', () => {
   for (const { callback, amountMsat, url, note } of vectors.callbacks) {
-    test(`${callback}: ${note}`, () => {
+    test(`the callback ${callback} is ${url === undefined ? 'refused' : 'taken'}: ${note}`, () => {
       if (url === undefined) return assert.throws(() => checkedUrl(callback, NONE), LnurlError)
       const params = { ...aPayRequest(), callback }
       assert.equal(callbackUrl(readPayParams(params, NONE), Number(amountMsat)).href, url)
@@ -65,7 +65,7 @@ describe('URLs that a provider names', () => {
     })
   }
 
-  test('no address of the public internet is called by its number either', () => {
+  test('an address of the public internet is not called by its number either', () => {
     for (const address of vectors.ssrf.ips.public) {
       const host = address.includes(':') ? `[${address}]` : address
       assert.throws(() => checkedUrl(`https://${host}/`, NONE), LnurlError)
@@ -93,14 +93,14 @@ describe('URLs that a provider names', () => {
 
 describe('step 1', () => {
   for (const { json, amountMsat, ok, note } of vectors.payParams) {
-    test(`${ok ? 'takes' : 'refuses'}: ${note}`, () => {
+    test(`step 1 ${ok ? 'takes' : 'refuses'} its answer: ${note}`, () => {
       const read = () => requireSendable(readPayParams(json, NONE), Number(amountMsat))
       if (ok) read()
       else assert.throws(read, LnurlError)
     })
   }
 
-  test("shows a provider's reason as plain text of a bounded length", () => {
+  test("step 1 shows a provider's reason as plain text of a bounded length", () => {
     const reason = `\u001b[31mno${'\n'}such user\u202e ${'x'.repeat(500)}`
     assert.throws(
       () => readPayParams({ status: 'ERROR', reason }, NONE),
@@ -111,7 +111,7 @@ describe('step 1', () => {
     assert.throws(() => readPayParams({ status: 'ERROR' }, NONE), /no reason given/)
   })
 
-  test('knows the hash of the metadata that an invoice may carry', () => {
+  test('step 1 knows the hash of the metadata that an invoice may carry', () => {
     const { metadata, sha256 } = vectors.descriptionHash
     assert.equal(metadataHash(metadata), sha256)
   })
@@ -122,12 +122,12 @@ describe('step 2', () => {
   const hosts = { allowed: NONE, callback, domain: 'example.com' }
   const verified = (verify: unknown) => readInvoice({ pr: 'lnbc1', verify }, hosts).verify?.href
 
-  test('takes a verify on the host of the callback or of the address', () => {
+  test('step 2 takes a verify on the host of the callback or of the address', () => {
     assert.equal(verified('https://pay.example.com/v/1'), 'https://pay.example.com/v/1')
     assert.equal(verified('https://example.com/v/1'), 'https://example.com/v/1')
   })
 
-  test('counts any other verify as none', () => {
+  test('step 2 ignores any other verify', () => {
     for (const verify of [
       undefined,
       null,
@@ -143,7 +143,7 @@ describe('step 2', () => {
     }
   })
 
-  test('refuses an answer without an invoice', () => {
+  test('step 2 refuses an answer without an invoice', () => {
     for (const json of [{}, { pr: '' }, { pr: 7 }, { pr: 'l'.repeat(7090) }, [], null, 'lnbc1']) {
       assert.throws(() => readInvoice(json, hosts), LnurlError)
     }
@@ -153,7 +153,7 @@ describe('step 2', () => {
 
 describe('verify', () => {
   for (const { invoice: bolt11, paymentHash, json, result } of vectors.verify) {
-    test(result, () => {
+    test(`verify says ${result}`, () => {
       const read = () => readVerification(json, { bolt11, paymentHash })
       if (result.startsWith('error')) return assert.throws(read, LnurlError)
       assert.equal(read().state, result.split(' ')[0])
@@ -163,12 +163,12 @@ describe('verify', () => {
   const [known] = vectors.verify
   const invoice = { bolt11: known?.invoice ?? '', paymentHash: known?.paymentHash ?? '' }
 
-  test('reads the invoice in either case', () => {
+  test('verify reads the invoice in either case', () => {
     const json = { status: 'OK', settled: true, pr: invoice.bolt11.toUpperCase() }
     assert.deepEqual(readVerification(json, invoice), { state: 'settled', preimage: null })
   })
 
-  test('takes no word for it that is not exactly true', () => {
+  test('verify believes only what is exactly true', () => {
     for (const settled of [1, 'true', [true], { valueOf: true }, null, undefined, false]) {
       assert.deepEqual(readVerification({ status: 'OK', settled }, invoice), { state: 'pending' })
     }
@@ -177,7 +177,7 @@ describe('verify', () => {
     }
   })
 
-  test('refuses a preimage that is none', () => {
+  test('verify refuses a malformed preimage', () => {
     for (const preimage of ['', 7, {}, 'zz'.repeat(32), '00'.repeat(31)]) {
       const json = { status: 'OK', settled: true, preimage }
       assert.throws(() => readVerification(json, invoice), LnurlError)
@@ -226,7 +226,7 @@ describe('arbitrary input', () => {
     )
   })
 
-  test('every JSON is read or refused with our error', () => {
+  test('any JSON is read or refused with our error', () => {
     const callback = new URL('https://example.com/cb')
     const near = fc.record(
       {

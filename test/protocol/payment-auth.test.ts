@@ -70,7 +70,7 @@ describe('a challenge', () => {
     const { id, ...fields } = challenge
     const credential = { challenge, payload: { preimage: V.preimage } }
 
-    test(`has the id of its fields: ${note}`, () => {
+    test(`a challenge has the id of its fields: ${note}`, () => {
       assert.equal(challengeId(secret, fields), id)
       assert.equal(isOwnChallenge([secret], challenge), true)
       assert.equal(isOwnChallenge([otherSecret, secret], challenge), true)
@@ -78,30 +78,30 @@ describe('a challenge', () => {
       assert.equal(isOwnChallenge([], challenge), false)
     })
 
-    test(`carries its request as canonical JSON: ${note}`, () => {
+    test(`a challenge carries its request as canonical JSON: ${note}`, () => {
       assert.equal(encodeChargeRequest(request), challenge.request)
       assert.deepEqual(decodeChargeRequest(challenge.request), request)
     })
 
-    test(`is read from any spelling of the field: ${note}`, () => {
+    test(`a challenge is read from any spelling of the field: ${note}`, () => {
       assert.deepEqual(paymentChallenges(parseChallenges([received]) ?? []), [challenge])
     })
 
-    test(`is echoed by a credential: ${note}`, () => {
+    test(`a challenge is echoed by a credential: ${note}`, () => {
       assert.equal(serialisePaymentCredential(credential), canonical)
       assert.deepEqual(readPaymentCredential([canonical]), { outcome: 'ok', credential })
       assert.deepEqual(readPaymentCredential([inserted]), { outcome: 'ok', credential })
     })
 
     if (field !== null) {
-      test(`is rendered in one line without escapes: ${note}`, () => {
+      test(`a challenge is rendered in one line without escapes: ${note}`, () => {
         assert.equal(paymentChallengeField(challenge as IssuedChallenge), field)
         assert.deepEqual(paymentChallenges(parseChallenges([field]) ?? []), [challenge])
       })
     }
   }
 
-  test('has another id when any signed field changes', () => {
+  test('a challenge has another id when any signed field changes', () => {
     const { challenge } = V.challenges.find((row) => row.challenge.header) ?? assert.fail()
     for (const member of Object.keys(challenge) as (keyof PaymentChallenge)[]) {
       const changed = { ...challenge, [member]: `${challenge[member]}x` }
@@ -109,19 +109,19 @@ describe('a challenge', () => {
     }
   })
 
-  test('holds no pipe, which would pass one field off as two', () => {
+  test('a challenge holds no pipe, which would pass one field off as two', () => {
     const fields = { realm: 'a|b', method: 'lightning', intent: 'charge', request: 'e30' }
     assert.throws(() => challengeId(secret, fields), TypeError)
     assert.equal(isOwnChallenge([secret], { id: 'x', ...fields }), false)
   })
 
-  test('is never signed with a short secret', () => {
+  test('a challenge is never signed with a short secret', () => {
     const { id: _, ...fields } = V.challenges[0]?.challenge ?? assert.fail()
     assert.throws(() => challengeId(secret.subarray(0, 31), fields), TypeError)
     assert.equal(challengeId(secret.subarray(0, 32), fields).length, 43)
   })
 
-  test('is refused rather than escaped when a value needs it', () => {
+  test('a challenge is refused rather than escaped when a value needs it', () => {
     const { challenge } = V.challenges.find((row) => row.field) ?? assert.fail()
     assert.throws(
       () => paymentChallengeField({ ...(challenge as IssuedChallenge), realm: 'a"b' }),
@@ -129,7 +129,7 @@ describe('a challenge', () => {
     )
   })
 
-  test('without an id, of another scheme or without a realm is not one', () => {
+  test('a challenge without an id, of another scheme or without a realm is ignored', () => {
     const lines = [
       'Payment id="", realm="r", method="lightning", intent="charge", request="e30"',
       'Payment id="x", method="lightning", intent="charge", request="e30"',
@@ -141,7 +141,7 @@ describe('a challenge', () => {
     }
   })
 
-  test('tells when it ends, or null', () => {
+  test('a challenge tells when it ends, or null', () => {
     const { challenge } = V.challenges.find((row) => row.field) ?? assert.fail()
     assert.equal(challengeExpiresAt(challenge), V.expiresAt)
     assert.equal(challengeExpiresAt({ ...challenge, expires: 'tomorrow' }), null)
@@ -153,16 +153,17 @@ describe('a challenge', () => {
 
 describe('a request object', () => {
   for (const { note, encoded, request } of V.requests) {
-    test(note, () => assert.deepEqual(decodeChargeRequest(encoded), request))
+    test(`a request object is ${request === null ? 'refused' : 'read'}: ${note}`, () =>
+      assert.deepEqual(decodeChargeRequest(encoded), request))
   }
-  test('longer than others read', () => {
+  test('a request object longer than others read is refused', () => {
     assert.equal(decodeChargeRequest('A'.repeat(MAX_REQUEST_CHARS + 1)), null)
   })
 })
 
 describe('a credential', () => {
   for (const { note, authorization, reading, issued, verdict } of V.credentials) {
-    test(note, () => {
+    test(`a credential is read as ${reading.outcome}: ${note}`, () => {
       const actual = readPaymentCredential(authorization)
       assert.deepEqual(actual, reading)
       if (issued !== undefined) {
@@ -172,14 +173,14 @@ describe('a credential', () => {
     })
   }
 
-  test('of more than 64 KiB is refused', () => {
+  test('a credential of more than 64 KiB is refused', () => {
     const line = `Payment ${'A'.repeat(MAX_CREDENTIAL_CHARS)}`
     assert.deepEqual(readPaymentCredential([line]), { outcome: 'malformed', reason: 'too long' })
     const allowed = line.slice(0, MAX_CREDENTIAL_CHARS)
     assert.notDeepEqual(readPaymentCredential([allowed]), readPaymentCredential([line]))
   })
 
-  test('that nests as deep as it can is refused, not a crash', () => {
+  test('a credential that nests as deep as it can is refused, not a crash', () => {
     for (const open of ['[', '{"a":']) {
       const line = `Payment ${base64url(utf8(open.repeat(8000)))}`
       assert.equal(readPaymentCredential([line]).outcome, 'malformed')
@@ -194,12 +195,12 @@ describe('a credential', () => {
 
 describe('a receipt', () => {
   for (const { note, value, canonical, receipt } of V.receipts) {
-    test(note, () => {
+    test(`a receipt is ${receipt === null ? 'refused' : 'read'}: ${note}`, () => {
       assert.deepEqual(decodeReceipt(value), receipt)
       if (canonical && receipt !== null) assert.equal(encodeReceipt(receipt), value)
     })
   }
-  test('carries its five members and nothing that the caller had beside them', () => {
+  test('a receipt carries its five members and nothing that the caller had beside them', () => {
     const [{ receipt } = assert.fail()] = V.receipts
     assert.ok(receipt)
     const encoded = encodeReceipt({ ...receipt, ...{ preimage: V.preimage } })
@@ -258,7 +259,7 @@ describe('any input', () => {
   const nearJson = mutated(json).map((text) => [`Payment ${base64url(utf8(text))}`])
   const anyJson = fc.json().map((text) => [`Payment ${base64url(utf8(text))}`])
 
-  test('as credential is read or refused, and what is read can be written and read again', () => {
+  test('any input as credential is read or refused, and what is read can be written and read again', () => {
     fc.assert(
       fc.property(fc.oneof(fieldLines, nearLine, nearJson, anyJson), (lines) => {
         const reading = readPaymentCredential(lines)
@@ -271,7 +272,7 @@ describe('any input', () => {
     )
   })
 
-  test('as credential passes only with the issued values', () => {
+  test('any input as credential passes only with the issued values', () => {
     fc.assert(
       fc.property(fc.oneof(nearLine, nearJson), (lines) => {
         const reading = readPaymentCredential(lines)
@@ -284,7 +285,7 @@ describe('any input', () => {
     )
   })
 
-  test('as challenge is read or refused', () => {
+  test('any input as challenge is read or refused', () => {
     fc.assert(
       fc.property(fc.oneof(fieldLines, mutated(received), mutated(field ?? '')), (input) => {
         const lines = Array.isArray(input) ? input : [input]
@@ -297,7 +298,7 @@ describe('any input', () => {
     )
   })
 
-  test('as request object is read or refused, and what is read can be written and read again', () => {
+  test('any input as request object is read or refused, and what is read can be written and read again', () => {
     const request = JSON.stringify(V.challenges[0]?.request)
     const near = mutated(request).map((text) => base64url(utf8(text)))
     const any = fc.oneof(
@@ -314,7 +315,7 @@ describe('any input', () => {
     )
   })
 
-  test('as receipt is read or refused, and what is read can be written and read again', () => {
+  test('any input as receipt is read or refused, and what is read can be written and read again', () => {
     const [{ receipt, value } = assert.fail()] = V.receipts
     const near = mutated(JSON.stringify(receipt)).map((text) => base64url(utf8(text)))
     const any = fc.oneof(

@@ -9,10 +9,11 @@ for (const address of vectors.ssrf.ips.public) {
 }
 
 for (const address of vectors.ssrf.ips.blocked) {
-  test(`${JSON.stringify(address)} is not`, () => assert.equal(isPublicAddress(address), false))
+  test(`${JSON.stringify(address)} is not public`, () =>
+    assert.equal(isPublicAddress(address), false))
 }
 
-test('no IPv4 address is public inside of an IPv6 one', () => {
+test('an IPv4 address inside of an IPv6 one is not public', () => {
   fc.assert(
     fc.property(fc.ipV4(), (ipv4) => {
       assert.equal(isPublicAddress(`::ffff:${ipv4}`), false)

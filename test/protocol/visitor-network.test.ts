@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isVisitorNetwork, visitorNetwork } from '../../src/protocol/visitor-network.ts'
 
-test('a visitor is told by the /24 or /48 of the address, in one spelling', () => {
+test('a visitor is known by the /24 or /48 of the address, in one spelling', () => {
   for (const [address, network] of [
     ['203.0.113.7', '203.0.113.0/24'],
     ['0.0.0.0', '0.0.0.0/24'],
@@ -18,7 +18,7 @@ test('a visitor is told by the /24 or /48 of the address, in one spelling', () =
   }
 })
 
-test('what is no address tells of nobody', () => {
+test('a text that is not an address has no network', () => {
   for (const text of [
     '',
     'x',
@@ -33,7 +33,7 @@ test('what is no address tells of nobody', () => {
   }
 })
 
-test('only a network in that spelling is one', () => {
+test('a network is accepted in that one spelling alone', () => {
   for (const text of [
     '203.0.113.7',
     '203.0.113.7/24',

@@ -40,7 +40,7 @@ const unreadable: Unreadable[] = vectors.unreadable
 
 suite('the vectors', () => {
   for (const vector of own) {
-    test(`seals ${vector.name}, byte for byte, and opens it`, async () => {
+    test(`the vector ${vector.name} is sealed byte for byte, and opened`, async () => {
       const { envelope, key, hasPassword } = await sealWhisper(askOf(vector))
       assert.equal(envelope.length, vector.bytes)
       if (vector.envelope) assert.equal(Buffer.from(envelope).toString('hex'), vector.envelope)
@@ -59,14 +59,14 @@ suite('the vectors', () => {
   }
 
   for (const { name, envelope, key, password } of unreadable) {
-    test(`does not open ${name}`, async () => {
+    test(`the vector ${name} is not opened`, async () => {
       await assert.rejects(openWhisper(bytes(envelope), bytes(key), password), isUnreadable)
     })
   }
 })
 
 suite('sealing', () => {
-  test('takes a fresh key, IV and salt each time', async () => {
+  test('sealing takes a fresh key, IV and salt each time', async () => {
     const ask = { data: utf8('once'), password: 'twice' }
     const [first, second] = [await sealWhisper(ask), await sealWhisper(ask)]
     assert.notDeepEqual(first.key, second.key)
@@ -74,7 +74,7 @@ suite('sealing', () => {
     assert.notDeepEqual(first.envelope.slice(17, 29), second.envelope.slice(17, 29))
   })
 
-  test('leaves the data and the key of its caller alone', async () => {
+  test('sealing leaves the data and the key of its caller alone', async () => {
     const data = utf8('mine')
     const given = new Uint8Array(32).fill(7)
     const { key } = await sealWhisper({ data, key: given })
@@ -82,7 +82,7 @@ suite('sealing', () => {
     assert.deepEqual([data, given], [utf8('mine'), new Uint8Array(32).fill(7)])
   })
 
-  test('takes a view of a larger buffer for what it shows', async () => {
+  test('sealing takes a view of a larger buffer for what it shows', async () => {
     const buffer = utf8('xxinsidexx')
     const { envelope, key } = await sealWhisper({ data: buffer.subarray(2, 8) })
     const framed = new Uint8Array(envelope.length + 20)
@@ -100,7 +100,7 @@ suite('sealing', () => {
     ['', null],
   ]
   for (const [from, to] of names) {
-    test(`makes ${to === null ? 'no name' : 'a name it takes'} of ${JSON.stringify(from)}`, async () => {
+    test(`the file name ${JSON.stringify(from)} becomes ${to === null ? 'no name' : 'a name that sealing takes'}`, async () => {
       assert.equal(safeName(from), to)
       if (to !== null) await sealWhisper({ data: utf8('x'), name: to })
     })
@@ -124,14 +124,14 @@ suite('sealing', () => {
     ['a salt of 8 bytes', { salt: new Uint8Array(8), password: 'x' }],
   ]
   for (const [what, ask] of refused) {
-    test(`refuses ${what}`, async () => {
+    test(`sealing refuses ${what}`, async () => {
       await assert.rejects(sealWhisper({ data: utf8('x'), ...ask }), RangeError)
     })
   }
 })
 
 suite('padding', () => {
-  test('makes every text of up to 250 bytes the same length', async () => {
+  test('padding makes every text of up to 250 bytes the same length', async () => {
     const lengths = await Promise.all(
       [0, 1, 8, 12, 100, 250].map(
         async (length) => (await sealWhisper({ data: new Uint8Array(length) })).envelope.length,
@@ -140,7 +140,7 @@ suite('padding', () => {
     assert.deepEqual(new Set(lengths), new Set([285]))
   })
 
-  test('adds at most an eighth, and leaves few lengths to tell apart', () => {
+  test('padding adds at most an eighth, and leaves few lengths to tell apart', () => {
     const lengths = new Set<number>()
     for (let bytes = 257; bytes <= 1024 * 1024; bytes++) {
       const padded = paddedLength(bytes)
@@ -151,7 +151,7 @@ suite('padding', () => {
     assert.ok(lengths.size < 260)
   })
 
-  test('is told beforehand, with a name, a type and a password or without', async () => {
+  test('the padded size is told beforehand, with a name, a type and a password or without', async () => {
     for (const dataBytes of [0, 1, 237, 238, 5_000]) {
       for (const described of [{}, { name: 'ä.txt', mediaType: 'text/plain' }]) {
         for (const secret of [{}, { password: 'p' }]) {
@@ -163,7 +163,7 @@ suite('padding', () => {
     }
   })
 
-  test('never shrinks with the content, and pads what is padded no further', () => {
+  test('a padded size never shrinks with the content, and is padded no further', () => {
     fc.assert(
       fc.property(fc.nat(2 ** 31), fc.nat(2 ** 31), (a, b) => {
         assert.ok(a > b || paddedLength(a) <= paddedLength(b))
@@ -174,7 +174,7 @@ suite('padding', () => {
 })
 
 suite('opening', () => {
-  test('gives back any content', async () => {
+  test('opening gives back any content', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 5000 }),
@@ -192,7 +192,7 @@ suite('opening', () => {
     )
   })
 
-  test('throws its one error for any bytes that nobody sealed', async () => {
+  test('opening throws its one error for any bytes that nobody sealed', async () => {
     const key = new Uint8Array(32)
     await fc.assert(
       fc.asyncProperty(
@@ -207,7 +207,7 @@ suite('opening', () => {
     )
   })
 
-  test('throws its one error wherever one bit is changed', async () => {
+  test('opening throws its one error wherever one bit is changed', async () => {
     const { envelope, key } = await sealWhisper({ data: utf8('whole or not at all') })
     for (let at = 0; at < envelope.length; at++) {
       const changed = envelope.slice()
@@ -216,7 +216,7 @@ suite('opening', () => {
     }
   })
 
-  test('tells the wrong key from damage neither by its text nor by a cause', async () => {
+  test('opening tells the wrong key from damage neither by its text nor by a cause', async () => {
     const { envelope } = await sealWhisper({ data: utf8('x') })
     const error = await openWhisper(envelope, new Uint8Array(32)).catch((thrown: unknown) => thrown)
     assert.ok(error instanceof UnreadableWhisper)
@@ -232,7 +232,7 @@ suite('the share code', () => {
   const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8'
   const plain = `mayfly-whisper:1:${publicId}:${readToken}:${KEY}`
 
-  test('has id, token and key, and says whether there is a password', () => {
+  test('the share code has id, token and key, and says whether there is a password', () => {
     const parts = { publicId, readToken, key, hasPassword: false }
     assert.equal(formatWhisperCode(parts), plain)
     assert.equal(formatWhisperCode({ ...parts, hasPassword: true }), `${plain}:p`)
@@ -264,12 +264,12 @@ suite('the share code', () => {
     ['a key with bits that do not count', `${plain.slice(0, -1)}9`],
   ]
   for (const [what, text] of wrong) {
-    test(`is not ${what}`, () => {
+    test(`${what} is not a share code`, () => {
       assert.equal(parseWhisperCode(text), null)
     })
   }
 
-  test('is made of right parts only', () => {
+  test('the share code is made of right parts only', () => {
     const parts = { publicId, readToken, key, hasPassword: false }
     const broken = [{ publicId: 'x' }, { readToken: 'x' }, { key: new Uint8Array(31) }]
     for (const part of broken) {
@@ -277,7 +277,7 @@ suite('the share code', () => {
     }
   })
 
-  test('is read from any text without a throw, and written back as it was', () => {
+  test('the share code is read from any text without a throw, and written back as it was', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.constant(plain), mutated(plain)), (text) => {
         const parts = parseWhisperCode(text)

@@ -48,7 +48,7 @@ test('a ping at the last millisecond keeps it operational, one at the deadline r
   })
 })
 
-test('more time given while late makes it operational, since then', async (t) => {
+test('a longer deadline while late makes it operational, since then', async (t) => {
   const { ping, seen, at, change } = await aMonitor(t)
   await ping()
   at(3 * MINUTE)
@@ -79,7 +79,7 @@ test('a deadline moved to this very millisecond leaves it late, one more makes i
   })
 })
 
-test('less time given makes it late, since then', async (t) => {
+test('a shorter deadline makes it late, since then', async (t) => {
   const { ping, seen, at, change } = await aMonitor(t)
   await ping()
   at(90 * SECOND)

@@ -83,7 +83,7 @@ test('settings of another shape are refused as settings', () => {
   for (const text of bad) assert.throws(() => parse(text), is('invalid settings'), text)
 })
 
-test('what is no JSON is refused as a body', () => {
+test('a text that is not JSON is refused as a body', () => {
   const bad = ['', ' ', '{', '{"name":"x"', "{'name':'x'}", 'name=x', '{"name":"\n"}', '{}x', 'NaN']
   for (const text of bad) assert.throws(() => parse(text), is('invalid request body'), text)
   const notUtf8 = Buffer.from('{"name":"\xff"}', 'latin1')

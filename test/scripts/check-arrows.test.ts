@@ -27,13 +27,13 @@ const NAMES = [
 const to = (target: string): string => `import { x } from '${target}'\n`
 const typeTo = (target: string): string => `import type { X } from '${target}'\n`
 
-test('finds nothing wrong with src/', () => {
+test('the check finds nothing wrong with src/', () => {
   const sources = readSources()
   assert.ok(sources.has('serve.ts'))
   assert.deepEqual(checkArrows(sources), [])
 })
 
-test('names every file of an import cycle', () => {
+test('the check names every file of an import cycle', () => {
   const tree = aTree({
     'lib/a.ts': to('./b.ts'),
     'lib/b.ts': typeTo('./c.ts'),
@@ -180,7 +180,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
 ]
 
 for (const [name, file, text, line] of WRONG) {
-  test(`refuses ${name}`, () => {
+  test(`the check refuses ${name}`, () => {
     assert.deepEqual(checkArrows(aTree({ [file]: text })), [line])
   })
 }
@@ -197,7 +197,7 @@ const RIGHT: [name: string, from: string, text: string][] = [
 ]
 
 for (const [name, file, text] of RIGHT) {
-  test(`lets through ${name}`, () => {
+  test(`the check lets through ${name}`, () => {
     assert.deepEqual(checkArrows(aTree({ [file]: text })), [])
   })
 }

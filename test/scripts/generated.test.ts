@@ -5,7 +5,7 @@ import { readSources } from '../../scripts/check-arrows.ts'
 import { findStale } from '../../scripts/generate.ts'
 import { ALL_LIMITS } from '../../src/products.ts'
 
-test('what is generated is as the code would write it', async () => {
+test('every generated file is as the code would write it', async () => {
   assert.deepEqual(await findStale(), [])
 })
 

@@ -37,27 +37,27 @@ test('a key stays the same from release to release', () => {
   })
 })
 
-test('a use has one key under each secret, the current one first', () => {
+test('each use has one key under each secret, the current one first', () => {
   const [a] = createSecrets([one]).keys('delivery seed')
   const [b] = createSecrets([two]).keys('delivery seed')
   const [c] = createSecrets([three]).keys('delivery seed')
   assert.deepEqual(createSecrets([two, one, three]).keys('delivery seed'), [b, a, c])
 })
 
-test('what was sealed opens with the same key and context', () => {
+test('sealed bytes open with the same key and context', () => {
   for (const bytes of [plain, new Uint8Array()]) {
     assert.deepEqual(unseal(one, seal(one, bytes, 'order_1'), 'order_1'), Buffer.from(bytes))
   }
 })
 
-test('what was sealed opens with no other key, and in no other context', () => {
+test('sealed bytes open with no other key, and in no other context', () => {
   const sealed = seal(one, plain, 'order_1')
   assert.equal(unseal(two, sealed, 'order_1'), null)
   assert.equal(unseal(one, sealed, 'order_2'), null)
   assert.equal(unseal(one, sealed, ''), null)
 })
 
-test('what was sealed opens no more once any byte of it is another or missing', () => {
+test('sealed bytes do not open once any byte of them is changed or missing', () => {
   const sealed = seal(one, plain, 'order_1')
   for (let at = 0; at < sealed.length; at++) {
     const forged = Buffer.from(sealed)

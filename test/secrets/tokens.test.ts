@@ -48,7 +48,7 @@ test('a token shows nothing of its seed', () => {
   assert.equal(owner.includes(Buffer.from(seed).toString('hex')), false)
 })
 
-test('what is stored of a token is its SHA-256', () => {
+test('the stored form of a token is its SHA-256', () => {
   assert.deepEqual(tokenHash(owner), createHash('sha256').update(owner).digest())
 })
 

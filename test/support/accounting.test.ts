@@ -64,7 +64,7 @@ async function auditWith(db: Db, damage: string, told?: Told): Promise<string[]>
 const NOTHING = `update meta set value = value`
 
 suite('the accounting check', { timeout: 300_000 }, () => {
-  test('finds nothing wrong with a store in order', async (t) => {
+  test('the check finds nothing wrong with a store in order', async (t) => {
     const { db } = await aStore(t)
     assert.deepEqual(await auditWith(db, NOTHING), [])
   })
@@ -126,7 +126,7 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     ],
   }
 
-  test('finds each kind of damage, and says which it is', async (t) => {
+  test('the check finds each kind of damage, and says which it is', async (t) => {
     const { db } = await aStore(t)
     for (const [what, [damage, sentence]] of Object.entries(damages)) {
       const found = await auditWith(db, damage)
@@ -134,7 +134,7 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     }
   })
 
-  test('finds a WHISPER that went before its last read, also one whose delivery is sealed', async (t) => {
+  test('the check finds a WHISPER that went before its last read, even if its delivery is sealed', async (t) => {
     const { db, ids } = await aStore(t)
     const reads = (asked: number): Told => ({
       ...nothingTold(),
@@ -161,7 +161,7 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     assert.deepEqual(await auditWith(db, GONE, reads(3)), [])
   })
 
-  test('finds reads that were spent and nobody asked for', async (t) => {
+  test('the check finds reads that were spent and nobody asked for', async (t) => {
     const { db, ids } = await aStore(t)
     const told: Told = {
       ...nothingTold(),
@@ -173,7 +173,7 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     ])
   })
 
-  test('finds what clients were told and the store does not hold', async (t) => {
+  test('the check finds what clients were told and the store does not hold', async (t) => {
     const { db, ids } = await aStore(t)
     const told: Told = {
       ...nothingTold(),

@@ -25,7 +25,7 @@ const REFUSALS = [
 ]
 const MARKER = 'MARKERMARKERMARKERMARKERMARKERMARKER'
 
-test('100 readers of seven reads: seven get the bytes, the others nothing', async (t) => {
+test('exactly seven of 100 readers get the bytes of a whisper with seven reads, the others nothing', async (t) => {
   const server = await startServer(t)
   const body = randomBytes(200_000)
   const whisper = await aWhisper(server, { plan: 'standard', readLimit: READS, body })
@@ -50,7 +50,7 @@ test('two servers on one store hand out no read twice', async (t) => {
   assert.equal(revealed(answers, body) + (await readOut(one, whisper, body)), READS)
 })
 
-test('killed while 100 read, it hands out no more after a restart than were left', async (t) => {
+test('a service killed while 100 read hands out no more after a restart than were left', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(200_000)
@@ -84,7 +84,7 @@ test('killed while 100 read, it hands out no more after a restart than were left
   assert.ok(before + after <= READS)
 })
 
-test('killed between two reads, it has exactly the others left', async (t) => {
+test('a service killed between two reads hands out exactly the others left', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(1_000)
@@ -96,7 +96,7 @@ test('killed between two reads, it has exactly the others left', async (t) => {
   assert.equal(revealed(answers, body), 2)
 })
 
-test('killed between quote and payment, it still has the bytes', async (t) => {
+test('a service killed between quote and payment still has the bytes', async (t) => {
   const databaseUrl = await aDatabaseUrl(t)
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const key = KEY
@@ -109,7 +109,7 @@ test('killed between quote and payment, it still has the bytes', async (t) => {
   assert.deepEqual((await read(program, whisper)).body, body)
 })
 
-test('after the last read no byte of it is in the store', async (t) => {
+test('no byte of a whisper is in the store after the last read', async (t) => {
   const server = await startServer(t)
   // Over many pages, and in the log as well as in the database.
   const body = Buffer.from(MARKER.repeat(4_000))
@@ -122,7 +122,7 @@ test('after the last read no byte of it is in the store', async (t) => {
   assert.ok(!(await holds(server, MARKER)))
 })
 
-test('after its quote is dead no byte of it is in the store', async (t) => {
+test('no byte of a whisper is in the store after its quote is dead', async (t) => {
   const server = await startServer(t)
   const ask = { key: KEY, plan: 'standard', body: Buffer.from(MARKER.repeat(4_000)) }
   await openWhisperOrder(server, ask)

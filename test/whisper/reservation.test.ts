@@ -87,7 +87,7 @@ test('an order that a dead process left without an invoice frees its bytes', asy
   assert.equal((await opening).kind, 'checkout unavailable')
 })
 
-test('paid after its bytes were let go of, an order is kept as paid and unfulfilled', async (t) => {
+test('an order paid after its bytes were let go of is recorded as paid and unfulfilled', async (t) => {
   const shop = await aShop(t)
   const quote = await shop.quote({ bytes: 100 })
   const { lookupInvoice } = shop.lightning
@@ -102,7 +102,7 @@ test('paid after its bytes were let go of, an order is kept as paid and unfulfil
   assert.deepEqual(await shop.unpaid(), { [NETWORK]: 0, all: 0 })
 })
 
-test('of many at once for the last room, as many fit as there is room', async (t) => {
+test('as many of 60 at once are sold as there is room for', async (t) => {
   const shop = await aShop(t, { perNetwork: 10_000, inAll: 8_000 })
   const outcomes = await Promise.all(Array.from({ length: 60 }, () => shop.open({ bytes: 100 })))
   const kinds = outcomes.map(({ kind }) => kind)
@@ -147,7 +147,7 @@ test('a read and the purge of an expired one do not meet', async (t) => {
   assert.equal(reading.kind, 'gone')
 })
 
-suite('the room for unpaid bytes is shared, so that', () => {
+suite('the room for unpaid bytes', () => {
   const KIB = 1024
   const MIB = 1024 * KIB
   const SMALL = 64 * KIB
@@ -187,7 +187,7 @@ suite('the room for unpaid bytes is shared, so that', () => {
     ['a /16', (i: number) => `203.0.${i}`, '203.1.113'],
     ['a /32 of IPv6', (i: number) => `2001:db8:${i.toString(16)}`, '2001:db9:1'],
   ] as const) {
-    test(`whoever has ${what} takes no more than an eighth of what is free, in either part`, async (t) => {
+    test(`a buyer who has ${what} takes no more than an eighth of what is free, in either part`, async (t) => {
       const shop = await aShop(t, ROOM)
       for (let i = 0; i < 40; i++) await takeAll(shop, network(i))
       assert.deepEqual(await shop.parts(), { all: 8 * MIB, common: 6 * MIB, small: 2 * MIB })
@@ -206,7 +206,7 @@ suite('the room for unpaid bytes is shared, so that', () => {
     assert.ok(isSold(await shop.open({ bytes: 30, network: '203.0.114' })))
   })
 
-  test('what is paid, or dies, makes room in the part that it was in', async (t) => {
+  test('an order that is paid, or dies, makes room in the part that it was in', async (t) => {
     const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
     const quotes = []
     for (let i = 0; i < 14; i++) quotes.push(await shop.quote({ bytes: SMALL }))

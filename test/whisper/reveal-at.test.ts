@@ -21,7 +21,7 @@ const right: [text: string, time: number][] = [
   ['0099-01-01T00:00:00Z', Date.parse('0099-01-01T00:00:00Z')],
 ]
 for (const [text, time] of right) {
-  test(`reads ${text}`, () => {
+  test(`the time ${text} is read`, () => {
     assert.equal(parseRevealAt(text), time)
   })
 }
@@ -59,12 +59,12 @@ const wrong = [
   'Sat, 28 Feb 2026 12:00:00 GMT',
 ]
 for (const text of wrong) {
-  test(`refuses ${JSON.stringify(text)}`, () => {
+  test(`the time ${JSON.stringify(text)} is refused`, () => {
     assert.equal(parseRevealAt(text), null)
   })
 }
 
-test('reads every time as Date writes it', () => {
+test('every time is read as Date writes it', () => {
   const years = { min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true }
   fc.assert(
     fc.property(fc.date(years), (date) => {

@@ -19,7 +19,7 @@ const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 const MADE = 'POST /v1/invoices'
 const SEEN = `GET /v1/invoice/${PAYMENT_HASH}`
 
-test('sends the amount in msat, the expiry and the macaroon, and hints only when told', async () => {
+test("LND's client sends the amount in msat, the expiry and the macaroon, and hints only when told", async () => {
   for (const isPrivate of [false, true]) {
     await using world = await aWorld(() => false, isPrivate)
     await world.lnd.createInvoice(ASK)
@@ -43,7 +43,7 @@ const wrongInvoices: [what: string, changes: InvoiceChanges, reason: RegExp][] =
   ['a time long ago', { timestamp: 1_700_000_000 }, /clocks/],
 ]
 for (const [what, changes, reason] of wrongInvoices) {
-  test(`refuses an invoice with ${what}`, async () => {
+  test(`LND's client refuses an invoice with ${what}`, async () => {
     const made = newInvoice(changes)
     await using world = await aWorld(({ line }, to) => line === MADE && send(to, made))
     await assert.rejects(world.lnd.createInvoice(ASK), (error: Error) => {
@@ -67,7 +67,7 @@ const malformed: [what: string, body: unknown][] = [
   ['more than 4 MiB', ' '.repeat(4 * 1024 * 1024) + JSON.stringify(invoice())],
 ]
 for (const [what, body] of malformed) {
-  test(`refuses an answer with ${what}`, async () => {
+  test(`LND's client refuses an answer with ${what}`, async () => {
     await using world = await aWorld(
       ({ line }, to) => (line === MADE || line === SEEN) && send(to, body),
     )
@@ -76,13 +76,13 @@ for (const [what, body] of malformed) {
   })
 }
 
-test('refuses a text that is not an invoice', async () => {
+test("LND's client refuses a text that is not an invoice", async () => {
   const made = { ...newInvoice(), payment_request: 'lnbcrt1nothing' }
   await using world = await aWorld(({ line }, to) => line === MADE && send(to, made))
   await assert.rejects(world.lnd.createInvoice(ASK), { name: 'WrongInvoice' })
 })
 
-test('reads the states of LND, takes a held payment as open and an unknown state as none', async () => {
+test("LND's client reads the states of LND, takes a held payment as open, and refuses an unknown state", async () => {
   let state = ''
   await using world = await aWorld(({ line }, to) => line === SEEN && send(to, invoice({ state })))
   const outcomes: unknown[] = []
@@ -112,13 +112,13 @@ test('a look at the access asks for no invoice that an LND would make', async ()
   )
 })
 
-test('refuses an answer about another invoice, even a settled one', async () => {
+test("LND's client refuses an answer about another invoice, even a settled one", async () => {
   const other = invoice({ r_hash: Buffer.alloc(32).toString('base64'), state: 'SETTLED' })
   await using world = await aWorld(({ line }, to) => line === SEEN && send(to, other))
   await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
 })
 
-test('takes the 404 of LND alone for an unknown invoice', async () => {
+test("LND's client takes the 404 of LND alone for an unknown invoice", async () => {
   const unknown = { code: 5, message: 'unable to locate invoice', details: [] }
   const answers: [status: number, body: unknown, expected: string][] = [
     [404, unknown, UnknownInvoice.name],
@@ -134,7 +134,7 @@ test('takes the 404 of LND alone for an unknown invoice', async () => {
   }
 })
 
-test('does not ask about what is not a payment hash', async () => {
+test("LND's client does not ask about what is not a payment hash", async () => {
   await using world = await aWorld()
   for (const text of ['', '../../getinfo', PAYMENT_HASH.toUpperCase(), `${PAYMENT_HASH}0`]) {
     await assert.rejects(world.lnd.lookupInvoice(text), TypeError)
@@ -142,7 +142,7 @@ test('does not ask about what is not a payment hash', async () => {
   assert.deepEqual(world.fake.requests, [])
 })
 
-test('does not follow a redirect', async () => {
+test("LND's client does not follow a redirect", async () => {
   await using world = await aWorld(({ line }, to) => {
     if (line !== SEEN) return false
     to.writeHead(302, { location: '/v1/getinfo' }).end()
@@ -151,7 +151,7 @@ test('does not follow a redirect', async () => {
   await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
 })
 
-test('gives up on an answer that does not begin, and on one that does not end', async () => {
+test("LND's client gives up on an answer that does not begin, and on one that does not end", async () => {
   const never: Answer = ({ line }) => line === SEEN
   const drops: Answer = ({ line }, to) => {
     if (line !== SEEN) return false
@@ -165,7 +165,7 @@ test('gives up on an answer that does not begin, and on one that does not end', 
   }
 })
 
-test('gives up in time on a call that waits behind hanging ones', async () => {
+test("LND's client gives up in time on a call that waits behind hanging ones", async () => {
   await using world = await aWorld(({ line }) => line === SEEN)
   const calls = Array.from({ length: 80 }, () => world.lnd.lookupInvoice(PAYMENT_HASH))
   for (const call of await Promise.allSettled(calls)) {
@@ -175,7 +175,7 @@ test('gives up in time on a call that waits behind hanging ones', async () => {
   assert.ok(world.fake.requests.length < calls.length, `${world.fake.requests.length}`)
 })
 
-test('puts no macaroon, preimage or invoice of an answer into an error', async () => {
+test("LND's client puts no macaroon, preimage or invoice of an answer into an error", async () => {
   const preimage = 'f'.repeat(64)
   const { payment_request = '' } = newInvoice()
   const message = `bad macaroon ${MACAROON} for ${preimage} and ${payment_request}\n${preimage}`
@@ -187,7 +187,7 @@ test('puts no macaroon, preimage or invoice of an answer into an error', async (
   })
 })
 
-test('refuses a node on a network that the interface does not know', async () => {
+test("LND's client refuses a node on a network that the interface does not know", async () => {
   const chains = [{ chain: 'bitcoin', network: 'testnet' }]
   await using world = await aWorld(
     ({ line }, to) => line.endsWith('getinfo') && send(to, { chains, synced_to_chain: true }),
@@ -198,7 +198,7 @@ test('refuses a node on a network that the interface does not know', async () =>
   await assert.rejects(world.lnd.createInvoice(ASK), { message: sentence })
 })
 
-test('says in start-up terms that a server is not LND, or that its wallet is locked', async () => {
+test("LND's client says in start-up terms that a server is not LND, or that its wallet is locked", async () => {
   const answers: [status: number, body: unknown, sentence: RegExp][] = [
     [200, '<html>', /^LND: an answer is not JSON: .* is not the REST port of LND$/],
     [502, '<html>', /^LND: asking for the node got HTTP 502 .* is not the REST port of LND$/],
@@ -212,7 +212,7 @@ test('says in start-up terms that a server is not LND, or that its wallet is loc
   }
 })
 
-test('says that a node which is out of sync is so', async () => {
+test("LND's client says that a node which is out of sync is so", async () => {
   const chains = [{ chain: 'bitcoin', network: 'signet' }]
   await using world = await aWorld(
     ({ line }, to) => line.endsWith('getinfo') && send(to, { chains, synced_to_chain: false }),

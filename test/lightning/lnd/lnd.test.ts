@@ -62,12 +62,12 @@ describe('LND', { skip: await missingNodes() }, () => {
     return { told, end }
   }
 
-  test('makes invoices of single millisatoshis', async () => {
+  test('LND makes invoices of single millisatoshis', async () => {
     const { bolt11 } = await open().createInvoice({ ...ASK, amountMsat: 21_001 })
     assert.equal(decodeInvoice(bolt11).amountMsat, 21_001)
   })
 
-  test('opens from a URL that names the files of the node', async () => {
+  test('LND opens from a URL that names the files of the node', async () => {
     const { alice } = testbed
     const [macaroonFile, cert] = [alice.macaroonFile('admin'), alice.certificateFile]
     const query = new URLSearchParams({ macaroon: macaroonFile, cert, private: '1' })
@@ -76,13 +76,13 @@ describe('LND', { skip: await missingNodes() }, () => {
     assert.equal(decodeInvoice((await lnd.createInvoice(ASK)).bolt11).amountMsat, 21_000)
   })
 
-  test('does not know an invoice of another node', async () => {
+  test('LND does not know an invoice of another node', async () => {
     const { r_hash } = await testbed.bob.post('/v1/invoices', { value: '21' })
     const paymentHash = Buffer.from(String(r_hash), 'base64').toString('hex')
     await assert.rejects(open().lookupInvoice(paymentHash), UnknownInvoice)
   })
 
-  test('keeps an invoice open through kill -9 and a restart, and lets it be paid', async () => {
+  test('LND keeps an invoice open through kill -9 and a restart, and lets it be paid', async () => {
     const lnd = open()
     const { bolt11, paymentHash } = await lnd.createInvoice(ASK)
     await testbed.alice.kill()
@@ -95,7 +95,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     assert.deepEqual(await lnd.lookupInvoice(paymentHash), { state: 'settled' })
   })
 
-  test('gives up on a frozen node in time, and works with it again afterwards', async () => {
+  test('LND gives up on a frozen node in time, and works with it again afterwards', async () => {
     const lnd = open({ timeouts: { createMs: 3_000, lookupMs: 3_000, infoMs: 3_000 } })
     const { paymentHash } = await lnd.createInvoice(ASK)
     testbed.alice.freeze()
@@ -115,14 +115,14 @@ describe('LND', { skip: await missingNodes() }, () => {
     assert.equal((await lnd.info()).network, 'regtest')
   })
 
-  test('takes more calls at once than it has connections', async () => {
+  test('LND takes more calls at once than it has connections', async () => {
     const lnd = open()
     const made = await Promise.all(Array.from({ length: 100 }, () => lnd.createInvoice(ASK)))
     const states = await Promise.all(made.map((each) => lnd.lookupInvoice(each.paymentHash)))
     assert.deepEqual(new Set(states.map((each) => each.state)), new Set(['open']))
   })
 
-  test('tells of a settlement that came while the watch was cut off by kill -9', async () => {
+  test('LND tells of a settlement that came while the watch was cut off by kill -9', async () => {
     // A long first pause: the payment comes before the watch does.
     const warnings: string[] = []
     const lnd = open({ timeouts: { retryFirstMs: 4_000 }, onWarning: (it) => warnings.push(it) })
@@ -139,7 +139,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     await end()
   })
 
-  test('notices that a watched node is frozen, and tells of payments once it is not', async () => {
+  test('LND notices that a watched node is frozen, and tells of payments once it is not', async () => {
     const warnings: string[] = []
     const lnd = open({
       timeouts: { probeEveryMs: 200, infoMs: 3_000, retryFirstMs: 100 },
@@ -157,7 +157,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     await end()
   })
 
-  test('goes on from the cursor of an earlier run', async () => {
+  test('LND goes on from the cursor of an earlier run', async () => {
     const cursor = aCursor()
     const first = open({ cursor })
     const { end } = await watched(first)
@@ -174,7 +174,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     await ended
   })
 
-  test('ends its watches and calls when it is closed', async () => {
+  test('LND ends its watches and calls when it is closed', async () => {
     const lnd = open()
     const ended = lnd.watch(() => {}, new AbortController().signal)
     await lnd.close()
@@ -182,11 +182,11 @@ describe('LND', { skip: await missingNodes() }, () => {
     await assert.rejects(lnd.info(), { name: 'NodeError' })
   })
 
-  test('finds nothing missing with the three permissions', async () => {
+  test('LND finds nothing missing with the three permissions', async () => {
     assert.equal(await open().checkAccess(), null)
   })
 
-  test('says that the stock invoice macaroon lacks info:read, and what to bake', async () => {
+  test('LND says that the stock invoice macaroon lacks info:read, and what to bake', async () => {
     const lnd = open({ macaroon: testbed.alice.macaroon('invoice') })
     assert.equal(
       (await lnd.checkAccess())?.sentence,
@@ -199,7 +199,7 @@ describe('LND', { skip: await missingNodes() }, () => {
     ['invoices:write', ['info:read', 'invoices:read']],
   ] as const
   for (const [missing, permissions] of lacking) {
-    test(`says that a macaroon lacks ${missing}`, async () => {
+    test(`LND says that a macaroon lacks ${missing}`, async () => {
       const lnd = open({ macaroon: await testbed.alice.bake(...permissions) })
       assert.equal(
         (await lnd.checkAccess())?.sentence,
@@ -208,14 +208,14 @@ describe('LND', { skip: await missingNodes() }, () => {
     })
   }
 
-  test('makes no invoice by asking what it may do', async () => {
+  test('LND makes no invoice by asking what it may do', async () => {
     const count = async () => (await testbed.alice.get('/v1/invoices')).last_index_offset
     const before = await count()
     await open().checkAccess()
     assert.equal(await count(), before)
   })
 
-  test('says that a macaroon is of another node, damaged or none', async () => {
+  test('LND says that a macaroon is of another node, damaged or none', async () => {
     const sentence = `LND does not accept the macaroon (of another node, expired or damaged); bake one with: ${BAKE}`
     const damaged = macaroon.slice(0, -1) + (macaroon.endsWith('0') ? '1' : '0')
     for (const wrong of [testbed.bob.macaroon('admin'), damaged, '0201', 'zz', '']) {
@@ -223,14 +223,14 @@ describe('LND', { skip: await missingNodes() }, () => {
     }
   })
 
-  test('says that the certificate is of another node, or unknown', async () => {
+  test('LND says that the certificate is of another node, or unknown', async () => {
     for (const certificate of [testbed.bob.certificate(), undefined]) {
       const sentence = (await open({ certificate }).checkAccess())?.sentence ?? ''
       assert.match(sentence, /shows a certificate that the cert of MAYFLY_LIGHTNING_URL does not/)
     }
   })
 
-  test('says that nothing is there', async () => {
+  test('LND says that nothing is there', async () => {
     assert.deepEqual(await open({ baseUrl: 'https://127.0.0.1:9' }).checkAccess(), {
       sentence:
         'LND: asking for the node failed (ECONNREFUSED): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',

@@ -21,7 +21,7 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
   })
   after(() => rmSync(folder, { recursive: true }))
 
-  test('reads the macaroon from LND’s own file or from hex, and the certificate', async () => {
+  test('the URL of LND reads the macaroon from LND’s own file or from hex, and the certificate', async () => {
     for (const name of ['binary', 'hex']) {
       assert.deepEqual(
         await readLndUrl(`lnd+https://node:8080?macaroon=${file(name)}&cert=${file('cert')}`),
@@ -35,7 +35,7 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
     }
   })
 
-  test('does without a certificate, with an IPv6 address, a slash, no port, and hints', async () => {
+  test('the URL of LND does without a certificate, with an IPv6 address, a slash, no port, and hints', async () => {
     const read = await readLndUrl(`lnd+https://[::1]/?macaroon=${file('hex')}&private=1`)
     assert.deepEqual(read, {
       baseUrl: 'https://[::1]:8080',
@@ -65,7 +65,7 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
     ['lnd+https://node?macaroon=hex&private=yes', /needs private to be 0 or 1/],
   ]
   for (const [url, message] of refused) {
-    test(`refuses ${url || 'nothing'}`, async () => {
+    test(`the URL of LND is refused: ${url || '(empty)'}`, async () => {
       const inFolder = url.replaceAll(/=(hex|gone|empty|words|cert)\b/g, `=${folder}/$1`)
       await assert.rejects(readLndUrl(inFolder), (error: Error) => {
         assert.match(error.message, /^MAYFLY_LIGHTNING_URL/)

@@ -14,7 +14,7 @@ import {
 } from '../../support/fake-lnd.ts'
 import { until } from '../../support/until.ts'
 
-test('asks for what came after the cursor, and moves the cursor on', async () => {
+test("LND's watch asks for what came after the cursor, and moves the cursor on", async () => {
   await using world = await aWorld({ from: 7 })
   const stream = await world.connection(0)
   stream.write(settlement(8))
@@ -24,7 +24,7 @@ test('asks for what came after the cursor, and moves the cursor on', async () =>
   assert.equal(world.settleIndex(), 9)
 })
 
-test('begins anew where the cursor was dropped while the node was away, for it is another one', async () => {
+test("LND's watch begins anew where the cursor was dropped while the node was away, for it is another node", async () => {
   let isAway = true
   await using world = await aWorld({ from: 7, refuse: () => isAway })
   await until('an attempt', () => world.asked().length > 0)
@@ -38,7 +38,7 @@ test('begins anew where the cursor was dropped while the node was away, for it i
   assert.equal(world.settleIndex(), 1)
 })
 
-test('tells of an old settlement that is said again, and leaves the cursor where it is', async () => {
+test("LND's watch tells of an old settlement that is said again, and leaves the cursor where it is", async () => {
   await using world = await aWorld()
   const stream = await world.connection(0)
   stream.write(settlement(9) + settlement(8))
@@ -46,7 +46,7 @@ test('tells of an old settlement that is said again, and leaves the cursor where
   assert.equal(world.settleIndex(), 9)
 })
 
-test('reads an event that comes in pieces, and several that come at once', async () => {
+test("LND's watch reads an event that comes in pieces, and several that come at once", async () => {
   await using world = await aWorld()
   const stream = await world.connection(0)
   const [first, second] = [settlement(1), settlement(2)]
@@ -57,7 +57,7 @@ test('reads an event that comes in pieces, and several that come at once', async
   await world.isTold([1, 2, 3])
 })
 
-test('leaves out an event that is unreadable or too long, and tells of the next', async () => {
+test("LND's watch leaves out an event that is unreadable or too long, and tells of the next", async () => {
   await using world = await aWorld()
   const stream = await world.connection(0)
   for (const line of ['<html>', '{}', '{"result":{"state":"SETTLED"}}', 'x'.repeat(5_000_000)]) {
@@ -72,7 +72,7 @@ test('leaves out an event that is unreadable or too long, and tells of the next'
   assert.deepEqual(world.asked(), [0])
 })
 
-test('does not tell of invoices that are open, held or dead', async () => {
+test("LND's watch does not tell of invoices that are open, held or dead", async () => {
   await using world = await aWorld()
   const stream = await world.connection(0)
   for (const state of ['OPEN', 'ACCEPTED', 'CANCELED']) {
@@ -82,7 +82,7 @@ test('does not tell of invoices that are open, held or dead', async () => {
   await world.isTold([1])
 })
 
-test('connects again from where it was when the stream ends, breaks or says an error', async () => {
+test("LND's watch connects again from where it was when the stream ends, breaks or says an error", async () => {
   await using world = await aWorld()
   const first = await world.connection(0)
   first.end(settlement(1))
@@ -96,7 +96,7 @@ test('connects again from where it was when the stream ends, breaks or says an e
   assert.deepEqual(world.asked(), [0, 1, 2, 2])
 })
 
-test('warns once an outage, however often it tries', async () => {
+test("LND's watch warns once an outage, however often it tries", async () => {
   await using world = await aWorld({ refuse: (attempt) => attempt < 4 })
   const stream = await world.connection(0)
   stream.write(settlement(1))
@@ -107,14 +107,14 @@ test('warns once an outage, however often it tries', async () => {
   ])
 })
 
-test('hangs up on a node that is silent to questions too', async () => {
+test("LND's watch hangs up on a node that answers no questions either", async () => {
   await using world = await aWorld({ timeouts: { probeEveryMs: 20, infoMs: 50 }, mute: true })
   await world.connection(0)
   await world.connection(1)
   assert.match(world.warnings[0] ?? '', /asking for the node took too long/)
 })
 
-test('keeps a silent stream to a node that answers, even if it only refuses', async () => {
+test("LND's watch keeps a silent stream to a node that answers, even if it only refuses", async () => {
   await using world = await aWorld({ timeouts: { probeEveryMs: 5 }, denied: true })
   const stream = await world.connection(0)
   await until('some answers', () => world.questions() >= 5)
@@ -123,7 +123,7 @@ test('keeps a silent stream to a node that answers, even if it only refuses', as
   assert.deepEqual(world.asked(), [0])
 })
 
-test('goes on when the cursor cannot be kept, or the listener throws', async () => {
+test("LND's watch goes on when the cursor cannot be kept, or the listener throws", async () => {
   // What was told is not asked for again, kept or not; what was not told is.
   const asked = { cursor: [0, 1], listener: [0, 0] }
   for (const fault of ['cursor', 'listener'] as const) {
@@ -138,7 +138,7 @@ test('goes on when the cursor cannot be kept, or the listener throws', async () 
   }
 })
 
-test('ends on abort while it waits for its next attempt', async () => {
+test("LND's watch ends on abort while it waits for its next attempt", async () => {
   const world = await aWorld({ refuse: () => true, timeouts: { retryFirstMs: 60_000 } })
   await until('a warning', () => world.warnings.length === 1)
   await world[Symbol.asyncDispose]()

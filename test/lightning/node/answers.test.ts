@@ -185,14 +185,14 @@ const WORLDS = {
 
 for (const [name, { start, settled, other, unclear, access }] of Object.entries(WORLDS)) {
   describe(`an answer of ${name}`, () => {
-    test('that is clear is believed', async (t) => {
+    test(`an answer of ${name} that is clear is believed`, async (t) => {
       const { lightning, own, seen } = await start(t)
       const invoice = own.make(ASK)
       seen(invoice, settled)
       assert.deepEqual(await lightning.lookupInvoice(invoice.paymentHash), { state: 'settled' })
     })
 
-    test('about another payment hash is refused, settled or not', async (t) => {
+    test(`an answer of ${name} about another payment hash is refused, settled or not`, async (t) => {
       const { lightning, own, seen } = await start(t)
       const invoice = own.make(ASK)
       for (const changes of [other, { ...settled, ...other }]) {
@@ -201,7 +201,7 @@ for (const [name, { start, settled, other, unclear, access }] of Object.entries(
       }
     })
 
-    test('whose state is unclear is an error: neither open, nor dead long after the expiry', async (t) => {
+    test(`an answer of ${name} whose state is unclear is an error: neither open, nor dead long after the expiry`, async (t) => {
       const { lightning, own, clock, seen } = await start(t)
       const invoice = own.make(ASK)
       for (const waitMs of [0, ASK.expirySeconds * 1000 + GRACE_MS + 1]) {
@@ -217,7 +217,7 @@ for (const [name, { start, settled, other, unclear, access }] of Object.entries(
       }
     })
 
-    test('with an invoice that was not asked for is refused before anybody sees it', async (t) => {
+    test(`an answer of ${name} with an invoice that was not asked for is refused before anybody sees it`, async (t) => {
       const { lightning, own, clock, made } = await start(t)
       const right = own.make(ASK)
       made(right.bolt11, right.paymentHash)
@@ -250,7 +250,7 @@ for (const [name, { start, settled, other, unclear, access }] of Object.entries(
       }
     })
 
-    test('about the access takes one question of each kind, and no invoice is made to find out', async (t) => {
+    test(`an answer of ${name} about the access takes one question of each kind, and no invoice is made to find out`, async (t) => {
       const { lightning, own, asked } = await start(t)
       assert.equal(await lightning.checkAccess(), null)
       assert.deepEqual(asked(), access)
@@ -274,7 +274,7 @@ for (const name of ['phoenixd', 'NWC'] as const) {
   })
 }
 
-test('NWC: a payment that went out is no invoice of ours, whatever its hash', async (t) => {
+test('NWC: a payment that went out is not an invoice of ours, whatever its hash', async (t) => {
   const { lightning, own, seen } = await nwcWorld(t)
   const invoice = own.make(ASK)
   seen(invoice, { type: 'outgoing', state: 'settled', settled_at: 1_700_000_000 })

@@ -162,13 +162,13 @@ const WORLDS = [
 
 for (const [name, start] of WORLDS) {
   describe(`${name} at fault`, () => {
-    test('finds nothing wrong with a node that is as it should be', async (t) => {
+    test(`${name}: checking the access finds nothing wrong with a node that is as it should be`, async (t) => {
       const { lightning, own } = await start(t, {})
       assert.equal(await lightning.checkAccess(), null)
       assert.equal(own.made(), 0)
     })
 
-    test('throws for a node that takes a request and does not answer', async (t) => {
+    test(`${name}: a node that takes a request and does not answer is an error`, async (t) => {
       const { lightning, hang, recover, own, secret } = await start(t, {})
       const { paymentHash } = await lightning.createInvoice(ASK)
       hang()
@@ -186,7 +186,7 @@ for (const [name, start] of WORLDS) {
       assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'settled' })
     })
 
-    test('throws for answers that are none, or too large, and believes nothing in them', async (t) => {
+    test(`${name}: a malformed or too large answer is an error, and nothing in it is believed`, async (t) => {
       const { lightning, babble } = await start(t, {})
       const { paymentHash } = await lightning.createInvoice(ASK)
       babble()
@@ -199,7 +199,7 @@ for (const [name, start] of WORLDS) {
       }
     })
 
-    test('throws while nothing answers, and calls that a node that is away', async (t) => {
+    test(`${name}: a node that does not answer is an error, which says that the node is away`, async (t) => {
       const { lightning, leave, secret } = await start(t, {})
       const { paymentHash } = await lightning.createInvoice(ASK)
       await leave()
@@ -214,7 +214,7 @@ for (const [name, start] of WORLDS) {
       assert.equal(problem?.isAway, true)
     })
 
-    test('says what is wrong with the credentials, and shows nothing of them', async (t) => {
+    test(`${name}: checking the access says what is wrong with the credentials, and shows nothing of them`, async (t) => {
       const { lightning, secret } = await start(t, { wrongSecret: true })
       const problem = await lightning.checkAccess()
       const expected = {
@@ -228,14 +228,14 @@ for (const [name, start] of WORLDS) {
       assert.equal(problem?.isAway, name === 'NWC')
     })
 
-    test('refuses a node on testnet', async (t) => {
+    test(`${name}: a node on testnet is refused`, async (t) => {
       const { lightning } = await start(t, { network: 'testnet' })
       const problem = await lightning.checkAccess()
       assert.match(problem?.sentence ?? '', /the node runs on testnet; mainnet, signet and regtest/)
       await assert.rejects(lightning.createInvoice(ASK), /the node runs on testnet/)
     })
 
-    test('follows settlements again after its stream was cut', async (t) => {
+    test(`${name}: settlements are followed again after the stream was cut`, async (t) => {
       const { lightning, own, cut, warnings } = await start(t, {})
       const told = new Set<string>()
       const stop = new AbortController()
@@ -255,7 +255,7 @@ for (const [name, start] of WORLDS) {
       assert.ok(warnings.length <= 1, warnings.join())
     })
 
-    test('finds by looking up what was settled while nobody watched', async (t) => {
+    test(`${name}: a settlement while nobody watched is found by looking it up`, async (t) => {
       const { lightning, own } = await start(t, {})
       const { bolt11, paymentHash } = await lightning.createInvoice(ASK)
       own.pay(bolt11)
@@ -265,7 +265,7 @@ for (const [name, start] of WORLDS) {
 }
 
 for (const [name, start] of WORLDS.filter(([each]) => each !== 'Core Lightning')) {
-  test(`${name}: a settlement that is told of twice stays one`, async (t) => {
+  test(`${name}: a settlement that is reported twice counts once`, async (t) => {
     const { lightning, own, tell } = await start(t, {})
     const shop = await aShop(t)
     const told: string[] = []
@@ -305,7 +305,7 @@ for (const [name, start] of WORLDS.filter(([each]) => each !== 'Core Lightning')
   })
 }
 
-test('Core Lightning: says which method the rune lacks, and makes no invoice to find out', async (t) => {
+test('Core Lightning: checking the access says which method the rune lacks, and makes no invoice to find out', async (t) => {
   for (const lacking of ['invoice', 'listinvoices', 'waitanyinvoice']) {
     const { lightning, own } = await clnWorld(t, { lacking })
     const problem = await lightning.checkAccess()
@@ -314,18 +314,18 @@ test('Core Lightning: says which method the rune lacks, and makes no invoice to 
   }
 })
 
-test('NWC: says which method the connection lacks', async (t) => {
+test('NWC: checking the access says which method the connection lacks', async (t) => {
   const { lightning } = await nwcWorld(t, { lacking: 'make_invoice' })
   const problem = await lightning.checkAccess()
   assert.match(problem?.sentence ?? '', /the connection does not allow make_invoice; make one/)
 })
 
-test('phoenixd: refuses an amount that is not whole sats', async (t) => {
+test('phoenixd: an amount that is not whole sats is refused', async (t) => {
   const { lightning } = await phoenixdWorld(t, {})
   await assert.rejects(lightning.createInvoice({ ...ASK, amountMsat: 21_500 }), RangeError)
 })
 
-test('Core Lightning: says what vouches for a certificate that it does not know', async (t) => {
+test('Core Lightning: an error says what vouches for a certificate that is not known', async (t) => {
   const clock = testClock()
   const standIn = await startCln({ clock, own: createLedger(clock) })
   const lightning = createCln({
@@ -345,7 +345,7 @@ test('Core Lightning: says what vouches for a certificate that it does not know'
   assert.equal(problem?.isAway, false)
 })
 
-test('Core Lightning: says of a certificate that ran out that the node needs a new one', async (t) => {
+test('Core Lightning: an error says of a certificate that ran out that the node needs a new one', async (t) => {
   const clock = testClock()
   const standIn = await startCln({ clock, own: createLedger(clock) })
   assert.ok(standIn.server instanceof TlsServer)

@@ -27,7 +27,7 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
   const inFolder = (url: string) =>
     url.replaceAll(/=(rune|created|cert|words|gone)\b/g, `=${folder}/$1`)
 
-  test('phoenixd: the password percent-encoded, and the port that phoenixd has', async () => {
+  test('phoenixd: the URL has the password percent-encoded, and the port that phoenixd has', async () => {
     assert.deepEqual(await readPhoenixdUrl('phoenixd+http://:a%2Fb%40c@[::1]'), {
       baseUrl: 'http://[::1]:9740',
       password: 'a/b@c',
@@ -39,7 +39,7 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     )
   })
 
-  test('Core Lightning: the rune as it is, or as createrune prints it', async () => {
+  test('Core Lightning: the URL has the rune as it is, or as createrune prints it', async () => {
     for (const name of ['rune', 'created']) {
       assert.deepEqual(await readClnUrl(inFolder(`cln+https://node?rune=${name}&cert=cert`)), {
         baseUrl: 'https://node:3010',
@@ -50,7 +50,7 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     }
   })
 
-  test('NWC: the connection string as the wallet gave it', () => {
+  test('NWC: the URL is the connection string as the wallet gave it', () => {
     const url = `nostr+walletconnect://${KEY}?relay=wss%3A%2F%2Fa.example&relay=ws://b.example&secret=${SECRET}&lud16=me@a.example`
     assert.deepEqual(readNwcUrl(url), { url, relays: ['wss://a.example', 'ws://b.example'] })
   })
@@ -77,7 +77,7 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     [readNwcUrl, `nostr+walletconnect://${KEY}?relay=https://a&secret=${SECRET}`, /not ws:\/\//],
   ]
   for (const [read, url, message] of refused) {
-    test(`refuses ${url.replaceAll(/[0-9a-f]{64}/g, '…')}`, async () => {
+    test(`the URL is refused: ${url.replaceAll(/[0-9a-f]{64}/g, '…')}`, async () => {
       await assert.rejects(
         async () => read(inFolder(url)),
         (error: Error) => {
@@ -90,7 +90,7 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     })
   }
 
-  test('names the setting that the URL came from', async () => {
+  test('an error names the setting that the URL came from', async () => {
     await assert.rejects(readClnUrl('cln+https://node', 'MAYFLY_WALLET_URL'), {
       message: /^MAYFLY_WALLET_URL names no rune/,
     })
