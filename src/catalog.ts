@@ -1,4 +1,4 @@
-/** The plans on sale: the built-in ones, changed field by field by the operator's file. */
+/** The plans on sale: the built-in plans, in which the operator's file can change each field. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ConfigError } from './config.ts'
@@ -29,12 +29,12 @@ export function readPlans<Plan extends { planId: string }>(
   return plans
 }
 
-/** Refuses a product that the file names and nobody sells. */
+/** Refuses a file that names a product which is not sold. */
 export function refuseUnknownProducts(file: unknown, products: readonly string[]): void {
   section(file, products, 'the file')
 }
 
-/** An object of the file, or nothing; with `names`, of these members alone. */
+/** An object of the file, empty if it is missing. With `names`, it may have only these members. */
 function section(
   value: unknown,
   names: readonly string[] | null,

@@ -1,22 +1,22 @@
 /**
- * The configuration: one table of everything that can be set, read from the environment. Nothing
- * else reads `process.env`. docs/operate.md is generated from this table.
+ * The configuration: one table of all settings, read from the environment. Nothing else reads `process.env`.
+ * The table in docs/operate.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
 
-/** A setting is wrong; the message is a sentence that names it. */
+/** A setting is wrong. The message is a sentence that names it. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
 type Option<T> = {
   name: string
-  /** Shown in the table; what `parse` is given when nothing is set. */
+  /** The text that `parse` gets if nothing is set. Shown in the table. */
   default: string
-  /** The default as the table says it, where the value itself would say little. */
+  /** Shown in the table instead of the default, if the default itself says little. */
   shown?: string
   /** A secret may come from the file named by `<name>_FILE` instead. */
   isSecret?: true
@@ -192,7 +192,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
 }
 
 /**
- * Reads and checks these settings alone: a client command needs none of the server's files.
+ * Reads and checks only these settings: a client command does not need the server's files.
  * @throws ConfigError like `readConfig`, for an unknown name too.
  */
 export function readOptions<Name extends keyof Config>(
@@ -213,8 +213,8 @@ export function readOptions<Name extends keyof Config>(
   return Object.fromEntries(read) as Pick<Config, Name>
 }
 
-/** What `mayfly pulse watch` tells the commands that it runs, and those may be Mayfly's own. */
-export const TOLD_TO_COMMANDS = {
+/** Variables that `mayfly pulse watch` sets for the commands that it runs. These may be Mayfly's own. */
+export const WATCH_VARIABLES = {
   name: 'MAYFLY_PULSE_NAME',
   state: 'MAYFLY_PULSE_STATE',
   previousState: 'MAYFLY_PULSE_PREVIOUS_STATE',
@@ -222,7 +222,7 @@ export const TOLD_TO_COMMANDS = {
 } as const
 
 function refuseUnknown(environment: Record<string, string | undefined>): void {
-  const known = new Set<string>(Object.values(TOLD_TO_COMMANDS))
+  const known = new Set<string>(Object.values(WATCH_VARIABLES))
   for (const option of Object.values<Option<unknown>>(OPTIONS)) {
     known.add(option.name)
     if (option.isSecret) known.add(`${option.name}_FILE`)
@@ -248,17 +248,18 @@ function textOf(option: Option<unknown>, environment: Record<string, string | un
   }
 }
 
-function text(what: string): (value: string) => string {
+/** @param expected completes "must be …" for an empty value, or one with spaces. */
+function text(expected: string): (value: string) => string {
   return (value) => {
-    if (value === '' || /\s/.test(value)) throw new Error(what)
+    if (value === '' || /\s/.test(value)) throw new Error(expected)
     return value
   }
 }
 
-function integer(least: number, most: number): (value: string) => number {
+function integer(min: number, max: number): (value: string) => number {
   return (value) => {
     const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= least && number <= most)) throw new Error(`an integer from ${least} to ${most}`)
+    if (!(number >= min && number <= max)) throw new Error(`an integer from ${min} to ${max}`)
     return number
   }
 }
@@ -271,7 +272,7 @@ function portOrOff(value: string): number {
   }
 }
 
-/** A tebibyte: more than the disk of a small machine, and sums of it are exact. */
+/** A tebibyte: more than the disk of a small machine, and small enough for exact sums. */
 const MAX_UNPAID_BYTES = 1024 ** 4
 
 function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
@@ -304,7 +305,7 @@ function baseUrl(value: string): string {
   return url.origin
 }
 
-/** Where the store is. The URL of a server may have a password in it: it is never shown. */
+/** The address of the store. A server's URL may contain a password, so it is never shown. */
 type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
 
 const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/database`'
@@ -312,7 +313,7 @@ const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/da
 function databaseUrl(value: string): StoreUrl {
   if (/^postgres(?:ql)?:\/\//.test(value)) {
     const url = URL.canParse(value) ? new URL(value) : null
-    // Without a name it would be the user's, which is hardly ever meant.
+    // Without a name, PostgreSQL would use the user's name, which is hardly ever intended.
     if (url === null || url.pathname.length < 2) throw new Error(DATABASE_URLS)
     const pool = url.searchParams.get('pool') ?? '10'
     if (!/^\d{1,3}$/.test(pool) || Number(pool) < 4) {
@@ -321,7 +322,7 @@ function databaseUrl(value: string): StoreUrl {
     return { kind: 'postgres', url: value }
   }
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
-  // A database in memory would be another one for each of the store's threads.
+  // Each thread of the store would get its own database in memory.
   if (!file || file === ':memory:') throw new Error(DATABASE_URLS)
   return { kind: 'sqlite', file }
 }
@@ -342,7 +343,7 @@ function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {
   return [current, ...older]
 }
 
-/** @param others what else the setting takes, for the sentence. */
+/** @param others the other values that the setting accepts, for the sentence. */
 function jsonFile(file: string, others = ''): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
@@ -359,8 +360,8 @@ function cidrList(value: string): string[] {
   for (const block of blocks) {
     const [address = '', bits, ...rest] = block.split('/')
     const family = isIP(address)
-    const most = family === 6 ? 128 : 32
-    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+    const maxBits = family === 6 ? 128 : 32
+    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits)
     if (family === 0 || !isBits || rest.length > 0) {
       throw new Error('a comma-separated list of addresses or CIDR blocks')
     }
@@ -379,7 +380,7 @@ function hostList(value: string): ReadonlySet<string> {
   if (value === '') return new Set()
   for (const host of hosts) {
     const url = URL.parse(`http://${host}/`)
-    // The port in full: what is compared with it has one too.
+    // The port is required, because outgoing requests are compared including their port.
     if (url?.host !== host.replace(/:80$/, '') || !/:\d{1,5}$/.test(host)) {
       throw new Error('a comma-separated list of `host:port`')
     }

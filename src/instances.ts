@@ -1,4 +1,4 @@
-/** What the instances of a service share besides the rows of their store. */
+/** The parts that the instances of a service share, besides the rows of their store. */
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Db } from './db/db.ts'
@@ -14,12 +14,12 @@ export type Instances = {
   hints: Hints
   inTurn: InTurn
   openBucket: OpenBucket
-  /** Forgets who was counted in windows that are over. */
+  /** Deletes the counts of rate-limit windows that have ended. */
   purge(): Promise<void>
   close(): Promise<void>
 }
 
-/** A SQLite store has one service, which shares nothing. */
+/** A SQLite store has one instance, which shares nothing. */
 export async function joinInstances(
   where: Config['databaseUrl'],
   { db, secrets, clock, log }: { db: Db; secrets: Secrets; clock: Clock; log: Logger },
@@ -47,7 +47,7 @@ export async function joinInstances(
     hints,
     inTurn: createInTurn(db, clock.now),
     openBucket: limits.openBucket,
-    // The windows end by the time of the machine, whatever clock was handed in.
+    // The windows end by the machine's time, even if another clock was passed in.
     purge: () => purgeLimits(db, systemClock.now()),
     async close() {
       await hints.close()

@@ -1,6 +1,6 @@
 /**
- * /llms.txt (llmstxt.org): how a program buys, keeps and uses what is sold here, in two pages at
- * most. Each product brings its own part.
+ * /llms.txt (llmstxt.org): how a program buys, saves and uses capabilities, in two pages at most. Each product
+ * has a part of it.
  */
 
 export function llmsText({

@@ -1,4 +1,4 @@
-/** The entry: one command, by its name. */
+/** The entry: runs the command that the arguments name. */
 import { runProgram } from './cli/program.ts'
 
 process.exitCode = await runProgram(process.argv.slice(2))

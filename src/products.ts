@@ -1,6 +1,6 @@
 /**
- * The products, an entry each. One is removed with its folder, its entry here and its line in
- * `lib/product-names.ts`; AGENTS.md says what else there is of a product.
+ * The products, one entry each. To remove a product, delete its folder, its entry here and its line in
+ * `lib/product-names.ts`. AGENTS.md lists its other parts.
  */
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import { CATCH, openCatch } from './catch/product.ts'
@@ -21,14 +21,14 @@ import type { Provisioning } from './payment/provisioning.ts'
 import { openPulse, PULSE } from './pulse/product.ts'
 import { openWhisper, WHISPER } from './whisper/product.ts'
 
-/** A product of this service, and how it is opened with the settings that are its own. */
+/** A product of this service. `open` passes its own settings on. */
 export type Entry<Facts extends ProductFacts = ProductFacts> = {
   facts: Facts
   open(
     parts: ProductParts,
     settings: { config: Config; metrics: Metrics | null },
   ): OpenProduct | Promise<OpenProduct>
-  /** Whether it is switched on; without this it always is. */
+  /** Whether it is switched on. Default: always. */
   isOn?(config: Config): boolean
 }
 
@@ -72,7 +72,7 @@ const ALL_FACTS: readonly ProductFacts[] = Object.values(PRODUCTS).map(({ facts 
 /** The products that are sold. */
 export const SOLD_FACTS: readonly SoldProductFacts[] = Object.values(SOLD).map(({ facts }) => facts)
 
-/** Where programs call any product, switched on or not. */
+/** The paths and headers of every product, switched on or not. */
 export const SURFACES: readonly ApiSurface[] = ALL_FACTS.map(({ surface }) => surface)
 
 /** The limits of the service and of every product, switched on or not. */
@@ -81,10 +81,10 @@ export const ALL_LIMITS: readonly Limit[] = [
   ...ALL_FACTS.flatMap(({ limits }) => limits),
 ]
 
-/** What each product does to provision, and to let go of what it reserved. */
+/** How each product provisions, and releases what it reserved. */
 export const PROVISIONINGS = byName(({ provisioning }): Provisioning => provisioning)
 
-/** The products that this service has. */
+/** The products that are switched on. */
 export const productsOn = (config: Config): Entry[] =>
   Object.values(PRODUCTS).filter(({ isOn }) => isOn?.(config) ?? true)
 

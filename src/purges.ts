@@ -1,20 +1,20 @@
-/** What the service does now and then: the purges of the products and of the limits. */
+/** The periodic work of the service: the purges of the products and of the limits. */
 import type { Logger } from 'pino'
 import type { InTurn } from './db/leases.ts'
 import type { DeletionTime } from './lib/clock.ts'
 import type { AnyProduct } from './lib/product-names.ts'
 
-/** Expired content is gone at once; its bytes are, within this and the store's own truncation. */
+/** Expired content is refused at once. Its bytes are deleted within this time plus the store's truncation. */
 const PURGE_EVERY_MS = 30_000
 
-/** Deletes what was over by then; how many are gone for good. */
+/** `purge` deletes what expired before a time. @returns how many rows it deleted. */
 export type Purge = { product: AnyProduct; purge(now: DeletionTime): Promise<number> }
 
 export type Repeating = { stop(): Promise<void> }
 
 type PurgeDeps = { inTurn: InTurn; deletion: { now(): Promise<DeletionTime> } }
 
-/** Purges each product, and tells of what is gone. */
+/** Purges each product, and logs and counts the deleted rows. */
 export function startPurges(
   purges: readonly Purge[],
   {
@@ -39,7 +39,7 @@ export function startPurges(
   )
 }
 
-/** Purges one thing: never twice at once here, and on one instance at a time. */
+/** Runs one purge periodically: never twice at once, and on one instance at a time. */
 export function startPurge(
   name: string,
   {
@@ -57,7 +57,7 @@ export function startPurge(
   return every(PURGE_EVERY_MS, turn, onError)
 }
 
-/** Runs `work` now and then, never twice at once; `stop` waits for the one under way. */
+/** Runs `work` at this interval, never twice at once. `stop` waits for the run under way. */
 export function every(
   ms: number,
   work: () => Promise<void>,

@@ -1,10 +1,10 @@
-/** The rate limits in force: the defaults, changed by the operator's file. */
+/** The rate limits in force: the defaults, with the changes of the operator's file. */
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { ConfigError } from './config.ts'
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from './http/limits.ts'
 
-/** Requests a minute, a burst, and open orders: beyond this a limit limits nothing. */
+/** The largest rate, burst and number of open orders. A larger number would limit nothing. */
 const MOST = 1_000_000_000
 
 const RateSchema = Type.Union([
@@ -21,8 +21,8 @@ const OpenOrdersSchema = Type.Union([Type.Null(), Type.Integer({ minimum: 1, max
 
 /**
  * @param setting `on`, `off`, or the content of the file.
- * @param limits every limit that there is.
- * @throws ConfigError that names the member which is wrong.
+ * @param limits every limit of the service.
+ * @throws ConfigError that names the wrong member.
  */
 export function readRates(
   setting: unknown,
@@ -33,7 +33,7 @@ export function readRates(
     return { limits: limits.map((limit) => ({ limit, rate: null })), openOrders: null }
   }
   const { openOrders, changes } = setting === 'on' ? UNCHANGED : readFile(setting, limits)
-  // Where invoices cost nobody anything, new orders are not limited by default.
+  // On the simulator invoices cost nothing, so new orders are not limited by default.
   const isFree = (limit: Limit): boolean => isSimulator && limit.name === LIMITS.quote.name
   const rateOf = (limit: Limit): Rate | null => {
     const change = changes[limit.name]
@@ -46,7 +46,7 @@ export function readRates(
   }
 }
 
-/** What the file says: of each limit, and of open orders; null switches off. */
+/** The changes of the file, by limit, and to the open orders. Null switches a limit off. */
 type Changes = {
   openOrders?: number | null
   changes: Record<string, { perMinute: number; burst?: number } | null>
@@ -62,7 +62,7 @@ function readFile(setting: unknown, limits: readonly Limit[]): Changes {
         ...Object.fromEntries(names.map((name) => [name, RateSchema])),
         openOrders: OpenOrdersSchema,
       }),
-      // Here, not inside: Partial makes a new object, and a mistyped name would limit nothing.
+      // Set here because Partial makes a new object. Without it, a mistyped name would be ignored.
       { additionalProperties: false },
     ),
   )
@@ -74,7 +74,7 @@ function readFile(setting: unknown, limits: readonly Limit[]): Changes {
   throw new ConfigError(`MAYFLY_RATE_LIMITS: ${fault(name, names)}.`)
 }
 
-/** What is wrong with the file, without what it says: which member, and what it must be. */
+/** What is wrong with the file: the member and what it must be, but not its value. */
 function fault(name: string | undefined, names: string[]): string {
   if (name === undefined) return 'the file must be an object'
   if (name === 'openOrders') return `openOrders must be an integer from 1 to ${MOST}, or null`

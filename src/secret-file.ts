@@ -1,4 +1,4 @@
-/** The server's secret, when the operator gave none: made once and kept beside the SQLite file. */
+/** The server's secret, if the operator did not set one: it is made once, in a file beside the SQLite file. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Config, ConfigError } from './config.ts'
@@ -8,8 +8,8 @@ import { messageOf } from './lib/errors.ts'
 export type Secrets = [Uint8Array, ...Uint8Array[]]
 
 /**
- * The secrets that are set, or else the one beside the SQLite file, which the store that it is for
- * has to be asked about. A server has no file that all who share it could read.
+ * The secrets of the configuration. By default, the secret beside the SQLite file: whether it may be made
+ * depends on the store. With PostgreSQL there is no file that all instances could read.
  */
 export function secretsGiven({
   secrets,
@@ -24,18 +24,18 @@ export function secretsGiven({
   )
 }
 
-/** Where the secret of a database is kept. */
+/** The file with the secret of a database. */
 export const secretFile = (databaseFile: string): string =>
   `${databaseFile.replace(/\.db$/, '')}.secret`
 
-/** Where the secret comes from, for sentences about it. */
+/** The source of the secret, for messages about it. */
 export const secretSource = ({
   secrets,
   databaseUrl,
 }: Pick<Config, 'secrets' | 'databaseUrl'>): string =>
   secrets === null && databaseUrl.kind === 'sqlite' ? secretFile(databaseUrl.file) : 'MAYFLY_SECRET'
 
-/** What a used store without its secret is answered with. */
+/** The message for a used store whose secret is missing. */
 export const lostSecret = (databaseFile: string): string =>
   `${secretFile(databaseFile)} is missing, and ${databaseFile} has orders that were made under it. ` +
   'Restore it from your copy, or set MAYFLY_SECRET to its content. ' +
@@ -46,8 +46,8 @@ export const USED =
   'select 1 as used where exists (select 1 from purchase_order) or exists (select 1 from gate_intent)'
 
 /**
- * @param isStoreUsed then the secret is never made: a new one beside old orders opens none of them.
- * @throws ConfigError when the file is not ours, is lost, or cannot be read or made.
+ * @param isStoreUsed if true, no secret is made, because a new one would open none of the store's orders.
+ * @throws ConfigError if the file is malformed or missing, or cannot be read or made.
  */
 export function secretBeside(
   databaseFile: string,
@@ -79,13 +79,13 @@ function readOrMake(file: string): string {
 }
 
 /**
- * Written whole and then linked, so that of two starts at once both read the same secret. The folder is
- * there: the store in it was opened before.
+ * Writes a draft and links it, so that two starts at the same time read the same secret. The folder exists,
+ * because the store in it was opened before.
  */
 function make(file: string): void {
-  // A name of its own each time: in a container the process id is the same at every start.
+  // A random name: in a container, the process id is the same at every start.
   const draft = `${file}.${randomBytes(8).toString('hex')}.draft`
-  // Flushed: seeds that are sealed under it outlive a power cut, so it must too.
+  // Flushed: the seeds sealed under it survive a loss of power, so it must survive as well.
   writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, {
     mode: 0o600,
     flag: 'wx',

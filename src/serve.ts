@@ -1,6 +1,6 @@
 /**
- * The only place that wires: configuration → store → Lightning → payment → products → HTTP. It
- * owns the order in which things start and, in reverse, stop.
+ * The wiring, in this place only: configuration → store → Lightning → payment → products → HTTP. It decides
+ * the order in which the parts start, and stops them in reverse.
  */
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -61,13 +61,13 @@ import {
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
 
-/** What the catalogue says of each product while the simulator is the node. */
+/** Added to each product's description in the catalogue while the simulator is the node. */
 const SIMULATED = ' Simulator: no real money moves.'
 
 export type Server = {
-  /** Where it listens, with the port that was picked. */
+  /** The address on which it listens, with the actual port. */
   url: string
-  /** Stops accepting, finishes what is under way, and lets go of everything. */
+  /** Stops accepting requests, finishes those under way, and closes everything. */
   stop(): Promise<void>
 }
 
@@ -95,20 +95,20 @@ export async function serve(
   const stopping = new AbortController()
   let isStopping = false
 
-  // With the port off, nothing is measured: what follows is then the parts themselves.
+  // With the metrics off, the parts below are used without their measuring wrappers.
   const metrics = config.metricsPort === null ? null : createMetrics()
   const ownSecrets = secretsGiven(config)
   const store = await openStore(config.databaseUrl, {
     onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),
   })
   const db = metrics ? measuredDb(store, metrics.store) : store
-  /** What to let go of, the last opened first. */
+  /** Closed in reverse order. */
   const closing: (() => Promise<void>)[] = [db.close]
   const closeAll = async (): Promise<void> => {
     for (const close of closing.toReversed()) await close()
   }
   try {
-    // Made only now: a start that the store refuses leaves no secret behind.
+    // After the store, so that a start which the store refuses leaves no secret behind.
     const secrets = createSecrets(await ownSecrets(db))
     const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
     const { clockJumped: onJump } = metrics ?? {}
@@ -147,7 +147,7 @@ export async function serve(
       log: paymentLog,
     })
 
-    /** Set when the port is known: an address without one is nobody's. */
+    /** Empty until the port is known. */
     let url = ''
     const publicUrl = (): string => config.baseUrl ?? url
     const isSimulator = node.simulator !== null
@@ -235,7 +235,7 @@ export async function serve(
     await app.listen({ host: config.host, port: config.port })
     const repeating = [
       ...startPurges(purges, { inTurn, deletion, log, onPurged: metrics?.purged }),
-      // Their windows end by the machine's own time, so a clock that is doubted ends none.
+      // The windows end by the machine's time, so none is deleted while the clock is in doubt.
       startPurge('limits', {
         ...{ inTurn, deletion },
         purge: async (now) => (now === NOTHING_IS_OVER ? undefined : instances.purge()),
@@ -254,7 +254,7 @@ export async function serve(
     return {
       url,
       async stop() {
-        // Balancers learn of it while everything is still served.
+        // Load balancers notice this while all requests are still served.
         isStopping = true
         if (config.drainSeconds > 0) await delay(config.drainSeconds * 1000)
         stopping.abort()
@@ -272,7 +272,7 @@ export async function serve(
   }
 }
 
-/** Where the metrics are served, with the port that was picked. */
+/** Opens the metrics listener, and returns its address with the actual port. */
 async function openScrapes(
   metrics: Metrics,
   { metricsHost: host, metricsPort }: Config,
@@ -288,7 +288,7 @@ async function openScrapes(
   }
 }
 
-/** A server on all addresses is reached on this machine by the loopback one. */
+/** A server that listens on all addresses can be reached on loopback. */
 function hostInUrl(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

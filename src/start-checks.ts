@@ -1,4 +1,4 @@
-/** What stops a start, with a sentence for the operator that says what to do. */
+/** Checks that stop a start with a sentence for the operator. */
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
 import type { Network } from './lightning/lightning.ts'
@@ -7,21 +7,21 @@ import { secretSource } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
 
 /**
- * The network that this server sells on. A node that is only away now may come back, so a store
- * that knows its network starts without it; anything else about the access stops the start.
+ * The network on which this server sells. An unreachable node may come back, so the start continues if the
+ * store knows its network. Any other problem with the node stops the start.
  */
 export async function networkOf(node: Opened, config: Config, db: Db): Promise<Network> {
   const { problem } = node
   if (problem && !problem.isAway) throw new ConfigError(problem.sentence)
-  const said = problem ? null : (await node.lightning.info()).network
-  const network = await bindStore(db, { backend: config.lightningUrl.kind, network: said })
+  const reported = problem ? null : (await node.lightning.info()).network
+  const network = await bindStore(db, { backend: config.lightningUrl.kind, network: reported })
   if (config.network !== null && config.network !== network) {
     throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
   }
   return network
 }
 
-/** A setting that a room below found wrong, as what stops the start. */
+/** Turns the error of a room below into a ConfigError if its message begins with the name of a setting. */
 export async function asConfigError<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -33,7 +33,7 @@ export async function asConfigError<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A lost variable must not turn a public service into one that gives everything away. */
+/** A missing variable must not turn a public service into one that gives everything away. */
 export function refusePublicSimulator(config: Config): void {
   const host = config.baseUrl ? new URL(config.baseUrl).hostname : config.host
   const isLocal = [host, config.host].every(isLoopback)
@@ -49,12 +49,12 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
 }
 
-/** This service speaks plain HTTP: where its public address does not, something stands in front. */
+/** The service speaks plain HTTP, so if its public address is https, a proxy in front terminates TLS. */
 export function isBehindTls({ baseUrl }: Config): boolean {
   return baseUrl?.startsWith('https:') ?? false
 }
 
-/** Without its secret, a repeat of an order would not find it, and its buyer would pay again. */
+/** Without the secret of an order, a repeat would not find the order, and the buyer would pay again. */
 export async function refuseForeignOrders(foreign: Promise<number>, config: Config): Promise<void> {
   const orders = await foreign
   if (orders === 0) return

@@ -1,14 +1,14 @@
-/** A store belongs to one network and one kind of backend, for good, and knows its node until that is replaced. */
+/** A store belongs to one network and one kind of backend for good. It also notes the id of its node. */
 import { ConfigError } from './config.ts'
 import { attempt, type Db } from './db/db.ts'
 import type { Network } from './lightning/lightning.ts'
 
 /**
- * Notes at the first start what the store belongs to; checks it at every later one.
+ * Notes the backend and network of the store at the first start, and checks them at every later one.
  *
- * `network` is null where the node cannot say it now: then the store must know.
+ * `network` is null if the node cannot be reached: then the store must know it.
  * @returns the network of the store.
- * @throws ConfigError when it belongs to another: real orders must never meet a simulator.
+ * @throws ConfigError if the store belongs to others, so that real orders never meet a simulator.
  */
 export async function bindStore(
   db: Db,
@@ -31,9 +31,9 @@ export async function bindStore(
   }
   const [knownBackend, knownNetwork] = row.value.split(' on ')
   if (knownBackend !== backend || (network !== null && knownNetwork !== network)) {
-    const mine = network === null ? backend : `${backend} on ${network}`
+    const configured = network === null ? backend : `${backend} on ${network}`
     throw new ConfigError(
-      `This store belongs to ${row.value}, and MAYFLY_LIGHTNING_URL is ${mine}. ` +
+      `This store belongs to ${row.value}, and MAYFLY_LIGHTNING_URL is ${configured}. ` +
         'Restore the setting, or choose another MAYFLY_DATABASE_URL.',
     )
   }
@@ -41,10 +41,9 @@ export async function bindStore(
 }
 
 /**
- * Notes which node the service works with. A new one counts its settlements from 1, so that what the
- * store knows of the old one's count, its `cursors`, goes with it: from there a new node would never tell
- * of anything.
- * @returns the node before it, where this call has noticed the change; else null.
+ * Notes the id of the service's node. If the node was replaced, it also deletes the `cursors` into the old
+ * node's settlements: a new node counts from 1, so nothing new would come after such a cursor.
+ * @returns the previous node's id if this call noted a replacement, otherwise null.
  */
 export async function noteNode(
   db: Db,

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { PulseStatus } from '../client/index.ts'
-import { TOLD_TO_COMMANDS } from '../config.ts'
+import { WATCH_VARIABLES } from '../config.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -74,10 +74,10 @@ async function runCommand(
 ): Promise<void> {
   const { state, lastPingAt } = status
   const change = {
-    [TOLD_TO_COMMANDS.name]: name,
-    [TOLD_TO_COMMANDS.state]: state,
-    [TOLD_TO_COMMANDS.previousState]: before,
-    [TOLD_TO_COMMANDS.lastPingAt]: lastPingAt ?? '',
+    [WATCH_VARIABLES.name]: name,
+    [WATCH_VARIABLES.state]: state,
+    [WATCH_VARIABLES.previousState]: before,
+    [WATCH_VARIABLES.lastPingAt]: lastPingAt ?? '',
   }
   const child = spawn(command, {
     shell: true,

@@ -1,4 +1,4 @@
-/** Metrics of the HTTP server: what it answered, and what it refused for a limit. */
+/** Metrics of the HTTP server: answers, and refusals by limit. */
 import type { AnswerObserver, Refusal } from '../http/metrics.ts'
 import type { Instruments } from './instruments.ts'
 

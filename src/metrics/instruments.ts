@@ -1,7 +1,7 @@
 /** Makes Prometheus instruments on one registry, all under the prefix `mayfly_`. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Bucket bounds from one write of the store to a request that a person still waits for. */
+/** Bucket bounds: from one write of the store to the longest request that a person waits for. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export type Instruments = {
@@ -17,7 +17,7 @@ export type Instruments = {
   counterBy(name: string, help: string, source: LabelledSource): void
 }
 
-/** Where the values of a label are read; null leaves the metric out of the scrape. */
+/** The source of a metric's values by label. Null leaves the metric out of the scrape. */
 export type LabelledSource = {
   label: string
   read: () => LabelledValues | Promise<LabelledValues | null>

@@ -1,19 +1,19 @@
-/** Where Prometheus scrapes: a listener of its own, so that a proxy never shows it to the world. */
+/** The listener for Prometheus. It has its own port, so that no proxy makes the metrics public. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** More than any scrapers; whoever else comes waits for nothing. */
+/** More connections than scrapers need. Node closes any others at once. */
 const MAX_CONNECTIONS = 32
 const TIMEOUT_MS = 10_000
 
 export type MetricsListener = { port: number; close(): Promise<void> }
 
-/** @throws what Node says where the address cannot be listened on. */
+/** @throws Node's error if it cannot listen on the address. */
 export async function listenForScrapes(
   metrics: { contentType: string; text(): Promise<string> },
   { host, port }: { host: string; port: number },
 ): Promise<MetricsListener> {
-  /** Of several scrapes at once, one collects. */
+  /** Concurrent scrapes share one collection. */
   let collecting: Promise<string> | null = null
   const text = (): Promise<string> => {
     collecting ??= metrics.text().finally(() => {

@@ -1,6 +1,6 @@
 /**
- * The metrics of one service, for Prometheus; docs/metrics.md lists all. The rooms below report to
- * small observers and do not know this one. A file here has the metrics of one subject.
+ * The metrics of one service, for Prometheus. docs/metrics.md lists them all. The rooms below report to small
+ * observers and do not know this room. Each file here has the metrics of one subject.
  */
 import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
@@ -27,15 +27,15 @@ export type Metrics = {
   /** A request took this many bytes of its inbox. */
   ingested(bytes: number): void
   clockJumped(): void
-  /** The same log, with its events counted. */
+  /** The same log, but its events are counted. */
   countedLog(log: Log): Log
-  /** Sets what is read when somebody scrapes. */
+  /** Sets the sources that are read at each scrape. */
   watch(sources: Stored & Usage): void
   contentType: string
   text(): Promise<string>
 }
 
-/** Metrics on a registry of their own. */
+/** Metrics on their own registry. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -65,8 +65,8 @@ export function createMetrics(): Metrics {
 }
 
 function countIngested({ counter }: Instruments): Metrics['ingested'] {
-  const kept = counter('ingest_kept_bytes_total', 'What stored requests took of their inboxes.')
-  return (bytes) => kept.inc(bytes)
+  const stored = counter('ingest_kept_bytes_total', 'What stored requests took of their inboxes.')
+  return (bytes) => stored.inc(bytes)
 }
 
 function countSearches({ counter }: Instruments): Metrics['searchEnded'] {

@@ -1,12 +1,12 @@
-/** Metrics of payments. They count the log: an event that payment or GATE logs is what happened. */
+/** Metrics of payments. They count the events that payment and GATE log. */
 import type { Log } from '../lib/log.ts'
 import type { Instruments } from './instruments.ts'
 
 type Facts = Parameters<Log['info']>[0]
-/** What is counted by the name of the event. */
+/** Counts an event, by its name. */
 type EventCounters = Record<string, (facts: Facts) => void>
 
-/** Makes a log that writes to another, and counts the events on their way. */
+/** Makes a log that counts events and passes them on to another log. */
 export function countEvents(instruments: Instruments): (log: Log) => Log {
   const counters: EventCounters = { ...orderCounters(instruments), ...gateCounters(instruments) }
   return (log) => {

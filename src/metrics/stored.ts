@@ -1,9 +1,9 @@
-/** Metrics of what the store has, counted by queries when somebody scrapes. */
+/** Metrics of the store's content, counted by queries at each scrape. */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Instruments, LabelledValues } from './instruments.ts'
 
-/** Each query runs at most this often, however many scrape. */
+/** Each query runs at most this often, with any number of scrapers. */
 const QUERY_INTERVAL_MS = 15_000
 
 const ORDER_STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']

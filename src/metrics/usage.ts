@@ -1,4 +1,4 @@
-/** Metrics of what runs, waits and holds memory now: read when somebody scrapes. */
+/** Metrics of the work and memory in use, read at each scrape. */
 import type { Backpressure } from '../http/backpressure.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import type { Instruments } from './instruments.ts'

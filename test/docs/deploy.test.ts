@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { OPTIONS, TOLD_TO_COMMANDS } from '../../src/config.ts'
+import { OPTIONS, WATCH_VARIABLES } from '../../src/config.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const text = (file: string): Promise<string> => readFile(new URL(file, ROOT), 'utf8')
@@ -12,7 +12,7 @@ const isThere = (file: string): boolean => existsSync(new URL(file, ROOT))
 const settings: { name: string; isSecret?: true }[] = Object.values(OPTIONS)
 const NAMES = new Set([
   ...settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name])),
-  ...Object.values(TOLD_TO_COMMANDS),
+  ...Object.values(WATCH_VARIABLES),
 ])
 
 suite('what deploys it', () => {
