@@ -107,7 +107,7 @@ const OPERATOR_ROOMS: readonly Room[] = [
 /** What the other rooms see of a room with several implementations. */
 const PORTS: Partial<Record<Room, readonly string[]>> = {
   lightning: ['lightning/lightning.ts'],
-  db: ['db/db.ts', 'db/hints.ts', 'db/leases.ts', 'db/coalesce.ts'],
+  db: ['db/db.ts', 'db/hints.ts', 'db/leases.ts', 'db/coalesce.ts', 'db/remembered.ts'],
 }
 
 /** Wire formats that need the server's own libraries; browsers get the rest. */

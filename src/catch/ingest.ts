@@ -4,7 +4,7 @@
  */
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
-import { sealDelivery } from '../payment/store.ts'
+import type { Sealing } from '../payment/sealing.ts'
 import { insertEvents, type NewEvent } from './event-store.ts'
 
 /** Few, so that the store starts on them while other requests are still being read. */
@@ -14,15 +14,14 @@ const BYTES_TOGETHER = 64 * 1024
 
 type Waiting = {
   event: NewEvent
-  isFirstUse: boolean
   resolve: (isStored: boolean) => void
   reject: (error: Error) => void
 }
 
 /** Stores an event durably, or returns false if the inbox refuses it. A first use seals the delivery. */
-export type Ingest = (publicId: string, isFirstUse: boolean, event: NewEvent) => Promise<boolean>
+export type Ingest = (publicId: string, event: NewEvent) => Promise<boolean>
 
-export function createIngest(db: Db): Ingest {
+export function createIngest(db: Db, sealing: Sealing): Ingest {
   const waiting = new Map<string, Waiting[]>()
 
   function storeAll(publicId: string): void {
@@ -33,8 +32,8 @@ export function createIngest(db: Db): Ingest {
 
   async function store(publicId: string, together: Waiting[]): Promise<void> {
     const events = together.map(({ event }) => event)
-    const first = together.find(({ isFirstUse }) => isFirstUse)
-    const seal = first ? [sealDelivery(publicId, first.event.receivedAt)] : []
+    const use = events.find(({ access }) => access === 'authenticated')
+    const seal = use ? sealing.statements(publicId, use.receivedAt) : []
     try {
       const done = await attempt(
         db.write({
@@ -43,6 +42,7 @@ export function createIngest(db: Db): Ingest {
         }),
       )
       const isStored = 'rows' in done
+      if (isStored && use) sealing.sealed(publicId)
       // The inbox has no room for all of them, but may have room for some.
       if (!isStored && together.length > 1) for (const one of together) void store(publicId, [one])
       else for (const { resolve } of together) resolve(isStored)
@@ -55,9 +55,9 @@ export function createIngest(db: Db): Ingest {
     for (const publicId of [...waiting.keys()]) storeAll(publicId)
   })
 
-  return (publicId, isFirstUse, event) =>
+  return (publicId, event) =>
     new Promise((resolve, reject) => {
-      const one = { event, isFirstUse, resolve, reject }
+      const one = { event, resolve, reject }
       if (event.body.length > BYTES_TOGETHER) return void store(publicId, [one])
       const together = waiting.get(publicId)
       if (!together) waiting.set(publicId, [one])

@@ -1,9 +1,9 @@
 /** The rules of CATCH: who may do what with an inbox. */
 
 import { hash, randomInt } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
+import { createRemembered } from '../db/remembered.ts'
 import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
@@ -11,7 +11,7 @@ import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import { isId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { sealDelivery } from '../payment/store.ts'
+import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import {
@@ -34,8 +34,6 @@ const STREAM_EVENTS = 32
 const STREAM_BYTES = 128 * 1024
 /** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
-/** Inboxes whose facts are cached for ingest. */
-const REMEMBERED_INBOXES = 20_000
 /** How long the owner sees `expired`. Together with the purge's interval, less than 15 minutes. */
 const SHOW_EXPIRED_MS = 10 * 60 * 1000
 const PURGE_INBOXES = 100
@@ -119,26 +117,21 @@ export function createCatch(deps: {
   const store = createInboxStore(db)
   const eventStore = createEventStore(db)
   const search = createSearch(eventStore, scheduler)
-  const ingest = createIngest(db)
-  const remembered = new LRUCache<string, InboxFacts>({ max: REMEMBERED_INBOXES })
-  /** Inboxes whose delivery is sealed, so that it is not sealed again for each use. */
-  const sealed = new LRUCache<string, true>({ max: REMEMBERED_INBOXES })
+  const sealing = createSealing({ db, clock })
+  const ingest = createIngest(db, sealing)
+  const remembered = createRemembered(activeInbox)
 
-  async function facts(publicId: string): Promise<InboxFacts | null> {
-    const known = remembered.get(publicId)
-    if (known && known.expiresAt > clock.now()) return known
+  async function activeInbox(publicId: string): Promise<InboxFacts | null> {
     if (!isId('catch', publicId)) return null
     const inbox = await store.inbox(publicId)
     if (!inbox || stateOf(inbox, clock.now()) !== 'active') return null
-    const found = {
+    return {
       publicId,
       planId: inbox.plan_id,
       ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
       expiresAt: inbox.expires_at,
     }
-    remembered.set(publicId, found)
-    return found
   }
 
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
@@ -192,7 +185,10 @@ export function createCatch(deps: {
   }
 
   return {
-    facts,
+    async facts(publicId) {
+      const inbox = await remembered.of(publicId)
+      return inbox && inbox.expiresAt > clock.now() ? inbox : null
+    },
 
     async takes(publicId, bodyBytes) {
       const inbox = await store.inbox(publicId)
@@ -207,12 +203,11 @@ export function createCatch(deps: {
       const isAuthenticated =
         request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
       const place = locate(request.sourceIp)
-      const isFirstUse = isAuthenticated && !sealed.has(inbox.publicId)
       const { path, query, body } = request
       const headers = keptHeaders(request, isForwardingHeader)
       const contentType = contentTypeIn(headers)
       const bytes = keptBytes({ path, query, headers, body })
-      const isStored = await ingest(inbox.publicId, isFirstUse, {
+      const isStored = await ingest(inbox.publicId, {
         salt: randomInt(2 ** 26),
         receivedAt: now,
         access: isAuthenticated ? 'authenticated' : 'public',
@@ -230,10 +225,9 @@ export function createCatch(deps: {
       })
       if (!isStored) {
         // The inbox has ended or is full. Either way its cached facts may be out of date.
-        remembered.delete(inbox.publicId)
+        remembered.forget(inbox.publicId)
         return false
       }
-      if (isFirstUse) sealed.set(inbox.publicId, true)
       onIngested(bytes)
       hints.notify(inbox.publicId)
       return true
@@ -245,14 +239,7 @@ export function createCatch(deps: {
       return inbox && isTokenOf('catch_owner', ownerToken, inbox.owner_token_hash) ? inbox : null
     },
 
-    async used(inbox) {
-      if (sealed.has(inbox.public_id)) return
-      await db.write({
-        lockKey: inbox.public_id,
-        statements: { seal: sealDelivery(inbox.public_id, clock.now()) },
-      })
-      sealed.set(inbox.public_id, true)
-    },
+    used: (inbox) => sealing.seal(inbox.public_id),
 
     status: (inbox) => ({
       publicId: inbox.public_id,
@@ -321,7 +308,7 @@ export function createCatch(deps: {
     listen: hints.listen,
 
     async destroy(inbox) {
-      remembered.delete(inbox.public_id)
+      remembered.forget(inbox.public_id)
       const done = await attempt(
         db.write({
           lockKey: inbox.public_id,

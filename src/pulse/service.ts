@@ -1,11 +1,11 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
-import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
+import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
-import { sealDelivery } from '../payment/store.ts'
+import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
@@ -20,8 +20,6 @@ import {
   type SettingsChange,
 } from './store.ts'
 
-/** Monitors whose facts are cached for pings. */
-const REMEMBERED_MONITORS = 20_000
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
@@ -66,21 +64,15 @@ export type PulseService = {
 export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): PulseService {
   const { db, hints, clock } = deps
   const store = createPulseStore(db)
-  const remembered = new LRUCache<string, MonitorFacts>({ max: REMEMBERED_MONITORS })
-  /** Monitors whose delivery is sealed, so that it is not sealed again for each use. */
-  const sealed = new LRUCache<string, true>({ max: REMEMBERED_MONITORS })
+  const sealing = createSealing({ db, clock })
+  const remembered = createRemembered(openMonitor)
 
-  /** Reads the store only for a well-formed token, so that guesses cost little. */
-  async function facts(publicId: string, token: string): Promise<MonitorFacts | null> {
-    const known = remembered.get(publicId)
-    if (known) return known
-    if (!isId('pulse', publicId) || !isToken('pulse_ping', token)) return null
+  async function openMonitor(publicId: string): Promise<MonitorFacts | null> {
+    if (!isId('pulse', publicId)) return null
     const monitor = await store.monitor(publicId)
     if (!monitor || monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) return null
     if (monitor.expires_at <= clock.now()) return null
-    const found = { publicId, pingTokenHash: monitor.ping_token_hash }
-    remembered.set(publicId, found)
-    return found
+    return { publicId, pingTokenHash: monitor.ping_token_hash }
   }
 
   const isForgotten = ({ expires_at }: MonitorRow): boolean =>
@@ -88,28 +80,29 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
   return {
     async pinged(publicId, token) {
-      const monitor = await facts(publicId, token)
+      // The store is read only for a well-formed token, so that guesses cost little.
+      if (!isToken('pulse_ping', token)) return null
+      const monitor = await remembered.of(publicId)
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
     },
 
     async ping({ publicId }) {
       const now = clock.now()
-      const isFirstUse = !sealed.has(publicId)
       const done = await attempt(
         db.write({
           lockKey: publicId,
           statements: {
             ping: acceptPing(publicId, now),
-            seal: isFirstUse ? [sealDelivery(publicId, now)] : [],
+            seal: sealing.statements(publicId, now),
           },
         }),
       )
       if ('refused' in done) {
         // The monitor is exhausted, expired or destroyed, so its cached facts are out of date.
-        remembered.delete(publicId)
+        remembered.forget(publicId)
         return false
       }
-      if (isFirstUse) sealed.set(publicId, true)
+      sealing.sealed(publicId)
       hints.notify(publicId)
       return true
     },
@@ -126,14 +119,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
       return monitor && !isForgotten(monitor) ? monitor : null
     },
 
-    async used(monitor) {
-      if (sealed.has(monitor.public_id)) return
-      await db.write({
-        lockKey: monitor.public_id,
-        statements: { seal: sealDelivery(monitor.public_id, clock.now()) },
-      })
-      sealed.set(monitor.public_id, true)
-    },
+    used: (monitor) => sealing.seal(monitor.public_id),
 
     hasExpired: (monitor) => monitor.expires_at <= clock.now(),
 
@@ -175,13 +161,13 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
           lockKey: publicId,
           statements: {
             monitor: changeSettings(publicId, now, changeOf(settings)),
-            seal: sealDelivery(publicId, now),
+            seal: sealing.statements(publicId, now),
           },
         }),
       )
       const changed = 'rows' in done && (done.rows.monitor[0] as MonitorRow | undefined)
       if (!changed) return { kind: 'not found' }
-      sealed.set(publicId, true)
+      sealing.sealed(publicId)
       hints.notify(publicId)
       return { kind: 'changed', monitor: changed }
     },
@@ -192,13 +178,13 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
           lockKey: publicId,
           statements: {
             monitor: dropMonitor(publicId),
-            seal: sealDelivery(publicId, clock.now()),
+            seal: sealing.statements(publicId, clock.now()),
           },
         }),
       )
-      remembered.delete(publicId)
+      remembered.forget(publicId)
       if ('refused' in done) return false
-      sealed.set(publicId, true)
+      sealing.sealed(publicId)
       hints.notify(publicId)
       return true
     },

@@ -1,9 +1,9 @@
 /** The rules of WHISPER: ciphertext that can be read a limited number of times. */
-import { LRUCache } from 'lru-cache'
 import { attempt, type Db } from '../db/db.ts'
+import { createRemembered } from '../db/remembered.ts'
 import type { Clock, DeletionTime } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
-import { sealDelivery } from '../payment/store.ts'
+import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import {
   createWhisperStore,
@@ -14,8 +14,6 @@ import {
 } from './store.ts'
 import { recountUnpaid, type UnpaidBytes } from './unpaid.ts'
 
-/** Whispers whose facts are cached for reads. */
-const REMEMBERED = 20_000
 const PURGE_AT_ONCE = 100
 
 export type Reading =
@@ -46,18 +44,10 @@ export function createWhisper(deps: {
 }): WhisperService {
   const { db, clock, unpaidBytes } = deps
   const store = createWhisperStore(db)
-  const remembered = new LRUCache<string, WhisperFacts>({ max: REMEMBERED })
-  /** Whispers whose delivery is sealed, so that it is not sealed again for each read. */
-  const sealed = new LRUCache<string, true>({ max: REMEMBERED })
-
-  async function factsOf(publicId: string): Promise<WhisperFacts | null> {
-    const known = remembered.get(publicId)
-    if (known) return known
-    if (!isId('whisper', publicId)) return null
-    const facts = await store.facts(publicId)
-    if (facts) remembered.set(publicId, facts)
-    return facts
-  }
+  const sealing = createSealing({ db, clock })
+  const remembered = createRemembered(async (publicId) =>
+    isId('whisper', publicId) ? store.facts(publicId) : null,
+  )
 
   async function purge(now: DeletionTime): Promise<number> {
     let dropped = 0
@@ -65,7 +55,7 @@ export function createWhisper(deps: {
       const over = await store.expired(now, PURGE_AT_ONCE)
       for (const publicId of over) {
         await db.write({ lockKey: publicId, statements: { whisper: dropWhisper(publicId) } })
-        remembered.delete(publicId)
+        remembered.forget(publicId)
         dropped++
       }
       if (over.length < PURGE_AT_ONCE) break
@@ -78,7 +68,7 @@ export function createWhisper(deps: {
     reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
 
     async find(publicId, token) {
-      const facts = await factsOf(publicId)
+      const facts = await remembered.of(publicId)
       return facts && isTokenOf('whisper_read', token, facts.read_token_hash) ? facts : null
     },
 
@@ -88,21 +78,20 @@ export function createWhisper(deps: {
       if (reveal_at !== null && reveal_at > now) {
         return { kind: 'not revealed', revealAt: reveal_at, now }
       }
-      const isFirstUse = !sealed.has(publicId)
       const done = await attempt(
         db.write({
           lockKey: publicId,
           statements: {
             ...spendRead(publicId, now),
-            seal: isFirstUse ? [sealDelivery(publicId, now)] : [],
+            seal: sealing.statements(publicId, now),
           },
         }),
       )
       if ('refused' in done) {
-        remembered.delete(publicId)
+        remembered.forget(publicId)
         return GONE
       }
-      if (isFirstUse) sealed.set(publicId, true)
+      sealing.sealed(publicId)
       const bytes = done.rows.bytes[0]?.ciphertext
       if (!(bytes instanceof Uint8Array)) throw new Error('a read was spent on no bytes')
       const ciphertext = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

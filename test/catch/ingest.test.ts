@@ -4,6 +4,8 @@ import type { NewEvent } from '../../src/catch/event-store.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db, Unit } from '../../src/db/db.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createSealing } from '../../src/payment/sealing.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -19,9 +21,9 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
       return store.write(one)
     },
   }
-  const ingest = createIngest(db)
+  const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
   const stored = await Promise.all(
-    [true, false, false].map((isFirstUse) => ingest(ID, isFirstUse, anEvent())),
+    (['authenticated', 'public', 'public'] as const).map((access) => ingest(ID, anEvent(access))),
   )
   assert.deepEqual(stored, [true, true, true])
   assert.ok(written.length > 0)
@@ -42,10 +44,10 @@ const INBOX = {
   expiresAt: 10,
 }
 
-const anEvent = (): NewEvent => ({
+const anEvent = (access: NewEvent['access']): NewEvent => ({
   salt: 1,
   receivedAt: 1,
-  access: 'public',
+  access,
   method: 'POST',
   path: '',
   query: '',

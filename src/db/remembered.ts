@@ -1,0 +1,29 @@
+/** Remembers facts that never change while their row exists, so that a hot path reads them once. */
+import { LRUCache } from 'lru-cache'
+
+/** Enough for the rows in use. A forgotten one is read again. */
+const MAX_REMEMBERED = 20_000
+
+export type Remembered<Fact> = {
+  /** The facts of a row, from memory or from the store; null if there is no such row. */
+  of(id: string): Promise<Fact | null>
+  /** Reads the facts again next time, because the row is gone or refused a use. */
+  forget(id: string): void
+}
+
+/** @param read finds the facts in the store. A null is not remembered. */
+export function createRemembered<Fact extends object>(
+  read: (id: string) => Promise<Fact | null>,
+): Remembered<Fact> {
+  const remembered = new LRUCache<string, Fact>({ max: MAX_REMEMBERED })
+  return {
+    async of(id) {
+      const known = remembered.get(id)
+      if (known) return known
+      const found = await read(id)
+      if (found) remembered.set(id, found)
+      return found
+    },
+    forget: (id) => void remembered.delete(id),
+  }
+}

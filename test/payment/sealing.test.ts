@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { createSealing } from '../../src/payment/sealing.ts'
+import { delivered, keyPoll } from '../support/orders.ts'
+import { aShop, KEY } from '../support/shop.ts'
+
+async function aDelivered(t: Parameters<typeof aShop>[0]) {
+  const shop = await aShop(t)
+  const quote = await shop.paid(KEY)
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const { publicId } = delivered(await shop.orders.poll(quote.orderId, keyPoll))
+  return { shop, publicId, order: () => shop.order(quote) }
+}
+
+suite('sealing a delivery', () => {
+  test('changes the order with the first use alone', async (t) => {
+    const { shop, publicId, order } = await aDelivered(t)
+    const sealing = createSealing(shop)
+    const usedAt = shop.clock.now()
+    await sealing.seal(publicId)
+    const sealed = await order()
+    assert.deepEqual([sealed?.sealed_at, sealed?.sealed_by, sealed?.seed], [usedAt, 'use', null])
+    shop.clock.advance(1)
+    assert.deepEqual(sealing.statements(publicId, shop.clock.now()), [])
+    await sealing.seal(publicId)
+    // Another instance does not know of it, and changes nothing.
+    await createSealing(shop).seal(publicId)
+    assert.deepEqual(await order(), sealed)
+  })
+
+  test('is done by the next use if the unit of the first one was not committed', async (t) => {
+    const { shop, publicId, order } = await aDelivered(t)
+    const sealing = createSealing(shop)
+    const now = shop.clock.now()
+    assert.equal(sealing.statements(publicId, now).length, 1)
+    await shop.db.write({
+      lockKey: publicId,
+      statements: { seal: sealing.statements(publicId, now) },
+    })
+    sealing.sealed(publicId)
+    assert.deepEqual(sealing.statements(publicId, now), [])
+    assert.equal((await order())?.sealed_at, now)
+  })
+})
