@@ -264,7 +264,7 @@ test('behind a trusted proxy the source is its client, and its own headers are l
   )
 })
 
-test('without a trusted proxy nobody can claim another source, and the claim is kept as sent', async (t) => {
+test('nobody can claim another source without a trusted proxy, and the claim is stored as sent', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '10.0.0.0/8' })
   const inbox = await anInbox(server)
   await send(server, inbox, { headers: { 'x-forwarded-for': '203.0.113.7', via: '1.1 proxy' } })

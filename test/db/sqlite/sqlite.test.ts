@@ -211,7 +211,7 @@ suite('the SQLite file', () => {
     assert.equal((await stat(folder)).mode & 0o777, 0o700)
   })
 
-  test('refuses what arrives while it is closed, and the next store is answered its own', async (t) => {
+  test('a store refuses what arrives while it is closed, and the next store gets its own answers', async (t) => {
     const folder = await temporaryFolder(t)
     const db = await openSqlite(join(folder, 'first.db'))
     await db.write(unit({ text: 'create table t (n integer)', values: [] }))
