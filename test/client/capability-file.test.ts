@@ -30,7 +30,7 @@ test('a capability of each product is read back as it was bought', async (t) => 
   assert.equal(parseCapability(text)?.baseUrl, baseUrl)
 })
 
-test('drops what it does not know, and refuses what is not whole', async (t) => {
+test('reading a capability drops what it does not know, and refuses what is not whole', async (t) => {
   const { url: baseUrl } = await startServer(t)
   const mayfly = createMayfly({ baseUrl, wallet: simulatorWallet({ baseUrl }) })
   const capability = await mayfly.buyCatch({ planId: 'spark' })

@@ -76,7 +76,8 @@ describe('acceptsL402', () => {
     { lines: ['Payment'], accepts: false },
   ]
   for (const { lines, accepts } of rows) {
-    test(JSON.stringify(lines), () => assert.equal(acceptsL402(lines), accepts))
+    test(`acceptsL402 says ${accepts ? 'yes' : 'no'} to ${JSON.stringify(lines)}`, () =>
+      assert.equal(acceptsL402(lines), accepts))
   }
 })
 

@@ -30,7 +30,7 @@ for (const vector of vectors.own) {
   })
 }
 
-test('writes every amount in its shortest spelling and reads it back', () => {
+test('every amount is written in its shortest spelling, and read back', () => {
   const amounts = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
   const round = fc.tuple(fc.integer({ min: 1, max: 90_000 }), fc.integer({ min: 0, max: 11 }))
   const either = fc.oneof(
@@ -51,7 +51,7 @@ test('writes every amount in its shortest spelling and reads it back', () => {
   )
 })
 
-test('reads back every invoice that it writes, under the key it wrote it with', () => {
+test('every invoice that is written is read back, under the key it was written with', () => {
   const times = fc.integer({ min: 1, max: 2 ** 35 - 1 })
   const descriptions = fc.string({ unit: 'grapheme', maxLength: 60 })
   const all = { timestamp: times, expirySeconds: times, description: descriptions }
@@ -80,7 +80,7 @@ test('reads back every invoice that it writes, under the key it wrote it with', 
   )
 })
 
-test('writes a description of 639 bytes, and refuses to cut a longer one', () => {
+test('encoding writes a description of 639 bytes, and refuses to cut a longer one', () => {
   const key = bytes(first().privateKey)
   const longest = `${'é'.repeat(319)}x`
   const text = encodeInvoice(described(longest), key)
@@ -88,14 +88,14 @@ test('writes a description of 639 bytes, and refuses to cut a longer one', () =>
   assert.throws(() => encodeInvoice(described('é'.repeat(320)), key), RangeError)
 })
 
-test('writes the latest time and the longest expiry there are', () => {
+test('encoding writes the latest time and the longest expiry there are', () => {
   const latest = { timestamp: 2 ** 35 - 1, expirySeconds: 2 ** 35 - 1 }
   const text = encodeInvoice({ ...fieldsOf(first()), ...latest }, bytes(first().privateKey))
   const { timestamp, expirySeconds } = decodeInvoice(text)
   assert.deepEqual({ timestamp, expirySeconds }, latest)
 })
 
-test('refuses to write what no reader would take', () => {
+test('encoding refuses to write what no reader would take', () => {
   const key = bytes(first().privateKey)
   const wrong: Partial<InvoiceFields>[] = [
     ...[0, -1, 1.5, Number.NaN, 2 ** 53].map((amountMsat) => ({ amountMsat })),
@@ -111,27 +111,27 @@ test('refuses to write what no reader would take', () => {
   }
 })
 
-test('takes a high s where the key is recovered, but not where it is named', () => {
+test('verifying takes a high s where the key is recovered, but not where it is named', () => {
   const recovered = decodeInvoice(own('regtest-21-sat').invoice)
   const named = decodeInvoice(own('regtest-with-n-field').invoice)
   assert.equal(payeeOf(withHighS(recovered)), first().payee)
   assert.throws(() => payeeOf(withHighS(named)), invalid('signature is wrong'))
 })
 
-test('refuses a signature of another key than the named one', () => {
+test('verifying refuses a signature of another key than the named one', () => {
   const named = decodeInvoice(own('regtest-with-n-field').invoice)
   const other = payeeOf(decodeInvoice(adversarial('an amount changed under a recovered key')))
   assert.throws(() => payeeOf({ ...named, payee: other }), invalid('signature is wrong'))
 })
 
-test('refuses a named key that is no point on the curve', () => {
+test('verifying refuses a named key that is no point on the curve', () => {
   const named = decodeInvoice(own('regtest-with-n-field').invoice)
   for (const payee of [`02${'00'.repeat(32)}`, `05${'11'.repeat(32)}`, 'ff'.repeat(33)]) {
     assert.throws(() => payeeOf({ ...named, payee }), invalid('signature is wrong'))
   }
 })
 
-test('refuses an r or s that is zero or out of range, and a key that cannot be recovered', () => {
+test('verifying refuses an r or s that is zero or out of range, and a key that cannot be recovered', () => {
   for (const name of ['regtest-21-sat', 'regtest-with-n-field']) {
     const invoice = decodeInvoice(own(name).invoice)
     for (const fill of [0, 255]) {

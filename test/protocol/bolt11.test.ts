@@ -38,13 +38,13 @@ for (const vector of vectors.adversarial) {
   })
 }
 
-test('refuses an invoice with a required field missing', () => {
+test('decoding refuses an invoice with a required field missing', () => {
   refuses(aText({ fields: [S, D] }), 'no payment hash')
   refuses(aText({ fields: [P, D] }), 'no payment secret')
   refuses(aText({ fields: [P, S] }), 'not exactly one of description and description hash')
 })
 
-test('refuses an invoice with both a description and a description hash', () => {
+test('decoding refuses an invoice with both a description and a description hash', () => {
   refuses(aText({ fields: [P, S, D, H] }), 'not exactly one of description and description hash')
   refuses(
     aText({ fields: [P, S, H, [TAG.description, []]] }),
@@ -52,7 +52,7 @@ test('refuses an invoice with both a description and a description hash', () => 
   )
 })
 
-test('refuses any field that we read when it is there twice', () => {
+test('decoding refuses any field that we read when it is there twice', () => {
   const x: Field = [TAG.expiry, [1]]
   const c: Field = [TAG.minFinalCltv, [18]]
   const features: Field = [TAG.features, [16, 8, 0]]
@@ -63,7 +63,7 @@ test('refuses any field that we read when it is there twice', () => {
   refuses(aText({ fields: [P, S, H, H] }), 'a field is there twice')
 })
 
-test('refuses a hash, secret or key of another length instead of skipping it', () => {
+test('decoding refuses a hash, secret or key of another length instead of skipping it', () => {
   for (const [tag, words] of [P, S, H, N]) {
     const others = [P, S, tag === TAG.descriptionHash ? H : D].filter(([other]) => other !== tag)
     for (const length of [0, words.length - 1, words.length + 1]) {
@@ -73,13 +73,13 @@ test('refuses a hash, secret or key of another length instead of skipping it', (
   }
 })
 
-test('refuses a hash whose filling bits are set', () => {
+test('decoding refuses a hash whose filling bits are set', () => {
   const filled = HASH.slice()
   filled[51] = 1
   refuses(aText({ fields: [[TAG.paymentHash, filled], S, D] }), 'a field has the wrong length')
 })
 
-test('refuses a number with a leading zero, of zero words, or beyond 35 bits', () => {
+test('decoding refuses a number with a leading zero, of zero words, or beyond 35 bits', () => {
   for (const tag of [TAG.expiry, TAG.minFinalCltv]) {
     for (const words of [[], [0], [0, 1]]) {
       refuses(aText({ fields: [P, S, D, [tag, words]] }), 'a number is not in its shortest form')
@@ -93,7 +93,7 @@ test('refuses a number with a leading zero, of zero words, or beyond 35 bits', (
   }
 })
 
-test('reads the longest expiry that fits, as an instant that a date can show', () => {
+test('decoding reads the longest expiry that fits, as an instant that a date can show', () => {
   const seven = [31, 31, 31, 31, 31, 31, 31]
   const invoice = decodeInvoice(aText({ timestamp: seven, fields: [P, S, D, [TAG.expiry, seven]] }))
   assert.equal(invoice.timestamp, 2 ** 35 - 1)
@@ -101,7 +101,7 @@ test('reads the longest expiry that fits, as an instant that a date can show', (
   assert.equal(new Date(invoice.expiresAt).getTime(), (2 ** 36 - 2) * 1000)
 })
 
-test('reads what is left out as 3600 seconds, 18 blocks and no features', () => {
+test('decoding reads what is left out as 3600 seconds, 18 blocks and no features', () => {
   const invoice = decodeInvoice(aText({ fields: [P, S, D] }))
   assert.equal(invoice.expirySeconds, 3600)
   assert.equal(invoice.expiresAt, (invoice.timestamp + 3600) * 1000)
@@ -109,14 +109,14 @@ test('reads what is left out as 3600 seconds, 18 blocks and no features', () => 
   assert.deepEqual(invoice.features, [])
 })
 
-test('reads a number of several words, the first of which is the greatest', () => {
+test('decoding reads a number of several words, the first of which is the greatest', () => {
   const fields: Field[] = [P, S, D, [TAG.minFinalCltv, [4, 16]], [TAG.expiry, [2, 22, 11]]]
   const invoice = decodeInvoice(aText({ fields }))
   assert.equal(invoice.minFinalCltv, 144)
   assert.equal(invoice.expirySeconds, 2763)
 })
 
-test('refuses a required feature that it does not know, and ignores an optional one', () => {
+test('decoding refuses a required feature that it does not know, and ignores an optional one', () => {
   for (const bit of [0, 2, 10, 12, 18, 22, 26, 46, 50, 100]) {
     refuses(aText({ fields: [P, S, D, featureField(bit)] }), 'a required feature is unknown')
   }
@@ -126,7 +126,7 @@ test('refuses a required feature that it does not know, and ignores an optional 
   }
 })
 
-test('refuses a description that is not UTF-8 or that is filled up wrongly', () => {
+test('decoding refuses a description that is not UTF-8 or that is filled up wrongly', () => {
   for (const words of [bytesToWords(Uint8Array.of(0xff)), [0], [13, 1], [13, 4, 0]]) {
     const fields: Field[] = [P, S, [TAG.description, words]]
     refuses(aText({ fields }), 'description is not UTF-8')
@@ -147,20 +147,20 @@ test('skips fields that it does not read, however many, long or broken', () => {
   assert.deepEqual({ ...known, bolt11, signedData }, { ...rest, bolt11, signedData })
 })
 
-test('refuses a field that is cut short in its head or in its body', () => {
+test('decoding refuses a field that is cut short in its head or in its body', () => {
   for (const tail of [[1], [1, 0], [3, 0, 1], [3, 31, 31], [3, 1, 0, ...new Uint8Array(31)]]) {
     refuses(aText({ fields: [P, S, D], tail }), 'a field is cut short')
   }
 })
 
-test('refuses an invoice without room for timestamp and signature', () => {
+test('decoding refuses an invoice without room for timestamp and signature', () => {
   for (const length of [0, 103, 110]) {
     refuses(encodeBech32('lnbc', new Uint8Array(length)), 'too short')
   }
   refuses(encodeBech32('lnbc', new Uint8Array(111)), 'no payment hash')
 })
 
-test('reads a recovery id of 0 to 3 and refuses one above', () => {
+test('decoding reads a recovery id of 0 to 3 and refuses one above', () => {
   for (const recoveryId of [0, 1, 2, 3]) {
     const invoice = decodeInvoice(aText({ fields: [P, S, D], recoveryId }))
     assert.equal(invoice.recoveryId, recoveryId)
@@ -169,7 +169,7 @@ test('reads a recovery id of 0 to 3 and refuses one above', () => {
   refuses(aText({ fields: [P, S, D], recoveryId: 255 }), 'recovery id is not 0 to 3')
 })
 
-test('refuses a prefix of another kind and an amount spelled in another way', () => {
+test('decoding refuses a prefix of another kind and an amount spelled in another way', () => {
   const others = ['bc', 'ln', 'lnbt', 'lnbcx', 'lnurl', 'xlnbc', 'lnbcrtx', 'lntbss', 'lnbc-1']
   const amounts = ['lnbc0', 'lnbc0n', 'lnbcrt0210n', 'lnbc1x', 'lnbc1nn', 'lnbcn', 'lnbc1.5u']
   for (const prefix of [...others, ...amounts]) {
@@ -177,7 +177,7 @@ test('refuses a prefix of another kind and an amount spelled in another way', ()
   }
 })
 
-test('reads each network', () => {
+test('decoding reads each network', () => {
   const networks = { bc: 'mainnet', tb: 'testnet', tbs: 'signet', bcrt: 'regtest', sb: 'simnet' }
   for (const [currency, network] of Object.entries(networks)) {
     for (const amount of ['', '5n']) {
@@ -187,7 +187,7 @@ test('reads each network', () => {
   }
 })
 
-test('reads each multiplier, and refuses less than a millisatoshi', () => {
+test('decoding reads each multiplier, and refuses less than a millisatoshi', () => {
   const amounts = {
     '1': 1e11,
     '2m': 2e8,
@@ -206,7 +206,7 @@ test('reads each multiplier, and refuses less than a millisatoshi', () => {
   }
 })
 
-test('refuses an amount that is too large to count exactly or to exist', () => {
+test('decoding refuses an amount that is too large to count exactly or to exist', () => {
   const most = aText({ prefix: 'lnbc90071992547409910p', fields: [P, S, D] })
   assert.equal(decodeInvoice(most).amountMsat, Number.MAX_SAFE_INTEGER)
   const longest = '9'.repeat(3000)
@@ -215,12 +215,12 @@ test('refuses an amount that is too large to count exactly or to exist', () => {
   }
 })
 
-test('refuses a text beyond the largest QR code before it looks at anything else', () => {
+test('decoding refuses a text beyond the largest QR code before it looks at anything else', () => {
   refuses('1'.repeat(7089), 'not bech32, or its checksum is wrong')
   refuses('1'.repeat(7090), 'too long')
 })
 
-test('refuses mixed case, space around the text, a URI scheme and a wrong checksum', () => {
+test('decoding refuses mixed case, space around the text, a URI scheme and a wrong checksum', () => {
   const text = aText({ fields: [P, S, D] })
   const last = text.endsWith('q') ? 'p' : 'q'
   const wrong = [
