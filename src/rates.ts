@@ -5,19 +5,22 @@ import { ConfigError } from './config.ts'
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from './http/limits.ts'
 
 /** The largest rate, burst and number of open orders. A larger number would limit nothing. */
-const MOST = 1_000_000_000
+const MAX_SETTING = 1_000_000_000
 
 const RateSchema = Type.Union([
   Type.Null(),
   Type.Object(
     {
-      perMinute: Type.Number({ exclusiveMinimum: 0, maximum: MOST }),
-      burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST })),
+      perMinute: Type.Number({ exclusiveMinimum: 0, maximum: MAX_SETTING }),
+      burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_SETTING })),
     },
     { additionalProperties: false },
   ),
 ])
-const OpenOrdersSchema = Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MOST })])
+const OpenOrdersSchema = Type.Union([
+  Type.Null(),
+  Type.Integer({ minimum: 1, maximum: MAX_SETTING }),
+])
 
 /**
  * @param setting `on`, `off`, or the content of the file.
@@ -77,7 +80,8 @@ function readFile(setting: unknown, limits: readonly Limit[]): Changes {
 /** What is wrong with the file: the member and what it must be, but not its value. */
 function fault(name: string | undefined, names: string[]): string {
   if (name === undefined) return 'the file must be an object'
-  if (name === 'openOrders') return `openOrders must be an integer from 1 to ${MOST}, or null`
+  if (name === 'openOrders')
+    return `openOrders must be an integer from 1 to ${MAX_SETTING}, or null`
   if (!names.includes(name)) return `the file has no member ${name}`
-  return `${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, each at most ${MOST}, or null`
+  return `${name} must be {"perMinute": a number above 0, "burst": an integer from 1}, each at most ${MAX_SETTING}, or null`
 }

@@ -201,16 +201,16 @@ export async function openDeletionClock(deps: {
   }
 
   function hear(rows: Beat[], monotonic: number): void {
-    const there = new Map(rows.map((row) => [row.instance, row]))
-    there.delete(instance)
-    for (const name of witnesses.keys()) if (!there.has(name)) witnesses.delete(name)
-    for (const [name, { beat, clock_at, is_trusted }] of there) {
-      const known = witnesses.get(name)
-      if (known?.beat === beat) continue
+    const others = new Map(rows.map((row) => [row.instance, row]))
+    others.delete(instance)
+    for (const name of witnesses.keys()) if (!others.has(name)) witnesses.delete(name)
+    for (const [name, { beat, clock_at, is_trusted }] of others) {
+      const previous = witnesses.get(name)
+      if (previous?.beat === beat) continue
       witnesses.set(name, {
         beat,
         heardAt: monotonic,
-        hasMoved: known !== undefined,
+        hasMoved: previous !== undefined,
         offset: clock_at - monotonic,
         trusts: is_trusted === 1,
       })

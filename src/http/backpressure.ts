@@ -15,7 +15,7 @@ const SLICE_BYTES = 64 * 1024
  */
 const MAX_PIPELINED = 64
 const CHECK_MS = 5_000
-/** A socket is closed after so many checks without progress, which is a minute. Its total time has no limit. */
+/** A socket is closed after this many checks without progress: a minute. Its total time is not limited. */
 const MAX_STALLED_CHECKS = 12
 
 type Connection = {
@@ -136,7 +136,7 @@ export async function streamParts(
       return
     }
   } catch {
-    // The status is sent already: a response that breaks off tells the client to ask again.
+    // The status is sent already, so an incomplete response tells the client to try again.
     response.destroy()
   }
 }

@@ -28,7 +28,7 @@ export type EventStream = {
   waitTurn(): Promise<void>
   /** Runs a read into the reserved memory. */
   whileReading<T>(read: () => Promise<T>): Promise<T>
-  /** Sends one event and gives back its memory. False once the client has disconnected. */
+  /** Sends one event and releases its memory. False once the client has disconnected. */
   send(event: StreamEvent): Promise<boolean>
   /** Sends several events. The list is emptied, so that a slow reader does not keep it in memory. */
   sendAll(events: StreamEvent[]): Promise<boolean>

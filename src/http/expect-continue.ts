@@ -6,7 +6,7 @@ const waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
 /**
  * Notes that the client waits before it sends the body. If the request is answered without a
- * `100 Continue`, the connection closes: nobody can say whether the body still follows.
+ * `100 Continue`, the connection closes, because the body may or may not follow.
  */
 export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers

@@ -18,7 +18,7 @@ const RETRY_SECONDS = 5
 export type Readiness = {
   db: Pick<Db, 'read'>
   clock: Clock
-  /** From what is known already: it does not call the node. */
+  /** Returns the last known state, and does not call the node. */
   isNodeReady: () => boolean
   isStopping: () => boolean
 }

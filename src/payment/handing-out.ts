@@ -1,6 +1,6 @@
 /**
  * Delivery by the operator, to a buyer who has paid and cannot prove it to the service. It happens once,
- * like any delivery, and seals the order: the service delivers the capability to nobody after that.
+ * like any delivery, and seals the order: the service never delivers the capability again.
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'

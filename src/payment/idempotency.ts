@@ -1,5 +1,5 @@
 /**
- * The Idempotency-Key names an order: on one route, one key is one order, whoever sends it. There are no
+ * The Idempotency-Key names an order: on one route, one key is one order, from any client. There are no
  * accounts, so a stranger may send a key that can be guessed. The order therefore remembers which client
  * opened it, and delivers nothing to a stranger.
  */

@@ -50,7 +50,7 @@ export function createMatching(deps: { db: Db; store: OrderStore; clock: Clock }
     if (isOtherProduct && credential.kind === 'verified' && !isSealed(paid, clock.now())) {
       return { kind: 'lost', paymentHash }
     }
-    // The credential paid for another purchase, or for one that is over: this is a new purchase.
+    // The credential paid for another purchase, or for a finished one, so this is a new purchase.
     if (!isSameRequest(paid, request) || isSealed(paid, clock.now())) return byKey('invalid')
     const status = statusFor(paid, credential)
     return named && status === 'invalid'

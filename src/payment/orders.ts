@@ -62,14 +62,14 @@ export type PollAsk = {
   admit?: (paymentHash: string) => Promise<{ isProven: boolean }>
 }
 
-/** What is known of an order before a request is checked. `plan` is null when it is unreadable. */
+/** The facts of an order that are read before a request is checked. `plan` is null if it is unreadable. */
 export type Glance = { orderId: string; paymentHash: string | null; plan: Json | null }
 
 /** A purchase under one name, from the request that asks for it. */
 export type Purchase = {
   /** Finds the order of the purchase: by its key or by its credential. */
   find(request: OrderRequest, credential: CheckedCredential<unknown>): Promise<Found>
-  /** What is known of the order of this key, or of this invoice, before the body has arrived. */
+  /** The facts of the order with this key, or with this invoice, before the body has arrived. */
   glance(paymentHash: string | null): Promise<Glance | null>
   /** Opens an order and makes its invoice. Of several calls at once, one does and all get the same. */
   open(request: OrderRequest, offer: Offer): Promise<Outcome>
@@ -85,9 +85,9 @@ export type Orders = {
    * with a preimage that opens the payment hash.
    */
   poll(orderId: string, ask: PollAsk): Promise<Outcome>
-  /** Asks the node about an order by its payment hash and acts on the answer. */
+  /** Looks up an order at the node, by its payment hash, and settles or ends it. */
   reconcile(paymentHash: string, by: SettledBy): Promise<void>
-  /** The same for an order that was read already. False when the node could not be asked. */
+  /** The same for an order that was read already. False if the node was unreachable. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
   dropAbandoned(before: DeletionTime): Promise<void>
@@ -184,7 +184,7 @@ export function createOrders(deps: {
     log.error({ event: 'order.proven_unknown', paymentHash, product, planId })
   }
 
-  function known(
+  function knownOrder(
     match: Extract<Match, { kind: 'order' }>,
     { name, ids, request }: { name: OrderName; ids: OrderIds; request: OrderRequest },
   ): KnownOrder {
@@ -227,7 +227,7 @@ export function createOrders(deps: {
         )
         if (found.kind === 'none') return found
         if (found.kind === 'order') {
-          return { kind: 'known', order: known(found, { name, ids, request }) }
+          return { kind: 'known', order: knownOrder(found, { name, ids, request }) }
         }
         logLost(found.paymentHash, request)
         return { kind: 'lost' }
@@ -268,9 +268,9 @@ export function createOrders(deps: {
       const found = await store.find([orderId])
       if (!found || found.state === 'opening') return { kind: 'order not found' }
       const { isProven } = (await admit?.(found.payment_hash ?? '')) ?? { isProven: false }
-      const isTheirs =
+      const isOwnKey =
         key === null || isKeyOf(secrets, key, found.key_hash) || (await aliases.has(orderId, key))
-      if (!isTheirs) return { kind: 'order not found' }
+      if (!isOwnKey) return { kind: 'order not found' }
       if (isProven && !isPrefetch) {
         return isSealed(found, clock.now()) ? outcomeOfSealed(found) : redeem(found, null)
       }

@@ -45,7 +45,7 @@ export type Provisioning = {
 /** The products that this server sells. */
 export type Products = Partial<Record<Product, Provisioning>>
 
-/** @throws Error for an order of a product that is gone. */
+/** @throws Error for an order of a product that was removed. */
 export function provisioningOf(products: Products, product: Product): Provisioning {
   const provisioning = products[product]
   if (!provisioning) throw new Error(`no product provisions ${product}`)

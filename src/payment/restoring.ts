@@ -17,7 +17,7 @@ import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts
 import { settleSale } from './settlement.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
-/** What the operator decides, because the store cannot tell any more. */
+/** The operator's decisions about an order that the store has lost. */
 export type Lost = {
   /** 64 lower-case hex digits. */
   paymentHash: string
@@ -57,7 +57,7 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, products } = deps
   const reason = await refusalReason(db, lost)
   if (reason) return reason
-  // A product that reserves at quote time keeps what the buyer sent, and nobody else has it.
+  // A product that reserves at quote time stores the buyer's bytes, and there is no other copy of them.
   if (provisioningOf(products, lost.product).release) return { kind: 'bytes are lost' }
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid

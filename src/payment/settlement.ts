@@ -35,7 +35,7 @@ type Step = {
   now: number
   /** The statements that change the order's row, if it is still as they expect it. */
   transition: (fields: SettledFields) => Statement[]
-  /** The statements that reserve again what the product let go of when the order died. */
+  /** The statements that reserve again what the product released when the order died. */
   restored?: Statement[]
 }
 

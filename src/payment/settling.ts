@@ -49,11 +49,11 @@ export type Settling = {
       by: SettledBy
       /** Whether the same unit claims the delivery. */
       delivery: 'later' | 'now'
-      /** The statements that reserve again what the product let go of when the order died. */
+      /** The statements that reserve again what the product released when the order died. */
       restored: Statement[]
     },
   ): Promise<Settled | null>
-  /** Asks the node about an order and acts on the answer. False when it could not be asked. */
+  /** Looks up an order at the node, and settles or ends it. False if the node was unreachable. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** The newest state of an order that may have been paid since; asks the node when it is time. */
   refresh(order: OrderRow): Promise<OrderRow>

@@ -25,8 +25,8 @@ const SWEEP_EVERY_MS = 15_000
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000]
 /**
  * How often an order that nobody polls is looked up. A payment that was under way when the quote ended
- * arrives soon after, if at all. An order that stays open for longer is one that the node has forgotten;
- * there may be many of them, and they are looked up more rarely, but for ever.
+ * arrives soon after, if at all. If an order stays open for longer, the node has forgotten it. There may be
+ * many such orders, so they are looked up more rarely, but for ever.
  */
 export const PAUSES: Pauses = [
   { endedMs: 0, everyMs: SWEEP_EVERY_MS },
@@ -64,7 +64,7 @@ export function createWatcher(deps: {
   clock: Clock
   deletion: Pick<Deletion, 'now'>
   log: Log
-  /** Shares the clean-up with other instances. Look-ups need no turn: each is claimed by itself. */
+  /** Shares the clean-up with other instances. Look-ups need no turn, because each is claimed. */
   inTurn?: InTurn
 }): Watcher {
   const { db, lightning, orders, clock, deletion, log, inTurn = alone } = deps
@@ -93,20 +93,20 @@ export function createWatcher(deps: {
         advance()
         const now = time.latest
         // Claimed before the look-up: an order that always fails must not hold up the rest.
-        const claimed = await Promise.all(
+        const claims = await Promise.all(
           some.map(({ order_id: orderId, looked_up_at: lookedUpAt }) =>
             store.one(orderId, claimSweep(orderId, lookedUpAt, now), 'deferred'),
           ),
         )
-        const mine = claimed.filter((order) => order !== null)
-        const answers = await Promise.all(mine.map(lookUp))
-        // One answer shows that the node can be asked; its answer about another order may be unreadable.
-        if (mine.length > 0 && !answers.some(Boolean)) return
+        const claimed = claims.filter((order) => order !== null)
+        const answers = await Promise.all(claimed.map(lookUp))
+        // One answer shows that the node is reachable; its answer about another order may be unreadable.
+        if (claimed.length > 0 && !answers.some(Boolean)) return
       }
     }
   }
 
-  /** False when the node could not be asked. A failure of this order alone does not stop the pass. */
+  /** False if the node was unreachable. A failure of only this order does not stop the pass. */
   async function lookUp(order: OrderRow): Promise<boolean> {
     try {
       return await orders.lookUp(order, 'lookup')

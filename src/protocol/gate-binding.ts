@@ -20,7 +20,7 @@ export function bindingText({ project, route, method, path, bodySha256 }: GateBi
   return jcs({ project, route, method, path, bodySha256 })
 }
 
-/** The request digest of a request at hand, by WebCrypto. */
+/** The request digest of a request, computed with WebCrypto. */
 export async function gateRequestDigest(
   request: Omit<GateBinding, 'bodySha256'> & { body: Uint8Array<ArrayBuffer> },
 ): Promise<string> {

@@ -32,7 +32,7 @@ const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:[ ;][ -~]*)?$/
 
 /**
  * The envelope does not open: a wrong key or password, no password where one is needed, an unknown
- * version, or bytes that were cut or changed. The error does not say which, and often nobody can know.
+ * version, or bytes that were cut or changed. The error does not say which, because that is often unknown.
  *
  * ```ts
  * await openWhisper(envelope, key, password).catch((error) => {

@@ -1,4 +1,4 @@
--- What the store remembers of itself: the network and kind of backend it belongs to.
+-- Facts about the store itself, such as the network and kind of backend that it belongs to.
 create table meta (
   name text primary key,
   value text not null
@@ -60,8 +60,8 @@ create table catch_inbox (
 create index catch_inbox_by_expiry on catch_inbox (expires_at);
 create index catch_inbox_destroyed on catch_inbox (destroyed_at) where destroyed_at is not null;
 
--- No primary key besides the index: rows are appended in the order of arrival, whatever the
--- inbox, and the bodies stay out of the index's tree. `salt` completes the event's UUIDv7.
+-- No primary key besides the index: rows of all inboxes are appended in the order of arrival, and the
+-- bodies stay out of the index's tree. `salt` completes the event's UUIDv7.
 -- bytes: catch_event
 create table catch_event (
   public_id text not null,

@@ -5,7 +5,7 @@ create table whisper_ciphertext (
   ciphertext blob not null
 );
 
--- An order whose bytes nobody has paid for yet. Gone with the quote, or once it is settled.
+-- An order whose bytes are not paid yet. Deleted when the quote ends or the order is settled.
 create table whisper_reservation (
   order_id text primary key,
   client_network text not null,

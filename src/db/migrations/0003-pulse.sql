@@ -1,4 +1,4 @@
--- One monitor. Its state is derived from these facts when somebody asks, and stored nowhere.
+-- One monitor. Its state is not stored: each read derives it from these facts.
 -- hot: pulse_monitor
 create table pulse_monitor (
   public_id text primary key,

@@ -1,4 +1,4 @@
--- Somebody's API that takes payments through GATE. Money goes to its address, never through us.
+-- A third party's API that takes payments through GATE. Money goes to its address, never through this service.
 -- hot: gate_project
 create table gate_project (
   project_id text primary key,
@@ -19,7 +19,7 @@ create table gate_route (
   primary key (project_id, route_id)
 );
 
--- One request that is to be paid for: one intent, one invoice. `intent_id` is derived from project
+-- One paid request: one intent, one invoice. `intent_id` is derived from project
 -- and Idempotency-Key, so that the primary key alone makes a repeat find the same intent.
 -- hot: gate_intent
 create table gate_intent (

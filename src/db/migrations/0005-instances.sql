@@ -1,4 +1,4 @@
--- Work that several instances take turns at, such as a purge: whoever moves the time does it.
+-- Work that instances take turns at, such as a purge: the instance that moves the time does the work.
 create table lease (
   name text primary key,
   holder text not null,

@@ -48,8 +48,8 @@ const ANSWER_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_AFTER_MS = 10_000
 /**
  * PostgreSQL keeps the plan of a prepared statement. A plan made while its table had one page scans the
- * table, and under load that scan reads past thousands of dead rows. Every frequent query has an index;
- * where there is none, PostgreSQL scans all the same.
+ * table, and under load that scan reads past thousands of dead rows. Every frequent query has an index.
+ * Without an index, PostgreSQL still scans the table.
  */
 const SCAN_WHOLE_TABLES = 'off'
 /** The program has some hundred statement texts. Texts beyond this number are parsed each time. */

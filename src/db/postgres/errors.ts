@@ -31,7 +31,7 @@ export function isLoss(error: unknown): boolean {
 export function storeError(error: unknown): StoreError {
   const { code = '', message, table, constraint } = error as PostgresError
   if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
-  // Connections, passwords, databases that are gone, resources, and an operator who stops it (classes
+  // Connections, passwords, missing databases, resources, and an operator who stops the server (classes
   // 08, 28, 3D, 53, 57 and 58), and a standby.
   if (/^(?:08|28|3D|53|57|58|25006)/.test(code))
     return new StoreAway(`PostgreSQL: ${message} (${code})`)

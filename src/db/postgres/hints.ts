@@ -23,7 +23,7 @@ import {
 const CHANNEL = 'mayfly_hints'
 /** Changes within this time are sent together. A reader hardly notices the delay. */
 const COLLECT_MS = 5
-/** With more topics than this at once, one message tells every listener to look. */
+/** With more topics than this at once, one message wakes every listener. */
 const MAX_TOPICS = 4_000
 /** How often an instance repeats what it listens to. Without listeners, this only tests the connection. */
 const REPEAT_MS = 10_000

@@ -50,10 +50,10 @@ export async function backupSqlite(file: string, target: string): Promise<Copied
  */
 export async function restoreSqlite(copy: string, file: string): Promise<Copied> {
   if (!existsSync(copy)) throw new StoreUnusable(`There is no file ${copy}.`)
-  const there = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
-  if (there) {
+  const existing = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
+  if (existing) {
     throw new StoreUnusable(
-      `${there} exists. Stop the service that uses it, and move ${file}, its -wal and its -shm away.`,
+      `${existing} exists. Stop the service that uses it, and move ${file}, its -wal and its -shm away.`,
     )
   }
   makeFolderOf(file)

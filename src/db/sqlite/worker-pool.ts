@@ -1,11 +1,11 @@
-/** The threads of closed stores. Starting one costs more than opening the next file in it. */
+/** Reuses the threads of closed stores: starting a thread takes longer than opening a file in an idle one. */
 import { Worker } from 'node:worker_threads'
 
 const MAX_IDLE = 4
 
 const idle = new Set<Worker>()
 
-/** A thread without a file: one of a closed store, or else a new one. */
+/** A thread without a file: an idle one, or a new one. */
 export function takeWorker(): Worker {
   const [worker] = idle
   if (worker) {
@@ -18,7 +18,7 @@ export function takeWorker(): Worker {
   return new Worker(new URL(`./worker.${extension}`, import.meta.url))
 }
 
-/** Takes a thread back that has closed its file. It keeps no process running, and is gone with it. */
+/** Takes back a thread that has closed its file. An idle thread does not keep the process running. */
 export async function putBack(worker: Worker): Promise<void> {
   stopListening(worker)
   // A thread that ends while idle is dropped. Without a listener, its 'error' would end the process.
