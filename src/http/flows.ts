@@ -59,7 +59,7 @@ export function readAttempt(
   return { protocol: 'native', credential: { kind: 'none' } }
 }
 
-/** What an outcome is rendered for. */
+/** The request that an outcome answers. */
 type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows }
 
 /** Sends the outcome in the flow of the attempt. @throws Problem for an outcome without a challenge. */

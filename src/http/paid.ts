@@ -162,7 +162,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const { planId } = wanted
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
-    // A request that is refused for its own sake takes nothing from the limits.
+    // An invalid request takes nothing from the limits.
     const reserve = route.reserve?.({
       planId,
       terms: termsUnder(plan, wanted),

@@ -22,7 +22,7 @@ const SYNC_INTERVAL_MS = 100
 const SYNC_THRESHOLD = 0.2
 /** Keys synced in one interval; the others wait for the next. */
 const SYNC_BATCH_KEYS = 200
-/** With more keys than this the pending counts are dropped: each instance has counted its own. */
+/** With more keys than this, the pending counts are dropped: each instance still has its own counts. */
 const MAX_PENDING_KEYS = 10_000
 const PURGE_ROWS = 1_000
 

@@ -41,7 +41,7 @@ export type Offer = {
   /** How many unpaid orders the client network may have, this one included. Left out: any number. */
   maxOpen?: number
   /**
-   * The statements that reserve what settling will need. They join the unit that inserts the order. If
+   * The statements that reserve the resources for settling. They join the unit that inserts the order. If
    * one is refused, there is no capacity, and neither an order nor an invoice is made.
    */
   reserve?: (orderId: string) => Statement[]

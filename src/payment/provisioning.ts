@@ -27,7 +27,7 @@ export type Provisioning = {
    * quote time. If one is refused, the order becomes `paid_unfulfilled`.
    */
   provision(grant: Grant): Statement[]
-  /** What the buyer gets, `resource` of SettledPayment. The same bytes for the same grant. */
+  /** The buyer's capability, `resource` of SettledPayment. The same grant gives the same bytes. */
   capability(grant: Grant): Json
   /**
    * The statements that free what an offer reserved. They join every unit that ends an order without

@@ -138,7 +138,7 @@ async function paymentOf(
   return state === 'settled' ? { kind: 'paid', by: 'lookup' } : { kind: 'not paid', node: state }
 }
 
-/** Where and when a row is restored. */
+/** The fields of a restored row that come from this store and node. */
 type Origin = { orderId: string; secretId: string; network: string; now: number }
 
 async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promise<Origin> {

@@ -26,7 +26,7 @@ export type Settlement =
   | { kind: 'settled'; fields: SettledFields; seed: Uint8Array }
   /** The condition of the transition did not hold: somebody else has changed the order. */
   | { kind: 'not applied' }
-  /** It cannot be settled for a reason of its own, and would fail the same way each time. */
+  /** The sale itself cannot be settled, and would fail in the same way every time. */
   | { kind: 'failed'; fault: unknown }
 
 export type SettlementDeps = { db: Db; secrets: Secrets; products: Products }
@@ -59,7 +59,7 @@ export async function settleSale(
     : { kind: 'failed', fault: new Error('the product refused') }
 }
 
-/** What settles the sale in one unit; or why nothing ever will. */
+/** The statements that settle the sale in one unit, or the fault that makes this impossible. */
 function settlingUnit(
   { secrets, products }: SettlementDeps,
   sale: Sale,

@@ -124,7 +124,7 @@ export function createSettling(deps: {
   }
 
   /**
-   * Ends an open order, which deletes what it reserved; not while the clock is in doubt. For an order that
+   * Ends an open order, which deletes what it reserved, unless the clock is in doubt. For an order that
    * is dead already, notes that the node has confirmed it.
    */
   async function markDead(order: OrderRow, isFinal: boolean): Promise<void> {

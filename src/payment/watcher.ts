@@ -37,8 +37,8 @@ export const PAUSES: Pauses = [
 const SWEEP_ORDERS = 200
 const LOOKUPS_AT_ONCE = 8
 /**
- * How many orders that are dead by a guess are looked up after each sweep, until each was looked up once
- * since the start. There may be a month of them, and open orders must not wait for them.
+ * How many orders whose death is a guess are looked up after each sweep, until each was looked up once since
+ * the start. There may be a month of them, and open orders must not wait for them.
  */
 const DEAD_ORDERS = 64
 const RECONNECT_MIN_MS = 500
@@ -128,7 +128,7 @@ export function createWatcher(deps: {
 
   async function sweep(signal: AbortSignal): Promise<void> {
     const begun = fromNow()
-    /** Some of the orders that were dead by a guess when we started; the rest with the next sweeps. */
+    /** Looks up some of the orders whose death was a guess at the start. The next sweeps do the others. */
     const someDead = (): Promise<void> => {
       let isFirst = true
       const once = async (time: PassTime): Promise<OrderRow[]> => {

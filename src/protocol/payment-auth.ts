@@ -1,7 +1,7 @@
 /**
  * The `Payment` authentication scheme with Lightning `charge` (draft-httpauth-payment-01,
  * draft-lightning-charge-00): challenge, credential and receipt, for server and browser alike.
- * Functions that read a peer's text return null or an outcome; they throw only for our own mistakes.
+ * Functions that read a peer's text return null or an outcome. They throw only if the caller is wrong.
  */
 import { base64, base64Bytes, base64url, utf8, utf8Text } from '../lib/bytes.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
@@ -26,7 +26,7 @@ export type PaymentChallenge = {
   header?: string
 }
 
-/** A challenge that we issue: always with an expiry, never with a member that some payer drops. */
+/** A challenge of this service. It always has an expiry, and no optional member but `digest`. */
 export type IssuedChallenge = {
   id: string
   realm: string

@@ -48,7 +48,7 @@ export type HintsReport = {
 export async function openPostgresHints(url: string, report: HintsReport): Promise<Hints> {
   const self = randomBytes(9).toString('base64url')
   const local = createHints()
-  /** What each other instance listens to, and until when that holds. */
+  /** The interest of each other instance, and until when it is valid. */
   const others = new Map<string, { interest: Interest; until: number }>()
   /** Whether some other instance listens to anything. */
   let isWatched = false

@@ -113,7 +113,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
       // We issue no description, and the HMAC does not cover one.
       const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
-      // The HMAC's key includes the target, so our challenge for another target looks like a forged one.
+      // The HMAC's key includes the target, so a genuine challenge for another target looks forged.
       if (!isOurs || echoed.digest !== digestOf(binding)) {
         return isPaid ? { kind: 'mismatched', paymentHash } : invalid('invalid-challenge')
       }
