@@ -6,6 +6,7 @@ import type { App } from '../http/app.ts'
 import { checkoutUnavailable, problem } from '../http/errors.ts'
 import { idempotencyKey } from '../http/idempotency-key.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { errors } from '../http/schemas.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
@@ -85,12 +86,10 @@ export function mountIntents(
   }
 
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      ['application/json', 'application/octet-stream'],
-      { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
-      (_request, body, done) => done(null, body),
-    )
+    parseAsBytes(scope, {
+      contentTypes: ['application/json', 'application/octet-stream'],
+      maxBytes: MAX_BODY_BYTES,
+    })
     scope.post(
       '/api/gate/intents',
       {
@@ -140,12 +139,11 @@ function protectedRequest(request: FastifyRequest): ProtectedRequest {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw problem('unsupported media type')
   }
-  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const routeId = header(request, 'x-gate-route')
   const method = header(request, 'x-gate-method')
   const path = header(request, 'x-gate-path')
   if (routeId === null || method === null || path === null) throw problem('invalid binding')
-  return { routeId, method, path, bodySha256: hash('sha256', body, 'hex') }
+  return { routeId, method, path, bodySha256: hash('sha256', rawBody(request), 'hex') }
 }
 
 function asksForChallenge(request: FastifyRequest): boolean {

@@ -11,6 +11,7 @@ import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
+import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -184,12 +185,7 @@ function mountOwner(
   )
 
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer', bodyLimit: MAX_SETTINGS_BYTES },
-      (_request, body, done) => done(null, body),
-    )
+    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
     scope.patch<Owned>(
       '/api/pulse/:publicId',
       {
@@ -219,8 +215,7 @@ function mountOwner(
         validatorCompiler: () => () => true,
       },
       owner.answers<Owned>(async (monitor, request) => {
-        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-        const changed = await service.change(monitor, parseSettings(body))
+        const changed = await service.change(monitor, parseSettings(rawBody(request)))
         if (changed.kind !== 'changed') throw problem(changed.kind)
         return () => service.status(changed.monitor)
       }),
