@@ -60,7 +60,8 @@ test('30 pages that nobody reads hold no more than their capability may', async 
     const { waiting } = await holds(server)
     return waiting > 0 && isStill(() => responses.filter((answer) => answer.headersSent).length)
   })
-  const begun = responses.filter(({ headersSent }) => headersSent)
+  // The buffers of a connection can take a whole page, which then is no longer being sent.
+  const begun = responses.filter((answer) => answer.headersSent && !answer.writableFinished)
   assert.ok(begun.length <= 8, `${begun.length} answers at once`)
   const unsent = responses.reduce((bytes, { writableLength }) => bytes + writableLength, 0)
   assert.ok(unsent <= MOST.perCapability, `${unsent} bytes wait in this process`)
