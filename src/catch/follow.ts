@@ -7,12 +7,17 @@ import type { EventRow } from './event-store.ts'
 import type { CatchService } from './service.ts'
 
 /** Sends stored events, then new ones, until the inbox ends or the client leaves. */
-export async function follow(
-  service: CatchService,
-  publicId: string,
-  from: number,
-  stream: EventStream,
-): Promise<void> {
+export async function follow({
+  service,
+  publicId,
+  from,
+  stream,
+}: {
+  service: CatchService
+  publicId: string
+  from: number
+  stream: EventStream
+}): Promise<void> {
   let sent = from
   while (stream.isOpen()) {
     const { events, ended } = await service.after(publicId, sent, stream)

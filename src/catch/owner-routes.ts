@@ -107,7 +107,7 @@ export function mountOwner(
     owner.answers<Owned & { Querystring: EventQuery }>(async (inbox, request, reply) => {
       const reservation = await responseBudget.forResponse(reply, inbox.public_id)
       const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
-        const page = service.page(inbox, request.query, reservation, gone)
+        const page = service.page(inbox, request.query, { reservation, gone })
         return { first: await page.next(), rest: page }
       })
       return () => {
@@ -138,7 +138,7 @@ export function mountOwner(
       const from = lastEventId(request) ?? inbox.last_sequence
       return async (stream) => {
         stream.mark(String(from))
-        await follow(service, inbox.public_id, from, stream)
+        await follow({ service, publicId: inbox.public_id, from, stream })
       }
     }),
   )

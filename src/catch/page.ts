@@ -33,15 +33,17 @@ export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
   rows.reduce((bytes, { size }) => bytes + 2 * size + FRAME_BYTES, 0)
 
 /**
- * The parts of a page, the last of them returned.
- * @param isOpen whether the owner may still read the inbox. It is called for each part.
+ * Yields the parts of a page and returns the last one. `isOpen` tells, before each part, whether the
+ * owner may still read the inbox.
  * @throws Problem when the inbox has ended or the client has left.
  */
 export async function* pageParts(
-  store: EventStore,
   { publicId, filter, limit, latestSequence, found }: PageAsk,
-  reservation: Reservation,
-  isOpen: () => Promise<boolean>,
+  {
+    store,
+    reservation,
+    isOpen,
+  }: { store: EventStore; reservation: Reservation; isOpen: () => Promise<boolean> },
 ): AsyncGenerator<Buffer, Buffer> {
   await reserve(reservation, 2 * SMALL_BYTES)
   const rows = await reservation.whileReading(() =>

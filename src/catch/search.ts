@@ -13,23 +13,21 @@ const SEARCH_BYTES = 512 * 1024
 export type Found = { sequences: number[]; nextCursor: number | null }
 
 /** Finds the newest events that contain a text: as many as fit into a page, but at least one. */
-export type Search = (
-  publicId: string,
-  filter: EventFilter,
-  most: { limit: number; bytes: number },
-  text: string,
-  gone: AbortSignal,
-) => Promise<Found>
+export type Search = (ask: SearchAsk, gone: AbortSignal) => Promise<Found>
+
+export type SearchAsk = {
+  publicId: string
+  filter: EventFilter
+  text: string
+  max: { limit: number; bytes: number }
+}
 
 /** Creates the search. Concurrent searches take turns, and each ends when its client leaves. */
 export function createSearch(store: EventStore, scheduler: FairScheduler): Search {
   /** Reads the events in slices, so that other requests run in between. */
   async function search(
+    { publicId, filter, text, max }: SearchAsk,
     slice: RunSlice,
-    publicId: string,
-    filter: EventFilter,
-    { limit, bytes: most }: { limit: number; bytes: number },
-    text: string,
   ): Promise<Found> {
     const sequences: number[] = []
     let bytes = 0
@@ -46,7 +44,8 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
         })
         for (const { sequence, body_bytes } of matching) {
           const isFull =
-            sequences.length === limit || (sequences.length > 0 && bytes + body_bytes > most)
+            sequences.length === max.limit ||
+            (sequences.length > 0 && bytes + body_bytes > max.bytes)
           if (isFull) return { sequences, nextCursor: sequences.at(-1) ?? null }
           sequences.push(sequence)
           bytes += body_bytes
@@ -57,8 +56,7 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
     }
   }
 
-  return (publicId, filter, most, text, gone) =>
-    scheduler.run(publicId, gone, (slice) => search(slice, publicId, filter, most, text))
+  return (ask, gone) => scheduler.run(ask.publicId, gone, (slice) => search(ask, slice))
 }
 
 function matches(text: string, event: SearchedEvent): boolean {

@@ -77,8 +77,7 @@ export type CatchService = {
   page(
     inbox: InboxRow,
     query: EventQuery,
-    reservation: Reservation,
-    gone: AbortSignal,
+    reader: { reservation: Reservation; gone: AbortSignal },
   ): AsyncGenerator<Buffer, Buffer>
   /** One event, or null if the id is unknown or the client has left. */
   event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
@@ -254,7 +253,7 @@ export function createCatch(deps: {
       expiresAt: rfc3339(inbox.expires_at),
     }),
 
-    async *page(inbox, query, reservation, gone) {
+    async *page(inbox, query, { reservation, gone }) {
       const publicId = inbox.public_id
       const latestSequence = inbox.last_sequence
       if (inbox.expires_at <= clock.now()) {
@@ -267,12 +266,13 @@ export function createCatch(deps: {
         const asked = query[name]
         if (asked !== undefined) filter.equal.push([column, storable(normalized(asked) ?? '')])
       }
-      const most = { limit, bytes: MAX_PAGE_BYTES }
-      const found = query.q ? await search(publicId, filter, most, query.q, gone) : null
+      const max = { limit, bytes: MAX_PAGE_BYTES }
+      const text = query.q
+      const found = text ? await search({ publicId, filter, text, max }, gone) : null
       const isOpen = async (): Promise<boolean> =>
         inbox.expires_at > clock.now() && (await store.inbox(publicId)) !== null
       const ask = { publicId, filter, limit, latestSequence, found }
-      return yield* pageParts(eventStore, ask, reservation, isOpen)
+      return yield* pageParts(ask, { store: eventStore, reservation, isOpen })
     },
 
     async event(inbox, id, reservation) {

@@ -1,6 +1,6 @@
 /**
- * The file that a capability is kept in, for the command line and the web pages alike. It holds
- * bearer secrets: whoever has the file has the capability, so it is kept like a key.
+ * The file format in which the command line and the web pages save a capability. The file holds
+ * bearer secrets: its holder has the capability, so it must be stored like a key.
  */
 import type { CatchCapability } from '../catch/schema.ts'
 import { isId, isToken } from '../lib/ids.ts'
@@ -11,7 +11,7 @@ import type { PulseCapability } from '../pulse/schema.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
 
 /**
- * A capability of any product; a whisper's goes with the code that its buyer shares.
+ * A capability of any product. A whisper's includes its share code.
  *
  * ```ts
  * const isInbox = (capability: AnyCapability): boolean => capability.product === 'catch'
@@ -23,7 +23,7 @@ export type AnyCapability =
   | (WhisperCapability & { code?: string })
 
 /**
- * What a capability file says.
+ * The contents of a capability file.
  *
  * ```ts
  * const saved: SavedCapability | null = parseCapability(text)
@@ -31,25 +31,25 @@ export type AnyCapability =
  */
 export type SavedCapability = {
   capability: AnyCapability
-  /** The address of the service that sold it, without a slash at the end. */
+  /** The address of the service that sold it, without a trailing slash. */
   baseUrl: string
   planId?: PlanId
 }
 
-/** A share code is the longest part, and the rest is ids, tokens and an address. */
+/** Fits a share code, which is the longest part, and the ids, tokens and address. */
 const MAX_FILE_CHARS = 8_192
 const VERSION = 1
 // RFC 3339 §5.6, as the service writes it.
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 /**
- * The text of a capability file: JSON of a few lines that ends with a line break.
+ * Formats a capability file: a few lines of JSON, with a line break at the end.
  *
  * ```ts
  * const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
  * const text = formatCapability({ capability: inbox, baseUrl, planId: 'spark' })
  * ```
- * @throws RangeError for a part that is not what its name says.
+ * @throws RangeError for a part that is malformed.
  */
 export function formatCapability({ capability, baseUrl, planId }: SavedCapability): string {
   const { product, publicId, expiresAt } = capability
@@ -68,8 +68,8 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
 }
 
 /**
- * What a capability file says, or null for any other text. Members that this version does not
- * know are dropped; a file of another version is refused.
+ * Parses a capability file. Returns null for any other text, and for a file of another version.
+ * Unknown members are dropped.
  *
  * ```ts
  * const saved = parseCapability(text)
@@ -104,7 +104,7 @@ export function parseCapability(text: string): SavedCapability | null {
   }
 }
 
-/** An http address that tokens may be sent to; one with a password in it is somebody's trick. */
+/** An HTTP address that tokens may be sent to, or null. Refuses an address with a password. */
 function serviceAddress(value: unknown): string | null {
   if (typeof value !== 'string' || !URL.canParse(value)) return null
   const { protocol, username, password, search, hash } = new URL(value)

@@ -1,4 +1,4 @@
-/** CATCH from the owner's side. */
+/** The owner's client of an inbox (CATCH). */
 import type {
   CatchCapability,
   CatchEvent,
@@ -14,8 +14,8 @@ import type { Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 /**
- * An inbox, from its owner's side. Every call rejects with a MayflyError: `unauthorized` or
- * `not found` where the inbox is gone, `service unreachable` where nobody answers.
+ * The owner's client of an inbox. Every call rejects with a MayflyError: `unauthorized` or
+ * `not found` if the inbox is gone, `service unreachable` if the service does not answer.
  *
  * ```ts
  * const inbox = mayfly.catch(capability)
@@ -25,24 +25,24 @@ import { dataOf, endOf, follow } from './live.ts'
 export type CatchClient = {
   /** State, limits and counters. */
   status(): Promise<CatchStatus>
-  /** One page of events, newest first; pass `nextCursor` as `cursor` for the next. */
+  /** One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. */
   page(query?: EventQuery): Promise<EventPage>
   /**
-   * Every event that the filter lets through, newest first, page after page.
+   * Every event that matches the filter, newest first. Loads page after page.
    *
    * ```ts
    * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
    * ```
    */
   events(query?: EventQuery): AsyncGenerator<CatchEvent, void, undefined>
-  /** One event. Rejects with `not found` where there is none. */
+  /** One event. Rejects with `not found` if it does not exist. */
   event(eventId: string): Promise<CatchEvent>
-  /** The raw body of one event, byte for byte. */
+  /** The raw bytes of an event's body. */
   body(eventId: string): Promise<Uint8Array<ArrayBuffer>>
   /**
-   * Events as they come, each once and in order; returns the inbox's status when no more can come.
-   * It starts with what comes from now on, or after a sequence. A lost connection is made again, and
-   * nothing is missed. Rejects when the inbox is gone or the token is not its owner's.
+   * Yields new events from now on, or all after a sequence, each once and in order. Returns the
+   * inbox's state when no more can come. Reconnects after a lost connection without missing events.
+   * Rejects if the inbox is gone or the token is not its owner's.
    *
    * ```ts
    * for await (const event of inbox.stream()) console.log(event.sequence, event.body)
@@ -50,49 +50,49 @@ export type CatchClient = {
    */
   stream(options?: StreamOptions): AsyncGenerator<CatchEvent, CatchState, undefined>
   /**
-   * The first event from now on, or after a sequence, that the filter lets through.
-   * @throws MayflyError `no event in time`, or `inbox ended` where none can come any more.
+   * The first event from now on, or after a sequence, that matches the filter.
+   * @throws MayflyError `no event in time`, or `inbox ended` if no more events can come.
    *
    * ```ts
    * const event = await inbox.next({ filter: { method: 'POST' }, timeoutSeconds: 30 })
    * ```
    */
   next(options?: NextOptions): Promise<CatchEvent>
-  /** Deletes one event for good. */
+  /** Deletes one event permanently. */
   deleteEvent(eventId: string): Promise<void>
   /** Destroys the inbox, its events and both of its capabilities. */
   destroy(): Promise<void>
 }
 
 /**
- * What is followed, and from where.
+ * Where a stream starts, and which events it yields.
  *
  * ```ts
  * for await (const event of inbox.stream({ after: 7, filter: { method: 'POST' } })) show(event)
  * ```
  */
 export type StreamOptions = {
-  /** The sequence to go on after; 0 begins with the first event. Default: from now on. */
+  /** The sequence to continue after; 0 starts with the first event. Default: only new events. */
   after?: number
-  /** Passes over all other events, as the event list does. */
+  /** Skips events that do not match, by the rules of the event list. */
   filter?: EventFilter
   signal?: AbortSignal
 }
 
 /**
- * What one event is waited for with.
+ * Options for waiting for one event.
  *
  * ```ts
  * const event = await inbox.next({ after: 0, timeoutSeconds: 30 })
  * ```
  */
 export type NextOptions = StreamOptions & {
-  /** How long to wait. Default: until the inbox ends. */
+  /** How long to wait, in seconds. Default: until the inbox ends. */
   timeoutSeconds?: number
 }
 
 /**
- * What the owner of an inbox needs of its capability.
+ * The part of a capability that the owner's client needs.
  *
  * ```ts
  * const owner: CatchOwner = { publicId: 'catch_…', ownerToken: 'catch_owner_…' }
@@ -172,7 +172,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }
 }
 
-/** The longest that a timer can wait, some 24 days. */
+/** The longest timeout of a timer, about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 function timeout(seconds: number): AbortSignal {

@@ -1,15 +1,16 @@
-/** What can go wrong for a caller of the SDK, in one class. */
+/** The error class of the SDK. */
 
 /**
- * The service said no, could not be understood, or a purchase ended without its capability.
+ * The service refused a request or answered it unexpectedly, or a purchase ended without its
+ * capability.
  *
- * `phrase` is the service's own (`order expired`, `catch unavailable`, …; docs/errors.md says what
- * each means for the money), or one of the SDK's, which docs/sdk.md explains:
+ * `phrase` is the service's (`order expired`, `catch unavailable`, …; docs/errors.md says what each
+ * means for the money), or one of the SDK's, which docs/sdk.md explains:
  * `service unreachable`, `unexpected answer`, `price above the ceiling`, `invoice disagrees`,
  * `payment failed`, `payment outcome unknown`, `paid but not collected`, `second payment refused`,
  * `no event in time`, `inbox ended`, `invalid share code`, `password needed`, `invalid receipt`,
  * `nothing to send`.
- * `status` is the HTTP status, 0 where the SDK itself refused. `cause` is what lies behind it: a
+ * `status` is the HTTP status, or 0 for an error of the SDK itself. `cause` is the underlying error: a
  * WalletError, or what `fetch` threw.
  *
  * ```ts
@@ -20,7 +21,7 @@ export class MayflyError extends Error {
   override name = 'MayflyError'
   readonly phrase: string
   readonly status: number
-  /** Seconds to wait before trying again, where the service said so. */
+  /** Seconds to wait before trying again (`Retry-After`), or null if the service named none. */
   readonly retryAfterSeconds: number | null
   constructor(
     phrase: string,

@@ -1,10 +1,11 @@
-/** The filter of the event list, for events that come one by one. */
+/** The filter of the event list, applied to single events. */
 import type { CatchEvent, EventQuery } from '../catch/schema.ts'
 import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 
 /**
- * Which events are meant; what is left out lets all through. `method` and `contentType` in any case,
- * the latter without its parameters; `q` is looked for in path, query, content type and text body.
+ * A filter of events. An omitted member matches every event. `method` and `contentType` are
+ * case-insensitive, and `contentType` has no parameters. `q` searches path, query, content type and
+ * text body.
  *
  * ```ts
  * const filter: EventFilter = { access: 'authenticated', contentType: 'application/json' }
@@ -13,7 +14,7 @@ import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 export type EventFilter = Omit<EventQuery, 'limit' | 'cursor'>
 
 /**
- * Whether the service would list this event under this filter.
+ * Whether an event matches the filter, by the rules of the service's event list.
  *
  * ```ts
  * matchesFilter(event, { method: 'POST', contentType: 'application/json', q: 'invoice.paid' })
@@ -28,7 +29,7 @@ export function matchesFilter(event: CatchEvent, filter: EventFilter): boolean {
   return isEqual && (!filter.q || hasText(event, filter.q.toLowerCase()))
 }
 
-/** Bytes that are no text have no characters to find. */
+/** A binary body is not searched. */
 function hasText({ path, query, contentType, body, bodyEncoding }: CatchEvent, wanted: string) {
   const texts = [path, query, contentType ?? '', bodyEncoding === 'utf8' ? body : '']
   return texts.some((text) => text.toLowerCase().includes(wanted))

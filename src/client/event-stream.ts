@@ -1,34 +1,34 @@
-/** Server-sent events as fetch brings them (WHATWG HTML §9.2.5 and §9.2.6). */
+/** A parser of server-sent events from fetch (WHATWG HTML §9.2.5 and §9.2.6). */
 import { MayflyError } from './errors.ts'
 
-/** No event of the API is longer; a server that sends more is not ours. */
+/** The maximum size of an event. The API never sends a longer one. */
 const MAX_EVENT_CHARACTERS = 64 * 1024 * 1024
-/** The server sends at least a comment every 15 seconds: a stream this silent is lost. */
+/** The server sends a comment every 15 seconds, so a stream silent for this long is lost. */
 const SILENCE_MS = 45_000
 
 export type StreamEvent = { event: string; data: string }
 
 export type EventParser = {
   /**
-   * The events that these bytes complete, in order.
+   * Parses more bytes. Returns the events that they complete, in order.
    * @throws MayflyError for an event longer than the limit.
    */
   push(bytes: Uint8Array): StreamEvent[]
-  /** What to resume after: the last `id` of a complete block, "" where there was none. */
+  /** The last `id` of a complete block, or "" without one. A reconnection sends it. */
   lastEventId(): string
-  /** The pause before a reconnection that the server asked for, or null. */
+  /** The server's reconnection time (`retry`) in milliseconds, or null. */
   retryMs(): number | null
 }
 
 export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {}): EventParser {
-  // Replaces what is no UTF-8 and keeps a character whose bytes are split. The one BOM that may lead
-  // is dropped here: Node's decoder drops a second one too where the first comes in pieces.
+  // Replaces invalid UTF-8, and joins characters that are split between chunks. A leading BOM is
+  // dropped below: Node's decoder would drop a second one too if the first one is split.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let isFirst = true
   const lineEnd = /\r\n?|\n/g
-  /** A line whose end has not come yet. */
+  /** The beginning of an incomplete line. */
   let partial = ''
-  /** The last line ended in CR: an LF right after it belongs to that end. */
+  /** Whether the last line ended in CR. A following LF belongs to that line end. */
   let endedInCr = false
   let event = ''
   let data: string[] = []
@@ -96,8 +96,8 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
 }
 
 /**
- * The events of a body until it ends; one that is not complete by then is dropped, as the standard
- * has it. Rejects when the connection is lost, or silent for too long.
+ * Yields the events of a body until it ends. An incomplete last event is dropped, as the standard
+ * demands. Rejects if the connection is lost or silent for too long.
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
@@ -111,7 +111,7 @@ export async function* readEvents(
       yield* parser.push(value)
     }
   } finally {
-    // Not waited for: a lost connection may never say that it is closed.
+    // Not awaited: on a lost connection this may never resolve.
     reader.cancel().catch(() => undefined)
   }
 }

@@ -1,11 +1,11 @@
-/** Events in the formats of other tools: curl, HAR and JSON lines. Pure functions. */
+/** Formats events for other tools: curl, HAR and JSON lines. Pure functions. */
 import type { CatchEvent } from '../catch/schema.ts'
 import { base64, base64Bytes, utf8 } from '../lib/bytes.ts'
 
-/** Longer bodies go through a pipe: Linux takes 128 KiB as one argument. */
+/** Longer bodies are piped, since Linux limits one argument to 128 KiB. */
 const MAX_ARGUMENT_CHARS = 32 * 1024
 
-/** What belongs to the connection or is computed from the body; curl writes its own. */
+/** Headers that belong to the connection or are computed from the body. curl sets its own. */
 const COMPUTED = new Set([
   'connection',
   'content-length',
@@ -17,13 +17,13 @@ const COMPUTED = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-/** What curl would add of itself, and is taken away where the sender sent none. */
+/** Headers that curl adds by default. They are removed if the sender did not send them. */
 const CURL_ADDS = ['Accept', 'User-Agent']
-/** Control characters survive neither a terminal nor every shell. */
+/** Control characters, which terminals and some shells change. */
 const UNTYPEABLE = /[^\n\P{Cc}]/u
 
 /**
- * The body of an event, byte for byte.
+ * The bytes of an event's body.
  *
  * ```ts
  * const bytes = eventBody(event) // event.body may be text or base64
@@ -37,7 +37,7 @@ export function eventBody({ body, bodyEncoding }: CatchEvent): Uint8Array<ArrayB
 }
 
 /**
- * Where an event is sent when it is sent again: its own path and query below this address.
+ * The URL to which an event is sent again: its path and query appended to this address.
  *
  * ```ts
  * eventUrl(event, 'http://localhost:3000/hook') // http://localhost:3000/hook/github?delivery=1
@@ -49,8 +49,8 @@ export function eventUrl({ path, query }: CatchEvent, url: string): string {
 }
 
 /**
- * A command for a POSIX shell that sends the event again, with its method, headers and body: a body
- * that is no plain text goes through `base64 -d`. `url` is as in `eventUrl`.
+ * A curl command for a POSIX shell that sends the event again, with its method, headers and body. A
+ * binary body is piped through `base64 -d`. `url` is as in `eventUrl`.
  *
  * ```ts
  * toCurl(event, { url: 'http://localhost:3000/hook' })
@@ -61,7 +61,7 @@ export function toCurl(event: CatchEvent, { url }: { url: string }): string {
   const headers = event.headers.filter(({ name, value }) => !isComputed(name) && isOneLine(value))
   const has = (wanted: string): boolean =>
     headers.some(({ name }) => name.toLowerCase() === wanted.toLowerCase())
-  // A HEAD by any other name makes curl wait for a body.
+  // With `--request HEAD`, curl would wait for a body.
   const isHead = method === 'HEAD' && bodyBytes === 0
   const words = ['curl --globoff --path-as-is', isHead ? '--head' : `--request ${quote(method)}`]
   for (const { name, value } of headers) {
@@ -78,13 +78,12 @@ export function toCurl(event: CatchEvent, { url }: { url: string }): string {
   return `printf %s ${quote(base64(eventBody(event)))} | base64 -d | ${command}`
 }
 
-/** What made the file, for its `creator`. */
+/** The HAR file's `creator`. */
 const CREATOR = { name: 'mayfly', version: '1' }
 
 /**
- * The events as an HTTP Archive (HAR 1.2), in the order that is given. The answer of each is the
- * 204 that its sender got; a body that is no text is base64, which `_encoding` says. `url` is as in
- * `eventUrl`.
+ * The events as an HTTP Archive (HAR 1.2), in the given order. Each response is the 204 that its
+ * sender got. A binary body is base64, with `_encoding` set. `url` is as in `eventUrl`.
  *
  * ```ts
  * const har = toHar(events, { url: `${baseUrl}/c/${inbox.publicId}` })
@@ -96,7 +95,7 @@ export function toHar(events: Iterable<CatchEvent>, { url }: { url: string }): s
 }
 
 /**
- * The events as JSON lines, one a line, exactly as the service tells them.
+ * The events as JSON lines: one event per line, as the service sent it.
  *
  * ```ts
  * const text = toJsonLines(page.events)
@@ -150,10 +149,10 @@ function harBody({ contentType, body, bodyEncoding }: CatchEvent): unknown {
 
 const isComputed = (name: string): boolean => COMPUTED.has(name.toLowerCase())
 
-/** A header with a line break in it would be two, which no sender sent. */
+/** Whether a header is one line. A line break would make it two. */
 const isOneLine = (value: string): boolean => !/[\r\n\0]/.test(value)
 
-/** One word for a POSIX shell, whatever is in it. */
+/** Quotes a text as one word for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

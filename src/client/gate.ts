@@ -1,4 +1,4 @@
-/** GATE for a project's server: intents, polls, proofs and receipts. */
+/** The client of GATE, for a project's server: intents, polls, proofs and receipts. */
 import type { GateAuthorization, GatePending, GateQuote } from '../gate/schema.ts'
 import { gateRequestDigest } from '../protocol/gate-binding.ts'
 import {
@@ -13,7 +13,7 @@ import { MayflyError } from './errors.ts'
 import { type ApiResponse, createHttp, errorOf, type Http, platformFetch } from './http.ts'
 
 /**
- * What a project's server holds: the id is public, the capability is not.
+ * A project's id and its capability. The id is public, the capability is secret.
  *
  * ```ts
  * const project: GateProject = { projectId: 'gate_project_…', capability: 'gate_key_…' }
@@ -22,14 +22,14 @@ import { type ApiResponse, createHttp, errorOf, type Http, platformFetch } from 
 export type GateProject = { projectId: string; capability: string }
 
 /**
- * The exact request to pay for.
+ * The exact request that a payment is bound to.
  *
  * ```ts
  * const request: ProtectedRequest = { route: 'ping', method: 'GET', path: '/ping?n=1' }
  * ```
  */
 export type ProtectedRequest = {
-  /** The route's id, as the operator registered it. */
+  /** The id under which the operator registered the route. */
   route: string
   method: string
   /** Path and query, as received. */
@@ -38,7 +38,7 @@ export type ProtectedRequest = {
 }
 
 /**
- * Where an intent stands: paid and authorized, or not yet.
+ * The state of an intent: authorized with a receipt, or pending.
  *
  * ```ts
  * const receiptOf = (outcome: GateOutcome) => (outcome.settled ? outcome.receipt : null)
@@ -56,21 +56,21 @@ export type GateOutcome = GateAuthorization | GatePending
  * ```
  */
 export type GateClient = {
-  /** Creates the payment intent of a request; with the same key and request, the same one. */
+  /** Creates the payment intent of a request. The same key and request return the same intent. */
   intent(request: ProtectedRequest, idempotencyKey?: string): Promise<GateQuote>
-  /** Proves the payment by the payer's preimage. */
+  /** Proves the payment by the payer's preimage, 64 hex digits. */
   prove(intentId: string, preimage: string): Promise<GateOutcome>
-  /** Asks where the intent stands; the provider is asked where it can tell. */
+  /** The state of the intent. The service asks the provider if that supports LUD-21. */
   poll(intentId: string): Promise<GateOutcome>
   /**
-   * Gives a receipt back, where this server failed the request that it let in: the next proof or
-   * poll gets a fresh one. Twice for an intent at most.
+   * Gives a receipt back after this server failed the request that it admitted. The next proof or
+   * poll returns a fresh one. Allowed twice per intent.
    * @throws MayflyError `give-back refused`
    */
   giveBack(intentId: string, receiptId: string): Promise<void>
   /**
-   * What a receipt says, if it was signed by the service (RFC 7515, RFC 8037) and is for this
-   * project. With a request, it must also let that request in, now.
+   * Verifies that the service signed a receipt (RFC 7515, RFC 8037) for this project, and returns its
+   * claims. With a request, the receipt must also admit that request now.
    * @throws MayflyError `invalid receipt`
    */
   verifyReceipt(receipt: string, request?: ProtectedRequest): Promise<GateReceipt>
@@ -89,9 +89,11 @@ export function createGateClient(
 
   return {
     async intent(request, idempotencyKey = crypto.randomUUID()) {
-      const answer = await requestIntent(http, { projectId, capability }, request, {
-        'idempotency-key': idempotencyKey,
-      })
+      const answer = await requestIntent(
+        http,
+        { projectId, capability },
+        { ...request, headers: { 'idempotency-key': idempotencyKey } },
+      )
       if (answer.status !== 402) throw errorOf(answer)
       return quoteOf(answer)
     },
@@ -126,7 +128,7 @@ export function createGateClient(
 }
 
 /**
- * Whose keys a receipt is checked with: those at hand, or those that a service shows now.
+ * The keys that verify a receipt: given ones, or the current ones of a service.
  *
  * ```ts
  * const by: ReceiptKeys = { baseUrl: 'https://mayfly.example' }
@@ -137,8 +139,8 @@ export type ReceiptKeys =
   | { baseUrl: string; fetch?: typeof globalThis.fetch }
 
 /**
- * What a receipt says, if one of these keys signed it: as a record, not as an admission. With a
- * project it must be that project's. Needs no capability.
+ * Verifies that one of these keys signed a receipt, and returns its claims: as a record, not to admit
+ * a request. With a project, the receipt must be for it. Needs no capability.
  *
  * ```ts
  * const { sat, htm, htp } = await verifyGateReceipt(text, { baseUrl: 'https://mayfly.example' })
@@ -159,12 +161,11 @@ export async function verifyGateReceipt(
   return verdict.receipt
 }
 
-/** Requests the intent of a protected request, as a quote or, with the header for it, as a challenge. */
+/** Requests the intent of a protected request. The answer is a quote, or a challenge by header. */
 export function requestIntent(
   http: Http,
   { projectId, capability }: GateProject,
-  { route, method, path, body }: ProtectedRequest,
-  headers: Record<string, string>,
+  { route, method, path, body, headers }: ProtectedRequest & { headers: Record<string, string> },
 ): Promise<ApiResponse> {
   return http.request({
     method: 'POST',
@@ -176,14 +177,14 @@ export function requestIntent(
       'x-gate-route': route,
       'x-gate-method': method,
       'x-gate-path': path,
-      // The bytes are hashed whatever they are called.
+      // The service hashes the bytes whatever their content type.
       ...(body?.length ? { 'content-type': 'application/octet-stream' } : {}),
     },
     ...(body?.length ? { body } : {}),
   })
 }
 
-/** 204 where it is recorded, or was before. */
+/** Gives a receipt back. The answer is 204 if that is recorded now or was before. */
 export function requestGiveBack(
   http: Http,
   { capability, intentId, receiptId }: { capability: string; intentId: string; receiptId: string },
@@ -197,7 +198,7 @@ export function requestGiveBack(
   })
 }
 
-/** Whether a receipt lets a request in. */
+/** Verifies a receipt for a request. */
 export async function verifyFor(
   receipt: string,
   keys: readonly GateKey[],
@@ -214,7 +215,7 @@ export async function verifyFor(
   return verifyAdmission(receipt, keys, admission)
 }
 
-/** The keys that the service shows now. @throws MayflyError where it shows none. */
+/** The service's current keys. @throws MayflyError if the answer has no keys. */
 export async function fetchGateKeys(http: Http): Promise<GateKey[]> {
   const jwks = await http.get<{ keys: unknown }>({ path: '/.well-known/gate-jwks.json' }, 'keys')
   const keys = readGateKeys(jwks)

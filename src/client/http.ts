@@ -1,15 +1,15 @@
-/** Requests to one Mayfly service, with its answers read carefully. */
+/** Requests to one Mayfly service. Answers are bounded in size and time, and checked. */
 import { concat } from '../lib/bytes.ts'
 import { isObject, parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 
-/** No answer of the API is longer. */
+/** The maximum size of an answer. The API never sends a longer one. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-/** An answer begins within this, once the body of its request has had time to be sent. */
+/** How long an answer may take to begin, after the time for sending the request's body. */
 const ANSWER_MS = 60_000
-/** The slowest upload that is waited for: 8 KiB a second, a poor mobile line. */
+/** The slowest accepted upload: 8 KiB a second, a poor mobile connection. */
 const UPLOAD_BYTES_PER_MS = 8
-/** The longest that the body of one answer is read, streams aside: 64 MiB at a slow line's pace. */
+/** How long the body of an answer may take, except for streams: 64 MiB on a slow connection. */
 const BODY_MS = 15 * 60_000
 
 export type ApiRequest = {
@@ -24,26 +24,26 @@ export type ApiRequest = {
 export type ApiResponse = { status: number; headers: Headers; body: unknown }
 
 export type Http = {
-  /** The answer, whatever its status. @throws MayflyError `service unreachable` for none. */
+  /** The answer, with any status. @throws MayflyError `service unreachable` without one. */
   request(request: ApiRequest): Promise<ApiResponse>
-  /** The JSON object of a 200 answer, which has these members. @throws MayflyError for any other. */
+  /** The JSON object of a 200 answer, which must have these members. @throws MayflyError otherwise. */
   get<T extends object>(request: ApiRequest, ...members: (keyof T & string)[]): Promise<T>
-  /** Performs a request whose answer has no content, 204. @throws MayflyError for any other. */
+  /** Performs a request that is answered with 204. @throws MayflyError for any other answer. */
   perform(request: ApiRequest): Promise<void>
-  /** The body of a 200 answer, yet to be read: server-sent events. @throws MayflyError for any other. */
+  /** The unread body of a 200 answer with server-sent events. @throws MayflyError otherwise. */
   open(request: ApiRequest): Promise<ReadableStream<Uint8Array>>
-  /** The bytes of a 200 answer of type `application/octet-stream`. @throws MayflyError for any other. */
+  /** The bytes of a 200 answer of type `application/octet-stream`. @throws MayflyError otherwise. */
   getBytes(request: ApiRequest): Promise<Uint8Array<ArrayBuffer>>
 }
 
-/** Looked up at each call: a page may replace it, and browsers want it called on its owner. */
+/** Reads `globalThis.fetch` at each call: a page may replace it, and browsers need it as a method. */
 export const platformFetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request)
 
-/** `fetch` is the platform's, unless a test or a proxy hands in another. */
+/** @param fetch the platform's, or a replacement by a test or proxy. */
 export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
   const base = baseUrl.replace(/\/+$/, '')
 
-  /** The answer as soon as it begins. `limit` ends the reading of its body, if it is told to. */
+  /** Resolves when the answer begins. `limit` bounds the time to read its body. */
   async function send(request: ApiRequest): Promise<Sent> {
     const { method = 'GET', path, token, headers, body, signal } = request
     const limit = limitOf(signal)
@@ -53,7 +53,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(body === undefined ? {} : { body }),
       signal: limit.signal,
-      // A capability goes to the address that it was bought at, and nowhere else.
+      // Tokens go only to the service's own address, never to a redirect's target.
       redirect: 'manual',
     })
     try {
@@ -69,7 +69,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     return { status: response.status, headers: response.headers, body: parseJson(text) ?? null }
   }
 
-  /** A 200 answer of this media type: a proxy may answer in the service's place, with a page. */
+  /** A 200 answer of this media type. A proxy could answer instead of the service, with a page. */
   async function sendFor(type: string, request: ApiRequest): Promise<Sent> {
     const sent = await send(request)
     const { response, limit } = sent
@@ -101,7 +101,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     async open(sending) {
       const { response, limit } = await sendFor('text/event-stream', sending)
       const { body, status } = response
-      // A stream lasts for as long as its reader likes.
+      // A stream has no time limit.
       limit.end()
       if (body) return body
       throw new MayflyError('unexpected answer', status)
@@ -114,7 +114,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
 
 type Sent = { response: Response; limit: Limit }
 
-/** The body of an answer, in its time. */
+/** The body of an answer, within its time limit. */
 async function whole(
   { response, limit }: Sent,
   signal?: AbortSignal,
@@ -127,12 +127,12 @@ async function whole(
   }
 }
 
-/** How long a request may take. `signal` is aborted after that, or with the caller's own. */
+/** A time limit. `signal` aborts after that time, or together with the caller's own signal. */
 type Limit = {
   signal: AbortSignal
-  /** Begins to count anew. */
+  /** Restarts the limit with this time. */
   within(ms: number): void
-  /** Counts no more. */
+  /** Removes the limit. */
   end(): void
 }
 
@@ -151,7 +151,7 @@ function limitOf(signal?: AbortSignal): Limit {
   }
 }
 
-/** An abort is thrown as it is; any other end of a connection is `service unreachable`. */
+/** Rethrows an abort as it is. Any other failure of a connection becomes `service unreachable`. */
 async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await work
@@ -161,7 +161,7 @@ async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise
   }
 }
 
-/** The whole body. One that exceeds the limit is cancelled, whatever its Content-Length. */
+/** Reads the whole body. Cancels one that exceeds the limit, whatever its Content-Length. */
 async function bytesOf(
   { body, status }: Response,
   signal?: AbortSignal,
@@ -176,20 +176,20 @@ async function bytesOf(
     parts.push(value)
     length += value.length
     if (length <= MAX_ANSWER_BYTES) continue
-    // Not waited for: a lost connection may never say that it is closed.
+    // Not awaited: on a lost connection this may never resolve.
     reader.cancel().catch(() => undefined)
     throw new MayflyError('unexpected answer', status)
   }
   return concat(...parts)
 }
 
-/** The error that an answer stands for. */
+/** The error of a refused request, from its answer. */
 export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
   const phrase = isObject(body) && typeof body.error === 'string' ? body.error : 'unexpected answer'
   return new MayflyError(phrase, status, retryAfterSeconds(headers))
 }
 
-/** Integer seconds of `Retry-After`, or null. */
+/** The integer seconds of `Retry-After` (RFC 9110 §10.2.3), or null. */
 export function retryAfterSeconds(headers: Headers): number | null {
   const value = headers.get('retry-after')
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null

@@ -100,11 +100,11 @@ export {
   type WhisperTerms,
 } from './whisper.ts'
 
-/** What agent wallets take as their ceiling too; every built-in plan is below it. */
+/** The usual ceiling of agent wallets. Every built-in plan costs less. */
 const DEFAULT_MAX_SATS = 1000
 
 /**
- * What a client is made of.
+ * The options of a client.
  *
  * ```ts
  * const options: MayflyOptions = { baseUrl: 'https://mayfly.example', maxSats: 500 }
@@ -117,12 +117,12 @@ export type MayflyOptions = {
   maxSats?: number
   /** Pays every purchase that names no other wallet. */
   wallet?: Wallet
-  /** The platform's, unless a test or a proxy hands in another. */
+  /** A replacement for the platform's `fetch`, for tests and proxies. */
   fetch?: typeof globalThis.fetch
 }
 
 /**
- * What is on sale: limits, and prices in satoshis, of each product's plans.
+ * The plans of each product that are on sale, with limits and prices in satoshis.
  *
  * ```ts
  * const { checkoutEnabled, products } = await mayfly.catalog()
@@ -136,8 +136,7 @@ export type Catalog = {
 }
 
 /**
- * The client of one service without a wallet of its own: each purchase shows its invoice or names a
- * wallet.
+ * The client of one service. It has no wallet, so each purchase shows its invoice or names a wallet.
  *
  * ```ts
  * const mayfly: Mayfly = createMayfly({ baseUrl })
@@ -145,46 +144,48 @@ export type Catalog = {
  * ```
  */
 export type Mayfly = {
-  /** What is on sale, and whether it can be bought now. */
+  /** The plans on sale, and whether they can be bought now. */
   catalog(): Promise<Catalog>
   /**
    * Buys a webhook inbox. The capability is returned once: save it before anything else.
-   * @throws MayflyError whose phrase says where the money is, as docs/sdk.md lists them.
+   * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.
    */
   buyCatch(purchase: Purchase): Promise<CatchCapability>
-  /** The inbox of a capability. */
+  /** The client of a bought inbox. */
   catch(owner: CatchOwner): CatchClient
   /**
    * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
    * @throws MayflyError like `buyCatch`.
    */
   buyPulse(purchase: Purchase): Promise<PulseCapability>
-  /** The monitor of a capability, or of the part of it that a job holds to ping. */
+  /** The client of a bought monitor. A job that only pings needs no owner token. */
   pulse(holder: PulseHolder): PulseClient
-  /** What the owner of a monitor shares under this id. */
+  /** The public status that a monitor's owner shares under this id. */
   pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
   /**
-   * Encrypts data here and buys its reads. The share code is returned once: save it.
+   * Encrypts data locally and buys reads of it. The share code is returned once: save it.
    * @throws MayflyError like `buyCatch`.
    */
   buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
   /**
-   * Spends a read and opens what it brought.
-   * @throws MayflyError, with no read spent: `not revealed` before its time, `password needed`,
-   * `invalid share code`, `not found`. UnreadableWhisper where the bytes that came do not open.
+   * Spends a read and decrypts the content.
+   * @throws MayflyError without spending a read: `not revealed` before the reveal time,
+   * `password needed`, `invalid share code`, `not found`.
+   * @throws UnreadableWhisper if the fetched bytes cannot be decrypted.
    */
   readWhisper(code: string, password?: string): Promise<OpenedWhisper>
   /**
-   * Spends a read; what it brings can be opened with `openWhisper`, as often as a password takes.
+   * Spends a read and returns the encrypted bytes. `openWhisper` decrypts them, and can be called
+   * again after a wrong password.
    * @throws MayflyError like `readWhisper`.
    */
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
-  /** GATE (private beta), for the server of a registered project. */
+  /** The client of GATE (private beta), for the server of a registered project. */
   gate(project: GateProject): GateClient
 }
 
 /**
- * The same with a wallet of its own: a purchase needs no `onInvoice`.
+ * The client of one service with a wallet. Its purchases need no `onInvoice`.
  *
  * ```ts
  * const mayfly: PayingMayfly = createMayfly({ baseUrl, wallet })
@@ -198,7 +199,8 @@ export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper'> 
 }
 
 /**
- * The client of one service. With a wallet it pays by itself, up to `maxSats` satoshis a purchase.
+ * Creates the client of one service. With a wallet it pays by itself, up to `maxSats` satoshis a
+ * purchase.
  *
  * ```ts
  * const mayfly = createMayfly({ baseUrl: 'http://127.0.0.1:8402', wallet, maxSats: 500 })

@@ -1,29 +1,29 @@
-/** A live stream across connections: each one resumes after the last event that came. */
+/** A live stream that reconnects: each connection resumes after the last received event. */
 import { parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 import { createEventParser, readEvents, type StreamEvent } from './event-stream.ts'
 import type { Http } from './http.ts'
 import { wait } from './wait.ts'
 
-/** The pause after a connection that did not last: the first, doubled each time up to the most. */
+/** The first pause after a short connection. It doubles each time, up to the maximum. */
 const RECONNECT_SECONDS = 0.5
 const MAX_RECONNECT_SECONDS = 30
-/** Doubled so often at most where connections bring events and are lost at once: to 2 seconds. */
+/** How often the pause doubles if lost connections delivered events: up to 2 seconds. */
 const DOUBLED_AFTER_EVENTS = 2
-/** A connection that lasted this long was a good one, whatever it brought. */
+/** A connection that lasted this long resets the pause. */
 const STEADY_MS = 30_000
 
 export type Following = {
   path: string
   token: string
-  /** Where to resume, as the stream's own event ids say it; null begins with what comes. */
+  /** The event id to resume after; null starts with new events. */
   after: string | null
   signal?: AbortSignal | undefined
 }
 
 /**
- * The events of a stream, from connection to connection, until its `end` event, which is the last.
- * Rejects for what the service refuses, and never for a connection that was lost.
+ * Yields the events of a stream up to its `end` event, and reconnects when a connection is lost.
+ * Rejects only if the service refuses the request.
  */
 export async function* follow(
   http: Http,
@@ -55,7 +55,7 @@ export async function* follow(
       if (!isLoss(error, { wasOpen, isOpen })) throw error
       if (error instanceof MayflyError) ({ retryAfterSeconds } = error)
     }
-    // The server says where it stands before its first event, so that none is missed after it.
+    // The server sends its position before the first event, so that a reconnection misses none.
     last = parser.lastEventId() || last
     if (Date.now() - openedAt > STEADY_MS) losses = 0
     if (broughtEvents) losses = Math.min(losses, DOUBLED_AFTER_EVENTS + 1)
@@ -64,29 +64,29 @@ export async function* follow(
   }
 }
 
-/** The JSON of an event, or null where it is not JSON. */
+/** The parsed JSON of an event, or null if it is not JSON. */
 export const dataOf = ({ data }: StreamEvent): unknown => parseJson(data) ?? null
 
-/** The status that an `end` event closes with. */
+/** The status in an `end` event. */
 export function endOf(event: StreamEvent): string {
   const end = dataOf(event) as { status?: unknown } | null
   if (typeof end?.status !== 'string') throw new MayflyError('unexpected answer', 200)
   return end.status
 }
 
-/** Whether a connection may come back. The caller is told of one that could never be opened. */
+/** Whether to reconnect after this error. A connection that never opened rejects instead. */
 function isLoss(
   error: unknown,
   { wasOpen, isOpen }: { wasOpen: boolean; isOpen: boolean },
 ): boolean {
   if (!(error instanceof MayflyError) || error.status === 0) return wasOpen
   if (error.status === 429 || error.status === 503) return true
-  // A proxy, or the page of a network that wants a log-in, answers for the service meanwhile.
+  // A proxy or a captive portal may answer instead of the service for a while.
   if (error.phrase === 'unexpected answer' && !isOpen) return wasOpen
   return wasOpen && error.status >= 500
 }
 
-/** No pause after the first loss, then longer and longer ones. */
+/** No pause after the first loss, then increasing ones. */
 function pauseSeconds(losses: number, retryMs: number | null): number {
   if (losses === 0) return 0
   const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000

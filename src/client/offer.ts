@@ -20,12 +20,12 @@ import type { PaymentFlow, PaymentQuote } from './purchase.ts'
 
 export type Offer = {
   quote: PaymentQuote
-  /** The `Authorization` that proves the payment; null in the native flow, which is polled. */
+  /** Makes the `Authorization` that proves the payment. Null in the native flow, which polls. */
   authorize: ((preimage: string) => string) | null
 }
 
 /**
- * The offer of a 402 answer to this request.
+ * Reads and checks the offer of a 402 answer to this request.
  * @throws MayflyError `unexpected answer`, `price above the ceiling` or `invoice disagrees`.
  */
 export async function readOffer(
@@ -34,9 +34,9 @@ export async function readOffer(
 ): Promise<Offer> {
   const quote = quoteOf(answer)
   const invoice = invoiceOf(quote)
-  // The wallet would pay the invoice, whatever the quote says.
+  // The wallet pays the invoice's amount, which may differ from the quote's.
   const isBelow = Math.max(quote.amountSats * 1000, invoice.amountMsat) <= maxSats * 1000
-  // Compared this way round, a ceiling that is not a number lets nothing through.
+  // Written as `<=`, so that a ceiling of NaN refuses every price.
   if (!isBelow) {
     throw new MayflyError('price above the ceiling', 0)
   }
@@ -53,7 +53,7 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
   try {
     const invoice = decodeInvoice(bolt11)
     const { amountMsat } = invoice
-    // The payer of an invoice without an amount would choose it: nothing to compare.
+    // An invoice without an amount lets its payer choose, so there is nothing to compare.
     if (amountMsat !== null) return { ...invoice, amountMsat }
   } catch (error) {
     if (!(error instanceof InvalidInvoice)) throw error
@@ -81,7 +81,7 @@ async function authorizer(
   return (preimage) => serialisePaymentCredential({ challenge, payload: { preimage } })
 }
 
-/** Whether a challenge asks for what the quote says, for this body (draft-lightning-charge-00). */
+/** Whether a challenge matches the quote and the request's body (draft-lightning-charge-00). */
 async function asksFor(
   challenge: PaymentChallenge,
   quote: PaymentQuote,
@@ -110,7 +110,7 @@ function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   return quote as PaymentQuote
 }
 
-/** Invoices are bech32: one text in either case. */
+/** Compares invoices. They are bech32, which is case-insensitive. */
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 const disagrees = (): MayflyError => new MayflyError('invoice disagrees', 0)

@@ -14,24 +14,24 @@ import type {
 import { wait } from './wait.ts'
 import { type Wallet, WalletError } from './wallet.ts'
 
-/** Attempts at a request whose answer is lost, before any money is at stake. */
+/** Attempts to send a request whose answer is lost, before any money may have moved. */
 const MAX_ATTEMPTS = 4
-/** Once money may have left, an unreachable service is asked for this long. */
+/** How long to retry an unreachable service after money may have left the wallet. */
 const COLLECT_MS = 10 * 60 * 1000
-/** The pause after a lost answer: the first, doubled each time up to the most. */
+/** The first pause after a lost answer. It doubles each time, up to the maximum. */
 const RETRY_SECONDS = 0.25
 const MAX_RETRY_SECONDS = 15
-/** Between two polls, where the service names no pause. */
+/** The pause between two polls, if the service names none. */
 const POLL_SECONDS = 1
 
 export type Payments = {
-  /** Buys, by hand or from a wallet. Resolves to the resource. */
+  /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
   buy(request: ApiRequest, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
 }
 
 export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
 
-/** The request that orders a plan; a whisper is ordered with its bytes. */
+/** The request that orders a plan. The order of a whisper has its own, with the bytes. */
 export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): ApiRequest {
   return {
     path: `/api/payments/${product}`,
@@ -40,15 +40,15 @@ export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId):
   }
 }
 
-/** What collects an order: its key, and the proof of its payment where a wallet gave one. */
+/** What collects an order: its key, and the preimage if a wallet returned one. */
 type Claim = { key: string; preimage?: string | undefined }
 type ReportProgress = (stage: PurchaseProgress['stage'], preimage?: string) => void
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
-  /** Payments under way, by invoice: two purchases with one key are one payment. */
+  /** Payments under way, by invoice, so that two purchases with one key make one payment. */
   const underWay = new Map<string, Promise<string>>()
 
-  /** Repeats a request whose answer was lost, which is safe: the key makes it the same order. */
+  /** Repeats a request whose answer was lost. This is safe, since its key names the order. */
   async function requestWithRetries(
     sending: ApiRequest,
     isOver: (attempt: number) => boolean,
@@ -67,13 +67,13 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
   }
 
-  /** For answers once money may have been paid. */
+  /** Requests with retries, after money may have been paid. */
   function collect(sending: ApiRequest): Promise<ApiResponse> {
     const until = Date.now() + COLLECT_MS
     return requestWithRetries(sending, () => Date.now() > until)
   }
 
-  /** Polls until the order is settled or dead, which only the service can tell. */
+  /** Polls until the service reports the order as settled or dead. */
   async function poll(
     quote: PaymentQuote,
     { key, preimage }: Claim,
@@ -92,7 +92,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
   }
 
-  /** The proven preimage. One payment for one invoice, whoever asks while it is under way. */
+  /** Pays an invoice and returns the proven preimage. Concurrent calls share one payment. */
   function pay(wallet: Wallet, quote: PaymentQuote, signal?: AbortSignal): Promise<string> {
     const shared = underWay.get(quote.paymentHash)
     if (shared) return shared
@@ -103,7 +103,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     return payment
   }
 
-  /** After the payment: shows the proof, or polls where that is the flow or the proof is not taken. */
+  /** Redeems the payment: sends the proof, or polls in the native flow and if the proof is refused. */
   async function redeem(
     request: ApiRequest,
     { quote, authorize }: Offer,
@@ -116,7 +116,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
       const again = answer.body as Partial<PaymentQuote> | null
-      // Without an invoice: the order is paid, and only this proof of it was not taken.
+      // A 401 without an invoice: the order is paid, and only this proof was refused.
       const isPaid = answer.status === 401 && again?.paymentHash === undefined
       if (!isPaid && again?.paymentHash !== quote.paymentHash) {
         throw new MayflyError('second payment refused', answer.status)
@@ -198,7 +198,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   }
 }
 
-/** @throws WalletError also where a wallet says that it paid and does not prove it. */
+/** @throws WalletError, also if a wallet reports a payment without a valid proof. */
 async function provenPayment(
   wallet: Wallet,
   { bolt11, paymentHash }: PaymentQuote,
@@ -211,7 +211,7 @@ async function provenPayment(
   throw new WalletError('the wallet did not prove its payment', 'unknown')
 }
 
-/** The service's own refusal is thrown as it is; any other failure becomes an error of this phrase. */
+/** Rethrows the service's refusals. Any other failure becomes an error with this phrase. */
 async function withPhrase(
   phrase: string,
   cause: unknown,
@@ -225,15 +225,15 @@ async function withPhrase(
   }
 }
 
-/** No answer about the order: the service is unavailable or busy, or something else answers. */
+/** Whether the answer says nothing about the order: the service is down or busy, or a proxy's. */
 const isLost = (status: number): boolean =>
   status >= 500 || status === 429 || (status < 400 && status !== 200)
 
-/** A refusal, and not only a request to wait. */
+/** Whether the answer is a refusal, and not only a request to wait. */
 const isFinal = (status: number): boolean =>
   status >= 400 && status < 500 && status !== 408 && status !== 429
 
-/** A header, and never a part of the URL, which proxies log. */
+/** The preimage goes in a header, never in the URL, which proxies log. */
 const proofHeader = (preimage: string | undefined): Record<string, string> =>
   preimage === undefined ? {} : { 'payment-preimage': preimage }
 

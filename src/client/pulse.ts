@@ -1,4 +1,4 @@
-/** PULSE from the side of its owner, of the job that pings, and of anybody it is shared with. */
+/** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
 import type {
   PublicPulseStatus,
   PulseCapability,
@@ -10,8 +10,8 @@ import type { ApiRequest, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 /**
- * A monitor, from its owner's side and from the job's. Every call rejects with a MayflyError:
- * `not found` where the monitor is gone or the token is not its own.
+ * The client of a monitor, for its owner and for the job that pings. Every call rejects with a
+ * MayflyError: `not found` if the monitor is gone or the token is wrong.
  *
  * ```ts
  * const monitor = mayfly.pulse(capability)
@@ -22,25 +22,25 @@ import { dataOf, endOf, follow } from './live.ts'
 export type PulseClient = {
   /** Records one heartbeat. Needs the ping token. */
   ping(): Promise<void>
-  /** State, counters and settings. Needs the owner token, like all that follows. */
+  /** State, counters and settings. Needs the owner token, like all calls below. */
   status(): Promise<PulseStatus>
-  /** Changes the settings that are given, and resolves to the status with them. */
+  /** Changes the given settings, and resolves to the new status. */
   update(settings: PulseSettings): Promise<PulseStatus>
   /**
-   * The status as it is, then again at each ping and change of state, `late` included; returns the
-   * last state, or `destroyed`. A lost connection is made again and begins with the status.
+   * Yields the current status, then the new one at each ping and change of state, `late` included.
+   * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
    *
    * ```ts
    * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
    * ```
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
-  /** Destroys the monitor, both of its capabilities and what it shares. */
+  /** Destroys the monitor, both of its capabilities and its shared status. */
   destroy(): Promise<void>
 }
 
 /**
- * What a stream tells: that it was pinged, or that its state or settings changed.
+ * An event of a monitor's stream: a ping, or a change of state or settings.
  *
  * ```ts
  * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
@@ -49,7 +49,7 @@ export type PulseClient = {
 export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 
 /**
- * The part of a capability that somebody holds: a job that pings needs no owner token.
+ * The part of a capability that its holder has. A job that pings needs no owner token.
  *
  * ```ts
  * const job: PulseHolder = { publicId: 'pulse_…', pingToken: 'pulse_ping_…' }
@@ -58,7 +58,7 @@ export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 export type PulseHolder = Pick<PulseCapability, 'publicId'> &
   Partial<Pick<PulseCapability, 'ownerToken' | 'pingToken'>>
 
-/** Without the token that a call needs, the service refuses it like any stranger's. */
+/** Calls without the token that they need are still sent, and refused by the service. */
 export function createPulseClient(
   http: Http,
   { publicId, ownerToken, pingToken }: PulseHolder,
@@ -94,7 +94,7 @@ export function createPulseClient(
   }
 }
 
-/** What is shared under this id. */
+/** The shared status with this id. */
 export function pulsePublicStatus(http: Http, publicStatusId: string): Promise<PublicPulseStatus> {
   const path = `/api/pulse/public/${encodeURIComponent(publicStatusId)}`
   return http.get<PublicPulseStatus>({ path }, 'state')

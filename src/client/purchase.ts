@@ -1,9 +1,9 @@
-/** What a buyer hands in, and what a purchase tells on its way. */
+/** The options of a purchase, and its progress reports. */
 import type { Quote as ServerQuote } from '../payment/order.ts'
 import type { Wallet } from './wallet.ts'
 
 /**
- * The interface's PaymentQuote. `expiresAt` is RFC 3339, `amountSats` is in satoshis.
+ * An unpaid order with its BOLT 11 invoice. `amountSats` is in satoshis, `expiresAt` is RFC 3339.
  *
  * ```ts
  * const costs = ({ amountSats, expiresAt }: PaymentQuote) => `${amountSats} sat until ${expiresAt}`
@@ -12,7 +12,7 @@ import type { Wallet } from './wallet.ts'
 export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
 
 /**
- * How a wallet's payment is shown to the service; docs/payments.md has all three.
+ * How a wallet's payment is proven to the service. docs/payments.md describes all three flows.
  *
  * ```ts
  * await mayfly.buyCatch({ planId: 'spark', wallet, flow: 'l402' })
@@ -21,9 +21,10 @@ export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string 
 export type PaymentFlow = 'native' | 'payment' | 'l402'
 
 /**
- * Where a purchase stands: `invoice` it is there, checked and below the ceiling · `paying` the wallet
- * is asked · `paid` the wallet proved it · `uncertain` the wallet cannot tell, so the order is polled.
- * Who has `idempotencyKey` or `preimage` collects the purchase: keep them as secret as the capability.
+ * The progress of a purchase. `invoice`: the invoice is checked and below the ceiling. `paying`: the
+ * wallet is asked to pay. `paid`: the wallet returned a valid proof. `uncertain`: the wallet does not
+ * know, so the order is polled. `idempotencyKey` or `preimage` is enough to collect the purchase: keep
+ * both as secret as the capability.
  *
  * ```ts
  * const onProgress = ({ stage, quote }: PurchaseProgress) => console.log(stage, quote.amountSats)
@@ -33,12 +34,12 @@ export type PurchaseProgress = {
   stage: 'invoice' | 'paying' | 'paid' | 'uncertain'
   quote: PaymentQuote
   idempotencyKey: string
-  /** With `paid`: the wallet's proof, to be kept beside the key until the capability is saved. */
+  /** With `paid`: the proof, 64 hex digits. Keep it with the key until the capability is saved. */
   preimage?: string
 }
 
 /**
- * What every purchase takes, whoever pays.
+ * The options of every purchase.
  *
  * ```ts
  * const terms: PurchaseTerms = { planId: 'spark', maxSats: 200, signal: AbortSignal.timeout(60_000) }
@@ -46,25 +47,24 @@ export type PurchaseProgress = {
  */
 export type PurchaseTerms = {
   planId: PaymentQuote['planId']
-  /** Refuses a higher price before anything is paid or shown. Satoshis. Default: the SDK's. */
+  /** Refuses a higher price, in satoshis, before anything is paid or shown. Default: the client's. */
   maxSats?: number
   /**
-   * Names the purchase: one key is one order. Give the same one, with the same wallet, to take up an
-   * interrupted purchase; it is never paid twice. Take a fresh UUIDv4: an order whose key can be
-   * guessed is delivered to proof of payment alone once the key came from two addresses. Default: a
-   * fresh UUIDv4.
+   * Names the order. Repeat an interrupted purchase with the same key and wallet: it is never paid
+   * twice. Use a random UUIDv4. If another address sends a guessable key too, the order is delivered
+   * only to a proof of payment. Default: a new UUIDv4.
    */
   idempotencyKey?: string
-  /** What a wallet proved for this key before: collects an interrupted purchase from any address. */
+  /** The preimage of an earlier payment for this key. It collects the purchase from any address. */
   preimage?: string
-  /** Ends the waiting. What has been paid by then can be taken up with the same key. */
+  /** Ends the wait. A purchase that was paid by then can be collected with the same key. */
   signal?: AbortSignal
-  /** Told where the purchase stands. What it throws ends the purchase. */
+  /** Called at each step of the purchase. If it throws, the purchase ends. */
   onProgress?: (progress: PurchaseProgress) => void
 }
 
 /**
- * Called once with the invoice, and waited for; what it throws ends the purchase.
+ * Called once with the invoice, and awaited. If it throws, the purchase ends.
  *
  * ```ts
  * const onInvoice: OnInvoice = ({ bolt11 }) => show(`lightning:${bolt11}`)
@@ -73,7 +73,7 @@ export type PurchaseTerms = {
 export type OnInvoice = (quote: PaymentQuote) => unknown
 
 /**
- * Somebody else pays the invoice that is shown.
+ * A purchase whose invoice is shown, and paid elsewhere.
  *
  * ```ts
  * const purchase: PurchaseByHand = { planId: 'spark', onInvoice: ({ bolt11 }) => show(bolt11) }
@@ -86,7 +86,7 @@ export type PurchaseByHand = PurchaseTerms & {
 }
 
 /**
- * The wallet pays by itself.
+ * A purchase that the wallet pays.
  *
  * ```ts
  * const purchase: PurchaseByWallet = { planId: 'long', wallet, flow: 'native' }
@@ -100,7 +100,7 @@ export type PurchaseByWallet = PurchaseTerms & {
 }
 
 /**
- * A purchase: shows its invoice, or is paid from a wallet.
+ * A purchase, which shows its invoice or is paid from a wallet.
  *
  * ```ts
  * await mayfly.buyCatch({ planId: 'spark', onInvoice: (quote) => show(quote.bolt11) })
@@ -110,7 +110,7 @@ export type PurchaseByWallet = PurchaseTerms & {
 export type Purchase = PurchaseByHand | PurchaseByWallet
 
 /**
- * A purchase from a Mayfly that has a wallet.
+ * A purchase of a client that has a wallet.
  *
  * ```ts
  * const purchase: PurchaseFromWallet = { planId: 'spark', maxSats: 200 }

@@ -1,9 +1,9 @@
-/** Waiting that an AbortSignal can end. */
+/** A wait that an AbortSignal can end. */
 
-/** Bounds what a server can make us wait between two requests. */
+/** The longest wait that a server can impose between two requests. */
 const MAX_WAIT_SECONDS = 60
 
-/** Resolves after so many seconds, a minute at most. @throws the reason of an aborted signal. */
+/** Resolves after this many seconds, at most a minute. @throws the reason of an aborted signal. */
 export function wait(seconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)

@@ -1,7 +1,7 @@
-/** The wallet's seam: what pays an invoice, whatever it is made of. */
+/** The interface of wallets. */
 
 /**
- * Pays invoices. Any object with this one function is a wallet.
+ * Pays invoices. Any object with this function is a wallet.
  *
  * ```ts
  * const { preimage } = await wallet.pay(quote.bolt11)
@@ -9,16 +9,16 @@
  */
 export type Wallet = {
   /**
-   * Pays exactly this BOLT 11 invoice and resolves to its preimage, 64 lower-case hex digits. Asked
-   * again for an invoice that it has paid, a wallet pays nothing and resolves to the same preimage.
-   * @throws WalletError that says whether money may have left.
+   * Pays this BOLT 11 invoice and resolves to its preimage, 64 lower-case hex digits. For an invoice
+   * that is already paid, it pays nothing and resolves to the same preimage.
+   * @throws WalletError whose `outcome` says whether money may have left the wallet.
    */
   pay(bolt11: string, options?: { signal?: AbortSignal }): Promise<{ preimage: string }>
 }
 
 /**
- * A wallet did not say that it paid. `not paid`: nothing left it and nothing will for this attempt.
- * `unknown`: it may be paid yet, so only the order itself tells; never pay another invoice instead.
+ * A wallet did not confirm a payment. `not paid`: no money left the wallet, or will for this attempt.
+ * `unknown`: the payment may still succeed. Only the order tells; never pay another invoice instead.
  *
  * ```ts
  * if (error instanceof WalletError && error.outcome === 'unknown') console.log('poll the order')

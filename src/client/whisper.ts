@@ -1,4 +1,4 @@
-/** WHISPER from both ends: encrypt and buy, fetch and decrypt. The key stays on this side. */
+/** The client of WHISPER: encrypt and buy, fetch and decrypt. The key never reaches the service. */
 import { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 import {
   type OpenedWhisper,
@@ -15,22 +15,22 @@ import type { Payments } from './payments.ts'
 import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 
 /**
- * Either the content, sealed here, or what `sealWhisper` made of it: to take up an interrupted
- * purchase, whose `idempotencyKey` goes with the same bytes only.
+ * The content, which is encrypted locally, or the result of `sealWhisper`. Repeating an interrupted
+ * purchase needs the latter, since its `idempotencyKey` accepts only the same bytes.
  *
  * ```ts
  * const terms: WhisperTerms = { data, readLimit: 1, revealAt: new Date('2027-01-01T00:00:00Z') }
  * ```
  */
 export type WhisperTerms = {
-  /** From 1 to the plan's allowance, which is the default. */
+  /** The number of reads, from 1 to the plan's maximum, which is the default. */
   readLimit?: number
-  /** Not before this time; inside the purchased lifetime. */
+  /** Reads are refused before this time, which must be within the bought lifetime. */
   revealAt?: Date
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
 /**
- * How a whisper is paid for, and what it holds.
+ * The payment and the content of a whisper.
  *
  * ```ts
  * const purchase: WhisperPurchase = { planId: 'spark', data, readLimit: 1, onInvoice }
@@ -39,7 +39,7 @@ export type WhisperTerms = {
 export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid & WhisperTerms
 
 /**
- * The capability, and the code to share: whoever has it reads.
+ * The capability, and the share code. The code's holder can read the content.
  *
  * ```ts
  * const { code }: SharedWhisper = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })
@@ -48,14 +48,14 @@ export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid &
 export type SharedWhisper = WhisperCapability & { code: string }
 
 /**
- * Encrypts data into an envelope, under a fresh key. Nothing is not sealed: a reader who pays a read
- * for it could not tell it from a loss.
+ * Encrypts data into an envelope with a fresh key (AES-256-GCM). Refuses empty data: its reader would
+ * spend a read and could not tell it from a loss.
  *
  * ```ts
  * const sealed = await sealWhisper({ data, name: 'door.txt', mediaType: 'text/plain' })
  * ```
  * @throws MayflyError `nothing to send` for empty data.
- * @throws RangeError for a name, media type, password, key, IV or salt that cannot be taken.
+ * @throws RangeError for an invalid name, media type, password, key, IV or salt.
  */
 export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   if (ask.data.length === 0) throw new MayflyError('nothing to send', 0)
@@ -70,7 +70,7 @@ export type WhisperClient = {
 
 export function createWhisperClient(http: Http, payments: Payments): WhisperClient {
   function fetchCiphertext({ publicId, readToken }: WhisperCode): Promise<Uint8Array<ArrayBuffer>> {
-    // Never asked for twice: an answer that was lost has spent its read.
+    // Never repeated: a request whose answer was lost has spent its read.
     return http.getBytes({ path: `/w/${publicId}`, token: readToken })
   }
 
@@ -94,7 +94,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
 
     async readWhisper(text, password) {
       const code = codeOf(text)
-      // Asked before a read is spent on bytes that could not be opened.
+      // Checked before a read is spent on bytes that could not be decrypted.
       if (code.hasPassword && password === undefined) throw new MayflyError('password needed', 0)
       return openWhisper(await fetchCiphertext(code), code.key, password)
     },

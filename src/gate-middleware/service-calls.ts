@@ -86,12 +86,19 @@ export function createServiceCalls(
 
   return {
     requestIntent: (visit) =>
-      requestIntent(http, { projectId, capability }, visit, {
-        // A new key for each visit, so that two visitors never share an invoice.
-        'idempotency-key': crypto.randomUUID(),
-        ...(prefersPayment(visit) ? { 'x-payment-protocol': 'payment' } : {}),
-        ...visitorHeader(visit),
-      }),
+      requestIntent(
+        http,
+        { projectId, capability },
+        {
+          ...visit,
+          headers: {
+            // A new key for each visit, so that two visitors never share an invoice.
+            'idempotency-key': crypto.randomUUID(),
+            ...(prefersPayment(visit) ? { 'x-payment-protocol': 'payment' } : {}),
+            ...visitorHeader(visit),
+          },
+        },
+      ),
 
     async prove(proof, visit) {
       switch (proof.kind) {

@@ -162,7 +162,7 @@ function mountOwner(
     owner.streams(
       ({ public_id: publicId }) =>
         (stream) =>
-          followMonitor(service, publicId, stream, clock),
+          followMonitor({ service, publicId, stream, clock }),
     ),
   )
 

@@ -9,12 +9,17 @@ import type { PulseService } from './service.ts'
 import type { MonitorRow } from './store.ts'
 
 /** Streams the status until the monitor expires or is destroyed, or the client leaves. */
-export async function followMonitor(
-  service: PulseService,
-  publicId: string,
-  stream: EventStream,
-  clock: Clock,
-): Promise<void> {
+export async function followMonitor({
+  service,
+  publicId,
+  stream,
+  clock,
+}: {
+  service: PulseService
+  publicId: string
+  stream: EventStream
+  clock: Clock
+}): Promise<void> {
   let sent: MonitorRow | null = null
   let sentState: string | null = null
   while (stream.isOpen()) {

@@ -1,10 +1,10 @@
-/** Core Lightning as a wallet, over clnrest. */
+/** A wallet on Core Lightning, over clnrest. */
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, type NodeResponse, requestNode, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
- * Where the node is, and the rune to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
+ * The node's address, and the rune that may pay. `maxFeeSats` limits the routing fee, in satoshis.
  *
  * ```ts
  * const options: ClnWalletOptions = { url: 'https://127.0.0.1:3010', rune, maxFeeSats: 20 }
@@ -48,7 +48,7 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
         const params = { bolt11, maxfee: maxFeeMsat, retry_for: sendSeconds(options) }
         const answer = await call('pay', params, signal)
         if (isDone(answer)) return payment(fields(answer.body))
-        // A body that the node did not write comes from a proxy.
+        // A body without the node's `message` comes from a proxy.
         if (fields(answer.body).message === undefined) throw new NodeRefused(refusal(answer))
         return { state: 'failed', reason: refusal(answer) }
       },
@@ -59,14 +59,14 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
 
 const isDone = ({ status }: NodeResponse): boolean => status === 200 || status === 201
 
-/** Several payments can have one hash: one that went through or may yet, before any that failed. */
+/** One hash can have several payments. A complete or pending one counts before a failed one. */
 function best(payments: Payment[]): Payment {
   const find = (state: Payment['state']) => payments.find((each) => each.state === state)
   return find('paid') ?? find('pending') ?? find('failed') ?? { state: 'none' }
 }
 
 function payment(of: Record<string, unknown>): Payment {
-  // `pay` and `listpays` name it differently.
+  // `pay` and `listpays` use different names.
   const preimage = of.payment_preimage ?? of.preimage
   switch (of.status) {
     case 'complete':

@@ -1,4 +1,4 @@
-/** LND as a wallet, over its REST port. */
+/** A wallet on LND, over its REST port. */
 import { base64, hexBytes } from '../../lib/bytes.ts'
 import { parseJson } from '../../lib/json.ts'
 import type { Wallet } from '../wallet.ts'
@@ -6,7 +6,7 @@ import { fields, linesOf, NodeRefused, openNode, requestNode, textOf } from './n
 import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
- * Where the node is, and the macaroon to pay with; `maxFeeSats` bounds the routing fee, in satoshis.
+ * The node's address, and the macaroon that may pay. `maxFeeSats` limits the routing fee, in satoshis.
  *
  * ```ts
  * const options: LndWalletOptions = { url: 'https://127.0.0.1:8080', macaroonHex, maxFeeSats: 20 }
@@ -21,7 +21,7 @@ export type LndWalletOptions = PayingOptions & {
 }
 
 /**
- * Pays from an LND. Bake its macaroon with `lncli bakemacaroon offchain:read offchain:write`.
+ * Pays from an LND node. Bake its macaroon with `lncli bakemacaroon offchain:read offchain:write`.
  *
  * ```ts
  * const wallet = lndWallet({ url: 'https://127.0.0.1:8080', macaroonHex })
@@ -37,7 +37,7 @@ export function lndWallet(options: LndWalletOptions): Wallet {
       name: 'LND',
       refusesRepeats: true,
       async lookup({ paymentHash }, signal) {
-        // The gateway wants bytes in base64 with padding, in the alphabet of URLs.
+        // The gateway expects bytes in padded base64url.
         const hash = base64(hexBytes(paymentHash) ?? new Uint8Array())
           .replaceAll('+', '-')
           .replaceAll('/', '_')
@@ -46,7 +46,7 @@ export function lndWallet(options: LndWalletOptions): Wallet {
           headers,
           signal,
         })
-        // The first line is the present state; the stream goes on until the payment ends.
+        // The first line is the current state. The stream would continue until the payment ends.
         for await (const line of linesOf(response)) return tracked(parseJson(line))
         throw new NodeRefused(`LND answered HTTP ${response.status} and nothing else`)
       },

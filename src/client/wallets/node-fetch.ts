@@ -1,7 +1,7 @@
-/** Requests to somebody's node with the platform's fetch, and answers of bounded size. */
+/** Requests to a node with the platform's fetch, and answers of bounded size. */
 import { isObject, parseJson } from '../../lib/json.ts'
 
-/** No answer to a payment is longer; a payment lists its attempts. */
+/** The maximum size of an answer. A payment lists all of its attempts. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 export type NodeRequest = {
@@ -12,15 +12,15 @@ export type NodeRequest = {
   signal: AbortSignal
 }
 
-/** `body` is the answer's JSON, or undefined where it is not JSON; `text` is always there. */
+/** `body` is the answer's JSON, or undefined if it is not JSON. `text` is always set. */
 export type NodeResponse = { status: number; body: unknown; text: string }
 
-/** The node refused, or something else answered in its place. The message shows no secret. */
+/** The node refused, or a proxy answered instead of it. The message contains no secret. */
 export class NodeRefused extends Error {
   override name = 'NodeRefused'
 }
 
-/** The whole answer, whatever its status. @throws where there was none, or one without an end. */
+/** The whole answer, with any status. @throws Error without an answer, or for one that is too long. */
 export async function requestNode(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -32,7 +32,7 @@ export async function requestNode(
   return { status: response.status, body: parseJson(text), text }
 }
 
-/** The answer before its body, for a stream. */
+/** The answer with its body unread, for a stream. */
 export function openNode(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -51,7 +51,7 @@ export function openNode(
   })
 }
 
-/** The lines of a stream; leaving the loop ends the request. */
+/** The lines of a stream. Leaving the loop ends the request. */
 export async function* linesOf(response: Response): AsyncGenerator<string> {
   let rest = ''
   for await (const part of textParts(response)) {
@@ -80,14 +80,14 @@ async function* textParts({ body }: Response): AsyncGenerator<string> {
   }
 }
 
-/** The fields of an object; no fields for any other value. */
+/** The fields of an object, or an empty object for any other value. */
 export function fields(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
 const MAX_QUOTED_CHARACTERS = 200
 
-/** A node's own message, shortened, without anything long enough to be a secret; or null. */
+/** A node's message, shortened, without anything long enough to be a secret. Null without one. */
 export function textOf(value: unknown): string | null {
   if (typeof value !== 'string' || value.trim() === '') return null
   return value

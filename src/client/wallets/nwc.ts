@@ -1,11 +1,11 @@
-/** A wallet over Nostr Wallet Connect (NIP-47), through whatever client the application has. */
+/** A wallet over Nostr Wallet Connect (NIP-47), with the application's own client. */
 import { codeOf } from '../../lib/errors.ts'
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
 /**
- * What is used of a client, such as the `NWCClient` of @getalby/sdk.
+ * The methods that a client must have, such as the `NWCClient` of @getalby/sdk.
  *
  * ```ts
  * const client: NwcClient = new NWCClient({ nostrWalletConnectUrl })
@@ -13,12 +13,12 @@ import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
  */
 export type NwcClient = {
   payInvoice(request: { invoice: string }): Promise<{ preimage: string }>
-  /** Without it, a payment whose answer was lost stays unknown. */
+  /** Without it, the outcome of a payment whose answer was lost stays unknown. */
   lookupInvoice?(request: { payment_hash: string }): Promise<unknown>
 }
 
-// NIP-47's codes for a request that the wallet did not even try. After any other, money may be
-// under way: PAYMENT_FAILED is also said of a payment that takes too long.
+// NIP-47's codes for a payment that the wallet did not try. After any other code, money may be under
+// way: wallets also send PAYMENT_FAILED for a payment that takes too long.
 const NOT_TRIED = new Set([
   'RATE_LIMITED',
   'NOT_IMPLEMENTED',
@@ -29,12 +29,12 @@ const NOT_TRIED = new Set([
   'UNSUPPORTED_ENCRYPTION',
 ])
 const NO_LOOKUP = new Set(['NOT_IMPLEMENTED', 'RESTRICTED'])
-// INTERNAL is missing: clients also say it of an answer that did not come.
+// INTERNAL is missing, since clients also use it for a missing answer.
 const SAID_BY_WALLET = new Set([...NOT_TRIED, 'PAYMENT_FAILED', 'NOT_FOUND'])
 
 /**
- * Pays from a wallet over Nostr. The wallet chooses the fee: NIP-47 has no limit for it, so give the
- * connection a budget. It needs pay_invoice and lookup_invoice.
+ * Pays from a wallet over Nostr. The wallet chooses the fee, and NIP-47 has no limit for it, so give
+ * the connection a budget. The connection needs pay_invoice and lookup_invoice.
  *
  * ```ts
  * import { NWCClient } from '@getalby/sdk/nwc'
@@ -45,7 +45,7 @@ export function nwcWallet(
   client: NwcClient,
   options: Pick<PayingOptions, 'timeoutMs'> = {},
 ): Wallet {
-  /** Whether the wallet's books can be asked; every payment is preceded by a look-up that tells. */
+  /** Whether the wallet supports look-ups. The look-up before each payment finds out. */
   let hasBooks = client.lookupInvoice !== undefined
   return payingWallet(
     {
@@ -82,7 +82,7 @@ export function nwcWallet(
   )
 }
 
-/** A wallet that also made the invoice knows it as incoming, which is not the payment. */
+/** Ignores incoming payments: a wallet that also issued the invoice reports it as incoming. */
 function outgoing({ type, state, preimage, settled_at }: Record<string, unknown>): Payment {
   if (type === 'incoming') return { state: 'none' }
   const isSettled = state === 'settled' || (state === undefined && Boolean(settled_at))

@@ -1,4 +1,4 @@
-/** What every wallet does around its node's own calls, so that no invoice is paid twice. */
+/** The payment logic that all wallets share, so that no invoice is paid twice. */
 import { unlessAborted } from '../../lib/abort.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
@@ -7,8 +7,8 @@ import { type Wallet, WalletError } from '../wallet.ts'
 import { NodeRefused } from './node-fetch.ts'
 
 /**
- * What a node says of a payment. `none`: it knows of no attempt. `failed`: no attempt can still go
- * through. `preimage` is checked here, not by the node's adapter.
+ * A payment as its node reports it. `none`: the node knows of no attempt. `failed`: no attempt can
+ * succeed any more. `preimage` is checked here, not by the node's adapter.
  */
 export type Payment =
   | { state: 'paid'; preimage: string }
@@ -16,48 +16,48 @@ export type Payment =
   | { state: 'failed'; reason: string }
   | { state: 'none' }
 
-/** A node's own calls. A throw means that it could not be asked, or that its answer was lost. */
+/** A node's calls. They throw if the node is unreachable or its answer was lost. */
 export type Node = {
   /** The name in errors. */
   name: string
-  /** Whether the node itself refuses a second payment for one hash, also while the first is open. */
+  /** Whether the node refuses a second payment for one hash, even while the first is pending. */
   refusesRepeats: boolean
-  /** Whether it tries again by itself what its books call failed, until it has answered. */
+  /** Whether the node, until its call returns, retries payments that its look-up calls failed. */
   triesAgain?: true
-  /** What the node knows of payments for this hash. */
+  /** Looks up the payments for this hash. */
   lookup(invoice: PayableInvoice, signal: AbortSignal): Promise<Payment>
-  /** Asks the node to pay. `failed` for a refusal, whatever its reason: it is looked up. */
+  /** Asks the node to pay. `failed` for any refusal, which is then looked up. */
   send(invoice: PayableInvoice, maxFeeMsat: number, signal: AbortSignal): Promise<Payment>
 }
 
 export type PayableInvoice = Invoice & { amountMsat: number }
 
-/** What the wallets of real nodes have in common. */
+/** The options that the wallets of real nodes share. */
 export type PayingOptions = {
-  /** The most that routing may cost. Default: 5 % of the amount, and 10 sat at least. */
+  /** The maximum routing fee, in satoshis. Default: 5 % of the amount, but at least 10. */
   maxFeeSats?: number
-  /** How long a payment is waited for, in milliseconds. Default: 60 000. */
+  /** How long to wait for a payment, in milliseconds. Default: 60 000. */
   timeoutMs?: number
 }
 
 const TIMEOUT_MS = 60_000
-/** A node gives up a little before the wallet stops waiting, so that its answer is the last one. */
+/** The node gives up a little before the wallet stops waiting, so that its final answer arrives. */
 const MAX_SEND_SECONDS = 50
 const SEND_MARGIN_SECONDS = 5
 const LEAST_MAX_FEE_MSAT = 10_000
 const FEE_SHARE = 0.05
 
-// After a lost answer: a request that the node has not heard of by then never reached it, or it
-// did and the node is very slow. Which of them nobody can say.
+// How long to look up a payment after a lost answer. If the node does not know it by then, the
+// request never reached it, or the node is very slow: the outcome is unknown.
 const LOST_MS = 5_000
 const POLL_SECONDS = 0.5
 
 /** Looks the payment up, sends it only if no payment is under way, and checks the proof of it. */
 export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   const { timeoutMs = TIMEOUT_MS, maxFeeSats } = options
-  /** Payments with an unknown outcome: for these, an unreachable node does not mean `not paid`. */
+  /** Payments with an unknown outcome. For these, an unreachable node does not mean `not paid`. */
   const leftOpen = new Set<string>()
-  /** The last call for each hash: one waits for the other, and finds what came of it. */
+  /** The last call for each hash. The next one waits for it, and then looks its outcome up. */
   const turns = new Map<string, Promise<unknown>>()
 
   async function pay(bolt11: string, { signal }: { signal?: AbortSignal } = {}) {
@@ -85,7 +85,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     const before = await lookUpFirst(invoice, until)
     if (before.state === 'paid') return proven(invoice, before.preimage)
     if (before.state === 'pending') return follow(invoice, until, { wasLost: false, before })
-    // Some wallets know nothing of a payment until it is through, and would pay again.
+    // Some wallets do not report a payment before it is complete, and would pay again.
     if (before.state === 'none' && leftOpen.has(invoice.paymentHash) && !node.refusesRepeats) {
       throw unknown(`${node.name} was asked to pay before, and says nothing of it`)
     }
@@ -111,7 +111,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
   }
 
-  /** A refusal may mean "already paid" or "under way": the node's books tell. */
+  /** A refusal may mean "already paid" or "under way", so the payment is looked up. */
   async function afterRefusal(
     invoice: PayableInvoice,
     reason: string,
@@ -129,18 +129,18 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     throw notPaid(`${node.name} did not pay: ${reason}`)
   }
 
-  /** Polls until the payment is final at the node. When time is up the payment is left as it is. */
+  /** Polls until the payment is final at the node, or time is up. Never cancels the payment. */
   async function follow(
     invoice: PayableInvoice,
     until: AbortSignal,
     { wasLost, before }: { wasLost: boolean; before: Payment },
   ): Promise<string> {
-    // Whatever ended the sending, one look-up is still made.
+    // At least one look-up is made, even if time is up.
     const stop = AbortSignal.any([until, ...(wasLost ? [AbortSignal.timeout(LOST_MS)] : [])])
     for (;;) {
       const now = await lookUpOnce(invoice)
       if (now?.state === 'paid') return proven(invoice, now.preimage)
-      // Only of an attempt that was not there before: an older one says nothing about this one.
+      // A failed attempt counts only if it is new: an older one says nothing about this payment.
       const isNew = before.state === 'none' && !node.triesAgain
       if (now?.state === 'failed' && (!wasLost || isNew)) {
         throw notPaid(`${node.name} did not pay: ${now.reason}`)
@@ -176,7 +176,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   return { pay }
 }
 
-/** The preimage in lower case where it opens the invoice's payment hash, else null. */
+/** The preimage in lower case if its SHA-256 is the invoice's payment hash (BOLT 11), else null. */
 export async function provenPreimage(invoice: Invoice, preimage: string): Promise<string | null> {
   const bytes = hexBytes(preimage)
   if (bytes?.length !== 32) return null
@@ -184,7 +184,7 @@ export async function provenPreimage(invoice: Invoice, preimage: string): Promis
   return hex(new Uint8Array(digest)) === invoice.paymentHash ? hex(bytes) : null
 }
 
-/** The invoice, where it can be paid as it is. @throws WalletError */
+/** Reads an invoice that can be paid as it is. @throws WalletError for any other. */
 export function readInvoice(bolt11: string): PayableInvoice {
   try {
     const invoice = decodeInvoice(bolt11)
@@ -202,7 +202,7 @@ export const notPaid = (message: string): WalletError => new WalletError(message
 
 export const unknown = (message: string): WalletError => new WalletError(message, 'unknown')
 
-/** The node's own message, else the kind of the error: its text may quote a URL with a password. */
+/** The node's message, or only the error's kind, since its text may quote a URL with a password. */
 export function failureOf(error: unknown): string {
   if (error instanceof NodeRefused) return error.message
   if (!(error instanceof Error)) return 'unknown error'

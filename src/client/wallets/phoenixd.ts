@@ -1,11 +1,11 @@
-/** phoenixd as a wallet. */
+/** A wallet on phoenixd. */
 import { base64, utf8 } from '../../lib/bytes.ts'
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, requestNode, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
 /**
- * Where phoenixd is, and its password; `maxFeeSats` bounds its fixed fee, in satoshis.
+ * phoenixd's address and password. `maxFeeSats` limits its fixed fee, in satoshis.
  *
  * ```ts
  * const options: PhoenixdWalletOptions = { url: 'http://127.0.0.1:9740', password }
@@ -14,18 +14,18 @@ import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 export type PhoenixdWalletOptions = PayingOptions & {
   /** `http://127.0.0.1:9740` */
   url: string
-  /** The full `http-password`: the one of limited access cannot pay. */
+  /** The full-access `http-password`. The limited-access one cannot pay. */
   password: string
   fetch?: typeof globalThis.fetch
 }
 
-// What phoenixd's trampoline takes for any payment: 0.4 % and 4 sat. It knows no limit of its own.
+// phoenixd's fee for any payment: 0.4 % and 4 sat. It accepts no fee limit.
 const FEE_SHARE = 0.004
 const FEE_BASE_MSAT = 4_000
 
 /**
- * Pays from a phoenixd. It cannot be given a fee limit, so a payment whose fixed fee (0.4 % and
- * 4 sat) is above `maxFeeSats` is not sent at all.
+ * Pays from phoenixd. It accepts no fee limit, so a payment whose fixed fee (0.4 % and 4 sat) exceeds
+ * `maxFeeSats` is not sent.
  *
  * ```ts
  * const wallet = phoenixdWallet({ url: 'http://127.0.0.1:9740', password })
@@ -65,7 +65,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
         if (status === 200 && typeof paymentPreimage === 'string') {
           return { state: 'paid', preimage: paymentPreimage }
         }
-        // A payment that failed is HTTP 200 too, with a reason.
+        // A failed payment is answered with 200 too, and a reason.
         if (status === 200) return { state: 'failed', reason: textOf(reason) ?? 'no reason given' }
         return { state: 'failed', reason: refusal(status, text) }
       },
@@ -74,7 +74,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
   )
 }
 
-/** A preimage is the only proof; a payment that completed without one has failed. */
+/** Only a preimage proves the payment. A completed payment without one has failed. */
 function outgoing({ isPaid, preimage, completedAt }: Record<string, unknown>): Payment {
   if (typeof preimage === 'string' && isPaid === true) return { state: 'paid', preimage }
   if (completedAt === undefined || completedAt === null) return { state: 'pending' }

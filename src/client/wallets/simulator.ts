@@ -1,4 +1,4 @@
-/** The simulator's payer, for trying things out: `POST /simulator/pay` of a service that runs on it. */
+/** A wallet for services on the simulator, which pays with their `POST /simulator/pay`. */
 import { type Wallet, WalletError } from '../wallet.ts'
 import { requestNode } from './node-fetch.ts'
 import { failureOf, notPaid, provenPreimage, readInvoice, unknown } from './paying.ts'
@@ -14,15 +14,15 @@ export type SimulatorWalletOptions = {
   /** The service's address. */
   baseUrl: string
   fetch?: typeof globalThis.fetch
-  /** For one request, in milliseconds. Default: 10 000. */
+  /** The time limit of one request, in milliseconds. Default: 10 000. */
   timeoutMs?: number
 }
 
-// A repeat pays nothing and gives the same preimage, so a lost answer is just asked for again.
+// A repeat pays nothing and returns the same preimage, so a lost answer is simply requested again.
 const ATTEMPTS = 3
 
 /**
- * Pays invoices of a Mayfly that runs on the simulator. No real money moves.
+ * Pays invoices of a service that runs on the simulator. No real money moves.
  *
  * ```ts
  * const wallet = simulatorWallet({ baseUrl: 'http://127.0.0.1:8402' })
@@ -46,7 +46,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
             json: { bolt11 },
             signal: signal ? AbortSignal.any([limit, signal]) : limit,
           })
-          // Once an answer was lost, only the simulator's own last word is a refusal.
+          // After a lost answer, the payment may have succeeded: only a 400 still means a refusal.
           const isRefusal = lost === '' ? status >= 400 && status < 500 : status === 400
           if (isRefusal && status !== 408) throw refusal(status, body)
           const preimage = status === 200 ? await provenPreimage(invoice, preimageOf(body)) : null
