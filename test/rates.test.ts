@@ -123,7 +123,7 @@ suite('a file of limits', () => {
   })
 })
 
-suite('a limit holds', () => {
+suite('a limit', () => {
   const cases: [note: string, rate: { perMinute: number; burst: number }, policy: string][] = [
     ['by the minute', { perMinute: 10, burst: 10 }, '"catalog";q=10;w=60'],
     ['in a window below a second', { perMinute: 600, burst: 1 }, '"catalog";q=1;w=1'],

@@ -11,7 +11,7 @@ import { register } from '../support/gate.ts'
 import { aShop, challengeOf } from '../support/gate-server.ts'
 import { startServer } from '../support/server.ts'
 
-describe('who may ask', () => {
+describe('the capability of a project', () => {
   test('a capability that is missing, malformed, unknown or of another project is 401', async (t) => {
     const { create, databaseUrl, prove, poll, pay } = await aShop(t)
     const quote = (await create({})).body as GateQuote

@@ -227,7 +227,7 @@ suite('a database that changes', () => {
   })
 })
 
-suite('at the start', () => {
+suite('a start with a database', () => {
   const bad: [note: string, content: Buffer | null][] = [
     ['is not there', null],
     ['is empty', Buffer.alloc(0)],

@@ -32,7 +32,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
 
-suite('a service that accepts', () => {
+suite('a service that accepts and does not end', () => {
   test('a service that accepts and never answers is given up after a minute', async (t) => {
     const mayfly = aService(t, never)
     const ended: unknown[] = []

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { createRemembered } from '../../src/db/remembered.ts'
 
 suite('remembered facts', () => {
-  test('are read once, until they are forgotten', async () => {
+  test('remembered facts are read once, until they are forgotten', async () => {
     const read: string[] = []
     const remembered = createRemembered(async (id) => {
       read.push(id)
@@ -18,7 +18,7 @@ suite('remembered facts', () => {
     assert.deepEqual(read, ['a', 'b', 'a'])
   })
 
-  test('of a row that does not exist yet are found once it does', async () => {
+  test('remembered facts of a row that does not exist yet are found once it does', async () => {
     let row: object | null = null
     const remembered = createRemembered(async () => row)
     assert.equal(await remembered.of('a'), null)

@@ -15,7 +15,7 @@ const NAMES = new Set([
   ...Object.values(WATCH_VARIABLES),
 ])
 
-suite('what deploys it', () => {
+suite('the files for deployment', () => {
   test('the files for deployment name only settings that exist', async () => {
     const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
     assert.ok(pages.includes('docs/deploy.md'))

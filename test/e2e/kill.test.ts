@@ -71,7 +71,7 @@ async function works({ url }: Program, body: string): Promise<void> {
   )
 }
 
-suite('killed under load', { timeout: 600_000 }, () => {
+suite('a service killed under load', { timeout: 600_000 }, () => {
   const LIMIT = 1_500
 
   test('a service killed under load keeps every event that it has answered 204, and no more than were sold', async (t) => {
@@ -153,7 +153,7 @@ suite('killed under load', { timeout: 600_000 }, () => {
     Array.fromAsync(createMayfly({ baseUrl: url }).catch(inbox).events({ limit: 50 }))
 })
 
-suite('killed in the middle of a sale', { timeout: 600_000 }, () => {
+suite('a service killed in the middle of a sale', { timeout: 600_000 }, () => {
   test('a service killed between settlement and poll delivers to the poll after the restart', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
@@ -235,7 +235,7 @@ async function stateOf(file: string, { orderId }: Quote): Promise<unknown> {
   return order?.state
 }
 
-suite('told to stop', { timeout: 600_000 }, () => {
+suite('a service told to stop', { timeout: 600_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`a service told to stop by ${signal} finishes the request under way and exits with 0`, async (t) => {
       const { start } = await aStore(t)

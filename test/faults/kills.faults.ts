@@ -7,7 +7,7 @@ const KILLS = Number(process.env.FAULT_KILLS ?? 8)
 /** Promises made between two kills, at most: enough for every kind of work to be under way. */
 const PROMISES = 120
 
-suite('killed at random under mixed load', { timeout: 300_000 + KILLS * 60_000 }, () => {
+suite('a service killed at random under mixed load', { timeout: 300_000 + KILLS * 60_000 }, () => {
   test('one process on SQLite keeps every promise and the books balance', async (t) => {
     const service = await startService(t, await sqliteStore(t), {})
     for (let i = 0; i < KILLS; i++) {

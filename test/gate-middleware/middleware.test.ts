@@ -250,7 +250,7 @@ describe('a proof', () => {
   })
 })
 
-describe('what is not the fault of the visitor', () => {
+describe('a failure that is not the fault of the visitor', () => {
   test('a visitor gets 503 without an invoice for what the API did wrong: no credits, suspended, a wrong capability', async (t) => {
     const shop = await aShop(t, {}, { credits: 0 })
     const unavailable = async (answer: Response) => {

@@ -68,9 +68,9 @@ function watching(t: TestContext, shop: Shop): void {
   })
 }
 
-suite('an order that was paid and whose plan', () => {
+suite('a paid order whose plan is broken', () => {
   for (const [what, plan] of Object.entries(BROKEN_PLANS)) {
-    test(`an order that was paid and whose plan ${what} is owed: said once, and the same to whoever asks`, async (t) => {
+    test(`a paid order whose plan ${what} is owed: said once, and the same to whoever asks`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)
@@ -93,7 +93,7 @@ suite('an order that was paid and whose plan', () => {
       assert.equal(shop.node.invoices.length, 1)
     })
 
-    test(`an order that was paid and whose plan ${what} is repaired once the cause is mended, and not before`, async (t) => {
+    test(`a paid order whose plan ${what} is repaired once the cause is mended, and not before`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)
@@ -107,7 +107,7 @@ suite('an order that was paid and whose plan', () => {
       assert.equal(Date.parse(expiresAt), shop.clock.now() + LIFE)
     })
 
-    test(`an order that was paid and whose plan ${what} can be noted as paid back`, async (t) => {
+    test(`a paid order whose plan ${what} can be noted as paid back`, async (t) => {
       const shop = await aShop(t)
       const quote = await shop.paid()
       await plant(shop, quote, plan)

@@ -13,7 +13,7 @@ async function aDelivered(t: Parameters<typeof aShop>[0]) {
 }
 
 suite('sealing a delivery', () => {
-  test('changes the order with the first use alone', async (t) => {
+  test('sealing a delivery changes the order with the first use alone', async (t) => {
     const { shop, publicId, order } = await aDelivered(t)
     const sealing = createSealing(shop)
     const usedAt = shop.clock.now()
@@ -28,7 +28,7 @@ suite('sealing a delivery', () => {
     assert.deepEqual(await order(), sealed)
   })
 
-  test('is done by the next use if the unit of the first one was not committed', async (t) => {
+  test('a delivery is sealed by the next use if the unit of the first one was not committed', async (t) => {
     const { shop, publicId, order } = await aDelivered(t)
     const sealing = createSealing(shop)
     const now = shop.clock.now()

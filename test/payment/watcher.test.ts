@@ -338,7 +338,7 @@ suite('the sweep', () => {
   })
 })
 
-suite('what the watcher tidies up', () => {
+suite('the tidying of the watcher', () => {
   test('the watcher tidies up nothing while the clock is doubted, and everything afterwards', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)

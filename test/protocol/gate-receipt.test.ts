@@ -67,7 +67,7 @@ test('an old receipt is a record, and lets nobody in', async () => {
   assert.equal(last.outcome, 'ok')
 })
 
-describe('a receipt lets nobody in', () => {
+describe('the admission by a receipt', () => {
   for (const [note, changes] of Object.entries({
     'of another service': { issuer: 'https://mayfly.example.com' },
     'of another project': { audience: 'gate_project_2' },
@@ -84,7 +84,7 @@ describe('a receipt lets nobody in', () => {
   }
 })
 
-describe('what is no receipt', () => {
+describe('a token that is not a receipt', () => {
   test('a token of another type, algorithm or extension is not a receipt', async () => {
     const plain = await sign(CLAIMS, { typ: 'JWT' })
     const critical = await sign(CLAIMS, { crit: ['b64'], b64: true })
