@@ -1,4 +1,4 @@
-/** Asking the person at the terminal, whatever stdin is. */
+/** Prompts on the terminal, even if stdin is a pipe. */
 import { openSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
@@ -6,7 +6,7 @@ import { ReadStream } from 'node:tty'
 import { withFile } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** A line that is typed without being shown. @throws CliError where there is no terminal. */
+/** Reads a line without showing it. @throws CliError without a terminal. */
 export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const input = terminal()
@@ -18,7 +18,7 @@ export async function askHidden(question: string, signal: AbortSignal): Promise<
   }
 }
 
-/** A line that is typed. @throws CliError where there is no terminal. */
+/** Reads a line. @throws CliError without a terminal. */
 export async function askLine(question: string, signal: AbortSignal): Promise<string> {
   try {
     return await prompt(question, { input: terminal(), output: process.stderr, signal })
@@ -28,7 +28,7 @@ export async function askLine(question: string, signal: AbortSignal): Promise<st
   }
 }
 
-/** Lets the person type the name of what is to be destroyed. @throws CliError for anything else. */
+/** Makes the user type the name before something is destroyed. @throws CliError for any other text. */
 export async function confirmDestroying(
   { signal }: { signal: AbortSignal },
   name: string,
@@ -47,7 +47,7 @@ export async function confirmDestroying(
   )
 }
 
-/** The first line of a file, without its end. */
+/** The first line of a file, without its line break. */
 export function firstLine(file: string): string {
   const [line = ''] = withFile(file, () => readFileSync(file, 'utf8')).split(/\r?\n/)
   return line
@@ -57,7 +57,7 @@ type Asking = { input: ReadStream; output: Writable; signal: AbortSignal }
 
 async function prompt(question: string, { input, output, signal }: Asking): Promise<string> {
   const lines = createInterface({ input, output, terminal: true })
-  // The terminal is raw meanwhile, so that Ctrl-C is a key. It means what it always means.
+  // The terminal is in raw mode, where Ctrl-C sends no signal. Here it still does.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   const closed = new Promise<never>((_, reject) => {
     lines.once('close', () => reject(new CliError('Nothing was typed.', EXIT.usage)))

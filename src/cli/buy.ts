@@ -1,4 +1,4 @@
-/** `mayfly buy catch|pulse`: pays for one and saves it. `buy whisper` is `whisper send`. */
+/** `mayfly buy catch|pulse`: buys a capability and saves it. `buy whisper` is `whisper send`. */
 import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
 import { type Cli, client } from './cli.ts'

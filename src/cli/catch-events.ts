@@ -1,4 +1,4 @@
-/** `mayfly catch events|show`: what an inbox has kept. */
+/** `mayfly catch events|show`: the stored events of an inbox. */
 import type { Command } from 'commander'
 import { type CatchClient, type CatchEvent, type EventFilter, eventBody } from '../client/index.ts'
 import { parseFilter } from './catch-filter.ts'
@@ -9,7 +9,7 @@ import { CliError, EXIT } from './exit.ts'
 import { loadCatch } from './saved.ts'
 import { columns, harmless, size } from './text.ts'
 
-/** No inbox holds more. */
+/** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000
 
 export function addCatchEvents(parent: Command): void {
@@ -69,7 +69,7 @@ function addShow(parent: Command): void {
     )
 }
 
-/** Up to so many events, newest first. */
+/** The newest events, at most this many, newest first. */
 export async function newest(
   inbox: CatchClient,
   filter: EventFilter,
@@ -83,7 +83,7 @@ export async function newest(
   return events
 }
 
-/** The event of an id or a sequence, or the newest. @throws CliError where there is none. */
+/** The event with this id or sequence, by default the newest. @throws CliError if it does not exist. */
 export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
   const sequence = which !== undefined && /^\d{1,15}$/.test(which) ? Number(which) : null
   const last = which === undefined ? null : (sequence ?? sequenceOf(which))
@@ -99,7 +99,7 @@ export async function findEvent(inbox: CatchClient, which?: string): Promise<Cat
   throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
 }
 
-/** An id ends with the event's sequence, in 48 bits. */
+/** The sequence in an event id, which is its last 48 bits. */
 function sequenceOf(id: string): number {
   const [, digits] = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})$/.exec(id) ?? []
   if (digits === undefined) {

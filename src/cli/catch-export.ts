@@ -10,7 +10,7 @@ import { receiverOf } from './forward.ts'
 import { loadCatch } from './saved.ts'
 import { shownOn } from './text.ts'
 
-/** No inbox holds more. */
+/** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000
 
 type Options = { as: string; to?: string; filter?: string; limit: string }

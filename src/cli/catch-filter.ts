@@ -1,9 +1,9 @@
-/** `--filter method=POST,contentType=…,q=…`: the service's own filter, in one text. */
+/** `--filter method=POST,contentType=…,q=…`: the service's event filter as one option. */
 import type { EventFilter } from '../client/index.ts'
 import { isFilter } from '../lib/event-filters.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** @throws CliError for a name or a value that the service would not take. */
+/** @throws CliError for a name or value that the service would refuse. */
 export function parseFilter(text: string | undefined): EventFilter {
   const filter: EventFilter = {}
   for (const part of (text ?? '').split(',').filter((some) => some !== '')) {

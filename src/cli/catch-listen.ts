@@ -1,4 +1,4 @@
-/** `mayfly catch listen NAME`: shows webhooks as they come, and sends them on to a receiver. */
+/** `mayfly catch listen NAME`: shows new webhooks, and forwards them to a receiver. */
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -20,9 +20,9 @@ import { openPosition, type Position } from './position.ts'
 import { loadCatch } from './saved.ts'
 import { harmless, size } from './text.ts'
 
-/** A receiver that takes an event and hangs up is tried this often, and then passed by. */
+/** How often an event is sent to a receiver that hangs up without an answer, before it is skipped. */
 const HANG_UPS = 3
-/** A day: no timer of Node's is much longer. */
+/** A day. Node's timers end at about 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400
 
 type Options = {
@@ -85,7 +85,7 @@ and X-Mayfly-Event-Sequence, so that the receiver can recognize a repeat.
 type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter }
 type Listening = Watching & { name: string; to: URL; position: Position }
 
-/** Shows what comes. */
+/** Shows events. */
 async function watch(
   cli: Cli,
   inbox: CatchClient,
@@ -102,7 +102,7 @@ async function watch(
   })
 }
 
-/** Shows what comes, and sends it on. */
+/** Shows events and forwards them. */
 async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
   const { to, position, name } = options
   if (position.unanswered !== null) {
@@ -111,7 +111,7 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
     )
   }
   const after = await sinceOf(options.since ?? 'last', inbox, position.last())
-  // From here on a kill misses nothing: the next start knows where this one began.
+  // Recorded now, so that the next start misses no event if this process is killed.
   if (position.last() !== after) position.done(after)
   cli.note(`Listening on ${name} and forwarding to ${to.href}`)
   return follow(cli, inbox, {
@@ -130,11 +130,11 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
 type Following = Watching & {
   after: number
   take(event: CatchEvent): Promise<void>
-  /** The filter does not want it. */
+  /** Called for an event that the filter skips. */
   onPassed?: (event: CatchEvent) => void
 }
 
-/** Takes the events that a filter wants, one after another, until there is a reason to end. */
+/** Handles the events that match the filter, one after another, until there is a reason to end. */
 async function follow(
   cli: Cli,
   inbox: CatchClient,
@@ -157,7 +157,7 @@ async function follow(
       }
       await take(next.value)
       if (once) return EXIT.ok
-      // The stream would still give what it has read: that is for the next start.
+      // The stream may still yield buffered events. They are left for the next start.
       signal.throwIfAborted()
     }
   } catch (error) {
@@ -169,7 +169,7 @@ async function follow(
   }
 }
 
-/** Sends an event until the receiver has it; null where the user ended that before. */
+/** Sends an event until the receiver answers. Null if the user interrupts this. */
 async function deliver(
   cli: Cli,
   event: CatchEvent,
@@ -194,7 +194,7 @@ async function deliver(
     try {
       await wait(pauseMs(tries), undefined, { signal: cli.signal })
     } catch {
-      // The receiver hung up on it, so the next start sends it again.
+      // The receiver hung up without an answer, so the next start sends the event again.
       if (hangUps > 0) position.done(event.sequence - 1)
       return null
     }
@@ -252,13 +252,13 @@ function showForwarded(cli: Cli, event: CatchEvent, answer: Forwarded): void {
   )
 }
 
-/** What became of an event, in some words. */
+/** The outcome of a forwarded event, in a few words. */
 export function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
   if (status !== null) return `${status} in ${durationMs} ms`
   return isRefused ? `not sent: ${error}` : `sent, but ${error ?? 'no answer'}`
 }
 
-/** An event in a line. */
+/** An event as one line. */
 export function described(event: CatchEvent): string {
   const { sequence, receivedAt, method, path, query, bodyBytes } = event
   const time = new Date(receivedAt).toLocaleTimeString('en-GB')

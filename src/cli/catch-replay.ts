@@ -1,4 +1,4 @@
-/** `mayfly catch replay NAME ID --to URL`: one kept webhook, sent to a receiver again. */
+/** `mayfly catch replay NAME ID --to URL`: sends one stored webhook to a receiver again. */
 import type { Command } from 'commander'
 import { messageOf } from '../lib/errors.ts'
 import { findEvent } from './catch-events.ts'

@@ -1,4 +1,4 @@
-/** `mayfly catch …`: an inbox, from its owner's side. */
+/** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
 import { confirmDestroying } from './ask.ts'
 import { addCatchEvents, findEvent } from './catch-events.ts'

@@ -1,4 +1,4 @@
-/** What a client's command is given: the settings, the output, the SDK, and how it is ended. */
+/** The context of a client's command: settings, output, SDK and signals. */
 import type { Command } from 'commander'
 import { createMayfly, type Mayfly } from '../client/index.ts'
 import { readOptions } from '../config.ts'
@@ -13,19 +13,19 @@ export type Cli = Output & {
   maxSats: number
   /** MAYFLY_WALLET_URL: a secret. */
   walletUrl: string | null
-  /** Where capabilities are kept. */
+  /** The folder with the saved capabilities. */
   folder: string
-  /** `--json` was given: programs want JSON even where bytes would be piped. */
+  /** Whether `--json` was given. It asks for JSON even if the command would pipe bytes. */
   isJsonAsked: boolean
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
-  /** From here on the listener answers signals, and nothing is aborted. */
+  /** From now on, signals call the listener and do not abort `signal`. */
   onSignal(listener: (signal: NodeJS.Signals) => void): void
   now(): number
   mayfly(baseUrl?: string): Mayfly
 }
 
-/** Positional arguments. Commander has checked how many there are. */
+/** Positional arguments. Commander has checked their number. */
 export type Args = readonly (string | undefined)[]
 
 /** A command's work: its exit code, or nothing for 0. */
@@ -35,7 +35,7 @@ export type Work<Options, Given extends Args> = (
   args: Given,
 ) => Promise<number | undefined>
 
-/** The action of a client's command. Most take one argument, the name of a capability. */
+/** Makes the action of a client's command. Most take one argument, the name of a capability. */
 export function client<Options = object, Given extends Args = [name: string]>(
   work: Work<Options, Given>,
 ) {
@@ -46,7 +46,7 @@ export function client<Options = object, Given extends Args = [name: string]>(
   }
 }
 
-/** The whole number that an option has. @throws CliError that names the option. */
+/** Parses an option's whole number. @throws CliError that names the option. */
 export function wholeNumber(
   text: string,
   { option, least, most }: { option: string; least: number; most: number },
@@ -56,7 +56,7 @@ export function wholeNumber(
   throw new CliError(`${option} must be a whole number from ${least} to ${most}.`, EXIT.usage)
 }
 
-/** Runs the work with signals turned into an abort. The second signal ends the process at once. */
+/** Runs the work. The first signal aborts it, the second ends the process immediately. */
 async function run(
   options: GlobalOptions,
   work: (cli: Cli) => Promise<number | undefined>,
@@ -69,7 +69,7 @@ async function run(
   }
   const onSignal = (name: NodeJS.Signals): void => answerSignal(name)
   for (const name of SIGNALS) process.on(name, onSignal)
-  // The service that was asked last, for the sentence that says that it does not answer.
+  // The service of the last request, for the error message if it does not answer.
   const lastAsked = { url: '' }
   const explain = (error: unknown): Ending | null => {
     if (signal.aborted && isAbort(error, signal)) return { code: EXIT.interrupted, sentence: '' }

@@ -1,6 +1,6 @@
 /**
- * `mayfly completion bash|zsh|fish`: the completion script of a shell, made of the commands as they are.
- * The script has all of them in it, so that a Tab starts no process.
+ * `mayfly completion bash|zsh|fish`: the completion script of a shell, generated from the commands.
+ * The script contains all of them, so that a Tab starts no process.
  */
 import type { Command, Option } from 'commander'
 import { examples } from './examples.ts'
@@ -30,7 +30,7 @@ export function addCompletion(program: Command): void {
     })
 }
 
-/** @throws CliError for another shell. */
+/** @throws CliError for an unsupported shell. */
 export function completionScript(program: Command, shell: string): string {
   if (shell === 'bash') return bashScript(placesOf(program))
   if (shell === 'zsh') return zshScript(placesOf(program))
@@ -38,7 +38,7 @@ export function completionScript(program: Command, shell: string): string {
   throw new CliError('A completion script is for bash, zsh or fish.', EXIT.usage)
 }
 
-/** What can follow at one place of the command line. */
+/** What can follow one command on the command line. */
 type Place = { path: string; commands: Described[]; options: Flag[] }
 type Described = { name: string; description: string }
 type Flag = Described & { takesValue: boolean }
@@ -75,7 +75,7 @@ function flagsWithValue(places: Place[]): string[] {
   return [...new Set(flags.map(({ name }) => name))]
 }
 
-/** Each shell walks through the words before the cursor in the same way, to the place that it is at. */
+/** Like the other scripts, it walks through the words before the cursor to find the current place. */
 function bashScript(places: Place[]): string {
   const cases = places.map(
     ({ path, commands, options }) =>
@@ -185,7 +185,7 @@ ${lines.join('')}`
 
 const namesOf = (all: Described[]): string => all.map(({ name }) => name).join(' ')
 
-/** A text in single quotes, for bash and zsh. */
+/** Quotes a text for bash and zsh. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 const fishQuoted = (text: string): string =>

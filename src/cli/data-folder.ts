@@ -1,4 +1,4 @@
-/** The user's data folder: files of mode 600 in folders of mode 700, whole or not there. */
+/** The user's data folder: files of mode 600 in folders of mode 700, written atomically. */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -15,10 +15,10 @@ import {
 import { homedir, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Where a user's data belongs: XDG's folder, and what takes its place elsewhere. */
+/** The folder for a user's data: XDG's, or its equivalent on other systems. */
 export function dataFolder(environment: Record<string, string | undefined> = process.env): string {
   const { XDG_DATA_HOME, LOCALAPPDATA } = environment
-  // A relative one is to be ignored, says the XDG specification.
+  // The XDG specification demands that relative paths are ignored.
   if (XDG_DATA_HOME?.startsWith('/')) return join(XDG_DATA_HOME, 'mayfly')
   const home = environment.HOME ?? homedir()
   if (platform() === 'darwin') return join(home, 'Library', 'Application Support', 'mayfly')
@@ -26,11 +26,11 @@ export function dataFolder(environment: Record<string, string | undefined> = pro
   return join(home, '.local', 'share', 'mayfly')
 }
 
-/** Writes a new file, flushed before it has its name. False where the name is taken. */
+/** Writes a new file, flushed before it gets its name. False if the name is taken. */
 export function writeNew(file: string, text: string): boolean {
   const draft = writeDraft(file, text)
   try {
-    // A link, not a rename: it fails where there is something already.
+    // A link, not a rename, because it fails if the file exists.
     linkSync(draft, file)
   } catch (error) {
     if (isCode(error, 'EEXIST')) return false
@@ -42,13 +42,13 @@ export function writeNew(file: string, text: string): boolean {
   return true
 }
 
-/** Writes a file in place of what may be there, flushed before it has its name. */
+/** Writes or replaces a file, flushed before it gets its name. */
 export function overwrite(file: string, text: string): void {
   renameSync(writeDraft(file, text), file)
   flushFolder(dirname(file))
 }
 
-/** The text of a file, or null where there is none. */
+/** The text of a file, or null if it does not exist. */
 export function readIfThere(file: string): string | null {
   try {
     return withFile(file, () => readFileSync(file, 'utf8'))
@@ -58,7 +58,7 @@ export function readIfThere(file: string): string | null {
   }
 }
 
-/** The names of the files in a folder that end so, without that end; none where it is not there. */
+/** The names of the files with this ending, without it. An empty list if the folder does not exist. */
 export function namesIn(folder: string, end: string): string[] {
   try {
     return readdirSync(folder)
@@ -71,13 +71,13 @@ export function namesIn(folder: string, end: string): string[] {
   }
 }
 
-/** The folder, made if need be, for the user alone. */
+/** The folder, created if needed. Only the user can read it. */
 export function privateFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return folder
 }
 
-/** Does something with a file. What fails names the file, which not every system call does. */
+/** Works with a file. Errors name the file, which not every system call's error does. */
 export function withFile<T>(file: string, work: () => T): T {
   try {
     return work()
@@ -106,7 +106,7 @@ function writeDraft(file: string, text: string): string {
   return draft
 }
 
-/** Writes a file for the user alone, and returns when it is on disk. */
+/** Writes a file that only the user can read, and returns when it is on disk. */
 export function writeFlushed(
   file: string,
   flag: 'wx' | 'w' | 'r+',
@@ -123,7 +123,7 @@ export function writeFlushed(
   }
 }
 
-/** So that the name, too, outlives a power cut. Windows has no such call and needs none. */
+/** Flushes a folder, so that a file's name survives a power cut. Windows neither can nor needs to. */
 export function flushFolder(folder: string): void {
   if (platform() === 'win32') return
   const descriptor = openSync(folder, 'r')

@@ -1,6 +1,6 @@
 /**
- * Purchases under way. Each is written before anything is asked for, with the key that names it, so
- * that a command that was killed is taken up by the next one and no second invoice is paid.
+ * Purchases under way. Each is written with its key before the first request. If the command is
+ * killed, the next one continues the purchase, and no second invoice is paid.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,14 +14,14 @@ import { CliError, EXIT } from './exit.ts'
 import { type Lock, takeLock } from './lock.ts'
 import { findSaved, isName, type Product } from './saved.ts'
 
-/** What is being bought, and the sealed bytes where they are part of it. */
+/** A purchase, and for a whisper its sealed bytes. */
 export type Draft = {
   version: 1
   product: Product
   planId: PlanId
   baseUrl: string
   idempotencyKey: string
-  /** Once a wallet has paid: the proof that collects the purchase from any address. */
+  /** After a wallet has paid: the proof, which collects the purchase from any address. */
   preimage?: string
   whisper?: { envelope: string; key: string; hasPassword: boolean } & WhisperTerms
 }
@@ -31,8 +31,8 @@ export type WhisperTerms = { readLimit?: number; revealAt?: string }
 export type OpenDraft = { name: string; draft: Draft; isTakenUp: boolean; lock: Lock }
 
 /**
- * The draft of a purchase: of that name, or of the first free one. One that was interrupted is taken
- * up, if it is for the same thing.
+ * Opens the draft of a purchase under this name, or under the first free one. Continues an
+ * interrupted draft of the same plan.
  */
 export function openDraft(
   cli: Cli,
@@ -66,7 +66,7 @@ export function openDraft(
   }
 }
 
-/** The draft of a name, for `--resume`. @throws CliError where there is none. */
+/** The draft with this name, for `--resume`. @throws CliError if it does not exist. */
 export function resumeDraft(cli: Cli, name: string): OpenDraft {
   if (readDraft(cli, name) === null) {
     throw new CliError(
@@ -81,7 +81,7 @@ export function resumeDraft(cli: Cli, name: string): OpenDraft {
   return open
 }
 
-/** @throws CliError for anything that is no plan. */
+/** @throws CliError for an unknown plan. */
 export function planOf(text: string): PlanId {
   if (isPlanId(text)) return text
   throw new CliError(
@@ -100,19 +100,19 @@ export function readDraft(cli: Cli, name: string): Draft | null {
   return draft?.version === 1 ? draft : null
 }
 
-/** Keeps the proof of payment beside the key, by who has the lock. */
+/** Saves the proof of payment with the key. The caller must hold the draft's lock. */
 export function keepProof(cli: Cli, name: string, preimage: string): void {
   const draft = readDraft(cli, name)
   if (draft) overwrite(draftFile(cli, name), `${JSON.stringify({ ...draft, preimage })}\n`)
 }
 
-/** Ends a purchase, by who has its lock: it was saved, or there was nothing in it. */
+/** Deletes a draft that was saved or holds no money. The caller must hold its lock. */
 export const dropDraft = (cli: Cli, name: string): void =>
   rmSync(draftFile(cli, name), { force: true })
 
 /**
- * Gives a purchase up, whatever is in its file; false where there was none.
- * @throws CliError while it is under way.
+ * Deletes a draft, even a damaged one. False if it does not exist.
+ * @throws CliError while a command works on it.
  */
 export function forgetDraft(cli: Cli, name: string): boolean {
   if (readIfThere(draftFile(cli, name)) === null) return false
@@ -168,6 +168,6 @@ const underWay = ({ heldBy }: { heldBy: string }, name: string): CliError =>
 const lockFile = ({ folder }: Cli, name: string): string =>
   join(folder, 'purchases', `${name}.lock`)
 
-/** Where the purchase of a name is. */
+/** The file of the draft with this name. */
 export const draftFile = ({ folder }: Cli, name: string): string =>
   join(folder, 'purchases', `${name}.json`)

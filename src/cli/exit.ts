@@ -1,4 +1,4 @@
-/** How a command ends: its exit code, and one sentence that says what to do next. */
+/** The end of a command: its exit code, and one sentence that says what to do next. */
 import { MayflyError, UnreadableWhisper } from '../client/index.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
@@ -17,7 +17,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** What each means, for the help and for docs/cli.md. */
+/** The meaning of each exit code, for the help and for docs/cli.md. */
 export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   ok: 'done',
   failed: 'refused or failed; the sentence on stderr says what to do',
@@ -28,7 +28,7 @@ export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   interrupted: 'interrupted by Ctrl-C or SIGTERM',
 }
 
-/** A command cannot do what it was asked; the message is a sentence for the user. */
+/** A command failed. The message is a sentence for the user. */
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: number
@@ -40,7 +40,7 @@ export class CliError extends Error {
 
 export type Ending = { code: number; sentence: string }
 
-/** What an error means for the user, or null for a bug in this program. */
+/** The exit code and sentence for an error, or null for a bug in this program. */
 export function endingOf(error: unknown, url: string): Ending | null {
   if (error instanceof CliError) return { code: error.code, sentence: error.message }
   if (error instanceof ConfigError) return { code: EXIT.usage, sentence: error.message }
@@ -173,7 +173,7 @@ function notRevealed(seconds: number | null): Ending {
   return { code: EXIT.failed, sentence: `It is not revealed yet${when}. No read was spent.` }
 }
 
-/** Phrases of the SDK that leave money where the same command finds it. */
+/** Phrases of the SDK after which the same command can still collect the purchase. */
 const UNFINISHED = ['payment outcome unknown', 'paid but not collected', 'second payment refused']
 
 function endingOfWallet({ outcome, message }: WalletError): Ending {

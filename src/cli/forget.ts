@@ -1,4 +1,4 @@
-/** `mayfly forget NAME`: removes what is saved, and never what somebody has paid for unasked. */
+/** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
 import { type AnyCapability, MayflyError, type SavedCapability } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
@@ -51,7 +51,7 @@ still valid, or may be, is only forgotten with --yes, because its tokens are now
     )
 }
 
-/** Ends a purchase in which there is nothing. @throws CliError where there is, or may be. */
+/** Deletes a purchase without money in it. @throws CliError if there is, or may be, money. */
 async function giveUp(cli: Cli, name: string): Promise<void> {
   if (readDraft(cli, name) === null) {
     return confirmDestroying(
@@ -77,7 +77,7 @@ async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void>
       `${name} is paid, so it was collected and saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
     )
   }
-  // Its bytes may have come through a pipe, which does not bring them again.
+  // The draft may have the only copy of its bytes, if they came through a pipe.
   const bytes = draft.whisper
     ? `the content of the whisper ${name}, which is saved here alone`
     : null
@@ -86,7 +86,7 @@ async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void>
   dropDraft(cli, name)
 }
 
-/** What became of a purchase: its capability, or what would be lost with it, if anything. */
+/** Looks up a purchase: its capability, or what deleting it would lose, if anything. */
 async function lookUp(
   cli: Cli,
   draft: Draft,
@@ -110,10 +110,10 @@ async function lookUp(
   }
 }
 
-/** By the service's own word nothing can be collected, now or later. */
+/** The service's phrases for orders that can never be collected. */
 const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already delivered'])
 
-/** @throws CliError where a capability still opens something, or may. */
+/** @throws CliError if a capability is, or may be, still valid. */
 async function allowForgetting(cli: Cli, name: string): Promise<void> {
   let saved: SavedCapability | null
   try {
@@ -148,7 +148,7 @@ type Standing = 'live' | 'over' | { why: string }
 
 async function standingOf(cli: Cli, capability: AnyCapability, baseUrl: string): Promise<Standing> {
   const { product, expiresAt } = capability
-  // Asking about a whisper would spend a read.
+  // A request for a whisper would spend a read.
   if (product === 'whisper') return Date.parse(expiresAt) <= cli.now() ? 'over' : 'live'
   const mayfly = cli.mayfly(baseUrl)
   try {

@@ -1,4 +1,4 @@
-/** One captured request, sent again to a receiver: method, path, query, headers and bytes as they were. */
+/** Sends a captured request to a receiver, with its method, path, query, headers and bytes. */
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { type CatchEvent, eventBody } from '../client/index.ts'
@@ -7,23 +7,22 @@ import { CliError, EXIT } from './exit.ts'
 
 /** How long a receiver may take to answer. */
 const ANSWER_MS = 30_000
-/** The pause after a try that brought nothing: the first, doubled each time up to the most. */
+/** The first pause after a failed try. It doubles each time, up to the maximum. */
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
 
-/** RFC 9110 §7.6.1, and what the next hop says for itself. */
+/** Hop-by-hop headers (RFC 9110 §7.6.1), and those that the new request sets itself. */
 const DROPPED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
 
 /**
- * A step up in a path, in the spellings that servers read as one: what a stranger sent to an inbox
- * stays below the address that the receiver was named with. A path ends at `?` and `#`, also where these
- * are sent as they are.
+ * A `..` segment, in all spellings that servers accept. A stranger's request must stay below the
+ * receiver's address. A path also ends at an encoded `?` or `#`.
  */
 const STEP_UP = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?=$|[/\\;?#]|%2f|%5c|%3b|%3f|%23)/i
 
 /**
- * The receiver's answer. Its status is null where none came though the request was sent: it was late,
- * or the receiver hung up. It is null, too, for what is never sent, `isRefused`.
+ * The receiver's answer. Its status is null if the request was sent but not answered: the receiver
+ * was too slow, or hung up. It is also null for an event that is never sent (`isRefused`).
  */
 export type Forwarded = {
   status: number | null
@@ -33,7 +32,7 @@ export type Forwarded = {
   error?: string
 }
 
-/** A receiver's address. @throws CliError for anything but http and https. */
+/** Parses a receiver's address. @throws CliError for anything but http and https. */
 export function receiverOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url && /^https?:$/.test(url.protocol)) return url
@@ -45,13 +44,13 @@ export function receiverOf(text: string): URL {
 
 export type Receiving = {
   to: URL
-  /** Called just before the last byte of the request, or all of one without a body, is sent. */
+  /** Called just before the last byte of the request is sent, or before a request without a body. */
   onSent(): void
 }
 
 /**
- * Sends it once, on a connection of its own: on a shared one, a receiver that closes it just then
- * leaves open whether it got the request. Rejects where it was not sent whole.
+ * Sends an event once, on a new connection: if a receiver closes a reused one at that moment, it is
+ * unknown whether it got the request. Rejects if the request was not sent completely.
  */
 export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<Forwarded> {
   if (STEP_UP.test(event.path)) return Promise.resolve(REFUSED)
@@ -69,7 +68,7 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
       agent: false,
       timeout: ANSWER_MS,
     })
-    /** What makes the request whole goes to the system in the same breath as the record of it. */
+    /** Sends the last bytes directly after `onSent`, so that a kill hardly comes between them. */
     const complete = (last?: Uint8Array): void => {
       isSent = true
       onSent()
@@ -112,14 +111,14 @@ const REFUSED: Forwarded = {
 export const pauseMs = (tries: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS)
 
-/** The receiver's path with what followed the inbox's address, as it was sent. */
+/** The receiver's path, with the event's path and query appended as sent. */
 function pathOf(to: URL, { path, query }: CatchEvent): string {
   const base = path === '' ? to.pathname : to.pathname.replace(/\/$/, '')
   const queries = [to.search.slice(1), query].filter((part) => part !== '')
   return base + path + (queries.length > 0 ? `?${queries.join('&')}` : '')
 }
 
-/** In their order and spelling: names and values in turn. */
+/** The headers in their order and spelling. Names and values alternate. */
 function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
   const named = event.headers.flatMap(({ name, value }) =>
     name.toLowerCase() === 'connection' ? value.toLowerCase().split(/\s*,\s*/) : [],

@@ -1,4 +1,4 @@
-/** `mayfly gate intent|prove|poll|verify`, for a project's server; the operator's are in gate.ts. */
+/** `mayfly gate intent|prove|poll|verify`. The operator's part is in `operator/gate.ts`. */
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
@@ -14,7 +14,7 @@ import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { columns, harmless } from './text.ts'
 
-/** @returns the group, for the operator's part of it. */
+/** @returns the command group, to which the operator's commands are added. */
 export function addGate(program: Command): Command {
   const gate = program
     .command('gate')

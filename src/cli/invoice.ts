@@ -1,4 +1,4 @@
-/** Invoices on the command line: shown to a person, or paid by a wallet below the ceiling. */
+/** Invoices on the command line: shown to the user, or paid by a wallet below the ceiling. */
 import encodeQR from 'qr'
 import type { PaymentQuote } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
@@ -7,13 +7,13 @@ import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** The wallet of MAYFLY_WALLET_URL while `work` runs; null where none is set. */
+/** Runs `work` with the wallet of MAYFLY_WALLET_URL, or with null if that is not set. */
 export async function withWallet<T>(
   { walletUrl, url }: Pick<Cli, 'walletUrl' | 'url'>,
   work: (wallet: Wallet | null) => Promise<T>,
 ): Promise<T> {
   if (walletUrl === null) return work(null)
-  // Loaded only for those who pay with it: the ways to reach a wallet are large.
+  // Loaded only when needed, since the wallets' modules are large.
   const { openWallet } = await import('./wallet.ts')
   const { wallet, close } = await openWallet(walletUrl, { serviceUrl: url }).catch((error) => {
     const sentence = messageOf(error)
@@ -26,7 +26,7 @@ export async function withWallet<T>(
   }
 }
 
-/** Reads an invoice that is about to be paid. @throws CliError above the ceiling or too late. */
+/** Reads an invoice before it is paid. @throws CliError if it is above the ceiling or expired. */
 export function readPayable(bolt11: string, maxSats: number, now: number): Invoice {
   const invoice = decodeInvoice(bolt11)
   const { amountMsat, expiresAt } = invoice
@@ -45,7 +45,7 @@ export function readPayable(bolt11: string, maxSats: number, now: number): Invoi
   return invoice
 }
 
-/** Shows an invoice to be paid elsewhere: a QR code on a terminal, and its text anywhere. */
+/** Shows an invoice to be paid elsewhere: its text, and on a terminal a QR code. */
 export function showInvoice(cli: Cli, quote: PaymentQuote): void {
   const { amountSats, bolt11, expiresAt, network } = quote
   if (cli.isJson) {
@@ -66,15 +66,15 @@ export function showInvoice(cli: Cli, quote: PaymentQuote): void {
   cli.answer(null, `${lines.join('\n')}\n`)
 }
 
-/** A QR code where the terminal is wide enough for one; a broken one helps nobody. */
+/** A QR code, if the terminal is wide enough for it. */
 function qrCode(text: string, { isTTY, columns }: { isTTY?: boolean; columns?: number }): string[] {
   if (!isTTY) return []
-  // Upper case makes a smaller code, and wallets read either.
+  // Upper case makes a smaller code, and wallets accept both cases.
   const code = encodeQR(text.toUpperCase(), 'ascii', { ecc: 'low', border: 2 })
   return code.indexOf('\n') <= (columns ?? 80) ? [code] : []
 }
 
-/** Says on a terminal how long the payment has been waited for; ends with `stop`. */
+/** Shows on a terminal how long the wait for the payment has lasted, until `stop`. */
 export function showWaiting(cli: Cli): { stop(): void } {
   const { stderr } = process
   if (!stderr.isTTY) {

@@ -1,4 +1,4 @@
-/** One process at a time: a lock that ends with its process, however that ends. */
+/** A lock for one process at a time. It ends with its process, even if that is killed. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -8,9 +8,9 @@ import { CliError } from './exit.ts'
 export type Lock = { release(): void }
 
 /**
- * Takes the lock, or says who has it. The lock is SQLite's, on an empty database: the system lets go
- * of it when the process is killed, so that none is ever left behind to be guessed about. The number
- * of the process stands beside it, for the sentence that names who has it.
+ * Takes the lock, or returns who holds it. It is SQLite's lock on an empty database, which the system
+ * releases when the process is killed, so that no stale lock remains. A file beside it has the id of
+ * the process, for the message that names the holder.
  */
 export function takeLock(file: string): Lock | { heldBy: string } {
   privateFolder(dirname(file))

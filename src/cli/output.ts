@@ -1,4 +1,4 @@
-/** Where a command's answer goes: JSON for programs, text for people, and notes on stderr. */
+/** The output of a command: JSON for programs, text for people, and notes on stderr. */
 import { styleText } from 'node:util'
 import { type Ending, EXIT, endingOf } from './exit.ts'
 import { harmless, STEERING } from './text.ts'
@@ -9,17 +9,17 @@ export type GlobalOptions = { url?: string; json?: true; color: boolean; maxSats
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 export type Output = {
-  /** The answer is JSON. */
+  /** Whether the answer is JSON. */
   isJson: boolean
-  /** The answer, whole or one line of it: JSON for programs, text for people. */
+  /** Prints the answer, or one line of it: JSON for programs, text for people. */
   answer(json: unknown, text: string): void
-  /** A sentence beside the answer, on stderr. */
+  /** Prints a sentence on stderr. */
   note(sentence: string): void
-  /** Text in a style, if the terminal that it goes to shows styles. */
+  /** Styles a text, if its terminal supports that. */
   paint(style: Style, text: string, stream?: NodeJS.WriteStream): string
 }
 
-/** The answer is JSON with `--json`, and where no terminal shows it. */
+/** Whether the answer is JSON: with `--json`, and if stdout is not a terminal. */
 export const isForPrograms = ({ json }: GlobalOptions): boolean => json ?? !process.stdout.isTTY
 
 export function openOutput({ color }: GlobalOptions, isJson: boolean): Output {
@@ -35,7 +35,7 @@ export function openOutput({ color }: GlobalOptions, isJson: boolean): Output {
   }
 }
 
-/** Runs a command's work to its exit code. An error that the user can act on becomes a sentence. */
+/** Runs a command's work and sets its exit code. Turns errors that the user can fix into a sentence. */
 export async function finish(
   { json }: GlobalOptions,
   work: () => Promise<number | undefined>,
@@ -58,7 +58,7 @@ function note(sentence: string): void {
 
 const jsonLine = (value: unknown): string => `${escapedForTerminal(JSON.stringify(value))}\n`
 
-/** On a terminal, JSON too has every character escaped that could steer it. */
+/** Escapes every character in JSON that could control a terminal. */
 const escapedForTerminal = (json: string): string =>
   process.stdout.isTTY ? json.replace(STEERING, escaped) : json
 

@@ -1,34 +1,33 @@
 /**
- * How far a listener has come, on disk. A record is one short line at the end of a file:
+ * The position of a listener, on disk. Each record is one short line at the end of a file:
  *
- * - `sent N`, just before the system is given the last byte of event N. A killed process loses nothing
- *   that the system has taken, so the receiver gets N, and N is not sent again. It is not flushed: that
- *   would keep the moment open for longer than it is.
- * - `done N`, flushed, when the receiver has answered N.
+ * - `sent N` is written just before the last byte of event N is passed to the system. Bytes that the
+ *   system has survive a kill of the process, so the receiver gets N, and N is not sent again. The
+ *   record is not flushed, because that would lengthen the time between the two system calls.
+ * - `done N` is written and flushed when the receiver has answered N.
  *
- * So a kill -9 doubles no event. One whose answer had not come is named by the next start, for it may not
- * have been sent either if the kill came between the two system calls. After a power cut such an event
- * is sent again.
+ * So a kill -9 never sends an event twice. The next start names an event without an answer, which was
+ * not sent if the kill came between the two system calls. After a power cut, it is sent again.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { overwrite, readIfThere } from './data-folder.ts'
 
-/** Beyond this many records the file is made anew. */
+/** With more records than this, the file is written anew. */
 const MAX_RECORDS = 20_000
 
 export type Position = {
-  /** The last sequence that is not to be sent again, or null at the very first start. */
+  /** The last sequence that must not be sent again, or null at the first start. */
   last(): number | null
-  /** The event that was sent when the process before this one was killed, or null. */
+  /** The event that had no answer when the previous process was killed, or null. */
   unanswered: number | null
   sent(sequence: number): void
   done(sequence: number): void
-  /** Passed over, by a filter: on disk with the next record that is flushed. */
+  /** Records an event that the filter skipped. It reaches the disk with the next flush. */
   passed(sequence: number): void
   close(): void
 }
 
-/** The position in a file, which is this process's alone while it is open. */
+/** Opens the position in a file. The process must hold the listener's lock. */
 export function openPosition(file: string): Position {
   const before = readPosition(readIfThere(file) ?? '')
   let last = before.last
@@ -65,7 +64,7 @@ export function openPosition(file: string): Position {
   }
 }
 
-/** What the complete lines of a file say; a line that was cut says nothing. */
+/** Reads the complete lines of a file, and ignores a truncated one. */
 export function readPosition(text: string): { last: number | null; unanswered: number | null } {
   let last: number | null = null
   let unanswered: number | null = null

@@ -1,4 +1,4 @@
-/** The command line: every command and what is common to all of them. docs/cli.md is made of it. */
+/** The command line: all commands and their common options. docs/cli.md is generated from it. */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { addBuy } from './buy.ts'
@@ -22,7 +22,7 @@ import { addWhisper } from './whisper.ts'
 
 /** Runs one command, and resolves to its exit code. */
 export async function runProgram(given: string[]): Promise<number> {
-  // Commander's own `help` knows the first name alone.
+  // Commander's own `help` supports only one level of commands.
   const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
   if (args[0] !== 'serve') allowEarlyEnd()
   const program = createProgram()
@@ -38,7 +38,7 @@ export async function runProgram(given: string[]): Promise<number> {
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
 }
 
-/** All commands, for running them and for describing them. */
+/** Creates all commands, to run or to describe them. */
 export function createProgram(): Command {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
@@ -85,11 +85,11 @@ export function createProgram(): Command {
   return program
 }
 
-/** At the end of each command's help. */
+/** The last line of each command's help. */
 export const COMMON_OPTIONS =
   '\nEvery command also takes --json, --url, --max-sats and --no-color: mayfly --help\n'
 
-/** Every command below this one, groups included. */
+/** All subcommands of this one, groups included. */
 export function commandsOf(command: Command): Command[] {
   return command.commands.flatMap((child) => [child, ...commandsOf(child)])
 }
@@ -102,7 +102,7 @@ function exitCodes(): string {
 }
 
 function isJsonAsked(args: string[]): boolean {
-  // What follows is another command's.
+  // Arguments after `--` belong to another program.
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? args.length : end).includes('--json')
 }
@@ -112,7 +112,7 @@ function printUsageError({ code, message }: CommanderError): void {
   process.stdout.write(`${JSON.stringify({ error })}\n`)
 }
 
-/** A reader that has seen enough, such as `head`, is no failure; a disk that is full is one. */
+/** Exits normally if a reader such as `head` closes the pipe. A full disk still is an error. */
 function allowEarlyEnd(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok)

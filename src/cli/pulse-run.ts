@@ -1,6 +1,6 @@
 /**
- * `mayfly pulse run NAME -- COMMAND`: runs a job, and pings when it has succeeded. The job itself is
- * run by `bin/job.mjs`, before anything of this is loaded.
+ * `mayfly pulse run NAME -- COMMAND`: runs a job, and pings after it has succeeded. `bin/job.mjs` runs
+ * the job before this module is loaded.
  */
 import type { Command } from 'commander'
 import { createMayfly, MayflyError } from '../client/index.ts'
@@ -11,9 +11,9 @@ import { EXIT, endingOf } from './exit.ts'
 import { loadPulse } from './saved.ts'
 import { harmless } from './text.ts'
 
-/** A ping that is lost or refused for the moment is sent again this often. */
+/** How often a ping is sent if it is lost or refused temporarily. */
 const PING_TRIES = 4
-/** All tries together take no longer: the job is over, and somebody waits for its exit code. */
+/** The time limit of all tries. The job is over, and its caller waits for the exit code. */
 const PING_MS = 10_000
 
 export function addPulseRun(parent: Command): void {
@@ -31,14 +31,14 @@ its exit code, or with 128 plus the number of the signal that ended it. A ping t
 it fails, stderr says so and the exit code stays the same.
 `,
     )
-    // Whoever comes through the entry never gets here: it has run the job.
+    // Never reached through the entry, which has run the job.
     .action(() => {
       process.stderr.write('This runs jobs as `mayfly pulse run` alone (bin/mayfly.mjs).\n')
       process.exitCode = EXIT.usage
     })
 }
 
-/** Pings for a job that has succeeded, and says on stderr where that fails. Never rejects. */
+/** Pings after a job has succeeded, and reports a failure on stderr. Never rejects. */
 export async function pingAfter(name: string): Promise<void> {
   const over = new AbortController()
   const signalled = (): void => over.abort()
@@ -82,7 +82,7 @@ async function ping(monitor: { ping(): Promise<void> }, until: AbortSignal): Pro
 
 function reasonOf(error: unknown, url: string): string {
   const ending = endingOf(error, url)
-  // A bug: only its name, because its message could contain anything.
+  // A bug. Shows only the error's name, since its message could contain secrets.
   return ending?.sentence ?? `It ended with ${error instanceof Error ? error.name : 'an error'}.`
 }
 

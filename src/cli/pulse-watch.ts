@@ -47,7 +47,7 @@ MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One command runs at
             cli.signal.throwIfAborted()
           }
         } finally {
-          // An open stream would keep the process.
+          // An open stream would keep the process alive.
           await stream.return('').catch(() => undefined)
         }
       }),
@@ -81,9 +81,9 @@ async function runCommand(
   }
   const child = spawn(command, {
     shell: true,
-    // Its output goes to stderr: stdout carries the changes of state.
+    // The command's output goes to stderr, since stdout has the changes of state.
     stdio: ['ignore', 2, 2],
-    // A command that is run by what a monitor says has no business with the wallet.
+    // The command must not get the wallet's secret.
     env: { ...process.env, ...NO_WALLET, ...change },
   })
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]

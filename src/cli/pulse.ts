@@ -1,4 +1,4 @@
-/** `mayfly pulse …`: a heartbeat monitor, from its owner's side and from the job's. */
+/** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
 import type { Command } from 'commander'
 import type { PulseSettings, PulseStatus } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
@@ -10,7 +10,7 @@ import { addPulseWatch } from './pulse-watch.ts'
 import { forget, loadPulse } from './saved.ts'
 import { away, columns, harmless } from './text.ts'
 
-/** The service's bounds, for the sentence; it checks them itself. */
+/** The service's maximum, for the error message. The service checks it too. */
 const MOST_SECONDS = 604_800
 
 export function addPulse(program: Command): void {

@@ -1,4 +1,4 @@
-/** Buying: the draft is written first, then the order is made, then the capability is saved and shown. */
+/** Buying: writes the draft, then orders and pays, then saves the capability. */
 import {
   type AnyCapability,
   MayflyError,
@@ -14,10 +14,10 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
 import { fileOf, findSaved, save } from './saved.ts'
 
-/** Buys what a draft says, or goes on with it, and resolves to what is saved under its name. */
+/** Makes or continues the purchase of a draft, and resolves to the saved capability. */
 export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapability> {
   const { name, draft, isTakenUp, lock } = open
-  /** How far the payment went in this run. */
+  /** The last stage of the payment in this run. */
   let stage: Stage | null = null
   const onStage = (progress: PurchaseProgress): void => {
     stage = progress.stage
@@ -35,7 +35,7 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
       throw error
     }
     if (error instanceof MayflyError) {
-      // The key is all that the payment can be collected with, whatever the service says.
+      // Only the key collects the payment, so the draft stays, whatever the service answers.
       if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
       if (error.phrase === 'already delivered') throw usedBefore(name)
     }
@@ -57,20 +57,20 @@ type OnStage = (progress: PurchaseProgress) => void
 const goOn = ({ name, draft }: OpenDraft): string =>
   `To continue: mayfly buy ${draft.product} --resume ${name}`
 
-/** Whether a purchase that failed can be forgotten: no money can be in it, and nothing else is. */
+/** Whether the draft of a failed purchase can be deleted: it holds neither money nor other data. */
 function canBeForgotten(
   error: unknown,
   { draft, isBegun }: { draft: Draft; isBegun: boolean },
 ): boolean {
-  // A setting or an option that is wrong: nothing was asked of anybody.
+  // A wrong setting or option: no request was sent.
   if (error instanceof CliError) return error.code === EXIT.usage && !isBegun
   if (!(error instanceof MayflyError)) return false
-  // Dead by the node's own word, or paid back.
+  // The node reported the invoice as dead, or the order was refunded.
   if (error.phrase === 'order expired' || error.phrase === 'order refunded') return true
-  // A quote that was never shown.
+  // The quote of an earlier run may have been shown, and may be paid.
   if (isBegun) return false
   const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
-  // The sealed bytes of a whisper may have come through a pipe, which does not bring them again.
+  // The draft may have the only copy of a whisper's bytes, if they came through a pipe.
   return isRefused || draft.whisper === undefined
 }
 
@@ -166,9 +166,9 @@ function whisperTerms(draft: Draft): {
 }
 
 /**
- * Collects what a draft has paid for, and pays nothing. A draft that nobody has asked for yet gets an
- * invoice by it, which nobody sees and which ends by itself.
- * @throws MayflyError `price above the ceiling` where it is not paid yet; what the service says otherwise.
+ * Collects the paid order of a draft, and pays nothing. If the order was never requested, this
+ * creates an invoice, which is not shown and expires.
+ * @throws MayflyError `price above the ceiling` if the order is unpaid, and the service's refusals.
  */
 export async function collectPaid(cli: Cli, draft: Draft): Promise<AnyCapability> {
   const mayfly = cli.mayfly(draft.baseUrl)
@@ -184,6 +184,6 @@ export async function collectPaid(cli: Cli, draft: Draft): Promise<AnyCapability
   return mayfly.buyWhisper({ ...terms, ...whisperTerms(draft) })
 }
 
-/** Where a capability went, for people. */
+/** The place of a saved capability, as text. */
 export const savedAs = (cli: Cli, name: string): string =>
   `Saved as ${name}, in ${fileOf(cli, name)}\n`

@@ -1,4 +1,4 @@
-/** `mayfly list|show|import`: what is saved in the data folder. */
+/** `mayfly list|show|import`: the capabilities in the data folder. */
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
@@ -56,7 +56,7 @@ function addList(program: Command): void {
 
 type Listed = {
   json: { name: string; product?: string; planId?: string | null; state: string; file?: string }
-  /** The state, for people. */
+  /** The state as text. */
   text: string
 }
 
@@ -83,7 +83,7 @@ function listedDraft(cli: Cli, name: string): Listed {
   }
 }
 
-/** A file that is damaged, or of another version, hides none of the others. */
+/** The entry of a file that is damaged or of another version. The others are still listed. */
 const unreadable = (name: string, file: string): Listed => ({
   json: { name, state: 'unreadable', file },
   text: `cannot be read: ${file}`,
@@ -140,7 +140,7 @@ function addImport(program: Command): void {
     )
 }
 
-/** @throws CliError for what is neither a capability file nor the answer to a purchase. */
+/** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
 function savedIn(text: string, baseUrl: string): SavedCapability {
   const value = parseJson(text)
   const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
@@ -156,7 +156,7 @@ function fromAnswer(capability: unknown, baseUrl: string): SavedCapability | nul
   try {
     return parseCapability(formatCapability({ capability: capability as AnyCapability, baseUrl }))
   } catch {
-    // Whatever it lacks, it is no capability.
+    // Any missing member means that it is not a capability.
     return null
   }
 }

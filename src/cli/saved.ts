@@ -1,4 +1,4 @@
-/** The capabilities that a user has, by name: one file each in the data folder. */
+/** The user's capabilities by name, one file each in the data folder. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -15,10 +15,10 @@ import { CliError, EXIT } from './exit.ts'
 
 export type Product = AnyCapability['product']
 
-/** Lower case, so that a name is one file on every file system. */
+/** Lower case, since some file systems ignore case. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 
-/** @throws CliError where the text is no name. */
+/** @throws CliError for an invalid name. */
 export function checkName(name: string): string {
   if (isName(name)) return name
   throw new CliError(
@@ -29,17 +29,17 @@ export function checkName(name: string): string {
 
 export const isName = (text: string): boolean => NAME.test(text)
 
-/** Where the capability of a name is. */
+/** The file of the capability with this name. */
 export const fileOf = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
   join(folder, 'capabilities', `${name}.json`)
 
-/** Saves a new one. @throws CliError where the name is taken: nothing is ever overwritten. */
+/** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
 export function save(cli: Cli, name: string, saved: SavedCapability): void {
   if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
   throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
 }
 
-/** @throws CliError where the service has handed out something else than a capability. */
+/** @throws CliError if the service's answer is not a capability. */
 function textOf(saved: SavedCapability): string {
   try {
     return formatCapability(saved)
@@ -49,11 +49,11 @@ function textOf(saved: SavedCapability): string {
   }
 }
 
-/** The names of all that is saved. */
+/** The names of all saved capabilities. */
 export const savedNames = ({ folder }: Cli): string[] =>
   namesIn(join(folder, 'capabilities'), '.json').filter(isName)
 
-/** The capability of a name, or null. @throws CliError where its file cannot be understood. */
+/** The capability with this name, or null. @throws CliError if its file is unreadable. */
 export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapability | null {
   const file = fileOf(cli, checkName(name))
   const text = readIfThere(file)
@@ -65,14 +65,14 @@ export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapabili
   )
 }
 
-/** The capability of a name. @throws CliError where there is none. */
+/** The capability with this name. @throws CliError if it does not exist. */
 export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
   const saved = findSaved(cli, name)
   if (saved) return saved
   throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
 }
 
-/** The inbox of a name, and the service that it is on. */
+/** The inbox with this name, and its service. */
 export function loadCatch(
   cli: Cli,
   name: string,
@@ -82,7 +82,7 @@ export function loadCatch(
   return { ...rest, capability }
 }
 
-/** The monitor of a name, and the service that it is on. */
+/** The monitor with this name, and its service. */
 export function loadPulse(
   cli: Pick<Cli, 'folder'>,
   name: string,
@@ -92,7 +92,7 @@ export function loadPulse(
   return { ...rest, capability }
 }
 
-/** Removes what is saved under a name, whatever is in its file; false where nothing was. */
+/** Deletes the file with this name, even a damaged one. False if it does not exist. */
 export function forget(cli: Cli, name: string): boolean {
   const file = fileOf(cli, checkName(name))
   if (readIfThere(file) === null) return false
@@ -100,10 +100,10 @@ export function forget(cli: Cli, name: string): boolean {
   return true
 }
 
-/** What opens a capability, and makes its file a secret. */
+/** The secret members of a capability. */
 const SECRETS = new Set(['ownerToken', 'ingestToken', 'readToken', 'pingToken', 'code'])
 
-/** The capability without what opens it. */
+/** The capability without its secrets. */
 export function publicPart(capability: AnyCapability): Record<string, string> {
   return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
 }

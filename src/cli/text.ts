@@ -1,8 +1,8 @@
-/** Text on a terminal: sizes, times, and what others wrote made harmless. */
+/** Text on a terminal: sizes, times, and escaped text from strangers. */
 
 /**
- * What others wrote, with every character that could steer a terminal or turn the reading direction
- * spelled out. Line feeds and tabs stay where `lines` is asked for.
+ * Escapes every character in a stranger's text that could control a terminal or change the reading
+ * direction. With `lines`, line feeds and tabs stay.
  */
 export function harmless(text: string, { lines = false } = {}): string {
   return text.replace(STEERING, (character) => {
@@ -14,24 +14,24 @@ export function harmless(text: string, { lines = false } = {}): string {
   })
 }
 
-/** Control characters, and those that turn the reading direction or cannot be seen. */
+/** Control characters, invisible ones, and those that change the reading direction. */
 export const STEERING =
   /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu
 
-/** Such as `340 B` or `1.2 kB`. */
+/** A size such as `340 B` or `1.2 kB`. */
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`
   return `${(bytes / 1_000_000).toFixed(1)} MB`
 }
 
-/** How far away a time is, such as `in 3 h` or `2 d ago`. */
+/** The distance of a time from now, such as `in 3 h` or `2 d ago`. */
 export function away(time: string, now: number): string {
   const seconds = Math.round((Date.parse(time) - now) / 1000)
   return seconds >= 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`
 }
 
-/** A length of time in one unit, such as `3 h`. */
+/** A duration in one unit, such as `3 h`. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${seconds} s`
   if (seconds < 7200) return `${Math.floor(seconds / 60)} min`
@@ -39,11 +39,11 @@ export function span(seconds: number): string {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
-/** A text as it is for a file or a program, and harmless for a terminal. */
+/** A text, unchanged for a file or program, and escaped for a terminal. */
 export const shownOn = ({ isTTY }: { isTTY?: boolean }, text: string): string =>
   isTTY ? harmless(text, { lines: true }) : text
 
-/** Rows with their columns aligned, a line each; what others wrote in them is harmless. */
+/** Rows with aligned columns, one line each. Escapes their texts. */
 export function columns(texts: readonly (readonly string[])[]): string {
   const rows = texts.map((row) => row.map((cell) => harmless(cell)))
   const widths: number[] = []

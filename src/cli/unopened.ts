@@ -1,7 +1,7 @@
 /**
- * What reads of whispers have brought, until it is opened and written. A read that is spent brings its
- * bytes once: a wrong password, a full disk or a kill must not be the end of them. They are encrypted,
- * and their key is not kept with them.
+ * The fetched bytes of whispers, until they are decrypted and written. A spent read returns its bytes
+ * once, so a wrong password, a full disk or a kill must not lose them. They stay encrypted, and the
+ * key is not stored with them.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { join } from 'node:path'
 import type { Cli } from './cli.ts'
 import { flushFolder, namesIn, privateFolder, withFile, writeFlushed } from './data-folder.ts'
 
-/** Room that is older belongs to a command that was killed: no read takes as long. */
+/** Older reserved space belongs to a killed command, since no read takes this long. */
 const LEFT_MS = 3_600_000
 
 export type Kept = { envelope: Uint8Array<ArrayBuffer>; file: string }
 
 export type Room = {
-  /** Puts what the read has brought there, flushed. */
+  /** Writes the bytes of the read there, flushed. */
   keep(envelope: Uint8Array<ArrayBuffer>): Kept
-  /** Gives the room back. */
+  /** Frees the reserved space. */
   leave(): void
 }
 
-/** What an earlier read of this whisper has brought, or null. */
+/** The bytes of an earlier read of this whisper, or null. */
 export function findKept({ folder }: Cli, publicId: string): Kept | null {
   const [name] = namesIn(folderOf(folder), '.whisper').filter((some) => isOf(some, publicId))
   if (name === undefined) return null
@@ -29,7 +29,7 @@ export function findKept({ folder }: Cli, publicId: string): Kept | null {
   return { envelope: new Uint8Array(withFile(file, () => readFileSync(file))), file }
 }
 
-/** Takes the room for so many bytes, so that a full disk is found before the read is spent. */
+/** Reserves disk space for this many bytes, so that a full disk is noticed before the read is spent. */
 export function makeRoom({ folder, now }: Cli, publicId: string, bytes: number): Room {
   const own = privateFolder(folderOf(folder))
   for (const name of namesIn(own, '.room')) {
@@ -41,7 +41,7 @@ export function makeRoom({ folder, now }: Cli, publicId: string, bytes: number):
   const room = `${name}.room`
   const leave = (): void => rmSync(room, { force: true })
   try {
-    // Noise: some file systems keep no room for zeros.
+    // Random bytes, since some file systems do not allocate zeros.
     writeFlushed(room, 'wx', randomBytes(bytes))
   } catch (error) {
     leave()

@@ -13,7 +13,7 @@ import { readNwcUrl } from '../lightning/nwc/url.ts'
 import { readPhoenixdUrl } from '../lightning/phoenixd/url.ts'
 
 const SETTING = 'MAYFLY_WALLET_URL'
-// A payment may take a while to find its way; the wallet's books are at hand.
+// A payment may take long to find a route, while a look-up is quick.
 const NWC_PAY_MS = 60_000
 const NWC_LOOKUP_MS = 10_000
 
@@ -24,13 +24,13 @@ type Paid = { preimage: string }
 export type OpenWallet = { wallet: Wallet; close(): Promise<void> }
 
 export type OpenWalletOptions = {
-  /** The service whose simulator pays, for `simulator:`. Default: `MAYFLY_URL`. */
+  /** For `simulator:`, the service whose simulator pays. Default: `MAYFLY_URL`. */
   serviceUrl?: string
-  /** The most that routing may cost; the wallet over Nostr has its own budget instead. */
+  /** The maximum routing fee. A wallet over Nostr has its own budget instead. */
   maxFeeSats?: number
 }
 
-/** @throws Error that names the setting and what is wrong with it. Nothing is asked of the node. */
+/** Sends no request to the node. @throws Error that names the setting and what is wrong with it. */
 export async function openWallet(
   url: string,
   options: OpenWalletOptions = {},
@@ -57,7 +57,7 @@ export async function openWallet(
     }
     case 'nwc': {
       const access = readNwcUrl(url, SETTING)
-      // Large, and only for those who pay over Nostr.
+      // Loaded only when needed, since it is large.
       const { createNwcClient } = await import('../lightning/nwc/client.ts')
       const { client, request } = createNwcClient(access.url)
       const wallet = nwcWallet({
@@ -73,12 +73,12 @@ export async function openWallet(
   }
 }
 
-/** A fetch that believes this certificate alone, or the system's roots without one. */
+/** A fetch that trusts only this certificate, or the system's roots without one. */
 export function pinnedFetch(certificate: string | undefined) {
   const dispatcher = new Agent({
     connect: { timeout: 5_000, ...(certificate === undefined ? {} : { ca: certificate }) },
   })
-  // The two fetches differ in their types alone, in fields that nobody here uses.
+  // The types of the two fetches differ only in fields that are not used here.
   const fetch = ((input: string, init: RequestInit) =>
     undiciFetch(input, { ...init, dispatcher } as Parameters<
       typeof undiciFetch
