@@ -1,11 +1,12 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { streamParts } from '../http/backpressure.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
-import type { EventStreams } from '../http/event-stream.ts'
+import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
@@ -18,6 +19,7 @@ import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
 
 type Owned = { Params: { publicId: string } }
+type Listed = Owned & { Querystring: EventQuery }
 type OwnedEvent = { Params: { publicId: string; eventId: string } }
 
 const security = [{ bearer: [] }]
@@ -35,18 +37,14 @@ const inboxParams = Type.Object({ publicId: Type.String() })
 
 export function mountOwner(
   app: App,
-  {
-    service,
-    limits,
-    streams,
-    responseBudget,
-  }: {
+  deps: {
     service: CatchService
     limits: Limits
     streams: EventStreams
     responseBudget: ResponseBudget
   },
 ): void {
+  const { service, limits, streams } = deps
   const owner = createOwner<InboxRow>(app, {
     ...{ limits, streams },
     kind: 'catch_owner',
@@ -54,168 +52,188 @@ export function mountOwner(
     used: service.used,
     listen: service.listen,
   })
+  const onRequest = owner.required
+  const handlers = createHandlers(deps)
+
   app.get<Owned>(
     '/api/catch/:publicId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'The state and counters of an inbox',
-        security,
-        params: inboxParams,
-        response: { 200: CatchStatus, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers(async (inbox) => () => service.status(inbox)),
+    { onRequest, schema: SCHEMAS.status },
+    owner.answers(handlers.status),
   )
-
   app.delete<Owned>(
     '/api/catch/:publicId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'Destroy an inbox with its events and both capabilities',
-        security,
-        params: inboxParams,
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers<Owned>(async (inbox, request, reply) => {
-      if (!(await service.destroy(inbox))) throw problem('not found')
-      return () => sendNoContent(request, reply)
-    }),
+    { onRequest, schema: SCHEMAS.destroy },
+    owner.answers(handlers.destroy),
   )
-
-  app.get<Owned & { Querystring: EventQuery }>(
+  app.get<Listed>(
     '/api/catch/:publicId/events',
     {
       onRequest: owner.requiredOr401,
       config: { invalid: { query: 'invalid query' } },
-      schema: {
-        tags: ['catch'],
-        summary: 'Events, newest first; a page may end early where bodies are large',
-        security,
-        params: inboxParams,
-        querystring: EventQuery,
-        response: {
-          200: EventPage,
-          ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
-        },
-      },
+      schema: SCHEMAS.events,
     },
-    owner.answers<Owned & { Querystring: EventQuery }>(async (inbox, request, reply) => {
-      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
-      const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
-        const page = service.page(inbox, request.query, { reservation, gone })
-        return { first: await page.next(), rest: page }
-      })
-      return () => {
-        reply.type(JSON_TYPE)
-        if (first.done) return reply.send(first.value)
-        return streamParts(reply, reservation, first.value, rest)
-      }
-    }),
+    owner.answers(handlers.events),
   )
-
   app.get<Owned>(
     '/api/catch/:publicId/stream',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
-        security,
-        params: inboxParams,
-        headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
-        response: {
-          200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
-          ...errors('invalid query', ...OWNER_ERRORS),
-        },
-      },
-    },
-    owner.streams((inbox, request) => {
-      const from = lastEventId(request) ?? inbox.last_sequence
-      return async (stream) => {
-        stream.mark(String(from))
-        await follow({ service, publicId: inbox.public_id, from, stream })
-      }
-    }),
+    { onRequest, schema: SCHEMAS.stream },
+    owner.streams(handlers.stream),
   )
-
   app.get<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'One event',
-        security,
-        params: eventParams,
-        response: { 200: CatchEvent, ...errors(...OWNER_ERRORS) },
-      },
-      validatorCompiler: anyEventId,
-    },
-    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
-      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
-      const found = await service.event(inbox, request.params.eventId, reservation)
-      if (!found) throw problem('not found')
-      await reservation.waitTurn()
-      const json = Buffer.from(eventJson(found))
-      reservation.resize(json.length)
-      return () => reply.type(JSON_TYPE).send(json)
-    }),
+    { onRequest, schema: SCHEMAS.event, validatorCompiler: anyEventId },
+    owner.answers(handlers.event),
   )
-
   app.get<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId/body',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'The raw body of one event, to download',
-        security,
-        params: eventParams,
-        response: {
-          200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
-          ...errors(...OWNER_ERRORS),
-        },
-      },
-      validatorCompiler: anyEventId,
-    },
-    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
-      const reservation = await responseBudget.forResponse(reply, inbox.public_id)
-      const found = await service.event(inbox, request.params.eventId, reservation)
-      if (!found) throw problem('not found')
-      reservation.resize(found.body_bytes)
-      // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
-      return () =>
-        reply
-          .type('application/octet-stream')
-          .header('content-disposition', `attachment; filename="${eventId(found)}.bin"`)
-          .header('content-security-policy', "default-src 'none'; sandbox")
-          .header('cross-origin-resource-policy', 'cross-origin')
-          .serializer((body: string) => body)
-          .send(bodyOf(found))
-    }),
+    { onRequest, schema: SCHEMAS.body, validatorCompiler: anyEventId },
+    owner.answers(handlers.body),
   )
-
   app.delete<OwnedEvent>(
     '/api/catch/:publicId/events/:eventId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        summary: 'Delete one event for good; frees its bytes, not its count',
-        security,
-        params: eventParams,
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
-      validatorCompiler: anyEventId,
-    },
-    owner.answers<OwnedEvent>(async (inbox, request, reply) => {
-      if (!(await service.deleteEvent(inbox, request.params.eventId))) throw problem('not found')
-      return () => sendNoContent(request, reply)
-    }),
+    { onRequest, schema: SCHEMAS.deleteEvent, validatorCompiler: anyEventId },
+    owner.answers(handlers.deleteEvent),
   )
+}
+
+function createHandlers({
+  service,
+  responseBudget,
+}: {
+  service: CatchService
+  responseBudget: ResponseBudget
+}) {
+  async function status(inbox: InboxRow) {
+    return () => service.status(inbox)
+  }
+
+  async function destroy(inbox: InboxRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
+    if (!(await service.destroy(inbox))) throw problem('not found')
+    return () => sendNoContent(request, reply)
+  }
+
+  async function events(inbox: InboxRow, request: FastifyRequest<Listed>, reply: FastifyReply) {
+    const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+    const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
+      const page = service.page(inbox, request.query, { reservation, gone })
+      return { first: await page.next(), rest: page }
+    })
+    return () => {
+      reply.type(JSON_TYPE)
+      if (first.done) return reply.send(first.value)
+      return streamParts(reply, reservation, first.value, rest)
+    }
+  }
+
+  function stream(inbox: InboxRow, request: FastifyRequest) {
+    const from = lastEventId(request) ?? inbox.last_sequence
+    return async (stream: EventStream) => {
+      stream.mark(String(from))
+      await follow({ service, publicId: inbox.public_id, from, stream })
+    }
+  }
+
+  /** The event of a request, and the memory that is reserved for it. */
+  async function found(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
+    const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+    const event = await service.event(inbox, request.params.eventId, reservation)
+    if (!event) throw problem('not found')
+    return { event, reservation }
+  }
+
+  async function event(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
+    const { event, reservation } = await found(inbox, request, reply)
+    await reservation.waitTurn()
+    const json = Buffer.from(eventJson(event))
+    reservation.resize(json.length)
+    return () => reply.type(JSON_TYPE).send(json)
+  }
+
+  async function body(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
+    const { event, reservation } = await found(inbox, request, reply)
+    reservation.resize(event.body_bytes)
+    // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
+    return () =>
+      reply
+        .type('application/octet-stream')
+        .header('content-disposition', `attachment; filename="${eventId(event)}.bin"`)
+        .header('content-security-policy', "default-src 'none'; sandbox")
+        .header('cross-origin-resource-policy', 'cross-origin')
+        .serializer((body: string) => body)
+        .send(bodyOf(event))
+  }
+
+  async function deleteEvent(
+    inbox: InboxRow,
+    request: FastifyRequest<OwnedEvent>,
+    reply: FastifyReply,
+  ) {
+    if (!(await service.deleteEvent(inbox, request.params.eventId))) throw problem('not found')
+    return () => sendNoContent(request, reply)
+  }
+
+  return { status, destroy, events, stream, event, body, deleteEvent }
+}
+
+const SCHEMAS = {
+  status: {
+    tags: ['catch'],
+    summary: 'The state and counters of an inbox',
+    security,
+    params: inboxParams,
+    response: { 200: CatchStatus, ...errors(...OWNER_ERRORS) },
+  },
+  destroy: {
+    tags: ['catch'],
+    summary: 'Destroy an inbox with its events and both capabilities',
+    security,
+    params: inboxParams,
+    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+  },
+  events: {
+    tags: ['catch'],
+    summary: 'Events, newest first; a page may end early where bodies are large',
+    security,
+    params: inboxParams,
+    querystring: EventQuery,
+    response: {
+      200: EventPage,
+      ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
+    },
+  },
+  stream: {
+    tags: ['catch'],
+    summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+    security,
+    params: inboxParams,
+    headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+    response: {
+      200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
+      ...errors('invalid query', ...OWNER_ERRORS),
+    },
+  },
+  event: {
+    tags: ['catch'],
+    summary: 'One event',
+    security,
+    params: eventParams,
+    response: { 200: CatchEvent, ...errors(...OWNER_ERRORS) },
+  },
+  body: {
+    tags: ['catch'],
+    summary: 'The raw body of one event, to download',
+    security,
+    params: eventParams,
+    response: {
+      200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
+      ...errors(...OWNER_ERRORS),
+    },
+  },
+  deleteEvent: {
+    tags: ['catch'],
+    summary: 'Delete one event for good; frees its bytes, not its count',
+    security,
+    params: eventParams,
+    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+  },
 }
