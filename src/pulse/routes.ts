@@ -1,4 +1,4 @@
-/** PULSE over HTTP: buying, pinging, the owner's routes, and the shared state and badge. */
+/** PULSE over HTTP: buying, pinging and the shared status. The owner's routes are in `owner-routes.ts`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
@@ -8,29 +8,17 @@ import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
-import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
-import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
 import { PINGS, PUBLIC_STATUS } from './limits.ts'
-import {
-  PublicPulseStatus,
-  PulseCapability,
-  type PulsePlan,
-  PulseSettings,
-  PulseStatus,
-} from './schema.ts'
+import { mountOwner } from './owner-routes.ts'
+import { PublicPulseStatus, PulseCapability, type PulsePlan } from './schema.ts'
 import type { PulseService } from './service.ts'
-import { parseSettings } from './settings.ts'
-import type { MonitorRow } from './store.ts'
-import { followMonitor } from './stream.ts'
 
-/** Fits the longest name and description with every character escaped. */
-const MAX_SETTINGS_BYTES = 16 * 1024
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
 /** A badge runs no script, even if it is opened as a page. */
@@ -107,119 +95,6 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
     handler: () => {
       throw new Error('every ping is answered before')
     },
-  })
-}
-
-function mountOwner(
-  app: App,
-  {
-    service,
-    limits,
-    streams,
-    clock,
-  }: { service: PulseService; limits: Limits; streams: EventStreams; clock: Clock },
-): void {
-  const owner = createOwner<MonitorRow>(app, {
-    ...{ limits, streams },
-    kind: 'pulse_owner',
-    find: service.owned,
-    used: service.used,
-    listen: service.listen,
-  })
-
-  app.get<Owned>(
-    '/api/pulse/:publicId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['pulse'],
-        summary: 'The state, counters and settings of a monitor',
-        security,
-        params: monitorParams,
-        response: { 200: PulseStatus, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers(async (monitor) => () => service.status(monitor)),
-  )
-
-  app.get<Owned>(
-    '/api/pulse/:publicId/stream',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['pulse'],
-        summary: 'Pings and changes of state as they happen (server-sent events)',
-        security,
-        params: monitorParams,
-        response: {
-          200: Type.String({
-            description: 'text/event-stream of `state` and `ping` with the status, then `end`',
-          }),
-          ...errors(...OWNER_ERRORS),
-        },
-      },
-    },
-    owner.streams(
-      ({ public_id: publicId }) =>
-        (stream) =>
-          followMonitor({ service, publicId, stream, clock }),
-    ),
-  )
-
-  app.delete<Owned>(
-    '/api/pulse/:publicId',
-    {
-      onRequest: owner.required,
-      schema: {
-        tags: ['pulse'],
-        summary: 'Destroy a monitor with both capabilities and what it shares',
-        security,
-        params: monitorParams,
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers<Owned>(async (monitor, request, reply) => {
-      if (!(await service.destroy(monitor))) throw notFound()
-      return () => sendNoContent(request, reply)
-    }),
-  )
-
-  app.register(async (scope) => {
-    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
-    scope.patch<Owned>(
-      '/api/pulse/:publicId',
-      {
-        onRequest: async (request, reply) => {
-          await owner.required(request, reply)
-          if (service.hasExpired(owner.of(request))) throw notFound()
-        },
-        schema: {
-          tags: ['pulse'],
-          summary: 'Change any of the settings of a monitor',
-          security,
-          params: monitorParams,
-          body: PulseSettings,
-          response: {
-            200: PulseStatus,
-            ...errors(
-              'invalid settings',
-              'invalid request body',
-              'unsupported media type',
-              'request too large',
-              'request timeout',
-              ...OWNER_ERRORS,
-            ),
-          },
-        },
-        // The body is validated below, where invalid JSON and invalid settings are different errors.
-        validatorCompiler: () => () => true,
-      },
-      owner.answers<Owned>(async (monitor, request) => {
-        const changed = await service.change(monitor, parseSettings(rawBody(request)))
-        if (changed.kind !== 'changed') throw problem(changed.kind)
-        return () => service.status(changed.monitor)
-      }),
-    )
   })
 }
 

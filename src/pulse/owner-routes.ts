@@ -1,0 +1,141 @@
+/** The owner's routes of a monitor: read, follow, change, destroy. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { sendNoContent } from '../http/discarded-body.ts'
+import { problem } from '../http/errors.ts'
+import type { EventStream, EventStreams } from '../http/event-stream.ts'
+import type { Limits } from '../http/limits.ts'
+import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
+import { parseAsBytes, rawBody } from '../http/raw-body.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import type { Clock } from '../lib/clock.ts'
+import { PulseSettings, PulseStatus } from './schema.ts'
+import type { PulseService } from './service.ts'
+import { parseSettings } from './settings.ts'
+import type { MonitorRow } from './store.ts'
+import { followMonitor } from './stream.ts'
+
+/** Fits the longest name and description with every character escaped. */
+const MAX_SETTINGS_BYTES = 16 * 1024
+
+type Owned = { Params: { publicId: string } }
+
+const security = [{ bearer: [] }]
+const monitorParams = Type.Object({ publicId: Type.String() })
+
+export function mountOwner(
+  app: App,
+  deps: { service: PulseService; limits: Limits; streams: EventStreams; clock: Clock },
+): void {
+  const { service, limits, streams } = deps
+  const owner = createOwner<MonitorRow>(app, {
+    ...{ limits, streams },
+    kind: 'pulse_owner',
+    find: service.owned,
+    used: service.used,
+    listen: service.listen,
+  })
+  const onRequest = owner.required
+  const handlers = createHandlers(deps)
+
+  async function changeable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await owner.required(request, reply)
+    if (service.hasExpired(owner.of(request))) throw problem('not found')
+  }
+
+  app.get<Owned>(
+    '/api/pulse/:publicId',
+    { onRequest, schema: SCHEMAS.status },
+    owner.answers(handlers.status),
+  )
+  app.get<Owned>(
+    '/api/pulse/:publicId/stream',
+    { onRequest, schema: SCHEMAS.stream },
+    owner.streams(handlers.stream),
+  )
+  app.delete<Owned>(
+    '/api/pulse/:publicId',
+    { onRequest, schema: SCHEMAS.destroy },
+    owner.answers(handlers.destroy),
+  )
+  app.register(async (scope) => {
+    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
+    scope.patch<Owned>(
+      '/api/pulse/:publicId',
+      // The handler validates the body, because invalid JSON and invalid settings are different errors.
+      { onRequest: changeable, schema: SCHEMAS.change, validatorCompiler: () => () => true },
+      owner.answers(handlers.change),
+    )
+  })
+}
+
+function createHandlers({ service, clock }: { service: PulseService; clock: Clock }) {
+  async function status(monitor: MonitorRow) {
+    return () => service.status(monitor)
+  }
+
+  function stream({ public_id: publicId }: MonitorRow) {
+    return (stream: EventStream) => followMonitor({ service, publicId, stream, clock })
+  }
+
+  async function destroy(monitor: MonitorRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
+    if (!(await service.destroy(monitor))) throw problem('not found')
+    return () => sendNoContent(request, reply)
+  }
+
+  async function change(monitor: MonitorRow, request: FastifyRequest<Owned>) {
+    const changed = await service.change(monitor, parseSettings(rawBody(request)))
+    if (changed.kind !== 'changed') throw problem(changed.kind)
+    return () => service.status(changed.monitor)
+  }
+
+  return { status, stream, destroy, change }
+}
+
+const SCHEMAS = {
+  status: {
+    tags: ['pulse'],
+    summary: 'The state, counters and settings of a monitor',
+    security,
+    params: monitorParams,
+    response: { 200: PulseStatus, ...errors(...OWNER_ERRORS) },
+  },
+  stream: {
+    tags: ['pulse'],
+    summary: 'Pings and changes of state as they happen (server-sent events)',
+    security,
+    params: monitorParams,
+    response: {
+      200: Type.String({
+        description: 'text/event-stream of `state` and `ping` with the status, then `end`',
+      }),
+      ...errors(...OWNER_ERRORS),
+    },
+  },
+  destroy: {
+    tags: ['pulse'],
+    summary: 'Destroy a monitor with both capabilities and what it shares',
+    security,
+    params: monitorParams,
+    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+  },
+  change: {
+    tags: ['pulse'],
+    summary: 'Change any of the settings of a monitor',
+    security,
+    params: monitorParams,
+    body: PulseSettings,
+    response: {
+      200: PulseStatus,
+      ...errors(
+        'invalid settings',
+        'invalid request body',
+        'unsupported media type',
+        'request too large',
+        'request timeout',
+        ...OWNER_ERRORS,
+      ),
+    },
+  },
+}
