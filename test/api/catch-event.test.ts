@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
 import {
   anInbox,
@@ -14,178 +14,186 @@ import {
 } from '../support/catch.ts'
 import { sendMany } from '../support/catch-stream.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const KIB = 1024
 
-test('deleting an event frees its bytes and not its count, and leaves the others', async (t) => {
-  const server = await aSmallServer(t)
-  const inbox = await anInbox(server)
-  const owner = server.mayfly.catch(inbox)
-  for (const body of ['x'.repeat(60), 'y'.repeat(40)]) {
-    assert.equal((await sendBare(server, inbox, { body })).status, 204)
-  }
-  const [newest, oldest] = (await owner.page()).events
-  assert.deepEqual(await send(server, inbox, { method: 'POST', body: 'z' }), UNAVAILABLE)
+suite('an event of an inbox', () => {
+  const theServer = shareServer()
 
-  await owner.deleteEvent(oldest?.id ?? '')
-  const status = await owner.status()
-  assert.deepEqual(
-    [status.storedBytes, status.acceptedRequestCount],
-    [BARE_BYTES + '40'.length + 40, 2],
-  )
-  const { events, latestSequence } = await owner.page()
-  assert.deepEqual(events, [newest])
-  assert.equal(latestSequence, 2)
-  assert.equal((await sendBare(server, inbox, { body: 'z'.repeat(60) })).status, 204)
-  const [third] = (await owner.page()).events
-  assert.equal(third?.sequence, 3, 'a sequence is never given twice')
-})
+  test('deleting an event frees its bytes and not its count, and leaves the others', async (t) => {
+    const server = await aSmallServer(t)
+    const inbox = await anInbox(server)
+    const owner = server.mayfly.catch(inbox)
+    for (const body of ['x'.repeat(60), 'y'.repeat(40)]) {
+      assert.equal((await sendBare(server, inbox, { body })).status, 204)
+    }
+    const [newest, oldest] = (await owner.page()).events
+    assert.deepEqual(await send(server, inbox, { method: 'POST', body: 'z' }), UNAVAILABLE)
 
-test('an event is deleted once, also by 20 at once', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await sendBare(server, inbox, { body: '12345' })
-  await sendBare(server, inbox, { body: '12345' })
-  const [event] = (await server.mayfly.catch(inbox).page()).events
-  const path = `/api/catch/${inbox.publicId}/events/${event?.id}`
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => ask(server, path, inbox.ownerToken, 'DELETE')),
-  )
-  assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-  assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 19)
-  assert.equal((await server.mayfly.catch(inbox).status()).storedBytes, BARE_BYTES + '5'.length + 5)
-})
+    await owner.deleteEvent(oldest?.id ?? '')
+    const status = await owner.status()
+    assert.deepEqual(
+      [status.storedBytes, status.acceptedRequestCount],
+      [BARE_BYTES + '40'.length + 40, 2],
+    )
+    const { events, latestSequence } = await owner.page()
+    assert.deepEqual(events, [newest])
+    assert.equal(latestSequence, 2)
+    assert.equal((await sendBare(server, inbox, { body: 'z'.repeat(60) })).status, 204)
+    const [third] = (await owner.page()).events
+    assert.equal(third?.sequence, 3, 'a sequence is never given twice')
+  })
 
-test('an event id is read in either case', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await send(server, inbox, {})
-  const [event] = (await server.mayfly.catch(inbox).page()).events
-  await server.mayfly.catch(inbox).deleteEvent(event?.id.toUpperCase() ?? '')
-  assert.deepEqual(await eventsOf(server, inbox), [])
-})
+  test('an event is deleted once, also by 20 at once', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    await sendBare(server, inbox, { body: '12345' })
+    await sendBare(server, inbox, { body: '12345' })
+    const [event] = (await server.mayfly.catch(inbox).page()).events
+    const path = `/api/catch/${inbox.publicId}/events/${event?.id}`
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => ask(server, path, inbox.ownerToken, 'DELETE')),
+    )
+    assert.equal(answers.filter(({ status }) => status === 204).length, 1)
+    assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 19)
+    assert.equal(
+      (await server.mayfly.catch(inbox).status()).storedBytes,
+      BARE_BYTES + '5'.length + 5,
+    )
+  })
 
-test('an event id that is malformed, unknown or of another inbox is not found', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const other = await anInbox(server)
-  await send(server, inbox, {})
-  await send(server, other, {})
-  const [mine] = (await server.mayfly.catch(inbox).page()).events
-  const [theirs] = (await server.mayfly.catch(other).page()).events
-  assert.ok(mine && theirs)
-  const ids = [
-    'x',
-    '1',
-    '%20',
-    "' or 1=1",
-    mine.id.slice(0, -1),
-    `${mine.id}0`,
-    mine.id.replaceAll('-', ''),
-    randomUUID(),
-    theirs.id,
-    // The right place with another salt, another time, and the wrong place.
-    `${mine.id.slice(0, 15)}${mine.id[15] === '0' ? '1' : '0'}${mine.id.slice(16)}`,
-    `${mine.id[0] === '0' ? '1' : '0'}${mine.id.slice(1)}`,
-    `${mine.id.slice(0, -1)}2`,
-    `${mine.id.slice(0, 24)}ffffffffffff`,
-    'x'.repeat(200),
-  ]
-  for (const id of ids) {
-    const path = `/api/catch/${inbox.publicId}/events/${id}`
-    assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), NOT_FOUND, id)
-  }
-  assert.equal((await eventsOf(server, inbox)).length, 1)
-  assert.equal((await eventsOf(server, other)).length, 1)
-})
+  test('an event id is read in either case', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    await send(server, inbox, {})
+    const [event] = (await server.mayfly.catch(inbox).page()).events
+    await server.mayfly.catch(inbox).deleteEvent(event?.id.toUpperCase() ?? '')
+    assert.deepEqual(await eventsOf(server, inbox), [])
+  })
 
-test('an event is read by its id as the list shows it, and its body byte for byte', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const bodies = [
-    Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
-    Buffer.from(randomBytes(64 * KIB)),
-    Buffer.alloc(0),
-    Buffer.from('<script>alert(1)</script>'),
-    Buffer.from('\ufeffé'),
-  ]
-  for (const body of bodies) {
-    const headers = { 'content-type': 'text/html' }
-    await fetch(`${server.url}/c/${inbox.publicId}/x?y`, { method: 'POST', body, headers })
-  }
-  const { events } = await server.mayfly.catch(inbox).page()
-  for (const event of events) {
-    const path = `/api/catch/${inbox.publicId}/events/${event.id}`
-    const one = await ask(server, path, inbox.ownerToken)
-    assert.deepEqual([one.status, JSON.parse(one.text)], [200, event])
-    const answer = await fetch(`${server.url}${path}/body`, {
-      headers: { authorization: `Bearer ${inbox.ownerToken}` },
-    })
-    assert.equal(answer.status, 200)
-    const body = Buffer.from(await answer.arrayBuffer())
-    assert.deepEqual(body, bodies[event.sequence - 1])
-    assert.equal(createHash('sha256').update(body).digest('hex'), event.bodySha256)
-    const headers = Object.fromEntries(answer.headers)
-    delete headers.date
-    assert.deepEqual(headers, {
-      'access-control-allow-origin': '*',
-      'access-control-expose-headers': headers['access-control-expose-headers'],
-      'cache-control': 'no-store',
-      connection: 'keep-alive',
-      'content-disposition': `attachment; filename="${event.id}.bin"`,
-      'content-length': String(body.length),
-      'content-security-policy': "default-src 'none'; sandbox",
-      'content-type': 'application/octet-stream',
-      'cross-origin-resource-policy': 'cross-origin',
-      'keep-alive': 'timeout=72',
-      'x-content-type-options': 'nosniff',
-    })
-  }
-})
-
-const eventPaths = ['/events/{eventId}', '/events/{eventId}/body']
-
-for (const suffix of eventPaths) {
-  test(`GET ${suffix} finds an owner's own events while they are there, and nothing else`, async (t) => {
-    const server = await startServer(t)
-    const [inbox, other] = [await anInbox(server), await anInbox(server)]
-    await sendMany(server, inbox, 2, String)
-    await sendMany(server, other, 1, String)
-    const [kept, deleted] = (await server.mayfly.catch(inbox).page()).events
+  test('an event id that is malformed, unknown or of another inbox is not found', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const other = await anInbox(server)
+    await send(server, inbox, {})
+    await send(server, other, {})
+    const [mine] = (await server.mayfly.catch(inbox).page()).events
     const [theirs] = (await server.mayfly.catch(other).page()).events
-    assert.ok(kept && deleted && theirs)
-    await server.mayfly.catch(inbox).deleteEvent(deleted.id)
-    const at = (id: string, publicId = inbox.publicId): string =>
-      `/api/catch/${publicId}${suffix.replace('{eventId}', id)}`
+    assert.ok(mine && theirs)
     const ids = [
-      deleted.id,
-      theirs.id,
-      randomUUID(),
-      kept.id.slice(0, -1),
-      `${kept.id}0`,
-      kept.id.replaceAll('-', ''),
-      `${kept.id.slice(0, 15)}${kept.id[15] === '0' ? '1' : '0'}${kept.id.slice(16)}`,
-      `${kept.id.slice(0, 24)}ffffffffffff`,
       'x',
       '1',
       '%20',
-      '%00',
-      '__proto__',
+      "' or 1=1",
+      mine.id.slice(0, -1),
+      `${mine.id}0`,
+      mine.id.replaceAll('-', ''),
+      randomUUID(),
+      theirs.id,
+      // The right place with another salt, another time, and the wrong place.
+      `${mine.id.slice(0, 15)}${mine.id[15] === '0' ? '1' : '0'}${mine.id.slice(16)}`,
+      `${mine.id[0] === '0' ? '1' : '0'}${mine.id.slice(1)}`,
+      `${mine.id.slice(0, -1)}2`,
+      `${mine.id.slice(0, 24)}ffffffffffff`,
       'x'.repeat(200),
     ]
     for (const id of ids) {
-      assert.deepEqual(await ask(server, at(id), inbox.ownerToken), NOT_FOUND, id)
+      const path = `/api/catch/${inbox.publicId}/events/${id}`
+      assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), NOT_FOUND, id)
     }
-    assert.deepEqual(await ask(server, at(kept.id), other.ownerToken), NOT_FOUND)
-    assert.deepEqual(await ask(server, at(kept.id), inbox.ingestToken), UNAUTHORIZED)
-    assert.deepEqual(await ask(server, at(kept.id, other.publicId), other.ownerToken), NOT_FOUND)
-    assert.deepEqual(await ask(server, at('x'), null), UNAUTHORIZED, 'who asks comes first')
-    assert.equal((await ask(server, at(kept.id), inbox.ownerToken)).status, 200)
-
-    server.clock.advance(DAY)
-    assert.deepEqual(await ask(server, at(kept.id), inbox.ownerToken), NOT_FOUND, 'expired')
-    await server.mayfly.catch(inbox).destroy()
-    assert.deepEqual(await ask(server, at(kept.id), inbox.ownerToken), NOT_FOUND, 'destroyed')
+    assert.equal((await eventsOf(server, inbox)).length, 1)
+    assert.equal((await eventsOf(server, other)).length, 1)
   })
-}
+
+  test('an event is read by its id as the list shows it, and its body byte for byte', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const bodies = [
+      Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
+      Buffer.from(randomBytes(64 * KIB)),
+      Buffer.alloc(0),
+      Buffer.from('<script>alert(1)</script>'),
+      Buffer.from('\ufeffé'),
+    ]
+    for (const body of bodies) {
+      const headers = { 'content-type': 'text/html' }
+      await fetch(`${server.url}/c/${inbox.publicId}/x?y`, { method: 'POST', body, headers })
+    }
+    const { events } = await server.mayfly.catch(inbox).page()
+    for (const event of events) {
+      const path = `/api/catch/${inbox.publicId}/events/${event.id}`
+      const one = await ask(server, path, inbox.ownerToken)
+      assert.deepEqual([one.status, JSON.parse(one.text)], [200, event])
+      const answer = await fetch(`${server.url}${path}/body`, {
+        headers: { authorization: `Bearer ${inbox.ownerToken}` },
+      })
+      assert.equal(answer.status, 200)
+      const body = Buffer.from(await answer.arrayBuffer())
+      assert.deepEqual(body, bodies[event.sequence - 1])
+      assert.equal(createHash('sha256').update(body).digest('hex'), event.bodySha256)
+      const headers = Object.fromEntries(answer.headers)
+      delete headers.date
+      assert.deepEqual(headers, {
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': headers['access-control-expose-headers'],
+        'cache-control': 'no-store',
+        connection: 'keep-alive',
+        'content-disposition': `attachment; filename="${event.id}.bin"`,
+        'content-length': String(body.length),
+        'content-security-policy': "default-src 'none'; sandbox",
+        'content-type': 'application/octet-stream',
+        'cross-origin-resource-policy': 'cross-origin',
+        'keep-alive': 'timeout=72',
+        'x-content-type-options': 'nosniff',
+      })
+    }
+  })
+
+  const eventPaths = ['/events/{eventId}', '/events/{eventId}/body']
+
+  for (const suffix of eventPaths) {
+    test(`GET ${suffix} finds an owner's own events while they are there, and nothing else`, async (t) => {
+      const server = await startServer(t)
+      const [inbox, other] = [await anInbox(server), await anInbox(server)]
+      await sendMany(server, inbox, 2, String)
+      await sendMany(server, other, 1, String)
+      const [kept, deleted] = (await server.mayfly.catch(inbox).page()).events
+      const [theirs] = (await server.mayfly.catch(other).page()).events
+      assert.ok(kept && deleted && theirs)
+      await server.mayfly.catch(inbox).deleteEvent(deleted.id)
+      const at = (id: string, publicId = inbox.publicId): string =>
+        `/api/catch/${publicId}${suffix.replace('{eventId}', id)}`
+      const ids = [
+        deleted.id,
+        theirs.id,
+        randomUUID(),
+        kept.id.slice(0, -1),
+        `${kept.id}0`,
+        kept.id.replaceAll('-', ''),
+        `${kept.id.slice(0, 15)}${kept.id[15] === '0' ? '1' : '0'}${kept.id.slice(16)}`,
+        `${kept.id.slice(0, 24)}ffffffffffff`,
+        'x',
+        '1',
+        '%20',
+        '%00',
+        '__proto__',
+        'x'.repeat(200),
+      ]
+      for (const id of ids) {
+        assert.deepEqual(await ask(server, at(id), inbox.ownerToken), NOT_FOUND, id)
+      }
+      assert.deepEqual(await ask(server, at(kept.id), other.ownerToken), NOT_FOUND)
+      assert.deepEqual(await ask(server, at(kept.id), inbox.ingestToken), UNAUTHORIZED)
+      assert.deepEqual(await ask(server, at(kept.id, other.publicId), other.ownerToken), NOT_FOUND)
+      assert.deepEqual(await ask(server, at('x'), null), UNAUTHORIZED, 'who asks comes first')
+      assert.equal((await ask(server, at(kept.id), inbox.ownerToken)).status, 200)
+
+      server.clock.advance(DAY)
+      assert.deepEqual(await ask(server, at(kept.id), inbox.ownerToken), NOT_FOUND, 'expired')
+      await server.mayfly.catch(inbox).destroy()
+      assert.deepEqual(await ask(server, at(kept.id), inbox.ownerToken), NOT_FOUND, 'destroyed')
+    })
+  }
+})

@@ -1,209 +1,217 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { EventPage } from '../../src/client/index.ts'
 import type { Answer } from '../support/answer.ts'
 import { anInbox, ask, INVALID_QUERY, send } from '../support/catch.ts'
-import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 
-test('the list is newest first, and its cursor reaches every event once', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const owner = server.mayfly.catch(inbox)
-  assert.deepEqual(await owner.page(), { events: [], nextCursor: null, latestSequence: 0 })
-  for (let i = 1; i <= 45; i++) await send(server, inbox, { method: 'POST', body: `${i}` })
+suite('the events of an inbox', () => {
+  const theServer = shareServer()
 
-  const pages: number[][] = []
-  let cursor: number | null = null
-  do {
-    const page: EventPage = await owner.page(cursor === null ? {} : { cursor })
-    pages.push(page.events.map(({ sequence }) => sequence))
-    assert.equal(page.latestSequence, 45)
-    cursor = page.nextCursor
-  } while (cursor !== null)
-  assert.deepEqual(
-    pages.map((page) => page.length),
-    [20, 20, 5],
-  )
-  assert.deepEqual(
-    pages.flat(),
-    Array.from({ length: 45 }, (_, i) => 45 - i),
-  )
-  const { nextCursor } = await owner.page({ limit: 45 })
-  assert.equal(nextCursor, null, 'a page that holds everything has nothing below it')
-  assert.equal((await owner.page({ limit: 44 })).nextCursor, 2)
-  assert.deepEqual(await owner.page({ cursor: 1 }), {
-    events: [],
-    nextCursor: null,
-    latestSequence: 45,
+  test('the list is newest first, and its cursor reaches every event once', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const owner = server.mayfly.catch(inbox)
+    assert.deepEqual(await owner.page(), { events: [], nextCursor: null, latestSequence: 0 })
+    for (let i = 1; i <= 45; i++) await send(server, inbox, { method: 'POST', body: `${i}` })
+
+    const pages: number[][] = []
+    let cursor: number | null = null
+    do {
+      const page: EventPage = await owner.page(cursor === null ? {} : { cursor })
+      pages.push(page.events.map(({ sequence }) => sequence))
+      assert.equal(page.latestSequence, 45)
+      cursor = page.nextCursor
+    } while (cursor !== null)
+    assert.deepEqual(
+      pages.map((page) => page.length),
+      [20, 20, 5],
+    )
+    assert.deepEqual(
+      pages.flat(),
+      Array.from({ length: 45 }, (_, i) => 45 - i),
+    )
+    const { nextCursor } = await owner.page({ limit: 45 })
+    assert.equal(nextCursor, null, 'a page that holds everything has nothing below it')
+    assert.equal((await owner.page({ limit: 44 })).nextCursor, 2)
+    assert.deepEqual(await owner.page({ cursor: 1 }), {
+      events: [],
+      nextCursor: null,
+      latestSequence: 45,
+    })
+    const below: EventPage = await owner.page({ cursor: 3, limit: 50 })
+    assert.deepEqual(
+      below.events.map(({ sequence }) => sequence),
+      [2, 1],
+    )
+    assert.equal((await owner.page({ cursor: 1_000_000 })).events.length, 20)
   })
-  const below: EventPage = await owner.page({ cursor: 3, limit: 50 })
-  assert.deepEqual(
-    below.events.map(({ sequence }) => sequence),
-    [2, 1],
-  )
-  assert.equal((await owner.page({ cursor: 1_000_000 })).events.length, 20)
-})
 
-test('a cursor is stable: what arrives meanwhile shows on no later page', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const owner = server.mayfly.catch(inbox)
-  for (let i = 1; i <= 4; i++) await send(server, inbox, {})
-  const first = await owner.page({ limit: 2 })
-  await send(server, inbox, {})
-  await owner.deleteEvent(first.events[1]?.id ?? '')
-  const second = await owner.page({ limit: 2, cursor: first.nextCursor ?? 0 })
-  assert.deepEqual(
-    second.events.map(({ sequence }) => sequence),
-    [2, 1],
-  )
-  assert.equal(second.latestSequence, 5)
-})
+  test('a cursor is stable: what arrives meanwhile shows on no later page', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const owner = server.mayfly.catch(inbox)
+    for (let i = 1; i <= 4; i++) await send(server, inbox, {})
+    const first = await owner.page({ limit: 2 })
+    await send(server, inbox, {})
+    await owner.deleteEvent(first.events[1]?.id ?? '')
+    const second = await owner.page({ limit: 2, cursor: first.nextCursor ?? 0 })
+    assert.deepEqual(
+      second.events.map(({ sequence }) => sequence),
+      [2, 1],
+    )
+    assert.equal(second.latestSequence, 5)
+  })
 
-test('filters combine, and compare as documented', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const token = { authorization: `Bearer ${inbox.ingestToken}` }
-  const sent: RequestInit[] = [
-    { method: 'POST', body: 'one', headers: { 'content-type': 'application/json' } },
-    {
-      method: 'POST',
-      body: 'two',
-      headers: { ...token, 'content-type': 'APPLICATION/JSON ; a=b' },
-    },
-    { method: 'PUT', body: 'three', headers: { 'content-type': 'text/plain' } },
-    { method: 'PUT', body: 'four', headers: { ...token, 'content-type': 'application/json' } },
-    { method: 'DELETE', headers: token },
-  ]
-  for (const request of sent) await send(server, inbox, request)
-  const found = async (query: Parameters<ReturnType<typeof server.mayfly.catch>['page']>[0]) =>
-    (await server.mayfly.catch(inbox).page(query)).events.map(({ sequence }) => sequence)
-  assert.deepEqual(await found({ access: 'public' }), [3, 1])
-  assert.deepEqual(await found({ access: 'authenticated' }), [5, 4, 2])
-  assert.deepEqual(await found({ method: 'put' }), [4, 3])
-  assert.deepEqual(await found({ method: 'PUT' }), [4, 3])
-  assert.deepEqual(await found({ method: 'GET' }), [])
-  assert.deepEqual(await found({ contentType: 'application/json' }), [4, 2, 1])
-  assert.deepEqual(await found({ contentType: 'Application/JSON; charset=utf-8' }), [4, 2, 1])
-  assert.deepEqual(await found({ contentType: 'application' }), [])
-  assert.deepEqual(await found({ contentType: 'application/json\0' }), [])
-  assert.deepEqual(await found({ method: 'POST\0' }), [])
-  assert.deepEqual(await found({ access: 'authenticated', method: 'PUT' }), [4])
-  assert.deepEqual(
-    await found({ access: 'authenticated', contentType: 'application/json', q: 'TW' }),
-    [2],
-  )
-  assert.deepEqual(await found({ method: 'POST', cursor: 2 }), [1])
-  const page = await server.mayfly.catch(inbox).page({ access: 'authenticated', limit: 2 })
-  assert.deepEqual([page.nextCursor, page.latestSequence], [4, 5])
-})
+  test('filters combine, and compare as documented', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const token = { authorization: `Bearer ${inbox.ingestToken}` }
+    const sent: RequestInit[] = [
+      { method: 'POST', body: 'one', headers: { 'content-type': 'application/json' } },
+      {
+        method: 'POST',
+        body: 'two',
+        headers: { ...token, 'content-type': 'APPLICATION/JSON ; a=b' },
+      },
+      { method: 'PUT', body: 'three', headers: { 'content-type': 'text/plain' } },
+      { method: 'PUT', body: 'four', headers: { ...token, 'content-type': 'application/json' } },
+      { method: 'DELETE', headers: token },
+    ]
+    for (const request of sent) await send(server, inbox, request)
+    const found = async (query: Parameters<ReturnType<typeof server.mayfly.catch>['page']>[0]) =>
+      (await server.mayfly.catch(inbox).page(query)).events.map(({ sequence }) => sequence)
+    assert.deepEqual(await found({ access: 'public' }), [3, 1])
+    assert.deepEqual(await found({ access: 'authenticated' }), [5, 4, 2])
+    assert.deepEqual(await found({ method: 'put' }), [4, 3])
+    assert.deepEqual(await found({ method: 'PUT' }), [4, 3])
+    assert.deepEqual(await found({ method: 'GET' }), [])
+    assert.deepEqual(await found({ contentType: 'application/json' }), [4, 2, 1])
+    assert.deepEqual(await found({ contentType: 'Application/JSON; charset=utf-8' }), [4, 2, 1])
+    assert.deepEqual(await found({ contentType: 'application' }), [])
+    assert.deepEqual(await found({ contentType: 'application/json\0' }), [])
+    assert.deepEqual(await found({ method: 'POST\0' }), [])
+    assert.deepEqual(await found({ access: 'authenticated', method: 'PUT' }), [4])
+    assert.deepEqual(
+      await found({ access: 'authenticated', contentType: 'application/json', q: 'TW' }),
+      [2],
+    )
+    assert.deepEqual(await found({ method: 'POST', cursor: 2 }), [1])
+    const page = await server.mayfly.catch(inbox).page({ access: 'authenticated', limit: 2 })
+    assert.deepEqual([page.nextCursor, page.latestSequence], [4, 5])
+  })
 
-test('a search reads text bodies, paths, queries and content types, in any case', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const post = (path: string, body: string | Buffer<ArrayBuffer>, type: string): Promise<Answer> =>
-    send(server, inbox, { method: 'POST', body, headers: { 'content-type': type } }, path)
-  await post('', 'Über den Wolken', 'text/plain')
-  await post('/Hooks/Stripe', '', 'text/plain')
-  await post('?event=Invoice.Paid', '', 'text/plain')
-  await post('', '', 'application/vnd.github+json')
-  await post('', Buffer.from('\xffneedle', 'latin1'), 'application/octet-stream')
-  await post('', '100% _sure_ \\ [a-z]*', 'text/html')
-  await post('', 'ЖУРНАЛ', 'text/html')
-  const found = async (q: string) =>
-    (await server.mayfly.catch(inbox).page({ q })).events.map(({ sequence }) => sequence)
-  assert.deepEqual(await found('über'), [1])
-  assert.deepEqual(await found('ÜBER DEN'), [1])
-  assert.deepEqual(await found('журнал'), [7])
-  assert.deepEqual(await found('hooks/stripe'), [2])
-  assert.deepEqual(await found('INVOICE.PAID'), [3])
-  assert.deepEqual(await found('GitHub'), [4])
-  assert.deepEqual(await found('needle'), [], 'not in bytes that are no text')
-  assert.deepEqual(await found('octet-STREAM'), [5], 'but in what describes them')
-  assert.deepEqual(await found('% _'), [6], 'the signs of SQL mean themselves')
-  assert.deepEqual(await found('%'), [6])
-  assert.deepEqual(await found('\\ [a-z]*'), [6], 'and so do those of patterns')
-  assert.deepEqual(await found('nowhere'), [])
-  assert.deepEqual(await found('\u0000'), [])
-  assert.equal((await found('')).length, 7)
-})
+  test('a search reads text bodies, paths, queries and content types, in any case', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const post = (
+      path: string,
+      body: string | Buffer<ArrayBuffer>,
+      type: string,
+    ): Promise<Answer> =>
+      send(server, inbox, { method: 'POST', body, headers: { 'content-type': type } }, path)
+    await post('', 'Über den Wolken', 'text/plain')
+    await post('/Hooks/Stripe', '', 'text/plain')
+    await post('?event=Invoice.Paid', '', 'text/plain')
+    await post('', '', 'application/vnd.github+json')
+    await post('', Buffer.from('\xffneedle', 'latin1'), 'application/octet-stream')
+    await post('', '100% _sure_ \\ [a-z]*', 'text/html')
+    await post('', 'ЖУРНАЛ', 'text/html')
+    const found = async (q: string) =>
+      (await server.mayfly.catch(inbox).page({ q })).events.map(({ sequence }) => sequence)
+    assert.deepEqual(await found('über'), [1])
+    assert.deepEqual(await found('ÜBER DEN'), [1])
+    assert.deepEqual(await found('журнал'), [7])
+    assert.deepEqual(await found('hooks/stripe'), [2])
+    assert.deepEqual(await found('INVOICE.PAID'), [3])
+    assert.deepEqual(await found('GitHub'), [4])
+    assert.deepEqual(await found('needle'), [], 'not in bytes that are no text')
+    assert.deepEqual(await found('octet-STREAM'), [5], 'but in what describes them')
+    assert.deepEqual(await found('% _'), [6], 'the signs of SQL mean themselves')
+    assert.deepEqual(await found('%'), [6])
+    assert.deepEqual(await found('\\ [a-z]*'), [6], 'and so do those of patterns')
+    assert.deepEqual(await found('nowhere'), [])
+    assert.deepEqual(await found('\u0000'), [])
+    assert.equal((await found('')).length, 7)
+  })
 
-test('a search has cursors too', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  for (let i = 1; i <= 20; i++) {
-    await send(server, inbox, { method: 'POST', body: i % 3 === 0 ? 'fizz' : 'plain' })
-  }
-  const owner = server.mayfly.catch(inbox)
-  const first = await owner.page({ q: 'FIZZ', limit: 4 })
-  assert.deepEqual(
-    first.events.map(({ sequence }) => sequence),
-    [18, 15, 12, 9],
-  )
-  const second = await owner.page({ q: 'FIZZ', limit: 4, cursor: first.nextCursor ?? 0 })
-  assert.deepEqual(
-    second.events.map(({ sequence }) => sequence),
-    [6, 3],
-  )
-  assert.equal(second.nextCursor, null)
-})
+  test('a search has cursors too', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    for (let i = 1; i <= 20; i++) {
+      await send(server, inbox, { method: 'POST', body: i % 3 === 0 ? 'fizz' : 'plain' })
+    }
+    const owner = server.mayfly.catch(inbox)
+    const first = await owner.page({ q: 'FIZZ', limit: 4 })
+    assert.deepEqual(
+      first.events.map(({ sequence }) => sequence),
+      [18, 15, 12, 9],
+    )
+    const second = await owner.page({ q: 'FIZZ', limit: 4, cursor: first.nextCursor ?? 0 })
+    assert.deepEqual(
+      second.events.map(({ sequence }) => sequence),
+      [6, 3],
+    )
+    assert.equal(second.nextCursor, null)
+  })
 
-test('a query that is out of bounds, unknown or repeated is refused', async (t) => {
-  const server = await startServer(t)
-  const { publicId, ownerToken } = await anInbox(server)
-  const bad = [
-    'limit=0',
-    'limit=51',
-    'limit=-1',
-    'limit=1.5',
-    'limit=1e1',
-    'limit=%2B5',
-    'limit=05',
-    'limit=',
-    'limit=five',
-    'limit=1&limit=2',
-    'limit=9007199254740993',
-    'cursor=0',
-    'cursor=-1',
-    'cursor=',
-    'cursor=x',
-    'cursor=99999999999999999999',
-    'access=Public',
-    'access=',
-    'access=owner',
-    'access=public&access=public',
-    'method=',
-    `method=${'x'.repeat(21)}`,
-    'contentType=',
-    `contentType=${'x'.repeat(256)}`,
-    `q=${'x'.repeat(121)}`,
-    'q=a&q=b',
-    'surprise=1',
-    'Limit=1',
-    '__proto__=1',
-    'constructor=1',
-    '%FF=1',
-    'limit[]=1',
-  ]
-  for (const query of bad) {
-    const answer = await ask(server, `/api/catch/${publicId}/events?${query}`, ownerToken)
-    assert.deepEqual(answer, INVALID_QUERY, query)
-  }
-  const good = [
-    '',
-    'limit=1',
-    'limit=50',
-    'cursor=1',
-    'cursor=999999999999999',
-    'q=',
-    `q=${'x'.repeat(120)}`,
-    `q=${'%E2%9A%A1'.repeat(120)}`,
-    'method=x',
-    'access=public',
-    'limit=%35',
-  ]
-  for (const query of good) {
-    const answer = await ask(server, `/api/catch/${publicId}/events?${query}`, ownerToken)
-    assert.equal(answer.status, 200, query)
-  }
+  test('a query that is out of bounds, unknown or repeated is refused', async () => {
+    const server = await theServer()
+    const { publicId, ownerToken } = await anInbox(server)
+    const bad = [
+      'limit=0',
+      'limit=51',
+      'limit=-1',
+      'limit=1.5',
+      'limit=1e1',
+      'limit=%2B5',
+      'limit=05',
+      'limit=',
+      'limit=five',
+      'limit=1&limit=2',
+      'limit=9007199254740993',
+      'cursor=0',
+      'cursor=-1',
+      'cursor=',
+      'cursor=x',
+      'cursor=99999999999999999999',
+      'access=Public',
+      'access=',
+      'access=owner',
+      'access=public&access=public',
+      'method=',
+      `method=${'x'.repeat(21)}`,
+      'contentType=',
+      `contentType=${'x'.repeat(256)}`,
+      `q=${'x'.repeat(121)}`,
+      'q=a&q=b',
+      'surprise=1',
+      'Limit=1',
+      '__proto__=1',
+      'constructor=1',
+      '%FF=1',
+      'limit[]=1',
+    ]
+    for (const query of bad) {
+      const answer = await ask(server, `/api/catch/${publicId}/events?${query}`, ownerToken)
+      assert.deepEqual(answer, INVALID_QUERY, query)
+    }
+    const good = [
+      '',
+      'limit=1',
+      'limit=50',
+      'cursor=1',
+      'cursor=999999999999999',
+      'q=',
+      `q=${'x'.repeat(120)}`,
+      `q=${'%E2%9A%A1'.repeat(120)}`,
+      'method=x',
+      'access=public',
+      'limit=%35',
+    ]
+    for (const query of good) {
+      const answer = await ask(server, `/api/catch/${publicId}/events?${query}`, ownerToken)
+      assert.equal(answer.status, 200, query)
+    }
+  })
 })

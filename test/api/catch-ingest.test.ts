@@ -1,280 +1,285 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { CatchEvent } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { anInbox, eventsOf, get, send } from '../support/catch.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { exchange } from '../support/socket.ts'
 import { typo } from '../support/tokens.ts'
 
-test('an event is exactly what was sent, with what the server knows of it', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const before = server.clock.now()
-  const body = '{"amount": 1.0, "note": "grüße"}\n'
-  const answer = await exchange(
-    server.url,
-    `POST /c/${inbox.publicId}/hooks/pay?id=1&id=2 HTTP/1.1\r\nHost: example.test\r\nContent-Type: application/json; charset=utf-8\r\nX-Signature: sha256=abc\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`,
-    body,
-  )
-  assert.equal(answer.status, 204)
-  assert.equal(answer.body, '')
-  const { events, nextCursor, latestSequence } = await server.mayfly.catch(inbox).page()
-  const [event] = events
-  assert.ok(event)
-  assert.match(event.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-  assert.match(event.receivedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  assert.ok(Date.parse(event.receivedAt) >= before)
-  assert.deepEqual([nextCursor, latestSequence], [null, 1])
-  assert.deepEqual(events, [
-    {
-      id: event.id,
-      sequence: 1,
-      receivedAt: event.receivedAt,
-      access: 'public',
-      method: 'POST',
-      path: '/hooks/pay',
-      query: 'id=1&id=2',
-      headers: [
-        { name: 'Host', value: 'example.test' },
-        { name: 'Content-Type', value: 'application/json; charset=utf-8' },
-        { name: 'X-Signature', value: 'sha256=abc' },
-        { name: 'Content-Length', value: String(Buffer.byteLength(body)) },
-        { name: 'Connection', value: 'close' },
-      ],
-      contentType: 'application/json; charset=utf-8',
+suite('a request to an inbox', () => {
+  const theServer = shareServer()
+
+  test('an event is exactly what was sent, with what the server knows of it', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const before = server.clock.now()
+    const body = '{"amount": 1.0, "note": "grüße"}\n'
+    const answer = await exchange(
+      server.url,
+      `POST /c/${inbox.publicId}/hooks/pay?id=1&id=2 HTTP/1.1\r\nHost: example.test\r\nContent-Type: application/json; charset=utf-8\r\nX-Signature: sha256=abc\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`,
       body,
-      bodyEncoding: 'utf8',
-      bodyBytes: Buffer.byteLength(body),
-      bodySha256: sha256(body),
-      sourceIp: '127.0.0.1',
-      ipLocation: null,
-    },
-  ])
-})
-
-test('an inbox takes every method that it lists, HEAD and OPTIONS too', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-  for (const method of methods) {
-    assert.deepEqual(await send(server, inbox, { method }), { status: 204, text: '' }, method)
-  }
-  const events = await eventsOf(server, inbox)
-  assert.deepEqual(
-    events.map(({ method }) => method),
-    methods.toReversed(),
-  )
-  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 7)
-})
-
-test('any method may have a body', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-  for (const method of methods) {
-    const answer = await exchange(
-      server.url,
-      `${method} /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n`,
-      'body',
-    )
-    assert.equal(answer.status, 204, method)
-  }
-  const events = await eventsOf(server, inbox)
-  assert.deepEqual(
-    events.map(({ method, body }) => [method, body]),
-    methods.toReversed().map((method) => [method, 'body']),
-  )
-})
-
-test('a body comes back byte for byte, whatever it is made of', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const bodies: [note: string, body: Buffer<ArrayBuffer>, encoding: 'utf8' | 'base64'][] = [
-    ['nothing', Buffer.alloc(0), 'utf8'],
-    ['every byte', Buffer.from(Array.from({ length: 256 }, (_, i) => i)), 'base64'],
-    ['noise', Buffer.from(randomBytes(65_536)), 'base64'],
-    ['a few zeros, which are text', Buffer.alloc(4), 'utf8'],
-    ['many zeros, which base64 shows in fewer bytes', Buffer.alloc(1_000), 'base64'],
-    ['a byte order mark', Buffer.from('\ufeffx'), 'utf8'],
-    ['line ends of both kinds', Buffer.from('a\r\nb\nc\r'), 'utf8'],
-    ['broken JSON', Buffer.from('{"a":'), 'utf8'],
-    ['an emoji', Buffer.from('⚡'), 'utf8'],
-    ['half an emoji', Buffer.from('⚡').subarray(0, 2), 'base64'],
-    ['a lone surrogate', Buffer.from([0xed, 0xa0, 0x80]), 'base64'],
-  ]
-  for (const [note, body, encoding] of bodies) {
-    assert.equal((await send(server, inbox, { method: 'POST', body })).status, 204, note)
-    const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
-    assert.ok(event, note)
-    assert.deepEqual(Buffer.from(event.body, event.bodyEncoding), body, note)
-    assert.equal(event.bodyEncoding, encoding, note)
-    assert.equal(event.bodyBytes, body.length, note)
-    assert.equal(event.bodySha256, sha256(body), note)
-  }
-})
-
-test('a chunked body is stored without its chunks', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const answer = await exchange(
-    server.url,
-    `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
-    '3\r\nfoo\r\n3;ext=1\r\nbar\r\n0\r\nX-Trailer: 1\r\n\r\n',
-  )
-  assert.equal(answer.status, 204)
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.body, 'foobar')
-  assert.equal(event?.bodySha256, sha256('foobar'))
-})
-
-test('a coded body is stored as it came', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const body = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0xff])
-  await send(server, inbox, { method: 'POST', body, headers: { 'content-encoding': 'gzip' } })
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.bodySha256, sha256(body))
-})
-
-test('a request with the ingest token is authenticated; with anything else it is public', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const other = await anInbox(server)
-  const { ingestToken } = inbox
-  const cases: [note: string, headers: string, access: CatchEvent['access']][] = [
-    ['no token', '', 'public'],
-    ['its token', `Authorization: Bearer ${ingestToken}\r\n`, 'authenticated'],
-    ['the scheme in lower case', `authorization: bearer ${ingestToken}\r\n`, 'authenticated'],
-    ['a wrong checksum', `Authorization: Bearer ${typo(ingestToken)}\r\n`, 'public'],
-    ['the owner token', `Authorization: Bearer ${inbox.ownerToken}\r\n`, 'public'],
-    ["another inbox's token", `Authorization: Bearer ${other.ingestToken}\r\n`, 'public'],
-    [
-      'a well-formed token of nobody',
-      `Authorization: Bearer ${tokenOf('catch_ingest', randomBytes(32))}\r\n`,
-      'public',
-    ],
-    ['no token after the scheme', 'Authorization: Bearer\r\n', 'public'],
-    ['another scheme', `Authorization: Basic ${ingestToken}\r\n`, 'public'],
-    ['the bare token', `Authorization: ${ingestToken}\r\n`, 'public'],
-    ['something after the token', `Authorization: Bearer ${ingestToken} x\r\n`, 'public'],
-    [
-      'two tokens',
-      `Authorization: Bearer ${ingestToken}\r\nAuthorization: Bearer ${ingestToken}\r\n`,
-      'public',
-    ],
-    ['the token elsewhere', `X-Token: Bearer ${ingestToken}\r\n`, 'public'],
-  ]
-  for (const [note, headers, access] of cases) {
-    const answer = await exchange(
-      server.url,
-      `GET /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`,
-    )
-    assert.equal(answer.status, 204, note)
-    const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
-    assert.equal(event?.access, access, note)
-  }
-})
-
-test('a token in the query opens nothing', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await get(server, `/c/${inbox.publicId}?access_token=${inbox.ingestToken}`)
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.access, 'public')
-})
-
-test('a preflight is answered and neither stored nor counted', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const answer = await exchange(
-    server.url,
-    `OPTIONS /c/${inbox.publicId}/sub HTTP/1.1\r\nHost: x\r\nOrigin: https://page.test\r\nAccess-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization, x-custom\r\nConnection: close\r\n\r\n`,
-  )
-  assert.equal(answer.status, 204)
-  const { headers } = answer
-  assert.equal(headers.get('access-control-allow-origin'), '*')
-  assert.equal(
-    headers.get('access-control-allow-methods'),
-    'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
-  )
-  assert.equal(headers.get('access-control-allow-headers'), 'authorization, x-custom')
-  assert.equal(headers.get('access-control-max-age'), '86400')
-  assert.deepEqual(await eventsOf(server, inbox), [])
-  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
-})
-
-test('an OPTIONS without preflight headers is a request like any other', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  for (const headers of [
-    '',
-    'Origin: https://a.test\r\n',
-    'Access-Control-Request-Method: GET\r\n',
-  ]) {
-    const answer = await exchange(
-      server.url,
-      `OPTIONS /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`,
     )
     assert.equal(answer.status, 204)
-    assert.equal(answer.headers.get('access-control-allow-methods'), null)
-  }
-  assert.equal((await eventsOf(server, inbox)).length, 3)
-})
-
-test('what was accepted survives a restart, and so do sequence and counters', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await send(server, inbox, { method: 'POST', body: 'before' })
-  const before = await server.mayfly.catch(inbox).status()
-  await server.restart()
-  assert.deepEqual(await server.mayfly.catch(inbox).status(), before)
-  await send(server, inbox, { method: 'POST', body: 'after' })
-  assert.deepEqual(
-    (await eventsOf(server, inbox)).map(({ sequence, body }) => [sequence, body]),
-    [
-      [2, 'after'],
-      [1, 'before'],
-    ],
-  )
-})
-
-test('behind a trusted proxy the source is its client, and its own headers are left out', async (t) => {
-  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32,10.0.0.0/8' })
-  const inbox = await anInbox(server)
-  await send(server, inbox, {
-    headers: {
-      'x-forwarded-for': '6.6.6.6, 203.0.113.7, 10.1.1.1',
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': 'mayfly.test',
-      'x-forwarded-port': '443',
-      'x-real-ip': '203.0.113.7',
-      forwarded: 'for=203.0.113.7',
-      via: '1.1 proxy',
-      'x-forwarded-custom': 'mine',
-    },
+    assert.equal(answer.body, '')
+    const { events, nextCursor, latestSequence } = await server.mayfly.catch(inbox).page()
+    const [event] = events
+    assert.ok(event)
+    assert.match(event.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.match(event.receivedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.ok(Date.parse(event.receivedAt) >= before)
+    assert.deepEqual([nextCursor, latestSequence], [null, 1])
+    assert.deepEqual(events, [
+      {
+        id: event.id,
+        sequence: 1,
+        receivedAt: event.receivedAt,
+        access: 'public',
+        method: 'POST',
+        path: '/hooks/pay',
+        query: 'id=1&id=2',
+        headers: [
+          { name: 'Host', value: 'example.test' },
+          { name: 'Content-Type', value: 'application/json; charset=utf-8' },
+          { name: 'X-Signature', value: 'sha256=abc' },
+          { name: 'Content-Length', value: String(Buffer.byteLength(body)) },
+          { name: 'Connection', value: 'close' },
+        ],
+        contentType: 'application/json; charset=utf-8',
+        body,
+        bodyEncoding: 'utf8',
+        bodyBytes: Buffer.byteLength(body),
+        bodySha256: sha256(body),
+        sourceIp: '127.0.0.1',
+        ipLocation: null,
+      },
+    ])
   })
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.sourceIp, '203.0.113.7')
-  const names = event?.headers.map(({ name }) => name.toLowerCase()) ?? []
-  assert.deepEqual(
-    names.filter((name) => /forwarded|real-ip|via/.test(name)),
-    ['x-forwarded-custom'],
-  )
-})
 
-test('nobody can claim another source without a trusted proxy, and the claim is stored as sent', async (t) => {
-  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '10.0.0.0/8' })
-  const inbox = await anInbox(server)
-  await send(server, inbox, { headers: { 'x-forwarded-for': '203.0.113.7', via: '1.1 proxy' } })
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.sourceIp, '127.0.0.1')
-  const kept = event?.headers.filter(({ name }) => /^(?:x-forwarded-for|via)$/i.test(name)) ?? []
-  assert.deepEqual(
-    kept.map(({ value }) => value),
-    ['203.0.113.7', '1.1 proxy'],
-  )
+  test('an inbox takes every method that it lists, HEAD and OPTIONS too', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+    for (const method of methods) {
+      assert.deepEqual(await send(server, inbox, { method }), { status: 204, text: '' }, method)
+    }
+    const events = await eventsOf(server, inbox)
+    assert.deepEqual(
+      events.map(({ method }) => method),
+      methods.toReversed(),
+    )
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 7)
+  })
+
+  test('any method may have a body', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+    for (const method of methods) {
+      const answer = await exchange(
+        server.url,
+        `${method} /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n`,
+        'body',
+      )
+      assert.equal(answer.status, 204, method)
+    }
+    const events = await eventsOf(server, inbox)
+    assert.deepEqual(
+      events.map(({ method, body }) => [method, body]),
+      methods.toReversed().map((method) => [method, 'body']),
+    )
+  })
+
+  test('a body comes back byte for byte, whatever it is made of', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const bodies: [note: string, body: Buffer<ArrayBuffer>, encoding: 'utf8' | 'base64'][] = [
+      ['nothing', Buffer.alloc(0), 'utf8'],
+      ['every byte', Buffer.from(Array.from({ length: 256 }, (_, i) => i)), 'base64'],
+      ['noise', Buffer.from(randomBytes(65_536)), 'base64'],
+      ['a few zeros, which are text', Buffer.alloc(4), 'utf8'],
+      ['many zeros, which base64 shows in fewer bytes', Buffer.alloc(1_000), 'base64'],
+      ['a byte order mark', Buffer.from('\ufeffx'), 'utf8'],
+      ['line ends of both kinds', Buffer.from('a\r\nb\nc\r'), 'utf8'],
+      ['broken JSON', Buffer.from('{"a":'), 'utf8'],
+      ['an emoji', Buffer.from('⚡'), 'utf8'],
+      ['half an emoji', Buffer.from('⚡').subarray(0, 2), 'base64'],
+      ['a lone surrogate', Buffer.from([0xed, 0xa0, 0x80]), 'base64'],
+    ]
+    for (const [note, body, encoding] of bodies) {
+      assert.equal((await send(server, inbox, { method: 'POST', body })).status, 204, note)
+      const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
+      assert.ok(event, note)
+      assert.deepEqual(Buffer.from(event.body, event.bodyEncoding), body, note)
+      assert.equal(event.bodyEncoding, encoding, note)
+      assert.equal(event.bodyBytes, body.length, note)
+      assert.equal(event.bodySha256, sha256(body), note)
+    }
+  })
+
+  test('a chunked body is stored without its chunks', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const answer = await exchange(
+      server.url,
+      `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
+      '3\r\nfoo\r\n3;ext=1\r\nbar\r\n0\r\nX-Trailer: 1\r\n\r\n',
+    )
+    assert.equal(answer.status, 204)
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.body, 'foobar')
+    assert.equal(event?.bodySha256, sha256('foobar'))
+  })
+
+  test('a coded body is stored as it came', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const body = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0xff])
+    await send(server, inbox, { method: 'POST', body, headers: { 'content-encoding': 'gzip' } })
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.bodySha256, sha256(body))
+  })
+
+  test('a request with the ingest token is authenticated; with anything else it is public', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const other = await anInbox(server)
+    const { ingestToken } = inbox
+    const cases: [note: string, headers: string, access: CatchEvent['access']][] = [
+      ['no token', '', 'public'],
+      ['its token', `Authorization: Bearer ${ingestToken}\r\n`, 'authenticated'],
+      ['the scheme in lower case', `authorization: bearer ${ingestToken}\r\n`, 'authenticated'],
+      ['a wrong checksum', `Authorization: Bearer ${typo(ingestToken)}\r\n`, 'public'],
+      ['the owner token', `Authorization: Bearer ${inbox.ownerToken}\r\n`, 'public'],
+      ["another inbox's token", `Authorization: Bearer ${other.ingestToken}\r\n`, 'public'],
+      [
+        'a well-formed token of nobody',
+        `Authorization: Bearer ${tokenOf('catch_ingest', randomBytes(32))}\r\n`,
+        'public',
+      ],
+      ['no token after the scheme', 'Authorization: Bearer\r\n', 'public'],
+      ['another scheme', `Authorization: Basic ${ingestToken}\r\n`, 'public'],
+      ['the bare token', `Authorization: ${ingestToken}\r\n`, 'public'],
+      ['something after the token', `Authorization: Bearer ${ingestToken} x\r\n`, 'public'],
+      [
+        'two tokens',
+        `Authorization: Bearer ${ingestToken}\r\nAuthorization: Bearer ${ingestToken}\r\n`,
+        'public',
+      ],
+      ['the token elsewhere', `X-Token: Bearer ${ingestToken}\r\n`, 'public'],
+    ]
+    for (const [note, headers, access] of cases) {
+      const answer = await exchange(
+        server.url,
+        `GET /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`,
+      )
+      assert.equal(answer.status, 204, note)
+      const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
+      assert.equal(event?.access, access, note)
+    }
+  })
+
+  test('a token in the query opens nothing', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    await get(server, `/c/${inbox.publicId}?access_token=${inbox.ingestToken}`)
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.access, 'public')
+  })
+
+  test('a preflight is answered and neither stored nor counted', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const answer = await exchange(
+      server.url,
+      `OPTIONS /c/${inbox.publicId}/sub HTTP/1.1\r\nHost: x\r\nOrigin: https://page.test\r\nAccess-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization, x-custom\r\nConnection: close\r\n\r\n`,
+    )
+    assert.equal(answer.status, 204)
+    const { headers } = answer
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    assert.equal(
+      headers.get('access-control-allow-methods'),
+      'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+    )
+    assert.equal(headers.get('access-control-allow-headers'), 'authorization, x-custom')
+    assert.equal(headers.get('access-control-max-age'), '86400')
+    assert.deepEqual(await eventsOf(server, inbox), [])
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+  })
+
+  test('an OPTIONS without preflight headers is a request like any other', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    for (const headers of [
+      '',
+      'Origin: https://a.test\r\n',
+      'Access-Control-Request-Method: GET\r\n',
+    ]) {
+      const answer = await exchange(
+        server.url,
+        `OPTIONS /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`,
+      )
+      assert.equal(answer.status, 204)
+      assert.equal(answer.headers.get('access-control-allow-methods'), null)
+    }
+    assert.equal((await eventsOf(server, inbox)).length, 3)
+  })
+
+  test('what was accepted survives a restart, and so do sequence and counters', async (t) => {
+    const server = await startServer(t)
+    const inbox = await anInbox(server)
+    await send(server, inbox, { method: 'POST', body: 'before' })
+    const before = await server.mayfly.catch(inbox).status()
+    await server.restart()
+    assert.deepEqual(await server.mayfly.catch(inbox).status(), before)
+    await send(server, inbox, { method: 'POST', body: 'after' })
+    assert.deepEqual(
+      (await eventsOf(server, inbox)).map(({ sequence, body }) => [sequence, body]),
+      [
+        [2, 'after'],
+        [1, 'before'],
+      ],
+    )
+  })
+
+  test('behind a trusted proxy the source is its client, and its own headers are left out', async (t) => {
+    const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32,10.0.0.0/8' })
+    const inbox = await anInbox(server)
+    await send(server, inbox, {
+      headers: {
+        'x-forwarded-for': '6.6.6.6, 203.0.113.7, 10.1.1.1',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'mayfly.test',
+        'x-forwarded-port': '443',
+        'x-real-ip': '203.0.113.7',
+        forwarded: 'for=203.0.113.7',
+        via: '1.1 proxy',
+        'x-forwarded-custom': 'mine',
+      },
+    })
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.sourceIp, '203.0.113.7')
+    const names = event?.headers.map(({ name }) => name.toLowerCase()) ?? []
+    assert.deepEqual(
+      names.filter((name) => /forwarded|real-ip|via/.test(name)),
+      ['x-forwarded-custom'],
+    )
+  })
+
+  test('nobody can claim another source without a trusted proxy, and the claim is stored as sent', async (t) => {
+    const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '10.0.0.0/8' })
+    const inbox = await anInbox(server)
+    await send(server, inbox, { headers: { 'x-forwarded-for': '203.0.113.7', via: '1.1 proxy' } })
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.sourceIp, '127.0.0.1')
+    const kept = event?.headers.filter(({ name }) => /^(?:x-forwarded-for|via)$/i.test(name)) ?? []
+    assert.deepEqual(
+      kept.map(({ value }) => value),
+      ['203.0.113.7', '1.1 proxy'],
+    )
+  })
 })
 
 function sha256(body: string | Buffer): string {

@@ -6,168 +6,174 @@ import type { CatchCapability, EventPage } from '../../src/client/index.ts'
 import { anInbox, send } from '../support/catch.ts'
 import { sendMany } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query as inStore } from '../support/store.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 const PAGE_MOST = 6 * MIB
 
-suite('the length of a page', () => {
-  test('a body that escaping makes six times as long is sent as base64, and a page is 6 MiB at most', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'standard')
-    const body = Buffer.alloc(256 * KIB, 1)
-    for (let n = 0; n < 40; n++) await send(server, inbox, { method: 'POST', body })
-    const pages = await allPages(server, inbox, 50)
-    assert.ok(pages.length > 1)
-    for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
-    const events = pages.flatMap(({ page }) => page.events)
-    assert.deepEqual(
-      events.map(({ sequence }) => sequence),
-      downFrom(40),
-    )
-    for (const event of events) {
-      assert.equal(event.bodyEncoding, 'base64')
-      assert.deepEqual(Buffer.from(event.body, 'base64'), body)
-    }
-    assert.deepEqual(
-      pages.map(({ page }) => page.latestSequence),
-      pages.map(() => 40),
-    )
-  })
+suite('a page of events', () => {
+  const theServer = shareServer()
 
-  test('a page counts headers and paths as it counts bodies', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'standard')
-    // Quotes become two bytes each, in the header and in the path alike.
-    const headers = { 'x-long': '"'.repeat(15 * KIB) }
-    for (let n = 0; n < 50; n++) await send(server, inbox, { headers }, `/${"'".repeat(15 * KIB)}`)
-    const old = JSON.stringify(Array.from({ length: 7_400 }, () => ({ name: 'x', value: '' })))
-    await inStore(server, `update catch_event set header_lines = null, headers = '${old}'`)
-    const pages = await allPages(server, inbox, 50)
-    assert.ok(pages.length > 1)
-    for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
-    assert.deepEqual(
-      pages.flatMap(({ page }) => page.events.map(({ sequence }) => sequence)),
-      downFrom(50),
-    )
-  })
+  suite('the length of a page', () => {
+    test('a body that escaping makes six times as long is sent as base64, and a page is 6 MiB at most', async () => {
+      const server = await theServer()
+      const inbox = await anInbox(server, 'standard')
+      const body = Buffer.alloc(256 * KIB, 1)
+      for (let n = 0; n < 40; n++) await send(server, inbox, { method: 'POST', body })
+      const pages = await allPages(server, inbox, 50)
+      assert.ok(pages.length > 1)
+      for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
+      const events = pages.flatMap(({ page }) => page.events)
+      assert.deepEqual(
+        events.map(({ sequence }) => sequence),
+        downFrom(40),
+      )
+      for (const event of events) {
+        assert.equal(event.bodyEncoding, 'base64')
+        assert.deepEqual(Buffer.from(event.body, 'base64'), body)
+      }
+      assert.deepEqual(
+        pages.map(({ page }) => page.latestSequence),
+        pages.map(() => 40),
+      )
+    })
 
-  test('a page of a search ends early as well, and its cursor still reaches all of them', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'standard')
-    const body = 'x'.repeat(256 * KIB)
-    for (let n = 0; n < 30; n++) await send(server, inbox, { method: 'POST', body })
-    for (const filter of ['', '&q=xxx']) {
-      const pages = await allPages(server, inbox, 50, filter)
+    test('a page counts headers and paths as it counts bodies', async () => {
+      const server = await theServer()
+      const inbox = await anInbox(server, 'standard')
+      // Quotes become two bytes each, in the header and in the path alike.
+      const headers = { 'x-long': '"'.repeat(15 * KIB) }
+      for (let n = 0; n < 50; n++)
+        await send(server, inbox, { headers }, `/${"'".repeat(15 * KIB)}`)
+      const old = JSON.stringify(Array.from({ length: 7_400 }, () => ({ name: 'x', value: '' })))
+      await inStore(server, `update catch_event set header_lines = null, headers = '${old}'`)
+      const pages = await allPages(server, inbox, 50)
       assert.ok(pages.length > 1)
       for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
       assert.deepEqual(
         pages.flatMap(({ page }) => page.events.map(({ sequence }) => sequence)),
-        downFrom(30),
+        downFrom(50),
       )
-    }
-  })
-
-  test('50 webhooks of 64 KiB are one page, binary or text', async (t) => {
-    const server = await startServer(t)
-    for (const body of [Buffer.alloc(64 * KIB, 'text'), Buffer.alloc(64 * KIB, 0xff)]) {
-      const inbox = await anInbox(server, 'standard')
-      for (let n = 0; n < 50; n++) await send(server, inbox, { method: 'POST', body })
-      const [first, ...others] = await allPages(server, inbox, 50)
-      assert.equal(first?.page.events.length, 50)
-      assert.deepEqual(others, [])
-    }
-  })
-
-  test('the cursor of a full page ends where there is nothing more', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'standard')
-    await sendMany(server, inbox, 4, () => 'x'.repeat(200 * KIB))
-    const owner = server.mayfly.catch(inbox)
-    assert.equal((await owner.page({ limit: 4 })).nextCursor, null)
-    const page = await owner.page({ limit: 3 })
-    assert.deepEqual([page.nextCursor, page.events.length], [2, 3])
-    assert.deepEqual((await owner.page({ cursor: 2 })).events.length, 1)
-  })
-
-  test('an event above the length of a page has a page of its own', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'long')
-    await sendMany(server, inbox, 3, () => 'x')
-    // A plan of the operator's may take so much; here it is stored as such a plan would.
-    await inStore(
-      server,
-      server.databaseUrl.startsWith('sqlite')
-        ? `update catch_event set body = zeroblob(${7 * MIB}), body_bytes = ${7 * MIB} where sequence = 2`
-        : `update catch_event set body = decode(repeat('00', ${7 * MIB}), 'hex'), body_bytes = ${7 * MIB} where sequence = 2`,
-    )
-    const pages = await allPages(server, inbox, 50)
-    assert.deepEqual(
-      pages.map(({ page }) => page.events.map(({ sequence }) => sequence)),
-      [[3], [2], [1]],
-    )
-  })
-})
-
-suite('how a body is shown', () => {
-  test('text stays text, however much of it JSON escapes; control characters do not', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server, 'standard')
-    const cases: [body: string, encoding: 'utf8' | 'base64'][] = [
-      ['{"a":"b"}', 'utf8'],
-      ['"'.repeat(100_000), 'utf8'],
-      ['\\\r\n\t\f\b'.repeat(10_000), 'utf8'],
-      ['é€😀'.repeat(10_000), 'utf8'],
-      ['\u007f'.repeat(1_000), 'utf8'],
-      ['\u0001', 'utf8'],
-      [`a line\u0000${'of text '.repeat(100)}`, 'utf8'],
-      ['\u001b[31mred\u001b[0m '.repeat(5), 'base64'],
-      ['\u0001'.repeat(1_000), 'base64'],
-      ['\u0000'.repeat(200_000), 'base64'],
-      [`${'x'.repeat(20_000)}${'\u0002'.repeat(2_000)}`, 'base64'],
-      [`${'x'.repeat(60_000)}${'\u0002'.repeat(2_000)}`, 'utf8'],
-    ]
-    for (const [body] of cases) await send(server, inbox, { method: 'POST', body })
-    const { events } = await server.mayfly.catch(inbox).page({ limit: 50 })
-    for (const [n, [body, encoding]] of cases.entries()) {
-      const event = events[cases.length - 1 - n]
-      assert.ok(event)
-      assert.equal(event.bodyEncoding, encoding, JSON.stringify(body.slice(0, 20)))
-      assert.equal(Buffer.from(event.body, encoding).toString(), body)
-      assert.equal(event.bodyBytes, Buffer.byteLength(body))
-      const inJson = JSON.stringify(event.body).length
-      if (encoding === 'base64') assert.ok(inJson < JSON.stringify(body).length)
-    }
-  })
-})
-
-test('an inbox that is destroyed shows nothing more of a page that is under way', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server, 'long')
-  // More than the sockets between take, so that the page is still being made.
-  await sendMany(server, inbox, 5, () => 'x'.repeat(MIB - 100))
-  const { publicId, ownerToken } = inbox
-  const url = `${server.url}/api/catch/${publicId}/events?limit=50`
-  const asked = request(url, {
-    agent: false,
-    headers: { authorization: `Bearer ${ownerToken}` },
-  }).end()
-  const answer = await new Promise<import('node:http').IncomingMessage>((resolve) =>
-    asked.on('response', resolve),
-  )
-  const owner = server.mayfly.catch(inbox)
-  await owner.destroy()
-  let text = ''
-  const broken = await new Promise<boolean>((resolve) => {
-    answer.on('data', (part) => {
-      text += part
     })
-    answer.on('error', () => resolve(true))
-    answer.on('end', () => resolve(false))
+
+    test('a page of a search ends early as well, and its cursor still reaches all of them', async () => {
+      const server = await theServer()
+      const inbox = await anInbox(server, 'standard')
+      const body = 'x'.repeat(256 * KIB)
+      for (let n = 0; n < 30; n++) await send(server, inbox, { method: 'POST', body })
+      for (const filter of ['', '&q=xxx']) {
+        const pages = await allPages(server, inbox, 50, filter)
+        assert.ok(pages.length > 1)
+        for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
+        assert.deepEqual(
+          pages.flatMap(({ page }) => page.events.map(({ sequence }) => sequence)),
+          downFrom(30),
+        )
+      }
+    })
+
+    test('50 webhooks of 64 KiB are one page, binary or text', async () => {
+      const server = await theServer()
+      for (const body of [Buffer.alloc(64 * KIB, 'text'), Buffer.alloc(64 * KIB, 0xff)]) {
+        const inbox = await anInbox(server, 'standard')
+        for (let n = 0; n < 50; n++) await send(server, inbox, { method: 'POST', body })
+        const [first, ...others] = await allPages(server, inbox, 50)
+        assert.equal(first?.page.events.length, 50)
+        assert.deepEqual(others, [])
+      }
+    })
+
+    test('the cursor of a full page ends where there is nothing more', async () => {
+      const server = await theServer()
+      const inbox = await anInbox(server, 'standard')
+      await sendMany(server, inbox, 4, () => 'x'.repeat(200 * KIB))
+      const owner = server.mayfly.catch(inbox)
+      assert.equal((await owner.page({ limit: 4 })).nextCursor, null)
+      const page = await owner.page({ limit: 3 })
+      assert.deepEqual([page.nextCursor, page.events.length], [2, 3])
+      assert.deepEqual((await owner.page({ cursor: 2 })).events.length, 1)
+    })
+
+    test('an event above the length of a page has a page of its own', async (t) => {
+      const server = await startServer(t)
+      const inbox = await anInbox(server, 'long')
+      await sendMany(server, inbox, 3, () => 'x')
+      // A plan of the operator's may take so much; here it is stored as such a plan would.
+      await inStore(
+        server,
+        server.databaseUrl.startsWith('sqlite')
+          ? `update catch_event set body = zeroblob(${7 * MIB}), body_bytes = ${7 * MIB} where sequence = 2`
+          : `update catch_event set body = decode(repeat('00', ${7 * MIB}), 'hex'), body_bytes = ${7 * MIB} where sequence = 2`,
+      )
+      const pages = await allPages(server, inbox, 50)
+      assert.deepEqual(
+        pages.map(({ page }) => page.events.map(({ sequence }) => sequence)),
+        [[3], [2], [1]],
+      )
+    })
   })
-  // It was sent whole before, or it breaks off; it never looks like a page that ends there.
-  assert.equal(broken, !text.endsWith(',"nextCursor":null,"latestSequence":5}'))
+
+  suite('how a body is shown', () => {
+    test('text stays text, however much of it JSON escapes; control characters do not', async () => {
+      const server = await theServer()
+      const inbox = await anInbox(server, 'standard')
+      const cases: [body: string, encoding: 'utf8' | 'base64'][] = [
+        ['{"a":"b"}', 'utf8'],
+        ['"'.repeat(100_000), 'utf8'],
+        ['\\\r\n\t\f\b'.repeat(10_000), 'utf8'],
+        ['é€😀'.repeat(10_000), 'utf8'],
+        ['\u007f'.repeat(1_000), 'utf8'],
+        ['\u0001', 'utf8'],
+        [`a line\u0000${'of text '.repeat(100)}`, 'utf8'],
+        ['\u001b[31mred\u001b[0m '.repeat(5), 'base64'],
+        ['\u0001'.repeat(1_000), 'base64'],
+        ['\u0000'.repeat(200_000), 'base64'],
+        [`${'x'.repeat(20_000)}${'\u0002'.repeat(2_000)}`, 'base64'],
+        [`${'x'.repeat(60_000)}${'\u0002'.repeat(2_000)}`, 'utf8'],
+      ]
+      for (const [body] of cases) await send(server, inbox, { method: 'POST', body })
+      const { events } = await server.mayfly.catch(inbox).page({ limit: 50 })
+      for (const [n, [body, encoding]] of cases.entries()) {
+        const event = events[cases.length - 1 - n]
+        assert.ok(event)
+        assert.equal(event.bodyEncoding, encoding, JSON.stringify(body.slice(0, 20)))
+        assert.equal(Buffer.from(event.body, encoding).toString(), body)
+        assert.equal(event.bodyBytes, Buffer.byteLength(body))
+        const inJson = JSON.stringify(event.body).length
+        if (encoding === 'base64') assert.ok(inJson < JSON.stringify(body).length)
+      }
+    })
+  })
+
+  test('an inbox that is destroyed shows nothing more of a page that is under way', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server, 'long')
+    // More than the sockets between take, so that the page is still being made.
+    await sendMany(server, inbox, 5, () => 'x'.repeat(MIB - 100))
+    const { publicId, ownerToken } = inbox
+    const url = `${server.url}/api/catch/${publicId}/events?limit=50`
+    const asked = request(url, {
+      agent: false,
+      headers: { authorization: `Bearer ${ownerToken}` },
+    }).end()
+    const answer = await new Promise<import('node:http').IncomingMessage>((resolve) =>
+      asked.on('response', resolve),
+    )
+    const owner = server.mayfly.catch(inbox)
+    await owner.destroy()
+    let text = ''
+    const broken = await new Promise<boolean>((resolve) => {
+      answer.on('data', (part) => {
+        text += part
+      })
+      answer.on('error', () => resolve(true))
+      answer.on('end', () => resolve(false))
+    })
+    // It was sent whole before, or it breaks off; it never looks like a page that ends there.
+    assert.equal(broken, !text.endsWith(',"nextCursor":null,"latestSequence":5}'))
+  })
 })
 
 /** The pages from the newest on, with their lengths in JSON. */

@@ -1,11 +1,12 @@
 /** What a stored request takes of its inbox's storage, and what it takes of the disk. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { anInbox, BARE_BYTES, type Bare, eventsOf, sendBare } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 
 /** What a row holds besides the request: hash, address, times, names of states, one list. */
@@ -25,143 +26,147 @@ async function rowBytes(server: TestServer, { publicId }: CatchCapability): Prom
   return bytes
 }
 
-test('storedBytes counts body, path, query, and names and values of headers, as they were sent', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  assert.equal((await sendBare(server, inbox)).status, 204)
-  const nothing = BARE_BYTES + '0'.length
-  assert.equal(await storedBytes(server, inbox), nothing)
-  const sent = {
-    target: '/a%20b?q=%C3%A9',
-    headers: ['X-One: "\\\t\xff', 'X-Two:'],
-    body: '\x01'.repeat(50),
+suite('the storage of an inbox', () => {
+  const theServer = shareServer()
+
+  test('storedBytes counts body, path, query, and names and values of headers, as they were sent', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    assert.equal((await sendBare(server, inbox)).status, 204)
+    const nothing = BARE_BYTES + '0'.length
+    assert.equal(await storedBytes(server, inbox), nothing)
+    const sent = {
+      target: '/a%20b?q=%C3%A9',
+      headers: ['X-One: "\\\t\xff', 'X-Two:'],
+      body: '\x01'.repeat(50),
+    }
+    assert.equal((await sendBare(server, inbox, sent)).status, 204)
+    const more = '/a%20b'.length + 'q=%C3%A9'.length + 'X-One"\\\t\xff'.length + 'X-Two'.length + 50
+    assert.equal(await storedBytes(server, inbox), 2 * BARE_BYTES + '0'.length + '50'.length + more)
+  })
+
+  test('a header that is not kept is not counted', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const secret = `X-Api-Key: ${tokenOf('catch_owner', randomBytes(32))}`
+    assert.equal((await sendBare(server, inbox, { headers: [secret] })).status, 204)
+    assert.equal(await storedBytes(server, inbox), BARE_BYTES + 1)
+  })
+
+  test('exactly 5 of 20 requests at once are stored where there is room for the headers of 5', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const header = `X: ${'y'.repeat(20_000)}`
+    const each = BARE_BYTES + '0'.length + 'X'.length + 20_000
+    await limitStorage(server, inbox, 5 * each)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => sendBare(server, inbox, { headers: [header] })),
+    )
+    assert.equal(answers.filter(({ status }) => status === 204).length, 5)
+    assert.equal(answers.filter(({ status }) => status === 401).length, 15)
+    assert.equal(await storedBytes(server, inbox), 5 * each)
+  })
+
+  test('a request of 256 header lines is kept, and one of 257 is too large and leaves nothing', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const empty = (lines: number): string[] => Array.from({ length: lines - 3 }, () => 'x:')
+    const bomb = await sendBare(server, inbox, { headers: empty(257), body: 'body' })
+    assert.deepEqual([bomb.status, bomb.body], [400, '{"error":"request too large"}'])
+    const larger = await sendBare(server, inbox, { headers: empty(7_400) })
+    assert.deepEqual([larger.status, larger.body], [400, '{"error":"request too large"}'])
+    const { acceptedRequestCount, storedBytes } = await server.mayfly.catch(inbox).status()
+    assert.deepEqual([acceptedRequestCount, storedBytes], [0, 0])
+    assert.equal((await sendBare(server, inbox, { headers: empty(256) })).status, 204)
+    assert.equal((await eventsOf(server, inbox))[0]?.headers.length, 256)
+  })
+
+  const BOMBS: [what: string, sent: Bare][] = [
+    ['empty header lines', { headers: Array.from({ length: 253 }, () => 'x:') }],
+    ['control characters', { headers: [`X: a${'\x80'.repeat(30_000)}b`] }],
+    ['bytes that are no ASCII', { headers: [`X: ${'\xff'.repeat(30_000)}`] }],
+    ['quotes, backslashes and tabs', { headers: [`X: ${'"\\\t'.repeat(10_000)}x`] }],
+    ['a long content type', { headers: [`Content-Type: ${'x/y;'.repeat(7_500)}`] }],
+    ['a long path', { target: `/${'"'.repeat(30_000)}` }],
+    ['a long query', { target: `?${'"'.repeat(30_000)}` }],
+  ]
+
+  for (const [what, sent] of BOMBS) {
+    test(`${what} take about as much of the disk as of the plan`, async (t) => {
+      const server = await startServer(t)
+      const inbox = await anInbox(server)
+      assert.equal((await sendBare(server, inbox, sent)).status, 204)
+      const [event] = await eventsOf(server, inbox)
+      const header = sent.headers?.at(-1)?.replace(/^[\w-]+:\s*/, '')
+      if (header !== undefined) assert.equal(event?.headers.at(-1)?.value, header)
+      const counted = await storedBytes(server, inbox)
+      const lines = event?.headers.length ?? 0
+      // A colon and a line feed for each header line.
+      const most = counted + 2 * lines + ROW_BYTES
+      const held = await rowBytes(server, inbox)
+      assert.ok(held <= most, `${held} bytes held, ${counted} counted, ${lines} lines`)
+    })
   }
-  assert.equal((await sendBare(server, inbox, sent)).status, 204)
-  const more = '/a%20b'.length + 'q=%C3%A9'.length + 'X-One"\\\t\xff'.length + 'X-Two'.length + 50
-  assert.equal(await storedBytes(server, inbox), 2 * BARE_BYTES + '0'.length + '50'.length + more)
-})
 
-test('a header that is not kept is not counted', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const secret = `X-Api-Key: ${tokenOf('catch_owner', randomBytes(32))}`
-  assert.equal((await sendBare(server, inbox, { headers: [secret] })).status, 204)
-  assert.equal(await storedBytes(server, inbox), BARE_BYTES + 1)
-})
+  test('a content type of any length is shown, and filtered by its media type', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const long = `text/plain; x="${'y'.repeat(20_000)}"`
+    for (const type of [long, 'text/plain', '']) {
+      await sendBare(server, inbox, { headers: [`Content-Type: ${type}`] })
+    }
+    await sendBare(server, inbox, { headers: [`X: ${'y'.repeat(300)}`] })
+    const shown = (await eventsOf(server, inbox)).map(({ contentType }) => contentType)
+    assert.deepEqual(shown, [null, '', 'text/plain', long])
+    const { events } = await server.mayfly.catch(inbox).page({ contentType: 'text/plain' })
+    assert.deepEqual(
+      events.map(({ contentType }) => contentType),
+      ['text/plain', long],
+    )
+  })
 
-test('exactly 5 of 20 requests at once are stored where there is room for the headers of 5', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const header = `X: ${'y'.repeat(20_000)}`
-  const each = BARE_BYTES + '0'.length + 'X'.length + 20_000
-  await limitStorage(server, inbox, 5 * each)
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => sendBare(server, inbox, { headers: [header] })),
-  )
-  assert.equal(answers.filter(({ status }) => status === 204).length, 5)
-  assert.equal(answers.filter(({ status }) => status === 401).length, 15)
-  assert.equal(await storedBytes(server, inbox), 5 * each)
-})
+  test('a content type that contains one of our tokens is not stored', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    await sendBare(server, inbox, { headers: [`Content-Type: ${inbox.ownerToken}`] })
+    const [event] = await eventsOf(server, inbox)
+    assert.equal(event?.contentType, null)
+  })
 
-test('a request of 256 header lines is kept, and one of 257 is too large and leaves nothing', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const empty = (lines: number): string[] => Array.from({ length: lines - 3 }, () => 'x:')
-  const bomb = await sendBare(server, inbox, { headers: empty(257), body: 'body' })
-  assert.deepEqual([bomb.status, bomb.body], [400, '{"error":"request too large"}'])
-  const larger = await sendBare(server, inbox, { headers: empty(7_400) })
-  assert.deepEqual([larger.status, larger.body], [400, '{"error":"request too large"}'])
-  const { acceptedRequestCount, storedBytes } = await server.mayfly.catch(inbox).status()
-  assert.deepEqual([acceptedRequestCount, storedBytes], [0, 0])
-  assert.equal((await sendBare(server, inbox, { headers: empty(256) })).status, 204)
-  assert.equal((await eventsOf(server, inbox))[0]?.headers.length, 256)
-})
+  test('deleting an event gives back all that it took', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    await sendBare(server, inbox, { target: '/path?query', headers: ['X: y'], body: 'body' })
+    const before = await storedBytes(server, inbox)
+    await sendBare(server, inbox, { target: '/other', headers: [`X: ${'y'.repeat(999)}`] })
+    const [newest] = await eventsOf(server, inbox)
+    await server.mayfly.catch(inbox).deleteEvent(newest?.id ?? '')
+    assert.equal(await storedBytes(server, inbox), before)
+  })
 
-const BOMBS: [what: string, sent: Bare][] = [
-  ['empty header lines', { headers: Array.from({ length: 253 }, () => 'x:') }],
-  ['control characters', { headers: [`X: a${'\x80'.repeat(30_000)}b`] }],
-  ['bytes that are no ASCII', { headers: [`X: ${'\xff'.repeat(30_000)}`] }],
-  ['quotes, backslashes and tabs', { headers: [`X: ${'"\\\t'.repeat(10_000)}x`] }],
-  ['a long content type', { headers: [`Content-Type: ${'x/y;'.repeat(7_500)}`] }],
-  ['a long path', { target: `/${'"'.repeat(30_000)}` }],
-  ['a long query', { target: `?${'"'.repeat(30_000)}` }],
-]
-
-for (const [what, sent] of BOMBS) {
-  test(`${what} take about as much of the disk as of the plan`, async (t) => {
+  test('an inbox that was sold before keeps its count: an old event counts its body, and gives back no more', async (t) => {
     const server = await startServer(t)
     const inbox = await anInbox(server)
-    assert.equal((await sendBare(server, inbox, sent)).status, 204)
-    const [event] = await eventsOf(server, inbox)
-    const header = sent.headers?.at(-1)?.replace(/^[\w-]+:\s*/, '')
-    if (header !== undefined) assert.equal(event?.headers.at(-1)?.value, header)
-    const counted = await storedBytes(server, inbox)
-    const lines = event?.headers.length ?? 0
-    // A colon and a line feed for each header line.
-    const most = counted + 2 * lines + ROW_BYTES
-    const held = await rowBytes(server, inbox)
-    assert.ok(held <= most, `${held} bytes held, ${counted} counted, ${lines} lines`)
+    await sendBare(server, inbox, {
+      target: '/old',
+      headers: [`X: ${'y'.repeat(500)}`],
+      body: '12345',
+    })
+    const headers = [
+      { name: 'Host', value: 'x' },
+      { name: 'X', value: 'é"' },
+    ]
+    await asBefore(server, inbox, JSON.stringify(headers))
+    assert.equal(await storedBytes(server, inbox), 5)
+    const [old] = await eventsOf(server, inbox)
+    assert.deepEqual([old?.headers, old?.body, old?.path], [headers, '12345', '/old'])
+    // It is full of bodies, as it was sold. Only what comes from now on counts by the new measure.
+    await limitStorage(server, inbox, 5 + BARE_BYTES + 1)
+    assert.equal((await sendBare(server, inbox)).status, 204)
+    assert.equal((await sendBare(server, inbox)).status, 401)
+    await server.mayfly.catch(inbox).deleteEvent(old?.id ?? '')
+    assert.equal(await storedBytes(server, inbox), BARE_BYTES + 1)
   })
-}
-
-test('a content type of any length is shown, and filtered by its media type', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const long = `text/plain; x="${'y'.repeat(20_000)}"`
-  for (const type of [long, 'text/plain', '']) {
-    await sendBare(server, inbox, { headers: [`Content-Type: ${type}`] })
-  }
-  await sendBare(server, inbox, { headers: [`X: ${'y'.repeat(300)}`] })
-  const shown = (await eventsOf(server, inbox)).map(({ contentType }) => contentType)
-  assert.deepEqual(shown, [null, '', 'text/plain', long])
-  const { events } = await server.mayfly.catch(inbox).page({ contentType: 'text/plain' })
-  assert.deepEqual(
-    events.map(({ contentType }) => contentType),
-    ['text/plain', long],
-  )
-})
-
-test('a content type that contains one of our tokens is not stored', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await sendBare(server, inbox, { headers: [`Content-Type: ${inbox.ownerToken}`] })
-  const [event] = await eventsOf(server, inbox)
-  assert.equal(event?.contentType, null)
-})
-
-test('deleting an event gives back all that it took', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await sendBare(server, inbox, { target: '/path?query', headers: ['X: y'], body: 'body' })
-  const before = await storedBytes(server, inbox)
-  await sendBare(server, inbox, { target: '/other', headers: [`X: ${'y'.repeat(999)}`] })
-  const [newest] = await eventsOf(server, inbox)
-  await server.mayfly.catch(inbox).deleteEvent(newest?.id ?? '')
-  assert.equal(await storedBytes(server, inbox), before)
-})
-
-test('an inbox that was sold before keeps its count: an old event counts its body, and gives back no more', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await sendBare(server, inbox, {
-    target: '/old',
-    headers: [`X: ${'y'.repeat(500)}`],
-    body: '12345',
-  })
-  const headers = [
-    { name: 'Host', value: 'x' },
-    { name: 'X', value: 'é"' },
-  ]
-  await asBefore(server, inbox, JSON.stringify(headers))
-  assert.equal(await storedBytes(server, inbox), 5)
-  const [old] = await eventsOf(server, inbox)
-  assert.deepEqual([old?.headers, old?.body, old?.path], [headers, '12345', '/old'])
-  // It is full of bodies, as it was sold. Only what comes from now on counts by the new measure.
-  await limitStorage(server, inbox, 5 + BARE_BYTES + 1)
-  assert.equal((await sendBare(server, inbox)).status, 204)
-  assert.equal((await sendBare(server, inbox)).status, 401)
-  await server.mayfly.catch(inbox).deleteEvent(old?.id ?? '')
-  assert.equal(await storedBytes(server, inbox), BARE_BYTES + 1)
 })
 
 async function limitStorage(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { isId, isToken } from '../../src/lib/ids.ts'
 import {
@@ -19,254 +19,259 @@ import {
   settlement,
 } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 
-test('a poll before the payment says until when, and when to ask again', async (t) => {
-  const server = await startServer(t)
-  const { orderId, expiresAt } = await openOrder(server)
-  const answer = await fetch(`${server.url}/api/payments/${orderId}`)
-  assert.equal(answer.status, 402)
-  assert.deepEqual(await answer.json(), { settled: false, expiresAt })
-  assert.equal(answer.headers.get('retry-after'), '1')
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  assert.equal(answer.headers.get('www-authenticate'), null)
-})
+suite('a delivery', () => {
+  const theServer = shareServer()
 
-test('the capability is delivered whole, by the first poll after the payment', async (t) => {
-  const server = await startServer(t)
-  const order = await paidOrder(server)
-  const answer = await fetch(`${server.url}/api/payments/${order.orderId}`)
-  assert.equal(answer.status, 200)
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  const body = (await answer.json()) as { settled: true; resource: CatchCapability }
-  const { publicId, ownerToken, ingestToken, expiresAt } = body.resource
-  assert.deepEqual(body, {
-    settled: true,
-    resource: { product: 'catch', publicId, ownerToken, ingestToken, expiresAt },
+  test('a poll before the payment says until when, and when to ask again', async () => {
+    const server = await theServer()
+    const { orderId, expiresAt } = await openOrder(server)
+    const answer = await fetch(`${server.url}/api/payments/${orderId}`)
+    assert.equal(answer.status, 402)
+    assert.deepEqual(await answer.json(), { settled: false, expiresAt })
+    assert.equal(answer.headers.get('retry-after'), '1')
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    assert.equal(answer.headers.get('www-authenticate'), null)
   })
-  assert.ok(isId('catch', publicId))
-  assert.ok(isToken('catch_owner', ownerToken))
-  assert.ok(isToken('catch_ingest', ingestToken))
-  const status = await server.mayfly.catch(body.resource).status()
-  assert.equal(status.expiresAt, expiresAt)
-  assert.equal(Date.parse(expiresAt) - Date.parse(status.createdAt), DAY)
-})
 
-test('a second poll gets nothing', async (t) => {
-  const server = await startServer(t)
-  const { orderId } = await paidOrder(server)
-  assert.equal((await poll(server, orderId)).status, 200)
-  assert.deepEqual(await poll(server, orderId), DELIVERED)
-})
+  test('the capability is delivered whole, by the first poll after the payment', async () => {
+    const server = await theServer()
+    const order = await paidOrder(server)
+    const answer = await fetch(`${server.url}/api/payments/${order.orderId}`)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    const body = (await answer.json()) as { settled: true; resource: CatchCapability }
+    const { publicId, ownerToken, ingestToken, expiresAt } = body.resource
+    assert.deepEqual(body, {
+      settled: true,
+      resource: { product: 'catch', publicId, ownerToken, ingestToken, expiresAt },
+    })
+    assert.ok(isId('catch', publicId))
+    assert.ok(isToken('catch_owner', ownerToken))
+    assert.ok(isToken('catch_ingest', ingestToken))
+    const status = await server.mayfly.catch(body.resource).status()
+    assert.equal(status.expiresAt, expiresAt)
+    assert.equal(Date.parse(expiresAt) - Date.parse(status.createdAt), DAY)
+  })
 
-test('an order that nobody opened is not found', async (t) => {
-  const server = await startServer(t)
-  const ids = [
-    'order_0000000000000000000000',
-    'catch',
-    'x',
-    '%00',
-    'order_',
-    'a%2Fb',
-    "'",
-    '%F0%9F',
-  ]
-  for (const id of ids) assert.equal((await poll(server, id)).status, 404, id)
-  assert.deepEqual(await poll(server, 'order_0000000000000000000000'), NOT_FOUND)
-})
+  test('a second poll gets nothing', async () => {
+    const server = await theServer()
+    const { orderId } = await paidOrder(server)
+    assert.equal((await poll(server, orderId)).status, 200)
+    assert.deepEqual(await poll(server, orderId), DELIVERED)
+  })
 
-test('an id of any length is simply not found', async (t) => {
-  const server = await startServer(t)
-  assert.deepEqual(await poll(server, 'x'.repeat(101)), NOT_FOUND)
-  assert.deepEqual(await poll(server, 'x'.repeat(20_000)), NOT_FOUND)
-})
+  test('an order that nobody opened is not found', async () => {
+    const server = await theServer()
+    const ids = [
+      'order_0000000000000000000000',
+      'catch',
+      'x',
+      '%00',
+      'order_',
+      'a%2Fb',
+      "'",
+      '%F0%9F',
+    ]
+    for (const id of ids) assert.equal((await poll(server, id)).status, 404, id)
+    assert.deepEqual(await poll(server, 'order_0000000000000000000000'), NOT_FOUND)
+  })
 
-test('a prefetch never takes the delivery', async (t) => {
-  const server = await startServer(t)
-  const { orderId, expiresAt } = await paidOrder(server)
-  for (const purpose of ['prefetch', 'prefetch;prerender', 'prefetch; anonymous-client-ip']) {
-    const answer = await poll(server, orderId, { 'sec-purpose': purpose })
-    assert.deepEqual(answer, { status: 402, text: JSON.stringify({ settled: false, expiresAt }) })
-  }
-  assert.equal((await poll(server, orderId)).status, 200)
-})
+  test('an id of any length is simply not found', async () => {
+    const server = await theServer()
+    assert.deepEqual(await poll(server, 'x'.repeat(101)), NOT_FOUND)
+    assert.deepEqual(await poll(server, 'x'.repeat(20_000)), NOT_FOUND)
+  })
 
-test('exactly one of 50 polls at once gets the capability', async (t) => {
-  const server = await startServer(t)
-  const { orderId } = await paidOrder(server)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-  const losers = answers.filter(({ status }) => status !== 200)
-  assert.deepEqual(
-    losers,
-    losers.map(() => DELIVERED),
-  )
-})
-
-test('exactly one of 50 polls that learn of the payment themselves gets the capability', async (t) => {
-  const server = await startServer(t)
-  const order = await openOrder(server)
-  const { orderId, bolt11 } = order
-  const settled = settlement(server, order)
-  await server.pay(bolt11)
-  server.clock.advance(LOOKUP)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
-  await settled
-  answers.push(await poll(server, orderId))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-  for (const { status, text } of answers) {
-    if (status === 404) assert.equal(text, DELIVERED.text)
-    else assert.ok(status === 200 || status === 402)
-  }
-  assert.equal((await query(server, 'select * from catch_inbox')).length, 1)
-})
-
-test('an order is settled when its payer pays, whether somebody polls or not', async (t) => {
-  const server = await startServer(t)
-  await paidOrder(server)
-  assert.deepEqual(await query(server, 'select state, settled_by from purchase_order'), [
-    { state: 'settled', settled_by: 'stream' },
-  ])
-})
-
-test('a capability that was never collected waits until it expires', async (t) => {
-  const server = await startServer(t)
-  const collected = await paidOrder(server)
-  const forgotten = await paidOrder(server)
-  server.clock.advance(DAY - MINUTE)
-  assert.equal((await poll(server, collected.orderId)).status, 200)
-  server.clock.advance(MINUTE)
-  assert.deepEqual(await poll(server, forgotten.orderId), EXPIRED)
-  assert.deepEqual(await purchase(server, { key: forgotten.key }), EXPIRED)
-  assert.deepEqual(await poll(server, collected.orderId), DELIVERED)
-  assert.deepEqual(await purchase(server, { key: collected.key }), DELIVERED)
-})
-
-test('an order that was not paid keeps its quote until it expires, and offers nothing after', async (t) => {
-  const server = await startServer(t)
-  const { orderId, key, answer: quoted } = await openOrder(server)
-  server.clock.advance(14 * MINUTE)
-  assert.equal((await poll(server, orderId)).status, 402)
-  assert.deepEqual(await purchase(server, { key }), quoted)
-  server.clock.advance(MINUTE)
-  assert.deepEqual(await poll(server, orderId), EXPIRED)
-  assert.deepEqual(await purchase(server, { key }), EXPIRED)
-})
-
-test('a repeat of a purchase whose quote has expired says so by itself', async (t) => {
-  const server = await startServer(t)
-  const { key } = await openOrder(server)
-  server.clock.advance(15 * MINUTE)
-  assert.deepEqual(await purchase(server, { key }), EXPIRED)
-})
-
-test('a key never asks for money twice, whatever became of its order', async (t) => {
-  const server = await startServer(t)
-  const unpaid = await openOrder(server)
-  const forgotten = await paidOrder(server)
-  const sealed = await deliveredOrder(server)
-  await server.mayfly.catch(sealed.inbox).status()
-  const destroyed = await deliveredOrder(server)
-  await server.mayfly.catch(destroyed.inbox).destroy()
-  for (const days of [1, 1, 27]) {
-    server.clock.advance(days * DAY)
-    for (const { key } of [unpaid, forgotten, sealed, destroyed]) {
-      assert.equal((await purchase(server, { key })).status, 404, `after ${days} more days`)
+  test('a prefetch never takes the delivery', async () => {
+    const server = await theServer()
+    const { orderId, expiresAt } = await paidOrder(server)
+    for (const purpose of ['prefetch', 'prefetch;prerender', 'prefetch; anonymous-client-ip']) {
+      const answer = await poll(server, orderId, { 'sec-purpose': purpose })
+      assert.deepEqual(answer, { status: 402, text: JSON.stringify({ settled: false, expiresAt }) })
     }
-  }
-  assert.equal((await query(server, 'select * from purchase_order')).length, 4)
-  assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
-})
+    assert.equal((await poll(server, orderId)).status, 200)
+  })
 
-test('a restart between any two steps changes nothing for the buyer', async (t) => {
-  const server = await startServer(t)
-  const order = await openOrder(server)
-  const { orderId, key, answer: quoted } = order
-  await server.restart()
-  assert.deepEqual(await purchase(server, { key }), quoted)
-  const settled = settlement(server, order)
-  await server.pay(order.bolt11)
-  await settled
-  await server.restart()
-  const first = await poll(server, orderId)
-  assert.equal(first.status, 200)
-  await server.restart()
-  assert.deepEqual(await poll(server, orderId), DELIVERED)
-  assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
-  const { resource } = JSON.parse(first.text) as { resource: CatchCapability }
-  assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
-  await server.restart()
-  assert.deepEqual(await purchase(server, { key }), DELIVERED)
-})
+  test('exactly one of 50 polls at once gets the capability', async () => {
+    const server = await theServer()
+    const { orderId } = await paidOrder(server)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    const losers = answers.filter(({ status }) => status !== 200)
+    assert.deepEqual(
+      losers,
+      losers.map(() => DELIVERED),
+    )
+  })
 
-test('a change of the secret between any two steps changes nothing for the buyer', async (t) => {
-  const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
-  const environment = { MAYFLY_SECRET: old }
-  const server = await startServer(t, environment)
-  const quoted = await purchase(server, { key: 'order-01' })
-  const open = await openOrder(server)
-  const uncollected = await paidOrder(server)
-  const delivered = await deliveredOrder(server)
-  environment.MAYFLY_SECRET = `${fresh},${old}`
-  await server.restart()
+  test('exactly one of 50 polls that learn of the payment themselves gets the capability', async (t) => {
+    const server = await startServer(t)
+    const order = await openOrder(server)
+    const { orderId, bolt11 } = order
+    const settled = settlement(server, order)
+    await server.pay(bolt11)
+    server.clock.advance(LOOKUP)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
+    await settled
+    answers.push(await poll(server, orderId))
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    for (const { status, text } of answers) {
+      if (status === 404) assert.equal(text, DELIVERED.text)
+      else assert.ok(status === 200 || status === 402)
+    }
+    assert.equal((await query(server, 'select * from catch_inbox')).length, 1)
+  })
 
-  assert.deepEqual(
-    await purchase(server, { key: 'order-01' }),
-    quoted,
-    'a key that counts at its address',
-  )
-  assert.deepEqual(await purchase(server, { key: open.key }), open.answer)
-  const settled = settlement(server, open)
-  await server.pay(open.bolt11)
-  await settled
-  for (const { orderId, key } of [open, uncollected]) {
+  test('an order is settled when its payer pays, whether somebody polls or not', async (t) => {
+    const server = await startServer(t)
+    await paidOrder(server)
+    assert.deepEqual(await query(server, 'select state, settled_by from purchase_order'), [
+      { state: 'settled', settled_by: 'stream' },
+    ])
+  })
+
+  test('a capability that was never collected waits until it expires', async (t) => {
+    const server = await startServer(t)
+    const collected = await paidOrder(server)
+    const forgotten = await paidOrder(server)
+    server.clock.advance(DAY - MINUTE)
+    assert.equal((await poll(server, collected.orderId)).status, 200)
+    server.clock.advance(MINUTE)
+    assert.deepEqual(await poll(server, forgotten.orderId), EXPIRED)
+    assert.deepEqual(await purchase(server, { key: forgotten.key }), EXPIRED)
+    assert.deepEqual(await poll(server, collected.orderId), DELIVERED)
+    assert.deepEqual(await purchase(server, { key: collected.key }), DELIVERED)
+  })
+
+  test('an order that was not paid keeps its quote until it expires, and offers nothing after', async (t) => {
+    const server = await startServer(t)
+    const { orderId, key, answer: quoted } = await openOrder(server)
+    server.clock.advance(14 * MINUTE)
+    assert.equal((await poll(server, orderId)).status, 402)
+    assert.deepEqual(await purchase(server, { key }), quoted)
+    server.clock.advance(MINUTE)
+    assert.deepEqual(await poll(server, orderId), EXPIRED)
+    assert.deepEqual(await purchase(server, { key }), EXPIRED)
+  })
+
+  test('a repeat of a purchase whose quote has expired says so by itself', async (t) => {
+    const server = await startServer(t)
+    const { key } = await openOrder(server)
+    server.clock.advance(15 * MINUTE)
+    assert.deepEqual(await purchase(server, { key }), EXPIRED)
+  })
+
+  test('a key never asks for money twice, whatever became of its order', async (t) => {
+    const server = await startServer(t)
+    const unpaid = await openOrder(server)
+    const forgotten = await paidOrder(server)
+    const sealed = await deliveredOrder(server)
+    await server.mayfly.catch(sealed.inbox).status()
+    const destroyed = await deliveredOrder(server)
+    await server.mayfly.catch(destroyed.inbox).destroy()
+    for (const days of [1, 1, 27]) {
+      server.clock.advance(days * DAY)
+      for (const { key } of [unpaid, forgotten, sealed, destroyed]) {
+        assert.equal((await purchase(server, { key })).status, 404, `after ${days} more days`)
+      }
+    }
+    assert.equal((await query(server, 'select * from purchase_order')).length, 4)
+    assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
+  })
+
+  test('a restart between any two steps changes nothing for the buyer', async (t) => {
+    const server = await startServer(t)
+    const order = await openOrder(server)
+    const { orderId, key, answer: quoted } = order
+    await server.restart()
+    assert.deepEqual(await purchase(server, { key }), quoted)
+    const settled = settlement(server, order)
+    await server.pay(order.bolt11)
+    await settled
+    await server.restart()
     const first = await poll(server, orderId)
-    assert.equal(first.status, 200, first.text)
+    assert.equal(first.status, 200)
+    await server.restart()
+    assert.deepEqual(await poll(server, orderId), DELIVERED)
     assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
+    const { resource } = JSON.parse(first.text) as { resource: CatchCapability }
+    assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
+    await server.restart()
+    assert.deepEqual(await purchase(server, { key }), DELIVERED)
+  })
+
+  test('a change of the secret between any two steps changes nothing for the buyer', async (t) => {
+    const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
+    const environment = { MAYFLY_SECRET: old }
+    const server = await startServer(t, environment)
+    const quoted = await purchase(server, { key: 'order-01' })
+    const open = await openOrder(server)
+    const uncollected = await paidOrder(server)
+    const delivered = await deliveredOrder(server)
+    environment.MAYFLY_SECRET = `${fresh},${old}`
+    await server.restart()
+
+    assert.deepEqual(
+      await purchase(server, { key: 'order-01' }),
+      quoted,
+      'a key that counts at its address',
+    )
+    assert.deepEqual(await purchase(server, { key: open.key }), open.answer)
+    const settled = settlement(server, open)
+    await server.pay(open.bolt11)
+    await settled
+    for (const { orderId, key } of [open, uncollected]) {
+      const first = await poll(server, orderId)
+      assert.equal(first.status, 200, first.text)
+      assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
+      assert.deepEqual(await purchase(server, { key }), first)
+    }
+    const again = await poll(server, delivered.orderId, idempotencyKey(delivered.key))
+    assert.deepEqual(again, { status: 200, text: delivered.text })
+    assert.equal((await server.mayfly.catch(delivered.inbox).status()).status, 'active')
+    assert.deepEqual(await purchase(server, { key: delivered.key }), DELIVERED)
+    assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
+
+    // What was sealed is sealed anew: of the old secret only the names of its orders are needed.
+    environment.MAYFLY_SECRET = fresh
+    await assert.rejects(server.restart(), /is not the one that 3 open or uncollected orders/)
+  })
+
+  test('a payment in time is honoured, however late the server learns of it', async (t) => {
+    const server = await startServer(t)
+    const order = await openOrder(server)
+    const { orderId, paymentHash } = order
+    await server.stop()
+    const paid = `update simulator_invoice set state = 'settled' where payment_hash = $1 returning state`
+    assert.equal((await query(server, paid, paymentHash)).length, 1)
+    server.clock.advance(2 * HOUR)
+    const settled = settlement(server, order)
+    await server.restart()
+    await settled
+    const { status, text } = await poll(server, orderId)
+    assert.equal(status, 200)
+    const { resource } = JSON.parse(text) as { resource: CatchCapability }
+    const { createdAt, expiresAt } = await server.mayfly.catch(resource).status()
+    assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY, 'a whole life, from now on')
+    assert.ok(Date.parse(createdAt) >= server.clock.now() - HOUR)
+  })
+
+  test('a payment of an order that was given up is honoured all the same', async (t) => {
+    const server = await startServer(t)
+    const order = await openOrder(server)
+    const { orderId, key, bolt11 } = order
+    server.clock.advance(15 * MINUTE)
+    assert.deepEqual(await poll(server, orderId), EXPIRED)
+    server.clock.advance(-5 * MINUTE)
+    const settled = settlement(server, order)
+    await server.pay(bolt11)
+    await settled
+    const first = await poll(server, orderId)
+    assert.equal(first.status, 200)
     assert.deepEqual(await purchase(server, { key }), first)
-  }
-  const again = await poll(server, delivered.orderId, idempotencyKey(delivered.key))
-  assert.deepEqual(again, { status: 200, text: delivered.text })
-  assert.equal((await server.mayfly.catch(delivered.inbox).status()).status, 'active')
-  assert.deepEqual(await purchase(server, { key: delivered.key }), DELIVERED)
-  assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
-
-  // What was sealed is sealed anew: of the old secret only the names of its orders are needed.
-  environment.MAYFLY_SECRET = fresh
-  await assert.rejects(server.restart(), /is not the one that 3 open or uncollected orders/)
-})
-
-test('a payment in time is honoured, however late the server learns of it', async (t) => {
-  const server = await startServer(t)
-  const order = await openOrder(server)
-  const { orderId, paymentHash } = order
-  await server.stop()
-  const paid = `update simulator_invoice set state = 'settled' where payment_hash = $1 returning state`
-  assert.equal((await query(server, paid, paymentHash)).length, 1)
-  server.clock.advance(2 * HOUR)
-  const settled = settlement(server, order)
-  await server.restart()
-  await settled
-  const { status, text } = await poll(server, orderId)
-  assert.equal(status, 200)
-  const { resource } = JSON.parse(text) as { resource: CatchCapability }
-  const { createdAt, expiresAt } = await server.mayfly.catch(resource).status()
-  assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY, 'a whole life, from now on')
-  assert.ok(Date.parse(createdAt) >= server.clock.now() - HOUR)
-})
-
-test('a payment of an order that was given up is honoured all the same', async (t) => {
-  const server = await startServer(t)
-  const order = await openOrder(server)
-  const { orderId, key, bolt11 } = order
-  server.clock.advance(15 * MINUTE)
-  assert.deepEqual(await poll(server, orderId), EXPIRED)
-  server.clock.advance(-5 * MINUTE)
-  const settled = settlement(server, order)
-  await server.pay(bolt11)
-  await settled
-  const first = await poll(server, orderId)
-  assert.equal(first.status, 200)
-  assert.deepEqual(await purchase(server, { key }), first)
+  })
 })

@@ -1,133 +1,141 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { anInbox } from '../support/catch.ts'
 import { ask, assertError } from '../support/http.ts'
-import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { exchange } from '../support/socket.ts'
 
 const ID = 'catch_0000000000000000000000'
 
-test('headers up to 32 KiB are read, and more are refused', async (t) => {
-  const { url } = await startServer(t)
-  const header = (bytes: number): string => `X-Long: ${'x'.repeat(bytes)}\r\n`
-  assert.equal((await ask(url, 'GET /health', header(31 * 1024))).status, 200)
-  assertError(await ask(url, 'GET /health', header(33 * 1024)), 431, 'request too large')
-  assertError(await ask(url, `GET /${'x'.repeat(33 * 1024)}`), 431, 'request too large')
-  const many = 'X-Short: x\r\n'.repeat(5_000)
-  assertError(await ask(url, 'GET /health', many), 431, 'request too large')
-})
+suite('the framing of HTTP', () => {
+  const theServer = shareServer()
 
-test('bytes that are not HTTP are refused in JSON', async (t) => {
-  const { url } = await startServer(t)
-  for (const bytes of [
-    'nonsense\r\n\r\n',
-    '\u0000\u0001\u0002\r\n\r\n',
-    'GET\r\n\r\n',
-    'GET /health HTTP/9.9\r\nHost: x\r\n\r\n',
-    'GET /health HTTPS/1.1\r\nHost: x\r\n\r\n',
-    'GET /he alth HTTP/1.1\r\nHost: x\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost x\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nX: a\r\n folded\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nX: \u0000\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
-    'GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n',
-    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n',
-  ]) {
-    assertError(await exchange(url, bytes), 400, 'invalid request body', JSON.stringify(bytes))
-  }
-})
-
-test('a request of HTTP/1.1 has exactly one Host; one of HTTP/1.0 may have none', async (t) => {
-  const { url } = await startServer(t)
-  const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
-  assertError(nameless, 400, 'invalid request body')
-  const two = await ask(url, 'GET /health', 'host: elsewhere\r\n')
-  assertError(two, 400, 'invalid request body')
-  assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
-})
-
-test('an unknown expectation or upgrade is ignored', async (t) => {
-  const { url } = await startServer(t)
-  assert.equal((await ask(url, 'GET /health', 'Expect: the-unexpected\r\n')).status, 200)
-  const upgrade =
-    'GET /health HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade, close\r\n\r\n'
-  assert.equal((await exchange(url, upgrade)).status, 200)
-})
-
-test('a sender that asks before it sends is told to go on', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const { hostname, port } = new URL(server.url)
-  const socket = connect(Number(port), hostname)
-  let answer = ''
-  const closed = new Promise((resolve) => socket.on('close', resolve))
-  socket.setEncoding('latin1')
-  socket.on('data', (part) => {
-    answer += part
-    if (answer === 'HTTP/1.1 100 Continue\r\n\r\n') socket.write('hello')
+  test('headers up to 32 KiB are read, and more are refused', async () => {
+    const { url } = await theServer()
+    const header = (bytes: number): string => `X-Long: ${'x'.repeat(bytes)}\r\n`
+    assert.equal((await ask(url, 'GET /health', header(31 * 1024))).status, 200)
+    assertError(await ask(url, 'GET /health', header(33 * 1024)), 431, 'request too large')
+    assertError(await ask(url, `GET /${'x'.repeat(33 * 1024)}`), 431, 'request too large')
+    const many = 'X-Short: x\r\n'.repeat(5_000)
+    assertError(await ask(url, 'GET /health', many), 431, 'request too large')
   })
-  socket.write(
-    `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n`,
-  )
-  await closed
-  assert.match(answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 204 /)
-  const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
-  assert.equal(event?.body, 'hello')
-})
 
-test('a connection outlives a refusal, and an unread body is never the next request', async (t) => {
-  const { url } = await startServer(t)
-  const hidden = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
-  const withBody = `Host: x\r\nContent-Length: ${hidden.length}\r\n`
-  const key = `Idempotency-Key: ${randomUUID()}\r\n`
-  const json = 'Content-Type: application/json\r\n'
-  for (const [line, headers, status] of [
-    ['POST /api/payments/catch', `${withBody}${key}${json}`, 400],
-    ['POST /api/payments/catch', `${withBody}${json}`, 400],
-    ['POST /api/payments/catch', withBody, 400],
-    ['POST /nowhere', withBody, 404],
-    ['POST /nowhere', `${withBody}${json}`, 404],
-    ['GET /api/catalog', withBody, 200],
-    ['PUT /api/catalog', withBody, 405],
-    [`DELETE /api/catch/${ID}`, withBody, 401],
-    [`POST /c/${ID}`, withBody, 401],
-    ['OPTIONS /api/catalog', `${withBody}Origin: x\r\nAccess-Control-Request-Method: GET\r\n`, 204],
-    ['GET /%zz', withBody, 404],
-  ] as const) {
-    const { statuses: answers } = await exchange(
-      url,
-      `${line} HTTP/1.1\r\n${headers}\r\n${hidden}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
-    )
-    assert.deepEqual(answers, [status, 200], line)
-  }
-})
-
-test('a path whose first part is spelled with escapes leads nowhere, and stores nothing', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  for (const path of [
-    `/%63/${inbox.publicId}`,
-    `/%63/${inbox.publicId}/hook`,
-    `/c%2f${inbox.publicId}`,
-    `/%61pi/catch/${inbox.publicId}`,
-    '/%61pi/catalog',
-    '/%68ealth',
-    '/%zz',
-  ]) {
-    for (const method of ['GET', 'POST']) {
-      const answer = await ask(server.url, `${method} ${path}`, 'Content-Length: 0\r\n')
-      assert.deepEqual([answer.status, answer.body], [404, '{"error":"not found"}'], path)
+  test('bytes that are not HTTP are refused in JSON', async () => {
+    const { url } = await theServer()
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      '\u0000\u0001\u0002\r\n\r\n',
+      'GET\r\n\r\n',
+      'GET /health HTTP/9.9\r\nHost: x\r\n\r\n',
+      'GET /health HTTPS/1.1\r\nHost: x\r\n\r\n',
+      'GET /he alth HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost x\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nX: a\r\n folded\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nX: \u0000\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      'GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n',
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n',
+    ]) {
+      assertError(await exchange(url, bytes), 400, 'invalid request body', JSON.stringify(bytes))
     }
-  }
-  assert.deepEqual(await Array.fromAsync(server.mayfly.catch(inbox).events()), [])
-  // Past the first part the path is the sender's.
-  const kept = await ask(server.url, `POST /c/${inbox.publicId}/%63`, 'Content-Length: 0\r\n')
-  assert.equal(kept.status, 204)
-  const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
-  assert.equal(event?.path, '/%63')
+  })
+
+  test('a request of HTTP/1.1 has exactly one Host; one of HTTP/1.0 may have none', async () => {
+    const { url } = await theServer()
+    const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
+    assertError(nameless, 400, 'invalid request body')
+    const two = await ask(url, 'GET /health', 'host: elsewhere\r\n')
+    assertError(two, 400, 'invalid request body')
+    assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
+  })
+
+  test('an unknown expectation or upgrade is ignored', async () => {
+    const { url } = await theServer()
+    assert.equal((await ask(url, 'GET /health', 'Expect: the-unexpected\r\n')).status, 200)
+    const upgrade =
+      'GET /health HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade, close\r\n\r\n'
+    assert.equal((await exchange(url, upgrade)).status, 200)
+  })
+
+  test('a sender that asks before it sends is told to go on', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const { hostname, port } = new URL(server.url)
+    const socket = connect(Number(port), hostname)
+    let answer = ''
+    const closed = new Promise((resolve) => socket.on('close', resolve))
+    socket.setEncoding('latin1')
+    socket.on('data', (part) => {
+      answer += part
+      if (answer === 'HTTP/1.1 100 Continue\r\n\r\n') socket.write('hello')
+    })
+    socket.write(
+      `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n`,
+    )
+    await closed
+    assert.match(answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 204 /)
+    const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
+    assert.equal(event?.body, 'hello')
+  })
+
+  test('a connection outlives a refusal, and an unread body is never the next request', async () => {
+    const { url } = await theServer()
+    const hidden = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
+    const withBody = `Host: x\r\nContent-Length: ${hidden.length}\r\n`
+    const key = `Idempotency-Key: ${randomUUID()}\r\n`
+    const json = 'Content-Type: application/json\r\n'
+    for (const [line, headers, status] of [
+      ['POST /api/payments/catch', `${withBody}${key}${json}`, 400],
+      ['POST /api/payments/catch', `${withBody}${json}`, 400],
+      ['POST /api/payments/catch', withBody, 400],
+      ['POST /nowhere', withBody, 404],
+      ['POST /nowhere', `${withBody}${json}`, 404],
+      ['GET /api/catalog', withBody, 200],
+      ['PUT /api/catalog', withBody, 405],
+      [`DELETE /api/catch/${ID}`, withBody, 401],
+      [`POST /c/${ID}`, withBody, 401],
+      [
+        'OPTIONS /api/catalog',
+        `${withBody}Origin: x\r\nAccess-Control-Request-Method: GET\r\n`,
+        204,
+      ],
+      ['GET /%zz', withBody, 404],
+    ] as const) {
+      const { statuses: answers } = await exchange(
+        url,
+        `${line} HTTP/1.1\r\n${headers}\r\n${hidden}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+      )
+      assert.deepEqual(answers, [status, 200], line)
+    }
+  })
+
+  test('a path whose first part is spelled with escapes leads nowhere, and stores nothing', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    for (const path of [
+      `/%63/${inbox.publicId}`,
+      `/%63/${inbox.publicId}/hook`,
+      `/c%2f${inbox.publicId}`,
+      `/%61pi/catch/${inbox.publicId}`,
+      '/%61pi/catalog',
+      '/%68ealth',
+      '/%zz',
+    ]) {
+      for (const method of ['GET', 'POST']) {
+        const answer = await ask(server.url, `${method} ${path}`, 'Content-Length: 0\r\n')
+        assert.deepEqual([answer.status, answer.body], [404, '{"error":"not found"}'], path)
+      }
+    }
+    assert.deepEqual(await Array.fromAsync(server.mayfly.catch(inbox).events()), [])
+    // Past the first part the path is the sender's.
+    const kept = await ask(server.url, `POST /c/${inbox.publicId}/%63`, 'Content-Length: 0\r\n')
+    assert.equal(kept.status, 204)
+    const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
+    assert.equal(event?.path, '/%63')
+  })
 })

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { settlement } from '../support/buying.ts'
 import { ask, assertError } from '../support/http.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 
 const ID = 'catch_0000000000000000000000'
 const EVENT = '01890000-0000-7000-8000-000000000001'
@@ -61,242 +62,250 @@ const ROUTES: [path: string, allow: string][] = [
   [`/c/${ID}/sub/path`, 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'],
 ]
 
-test('the health check says that the service is there, to GET and to HEAD', async (t) => {
-  const { url } = await startServer(t)
-  const answer = await fetch(`${url}/health`)
-  assert.equal(answer.status, 200)
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  assert.equal(await answer.text(), '{"service":"mayfly","status":"ok"}')
-  const head = await fetch(`${url}/health`, { method: 'HEAD' })
-  assert.deepEqual([head.status, await head.text()], [200, ''])
-})
+suite('HTTP', () => {
+  const theServer = shareServer()
 
-test('an unknown path is 404, whatever is asked of it and sent along', async (t) => {
-  const { url } = await startServer(t)
-  const paths = [
-    '/assets/x',
-    '/buy/',
-    '/api',
-    '/api/',
-    '/api/catalog/',
-    '/api/Catalog',
-    '//api/catalog',
-    '/api//catalog',
-    '/api/catch',
-    `/api/catch/${ID}/`,
-    `/api/catch/${ID}/events/${EVENT}/x`,
-    '/api/payments/catch/x',
-    '/api/payments/whisper/x',
-    '/c',
-    '/C/x',
-    '/health/',
-    '/.well-known/',
-    '/..%2fapi%2fcatalog',
-    '/x?y',
-    '*',
-  ]
-  const json = 'Content-Type: application/json\r\nContent-Length: 1\r\n'
-  const odd = 'Content-Type: nonsense\r\nContent-Length: 1\r\n'
-  for (const path of paths) {
-    for (const [method, headers, body] of [
-      ['GET', '', ''],
-      ['POST', json, '{'],
-      ['POST', odd, 'x'],
-      ['PUT', `Content-Length: 100000\r\n${'Content-Type: application/json\r\n'}`, 'x'.repeat(1e5)],
-      ['DELETE', '', ''],
-      ['QUERY', '', ''],
-      ['PROPFIND', '', ''],
-    ]) {
-      const answer = await ask(url, `${method} ${path}`, headers, body)
-      assertError(answer, 404, 'not found', `${method} ${path}`)
-    }
-  }
-})
+  test('the health check says that the service is there, to GET and to HEAD', async () => {
+    const { url } = await theServer()
+    const answer = await fetch(`${url}/health`)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    assert.equal(await answer.text(), '{"service":"mayfly","status":"ok"}')
+    const head = await fetch(`${url}/health`, { method: 'HEAD' })
+    assert.deepEqual([head.status, await head.text()], [200, ''])
+  })
 
-test('each path takes its own methods; any other is 405 and is told which', async (t) => {
-  const { url } = await startServer(t)
-  for (const [path, allow] of ROUTES) {
-    const taken = allow.split(', ')
-    for (const method of METHODS) {
-      for (const [headers, body] of [
-        ['', ''],
-        ['Content-Type: application/json\r\nContent-Length: 1\r\n', '{'],
+  test('an unknown path is 404, whatever is asked of it and sent along', async () => {
+    const { url } = await theServer()
+    const paths = [
+      '/assets/x',
+      '/buy/',
+      '/api',
+      '/api/',
+      '/api/catalog/',
+      '/api/Catalog',
+      '//api/catalog',
+      '/api//catalog',
+      '/api/catch',
+      `/api/catch/${ID}/`,
+      `/api/catch/${ID}/events/${EVENT}/x`,
+      '/api/payments/catch/x',
+      '/api/payments/whisper/x',
+      '/c',
+      '/C/x',
+      '/health/',
+      '/.well-known/',
+      '/..%2fapi%2fcatalog',
+      '/x?y',
+      '*',
+    ]
+    const json = 'Content-Type: application/json\r\nContent-Length: 1\r\n'
+    const odd = 'Content-Type: nonsense\r\nContent-Length: 1\r\n'
+    for (const path of paths) {
+      for (const [method, headers, body] of [
+        ['GET', '', ''],
+        ['POST', json, '{'],
+        ['POST', odd, 'x'],
+        [
+          'PUT',
+          `Content-Length: 100000\r\n${'Content-Type: application/json\r\n'}`,
+          'x'.repeat(1e5),
+        ],
+        ['DELETE', '', ''],
+        ['QUERY', '', ''],
+        ['PROPFIND', '', ''],
       ]) {
         const answer = await ask(url, `${method} ${path}`, headers, body)
-        const note = `${method} ${path}`
-        if (taken.includes(method)) {
-          assert.notEqual(answer.status, 405, note)
-          assert.ok(answer.status < 500, note)
-          continue
-        }
-        assert.equal(answer.headers.get('allow'), allow, note)
-        if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], note)
-        else assertError(answer, 405, 'method not allowed', note)
+        assertError(answer, 404, 'not found', `${method} ${path}`)
       }
     }
-  }
-})
-
-test('a method that HTTP does not know, and CONNECT, get an answer', async (t) => {
-  const { url } = await startServer(t)
-  for (const line of [
-    'FOO /health',
-    'get /health',
-    'CONNECT example.test:443',
-    'CONNECT /health',
-  ]) {
-    const answer = await ask(url, line)
-    assert.ok(answer.status === 400 || answer.status === 405, line)
-    assertError(answer, answer.status, 'invalid request body', line)
-  }
-})
-
-test('a client that asks for a tunnel cannot hold on to the connection', async (t) => {
-  const server = await startServer(t)
-  const { hostname, port } = new URL(server.url)
-  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
-  t.after(() => socket.destroy())
-  socket.on('error', () => undefined)
-  socket.write('CONNECT example.test:443 HTTP/1.1\r\nHost: example.test:443\r\n\r\nhello')
-  const answer = await new Promise<string>((resolve) => {
-    socket.once('data', (part) => {
-      socket.write('more')
-      resolve(part.toString('latin1'))
-    })
   })
-  assert.match(answer, /^HTTP\/1\.1 400 /)
-  await server.stop()
-})
 
-test('a path with broken percent-encoding is not found', async (t) => {
-  const { url } = await startServer(t)
-  for (const path of [
-    '/%',
-    '/%zz',
-    '/api/%zz',
-    '/api/catch/%zz',
-    '/api/catch/%zz/events',
-    '/api/payments/%c3%28',
-    '/api/payments/%',
-    `/api/catch/${ID}/events/%ff`,
-  ]) {
-    assertError(await ask(url, `GET ${path}`), 404, 'not found', path)
-  }
-})
-
-test('the description is OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async (t) => {
-  const { url } = await startServer(t)
-  const answer = await fetch(`${url}/openapi.json`)
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  const text = await answer.text()
-  const document = JSON.parse(text) as Document
-  assert.equal(document.openapi, '3.1.0')
-  assert.equal(document.info.version, '0.1.0')
-  assert.ok(text.length < 64 * 1024)
-  assert.equal(text, JSON.stringify(document), 'without spaces')
-})
-
-test('each answer of each operation is described in words of its own', async (t) => {
-  const { paths } = await openapi(await startServer(t, { MAYFLY_GATE: 'on' }))
-  const wordless = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { responses }]) =>
-      Object.entries(responses)
-        .filter(([, { description }]) => !description || description === 'Default Response')
-        .map(([status]) => `${method} ${path} ${status}`),
-    ),
-  )
-  assert.ok('/api/gate/intents' in paths)
-  assert.deepEqual(wordless, [])
-})
-
-test('every route and method is described, each with its answers', async (t) => {
-  const { paths } = await openapi(await startServer(t))
-  const described = Object.entries(paths).map(([path, operations]) => [
-    path,
-    Object.keys(operations).sort().join(),
-  ])
-  assert.deepEqual(Object.fromEntries(described), {
-    '/health': 'get,head',
-    '/ready': 'get,head',
-    '/api/catalog': 'get',
-    '/api/payments/catch': 'post',
-    '/api/payments/{orderId}': 'get',
-    '/c/{publicId}': 'delete,get,head,options,patch,post,put',
-    '/api/catch/{publicId}': 'delete,get',
-    '/api/catch/{publicId}/events': 'get',
-    '/api/catch/{publicId}/events/{eventId}': 'delete,get',
-    '/api/catch/{publicId}/events/{eventId}/body': 'get',
-    '/api/catch/{publicId}/stream': 'get',
-    '/api/payments/pulse': 'post',
-    '/api/payments/whisper': 'post',
-    '/w/{publicId}': 'get',
-    '/p/{publicId}': 'post',
-    '/api/pulse/{publicId}': 'delete,get,patch',
-    '/api/pulse/{publicId}/stream': 'get',
-    '/api/pulse/public/{publicStatusId}': 'get',
-    '/api/pulse/public/{publicStatusId}/badge.svg': 'get',
-    '/simulator/pay': 'post',
-  })
-  for (const [path, operations] of Object.entries(paths)) {
-    for (const [method, { summary, responses }] of Object.entries(operations)) {
-      assert.ok(summary, `${method} ${path}`)
-      assert.ok(Object.keys(responses).length > 0, `${method} ${path}`)
+  test('each path takes its own methods; any other is 405 and is told which', async () => {
+    const { url } = await theServer()
+    for (const [path, allow] of ROUTES) {
+      const taken = allow.split(', ')
+      for (const method of METHODS) {
+        for (const [headers, body] of [
+          ['', ''],
+          ['Content-Type: application/json\r\nContent-Length: 1\r\n', '{'],
+        ]) {
+          const answer = await ask(url, `${method} ${path}`, headers, body)
+          const note = `${method} ${path}`
+          if (taken.includes(method)) {
+            assert.notEqual(answer.status, 405, note)
+            assert.ok(answer.status < 500, note)
+            continue
+          }
+          assert.equal(answer.headers.get('allow'), allow, note)
+          if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], note)
+          else assertError(answer, 405, 'method not allowed', note)
+        }
+      }
     }
-  }
-})
-
-test('every answer is one that the description lists, and has its shape', async (t) => {
-  const server = await startServer(t)
-  const check = await describedAnswers(server)
-  const key = randomUUID()
-  const json = { 'content-type': 'application/json' }
-  const buy = (body: unknown, headers: Record<string, string> = { 'idempotency-key': key }) =>
-    check('POST', '/api/payments/catch', { headers: { ...json, ...headers }, body })
-  await check('GET', '/health')
-  await check('HEAD', '/health')
-  await check('GET', '/ready')
-  await check('GET', '/api/catalog')
-  await buy({ planId: 'mega' })
-  await buy({ planId: 'spark' }, {})
-  const quote = (await buy({ planId: 'spark' })) as { orderId: string; bolt11: string }
-  await check('GET', `/api/payments/${quote.orderId}`)
-  await check('GET', `/api/payments/${quote.orderId}`, { headers: { 'idempotency-key': 'x' } })
-  await check('GET', '/api/payments/order_0')
-  const pay = (bolt11: unknown) =>
-    check('POST', '/simulator/pay', { headers: json, body: { bolt11 } })
-  const settled = settlement(server)
-  for (const bolt11 of ['lnbcrt1', 1, quote.bolt11, quote.bolt11]) await pay(bolt11)
-  await settled
-  const delivered = await check('GET', `/api/payments/${quote.orderId}`)
-  await check('GET', `/api/payments/${quote.orderId}`)
-  await buy({ planId: 'spark' })
-  const { publicId, ownerToken, ingestToken } = (delivered as { resource: CatchCapability })
-    .resource
-  for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    await check(method, `/c/${publicId}`)
-    await check(method, `/c/${ID}`)
-  }
-  await check('POST', `/c/${publicId}`, { body: 'x'.repeat(70_000) })
-  await check('POST', `/c/${publicId}`, {
-    headers: { authorization: `Bearer ${ingestToken}`, 'content-type': 'text/plain' },
-    body: 'binary \u0000',
   })
-  const owner = { headers: { authorization: `Bearer ${ownerToken}` } }
-  const page = await check('GET', `/api/catch/${publicId}/events?limit=50`, owner)
-  await check('GET', `/api/catch/${publicId}/events?limit=0`, owner)
-  await check('GET', `/api/catch/${publicId}/events`)
-  const [event] = (page as { events: { id: string }[] }).events
-  await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`, owner)
-  await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`, owner)
-  await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`)
-  await check('GET', `/api/catch/${publicId}`, owner)
-  await check('GET', `/api/catch/${publicId}`)
-  await check('GET', `/api/catch/${ID}`, owner)
-  await check('DELETE', `/api/catch/${publicId}`)
-  await check('DELETE', `/api/catch/${publicId}`, owner)
-  await check('DELETE', `/api/catch/${publicId}`, owner)
-  await buy({ planId: 'spark' })
+
+  test('a method that HTTP does not know, and CONNECT, get an answer', async () => {
+    const { url } = await theServer()
+    for (const line of [
+      'FOO /health',
+      'get /health',
+      'CONNECT example.test:443',
+      'CONNECT /health',
+    ]) {
+      const answer = await ask(url, line)
+      assert.ok(answer.status === 400 || answer.status === 405, line)
+      assertError(answer, answer.status, 'invalid request body', line)
+    }
+  })
+
+  test('a client that asks for a tunnel cannot hold on to the connection', async (t) => {
+    const server = await startServer(t)
+    const { hostname, port } = new URL(server.url)
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+    t.after(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.write('CONNECT example.test:443 HTTP/1.1\r\nHost: example.test:443\r\n\r\nhello')
+    const answer = await new Promise<string>((resolve) => {
+      socket.once('data', (part) => {
+        socket.write('more')
+        resolve(part.toString('latin1'))
+      })
+    })
+    assert.match(answer, /^HTTP\/1\.1 400 /)
+    await server.stop()
+  })
+
+  test('a path with broken percent-encoding is not found', async () => {
+    const { url } = await theServer()
+    for (const path of [
+      '/%',
+      '/%zz',
+      '/api/%zz',
+      '/api/catch/%zz',
+      '/api/catch/%zz/events',
+      '/api/payments/%c3%28',
+      '/api/payments/%',
+      `/api/catch/${ID}/events/%ff`,
+    ]) {
+      assertError(await ask(url, `GET ${path}`), 404, 'not found', path)
+    }
+  })
+
+  test('the description is OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async () => {
+    const { url } = await theServer()
+    const answer = await fetch(`${url}/openapi.json`)
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    const text = await answer.text()
+    const document = JSON.parse(text) as Document
+    assert.equal(document.openapi, '3.1.0')
+    assert.equal(document.info.version, '0.1.0')
+    assert.ok(text.length < 64 * 1024)
+    assert.equal(text, JSON.stringify(document), 'without spaces')
+  })
+
+  test('each answer of each operation is described in words of its own', async (t) => {
+    const { paths } = await openapi(await startServer(t, { MAYFLY_GATE: 'on' }))
+    const wordless = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations).flatMap(([method, { responses }]) =>
+        Object.entries(responses)
+          .filter(([, { description }]) => !description || description === 'Default Response')
+          .map(([status]) => `${method} ${path} ${status}`),
+      ),
+    )
+    assert.ok('/api/gate/intents' in paths)
+    assert.deepEqual(wordless, [])
+  })
+
+  test('every route and method is described, each with its answers', async () => {
+    const { paths } = await openapi(await theServer())
+    const described = Object.entries(paths).map(([path, operations]) => [
+      path,
+      Object.keys(operations).sort().join(),
+    ])
+    assert.deepEqual(Object.fromEntries(described), {
+      '/health': 'get,head',
+      '/ready': 'get,head',
+      '/api/catalog': 'get',
+      '/api/payments/catch': 'post',
+      '/api/payments/{orderId}': 'get',
+      '/c/{publicId}': 'delete,get,head,options,patch,post,put',
+      '/api/catch/{publicId}': 'delete,get',
+      '/api/catch/{publicId}/events': 'get',
+      '/api/catch/{publicId}/events/{eventId}': 'delete,get',
+      '/api/catch/{publicId}/events/{eventId}/body': 'get',
+      '/api/catch/{publicId}/stream': 'get',
+      '/api/payments/pulse': 'post',
+      '/api/payments/whisper': 'post',
+      '/w/{publicId}': 'get',
+      '/p/{publicId}': 'post',
+      '/api/pulse/{publicId}': 'delete,get,patch',
+      '/api/pulse/{publicId}/stream': 'get',
+      '/api/pulse/public/{publicStatusId}': 'get',
+      '/api/pulse/public/{publicStatusId}/badge.svg': 'get',
+      '/simulator/pay': 'post',
+    })
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, { summary, responses }] of Object.entries(operations)) {
+        assert.ok(summary, `${method} ${path}`)
+        assert.ok(Object.keys(responses).length > 0, `${method} ${path}`)
+      }
+    }
+  })
+
+  test('every answer is one that the description lists, and has its shape', async () => {
+    const server = await theServer()
+    const check = await describedAnswers(server)
+    const key = randomUUID()
+    const json = { 'content-type': 'application/json' }
+    const buy = (body: unknown, headers: Record<string, string> = { 'idempotency-key': key }) =>
+      check('POST', '/api/payments/catch', { headers: { ...json, ...headers }, body })
+    await check('GET', '/health')
+    await check('HEAD', '/health')
+    await check('GET', '/ready')
+    await check('GET', '/api/catalog')
+    await buy({ planId: 'mega' })
+    await buy({ planId: 'spark' }, {})
+    const quote = (await buy({ planId: 'spark' })) as { orderId: string; bolt11: string }
+    await check('GET', `/api/payments/${quote.orderId}`)
+    await check('GET', `/api/payments/${quote.orderId}`, { headers: { 'idempotency-key': 'x' } })
+    await check('GET', '/api/payments/order_0')
+    const pay = (bolt11: unknown) =>
+      check('POST', '/simulator/pay', { headers: json, body: { bolt11 } })
+    const settled = settlement(server)
+    for (const bolt11 of ['lnbcrt1', 1, quote.bolt11, quote.bolt11]) await pay(bolt11)
+    await settled
+    const delivered = await check('GET', `/api/payments/${quote.orderId}`)
+    await check('GET', `/api/payments/${quote.orderId}`)
+    await buy({ planId: 'spark' })
+    const { publicId, ownerToken, ingestToken } = (delivered as { resource: CatchCapability })
+      .resource
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      await check(method, `/c/${publicId}`)
+      await check(method, `/c/${ID}`)
+    }
+    await check('POST', `/c/${publicId}`, { body: 'x'.repeat(70_000) })
+    await check('POST', `/c/${publicId}`, {
+      headers: { authorization: `Bearer ${ingestToken}`, 'content-type': 'text/plain' },
+      body: 'binary \u0000',
+    })
+    const owner = { headers: { authorization: `Bearer ${ownerToken}` } }
+    const page = await check('GET', `/api/catch/${publicId}/events?limit=50`, owner)
+    await check('GET', `/api/catch/${publicId}/events?limit=0`, owner)
+    await check('GET', `/api/catch/${publicId}/events`)
+    const [event] = (page as { events: { id: string }[] }).events
+    await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`, owner)
+    await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`, owner)
+    await check('DELETE', `/api/catch/${publicId}/events/${event?.id}`)
+    await check('GET', `/api/catch/${publicId}`, owner)
+    await check('GET', `/api/catch/${publicId}`)
+    await check('GET', `/api/catch/${ID}`, owner)
+    await check('DELETE', `/api/catch/${publicId}`)
+    await check('DELETE', `/api/catch/${publicId}`, owner)
+    await check('DELETE', `/api/catch/${publicId}`, owner)
+    await buy({ planId: 'spark' })
+  })
 })
 
 type Operation = {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { type Answer, answerOf, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
 import {
   aMonitor,
@@ -11,6 +11,7 @@ import {
   ping,
 } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { aToken, typo } from '../support/tokens.ts'
 
 const SECOND = 1_000
@@ -18,213 +19,217 @@ const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 const UNSUPPORTED = { status: 400, text: '{"error":"unsupported media type"}' }
 
-test('the status has every field, in this order', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const read = async () => JSON.parse((await owner(server, capability, 'GET')).text)
-  const waiting = await read()
-  const { createdAt, publicStatusId } = waiting
-  assert.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  assert.match(publicStatusId, /^pulse_status_[0-9A-Za-z]{22}$/)
-  const expected = {
-    publicId: capability.publicId,
-    planId: 'spark',
-    state: 'waiting',
-    name: '',
-    description: '',
-    expectedIntervalSeconds: 60,
-    graceSeconds: 60,
-    publicStatusEnabled: false,
-    publicStatusId,
-    heartbeatLimit: 4_500,
-    acceptedHeartbeatCount: 0,
-    remainingHeartbeats: 4_500,
-    lastPingAt: null,
-    nextExpectedAt: null,
-    lateAt: null,
-    stateChangedAt: createdAt,
-    createdAt,
-    expiresAt: capability.expiresAt,
-    recentHeartbeats: [],
-  }
-  assert.equal(Date.parse(capability.expiresAt) - Date.parse(createdAt), DAY)
-  assert.equal(JSON.stringify(waiting), JSON.stringify(expected))
+suite('the owner of a monitor', () => {
+  const theServer = shareServer()
 
-  await ping(server, capability)
-  server.clock.advance(MINUTE)
-  await ping(server, capability)
-  const operational = await read()
-  const [last, first] = operational.recentHeartbeats
-  const plus = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
-  assert.equal(
-    JSON.stringify(operational),
-    JSON.stringify({
-      ...expected,
-      state: 'operational',
-      acceptedHeartbeatCount: 2,
-      remainingHeartbeats: 4_498,
-      lastPingAt: last,
-      nextExpectedAt: plus(last, MINUTE),
-      lateAt: plus(last, 2 * MINUTE),
-      stateChangedAt: first,
-      recentHeartbeats: [last, first],
-    }),
-  )
-})
-
-test('the state goes its way: waiting, operational, late, operational, exhausted, expired', async (t) => {
-  const server = await aServerWith(t, { spark: { heartbeatLimit: 2 } })
-  const capability = await aMonitor(server)
-  const monitor = server.mayfly.pulse(capability)
-  const state = async () => (await monitor.status()).state
-  assert.equal(await state(), 'waiting')
-  server.clock.advance(20 * MINUTE)
-  assert.equal(await state(), 'waiting', 'there is no deadline before the first ping')
-  await monitor.ping()
-  assert.equal(await state(), 'operational')
-  server.clock.advance(2 * MINUTE)
-  const late = await monitor.status()
-  assert.equal(late.state, 'late')
-  assert.equal(late.stateChangedAt, late.lateAt)
-  const changed = await monitor.update({ expectedIntervalSeconds: 600 })
-  assert.equal(changed.state, 'operational')
-  assert.ok(Date.parse(changed.stateChangedAt) > Date.parse(late.stateChangedAt))
-  await monitor.ping()
-  const exhausted = await monitor.status()
-  assert.equal(exhausted.state, 'exhausted')
-  assert.deepEqual([exhausted.nextExpectedAt, exhausted.lateAt], [null, null])
-  assert.equal(exhausted.stateChangedAt, exhausted.lastPingAt)
-  server.clock.advance(DAY)
-  const expired = await monitor.status()
-  assert.equal(expired.state, 'expired')
-  assert.equal(expired.stateChangedAt, expired.expiresAt)
-  assert.deepEqual([expired.nextExpectedAt, expired.lateAt], [null, null])
-  assert.deepEqual(expired.recentHeartbeats, exhausted.recentHeartbeats)
-})
-
-test("an owner call without the owner token is refused: 401 for no token or another kind, 404 for another monitor's", async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const other = await aMonitor(server)
-  const { ownerToken } = capability
-  const noToken: (string | null)[] = [
-    null,
-    '',
-    'Bearer',
-    'Bearer x',
-    ownerToken,
-    `Basic ${ownerToken}`,
-    `Bearer ${ownerToken}, Bearer ${ownerToken}`,
-    `Bearer ${typo(ownerToken)}`,
-    `Bearer ${capability.pingToken}`,
-    `Bearer ${aToken('catch_owner')}`,
-  ]
-  const strange = [`Bearer ${other.ownerToken}`, `Bearer ${aToken('pulse_owner')}`]
-  const ids = [capability.publicId, `pulse_${'0'.repeat(22)}`, 'x', 'public']
-  for (const method of ['GET', 'PATCH', 'DELETE']) {
-    // A body that is wrong in itself: authentication comes first.
-    const body = method === 'PATCH' ? '{"surprise":' : undefined
-    for (const id of ids) {
-      for (const authorization of [...noToken, ...strange]) {
-        const answer = await fetch(`${server.url}/api/pulse/${id}`, {
-          method,
-          headers: authorization === null ? {} : { authorization },
-          ...(body === undefined ? {} : { body }),
-        })
-        const note = `${method} ${id} ${authorization}`
-        const isStrange = authorization !== null && strange.includes(authorization)
-        assert.equal(answer.headers.get('www-authenticate'), isStrange ? null : 'Bearer', note)
-        assert.deepEqual(await answerOf(answer), isStrange ? NOT_FOUND : UNAUTHORIZED, note)
-      }
-      if (id === capability.publicId) continue
-      const stray = await owner(server, { publicId: id, ownerToken }, method, { body })
-      assert.deepEqual(stray, NOT_FOUND, `${method} ${id}`)
+  test('the status has every field, in this order', async (t) => {
+    const server = await startServer(t)
+    const capability = await aMonitor(server)
+    const read = async () => JSON.parse((await owner(server, capability, 'GET')).text)
+    const waiting = await read()
+    const { createdAt, publicStatusId } = waiting
+    assert.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.match(publicStatusId, /^pulse_status_[0-9A-Za-z]{22}$/)
+    const expected = {
+      publicId: capability.publicId,
+      planId: 'spark',
+      state: 'waiting',
+      name: '',
+      description: '',
+      expectedIntervalSeconds: 60,
+      graceSeconds: 60,
+      publicStatusEnabled: false,
+      publicStatusId,
+      heartbeatLimit: 4_500,
+      acceptedHeartbeatCount: 0,
+      remainingHeartbeats: 4_500,
+      lastPingAt: null,
+      nextExpectedAt: null,
+      lateAt: null,
+      stateChangedAt: createdAt,
+      createdAt,
+      expiresAt: capability.expiresAt,
+      recentHeartbeats: [],
     }
-  }
-  assert.equal((await owner(server, capability, 'GET')).status, 200)
-  assert.equal((await owner(server, other, 'GET')).status, 200)
-})
+    assert.equal(Date.parse(capability.expiresAt) - Date.parse(createdAt), DAY)
+    assert.equal(JSON.stringify(waiting), JSON.stringify(expected))
 
-test('a path of the owner names the methods it takes', async (t) => {
-  const server = await startServer(t)
-  const { publicId, ownerToken } = await aMonitor(server)
-  for (const method of ['POST', 'PUT', 'HEAD', 'OPTIONS']) {
-    const answer = await fetch(`${server.url}/api/pulse/${publicId}`, {
-      method,
-      headers: { authorization: `Bearer ${ownerToken}` },
-    })
-    assert.equal(answer.status, 405, method)
-    assert.equal(answer.headers.get('allow'), 'DELETE, GET, PATCH', method)
-  }
-})
-
-test('settings change alone or together, and the answer is the status with them', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const monitor = server.mayfly.pulse(capability)
-  const before = await monitor.status()
-  assert.deepEqual(await monitor.update({}), before)
-  const all = {
-    name: 'Nightly ⚡ backup',
-    description: '😀'.repeat(240),
-    expectedIntervalSeconds: 604_800,
-    graceSeconds: 604_800,
-    publicStatusEnabled: true,
-  }
-  assert.deepEqual(await monitor.update(all), { ...before, ...all })
-  assert.deepEqual(await monitor.status(), { ...before, ...all })
-  assert.deepEqual(await monitor.update({ name: '' }), { ...before, ...all, name: '' })
-  assert.deepEqual(await monitor.update({ publicStatusEnabled: false, description: '' }), {
-    ...before,
-    ...all,
-    name: '',
-    description: '',
-    publicStatusEnabled: false,
+    await ping(server, capability)
+    server.clock.advance(MINUTE)
+    await ping(server, capability)
+    const operational = await read()
+    const [last, first] = operational.recentHeartbeats
+    const plus = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString()
+    assert.equal(
+      JSON.stringify(operational),
+      JSON.stringify({
+        ...expected,
+        state: 'operational',
+        acceptedHeartbeatCount: 2,
+        remainingHeartbeats: 4_498,
+        lastPingAt: last,
+        nextExpectedAt: plus(last, MINUTE),
+        lateAt: plus(last, 2 * MINUTE),
+        stateChangedAt: first,
+        recentHeartbeats: [last, first],
+      }),
+    )
   })
-})
 
-test('a name holds any character that shows, and a description any at all', async (t) => {
-  const server = await startServer(t)
-  const monitor = server.mayfly.pulse(await aMonitor(server))
-  const hidden = ['\u0000a\u0000', '\u0001\u001f\u007f\u0085', '\u202eabc']
-  for (const text of [...hidden, '\ufffe\uffff', '👨‍👩‍👧']) {
-    const isName = !hidden.includes(text)
-    const settings = { description: text, ...(isName ? { name: text } : {}) }
-    await monitor.update(settings)
-    const { name, description } = await monitor.status()
-    assert.deepEqual({ description, ...(isName ? { name } : {}) }, settings)
-    if (!isName) {
-      await assert.rejects(monitor.update({ name: text }), { phrase: 'invalid settings' })
+  test('the state goes its way: waiting, operational, late, operational, exhausted, expired', async (t) => {
+    const server = await aServerWith(t, { spark: { heartbeatLimit: 2 } })
+    const capability = await aMonitor(server)
+    const monitor = server.mayfly.pulse(capability)
+    const state = async () => (await monitor.status()).state
+    assert.equal(await state(), 'waiting')
+    server.clock.advance(20 * MINUTE)
+    assert.equal(await state(), 'waiting', 'there is no deadline before the first ping')
+    await monitor.ping()
+    assert.equal(await state(), 'operational')
+    server.clock.advance(2 * MINUTE)
+    const late = await monitor.status()
+    assert.equal(late.state, 'late')
+    assert.equal(late.stateChangedAt, late.lateAt)
+    const changed = await monitor.update({ expectedIntervalSeconds: 600 })
+    assert.equal(changed.state, 'operational')
+    assert.ok(Date.parse(changed.stateChangedAt) > Date.parse(late.stateChangedAt))
+    await monitor.ping()
+    const exhausted = await monitor.status()
+    assert.equal(exhausted.state, 'exhausted')
+    assert.deepEqual([exhausted.nextExpectedAt, exhausted.lateAt], [null, null])
+    assert.equal(exhausted.stateChangedAt, exhausted.lastPingAt)
+    server.clock.advance(DAY)
+    const expired = await monitor.status()
+    assert.equal(expired.state, 'expired')
+    assert.equal(expired.stateChangedAt, expired.expiresAt)
+    assert.deepEqual([expired.nextExpectedAt, expired.lateAt], [null, null])
+    assert.deepEqual(expired.recentHeartbeats, exhausted.recentHeartbeats)
+  })
+
+  test("an owner call without the owner token is refused: 401 for no token or another kind, 404 for another monitor's", async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const other = await aMonitor(server)
+    const { ownerToken } = capability
+    const noToken: (string | null)[] = [
+      null,
+      '',
+      'Bearer',
+      'Bearer x',
+      ownerToken,
+      `Basic ${ownerToken}`,
+      `Bearer ${ownerToken}, Bearer ${ownerToken}`,
+      `Bearer ${typo(ownerToken)}`,
+      `Bearer ${capability.pingToken}`,
+      `Bearer ${aToken('catch_owner')}`,
+    ]
+    const strange = [`Bearer ${other.ownerToken}`, `Bearer ${aToken('pulse_owner')}`]
+    const ids = [capability.publicId, `pulse_${'0'.repeat(22)}`, 'x', 'public']
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      // A body that is wrong in itself: authentication comes first.
+      const body = method === 'PATCH' ? '{"surprise":' : undefined
+      for (const id of ids) {
+        for (const authorization of [...noToken, ...strange]) {
+          const answer = await fetch(`${server.url}/api/pulse/${id}`, {
+            method,
+            headers: authorization === null ? {} : { authorization },
+            ...(body === undefined ? {} : { body }),
+          })
+          const note = `${method} ${id} ${authorization}`
+          const isStrange = authorization !== null && strange.includes(authorization)
+          assert.equal(answer.headers.get('www-authenticate'), isStrange ? null : 'Bearer', note)
+          assert.deepEqual(await answerOf(answer), isStrange ? NOT_FOUND : UNAUTHORIZED, note)
+        }
+        if (id === capability.publicId) continue
+        const stray = await owner(server, { publicId: id, ownerToken }, method, { body })
+        assert.deepEqual(stray, NOT_FOUND, `${method} ${id}`)
+      }
     }
-  }
-})
+    assert.equal((await owner(server, capability, 'GET')).status, 200)
+    assert.equal((await owner(server, other, 'GET')).status, 200)
+  })
 
-test('settings that are refused change nothing', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server, 'long')
-  const before = await owner(server, capability, 'GET')
-  const refused: [body: string, type: string | null, answer: Answer][] = [
-    ['{"graceSeconds":299}', 'application/json', INVALID_SETTINGS],
-    ['{"name":"x","graceSeconds":60}', 'application/json', INVALID_SETTINGS],
-    ['{"name":"x","surprise":1}', 'application/json', INVALID_SETTINGS],
-    ['{"expectedIntervalSeconds":19}', 'application/json', INVALID_SETTINGS],
-    ['[]', 'application/json; charset=utf-8', INVALID_SETTINGS],
-    ['{"name":"x"', 'application/json', INVALID_BODY],
-    ['', 'application/json', INVALID_BODY],
-    ['', null, INVALID_BODY],
-    ['{"name":"x"}', 'text/plain', UNSUPPORTED],
-    ['{"name":"x"}', 'json', UNSUPPORTED],
-    ['name=x', 'application/x-www-form-urlencoded', UNSUPPORTED],
-    [
-      `{"name":"${' '.repeat(16_384)}"}`,
-      'application/json',
-      { status: 400, text: '{"error":"request too large"}' },
-    ],
-  ]
-  for (const [body, type, answer] of refused) {
-    assert.deepEqual(await patch(server, capability, body, type), answer, `${type} ${body}`)
-  }
-  assert.deepEqual(await owner(server, capability, 'GET'), before)
-  const graces = await patch(server, capability, '{"graceSeconds":300}')
-  assert.equal(graces.status, 200)
+  test('a path of the owner names the methods it takes', async () => {
+    const server = await theServer()
+    const { publicId, ownerToken } = await aMonitor(server)
+    for (const method of ['POST', 'PUT', 'HEAD', 'OPTIONS']) {
+      const answer = await fetch(`${server.url}/api/pulse/${publicId}`, {
+        method,
+        headers: { authorization: `Bearer ${ownerToken}` },
+      })
+      assert.equal(answer.status, 405, method)
+      assert.equal(answer.headers.get('allow'), 'DELETE, GET, PATCH', method)
+    }
+  })
+
+  test('settings change alone or together, and the answer is the status with them', async (t) => {
+    const server = await startServer(t)
+    const capability = await aMonitor(server)
+    const monitor = server.mayfly.pulse(capability)
+    const before = await monitor.status()
+    assert.deepEqual(await monitor.update({}), before)
+    const all = {
+      name: 'Nightly ⚡ backup',
+      description: '😀'.repeat(240),
+      expectedIntervalSeconds: 604_800,
+      graceSeconds: 604_800,
+      publicStatusEnabled: true,
+    }
+    assert.deepEqual(await monitor.update(all), { ...before, ...all })
+    assert.deepEqual(await monitor.status(), { ...before, ...all })
+    assert.deepEqual(await monitor.update({ name: '' }), { ...before, ...all, name: '' })
+    assert.deepEqual(await monitor.update({ publicStatusEnabled: false, description: '' }), {
+      ...before,
+      ...all,
+      name: '',
+      description: '',
+      publicStatusEnabled: false,
+    })
+  })
+
+  test('a name holds any character that shows, and a description any at all', async () => {
+    const server = await theServer()
+    const monitor = server.mayfly.pulse(await aMonitor(server))
+    const hidden = ['\u0000a\u0000', '\u0001\u001f\u007f\u0085', '\u202eabc']
+    for (const text of [...hidden, '\ufffe\uffff', '👨‍👩‍👧']) {
+      const isName = !hidden.includes(text)
+      const settings = { description: text, ...(isName ? { name: text } : {}) }
+      await monitor.update(settings)
+      const { name, description } = await monitor.status()
+      assert.deepEqual({ description, ...(isName ? { name } : {}) }, settings)
+      if (!isName) {
+        await assert.rejects(monitor.update({ name: text }), { phrase: 'invalid settings' })
+      }
+    }
+  })
+
+  test('settings that are refused change nothing', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server, 'long')
+    const before = await owner(server, capability, 'GET')
+    const refused: [body: string, type: string | null, answer: Answer][] = [
+      ['{"graceSeconds":299}', 'application/json', INVALID_SETTINGS],
+      ['{"name":"x","graceSeconds":60}', 'application/json', INVALID_SETTINGS],
+      ['{"name":"x","surprise":1}', 'application/json', INVALID_SETTINGS],
+      ['{"expectedIntervalSeconds":19}', 'application/json', INVALID_SETTINGS],
+      ['[]', 'application/json; charset=utf-8', INVALID_SETTINGS],
+      ['{"name":"x"', 'application/json', INVALID_BODY],
+      ['', 'application/json', INVALID_BODY],
+      ['', null, INVALID_BODY],
+      ['{"name":"x"}', 'text/plain', UNSUPPORTED],
+      ['{"name":"x"}', 'json', UNSUPPORTED],
+      ['name=x', 'application/x-www-form-urlencoded', UNSUPPORTED],
+      [
+        `{"name":"${' '.repeat(16_384)}"}`,
+        'application/json',
+        { status: 400, text: '{"error":"request too large"}' },
+      ],
+    ]
+    for (const [body, type, answer] of refused) {
+      assert.deepEqual(await patch(server, capability, body, type), answer, `${type} ${body}`)
+    }
+    assert.deepEqual(await owner(server, capability, 'GET'), before)
+    const graces = await patch(server, capability, '{"graceSeconds":300}')
+    assert.equal(graces.status, 200)
+  })
 })

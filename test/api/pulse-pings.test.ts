@@ -1,226 +1,240 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { answerOf, NOT_FOUND } from '../support/answer.ts'
 import { aMonitor, aServerWith, assertNowhere, DONE, type Job, ping } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { exchange } from '../support/socket.ts'
 import { aToken, typo } from '../support/tokens.ts'
 
 /** The most of an ignored body that is read for the sake of its connection. */
 const DRAIN = 64 * 1024
 
-test('a ping is recorded, and counts', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const before = server.clock.now()
-  const response = await fetch(`${server.url}/p/${capability.publicId}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${capability.pingToken}` },
-  })
-  assert.equal(response.status, 204)
-  assert.equal(response.headers.get('cache-control'), 'no-store')
-  assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
-  assert.equal(response.headers.get('access-control-allow-origin'), '*')
-  const status = await server.mayfly.pulse(capability).status()
-  assert.equal(status.acceptedHeartbeatCount, 1)
-  assert.equal(status.remainingHeartbeats, 4_499)
-  assert.ok(Date.parse(status.lastPingAt ?? '') >= before)
-  assert.deepEqual(status.recentHeartbeats, [status.lastPingAt])
-})
+suite('a ping', () => {
+  const theServer = shareServer()
 
-test('a ping without the one right token is not found, whatever is wrong with it', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const other = await aMonitor(server)
-  const { publicId, pingToken } = capability
-  const wrong: Record<string, string>[] = [
-    {},
-    { authorization: '' },
-    { authorization: 'Bearer' },
-    { authorization: 'Bearer x' },
-    { authorization: pingToken },
-    { authorization: `Basic ${pingToken}` },
-    { authorization: `Bearer ${pingToken} ${pingToken}` },
-    { authorization: `Bearer ${typo(pingToken)}` },
-    { authorization: `Bearer ${capability.ownerToken}` },
-    { authorization: `Bearer ${other.pingToken}` },
-    { authorization: `Bearer ${aToken('pulse_ping')}` },
-    { authorization: `Bearer ${aToken('catch_ingest')}` },
-  ]
-  for (const isKnown of [false, true]) {
-    // Before and after the right token has made the server remember the monitor.
-    if (isKnown) assert.deepEqual(await ping(server, capability), DONE)
-    for (const headers of wrong) {
-      const url = `${server.url}/p/${publicId}`
-      const answer = await fetch(url, { method: 'POST', headers })
-      assert.equal(answer.headers.get('www-authenticate'), null)
-      assert.deepEqual(await answerOf(answer), NOT_FOUND, JSON.stringify(headers))
-    }
-  }
-  for (const id of ['x', 'pulse_', `${publicId}x`, publicId.slice(0, -1), 'y'.repeat(300), '%00']) {
-    assert.deepEqual(await ping(server, { publicId: id, pingToken }), NOT_FOUND, id)
-  }
-  const { publicStatusId, acceptedHeartbeatCount } = await server.mayfly.pulse(capability).status()
-  assert.deepEqual(await ping(server, { publicId: publicStatusId, pingToken }), NOT_FOUND)
-  assert.equal(acceptedHeartbeatCount, 1)
-  const twice = await exchange(
-    server.url,
-    `POST /p/${publicId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${pingToken}\r\nAuthorization: Bearer ${pingToken}\r\nConnection: close\r\n\r\n`,
-  )
-  assert.equal(twice.status, 404)
-})
-
-test('only POST is a ping, and a preflight is not', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const url = `${server.url}/p/${capability.publicId}`
-  const headers = { authorization: `Bearer ${capability.pingToken}` }
-  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    const answer = await fetch(url, { method, headers })
-    assert.equal(answer.status, 405, method)
-    assert.equal(answer.headers.get('allow'), 'POST', method)
-  }
-  const preflight = await fetch(url, {
-    method: 'OPTIONS',
-    headers: {
-      origin: 'https://app.example',
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': 'authorization',
-    },
-  })
-  assert.equal(preflight.status, 204)
-  assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization')
-  assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 0)
-})
-
-test('the body of a ping is ignored, whatever its type and length, and even if it is broken', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const bodies: [note: string, body: string, headers: Record<string, string>][] = [
-    ['JSON', '{"a":1}', { 'content-type': 'application/json' }],
-    ['broken JSON', '{"a":', { 'content-type': 'application/json' }],
-    ['no JSON at all', '', { 'content-type': 'application/json' }],
-    ['a form', 'a=1&b=%ZZ', { 'content-type': 'application/x-www-form-urlencoded' }],
-    ['parts without a boundary', 'x', { 'content-type': 'multipart/form-data' }],
-    ['a type that is none', 'x', { 'content-type': 'json' }],
-    ['a type of signs', 'x', { 'content-type': ';;=,/' }],
-    ['a coding that it does not have', 'x', { 'content-encoding': 'gzip' }],
-    ['all that keeps a connection', 'x'.repeat(DRAIN), { 'content-type': 'text/plain' }],
-  ]
-  for (const [note, body, headers] of bodies) {
-    assert.deepEqual(await ping(server, capability, { body, headers }), DONE, note)
-  }
-  assert.equal(
-    (await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount,
-    bodies.length,
-  )
-})
-
-test('a short body keeps the connection, and one past 64 KiB closes it after the 204', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  const short = await exchange(
-    server.url,
-    pingHead(capability, `Content-Length: ${DRAIN}`),
-    'x'.repeat(DRAIN),
-    pingHead(capability, 'Connection: close'),
-  )
-  assert.deepEqual(short.statuses, [204, 204])
-  for (const length of [DRAIN + 1, 8 * 1024 * 1024]) {
-    const body = 'x'.repeat(length)
-    const heads: [string, string][] = [
-      [`Content-Length: ${length}`, body],
-      ['Transfer-Encoding: chunked', `${length.toString(16)}\r\n${body}\r\n0\r\n\r\n`],
-    ]
-    for (const [framing, sent] of heads) {
-      const long = await exchange(server.url, pingHead(capability, framing), sent)
-      assert.deepEqual(long.statuses, [204], framing)
-      assert.equal(long.headers.get('connection'), 'close', framing)
-      assert.equal(long.headers.get('access-control-allow-origin'), '*', framing)
-      assert.equal(long.headers.get('x-content-type-options'), 'nosniff', framing)
-    }
-  }
-  assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 6)
-})
-
-test('a ping does not wait for its body', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  for (const framing of ['Content-Length: 10', 'Content-Length: 100000000']) {
-    const { hostname, port } = new URL(server.url)
-    const socket = connect(Number(port), hostname)
-    socket.write(pingHead(capability, framing))
-    const [answer] = await new Promise<[Buffer]>((resolve) => {
-      socket.once('data', (data) => resolve([data]))
+  test('a ping is recorded, and counts', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const before = server.clock.now()
+    const response = await fetch(`${server.url}/p/${capability.publicId}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${capability.pingToken}` },
     })
-    assert.match(answer.toString('latin1'), /^HTTP\/1\.1 204 /, framing)
-    socket.destroy()
-  }
-})
+    assert.equal(response.status, 204)
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
+    const status = await server.mayfly.pulse(capability).status()
+    assert.equal(status.acceptedHeartbeatCount, 1)
+    assert.equal(status.remainingHeartbeats, 4_499)
+    assert.ok(Date.parse(status.lastPingAt ?? '') >= before)
+    assert.deepEqual(status.recentHeartbeats, [status.lastPingAt])
+  })
 
-test('a long body of a stranger is not found, and closes the connection', async (t) => {
-  const server = await startServer(t)
-  const answer = await exchange(
-    server.url,
-    'POST /p/pulse_x HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n',
-  )
-  assert.deepEqual(answer.statuses, [404])
-  assert.equal(answer.headers.get('connection'), 'close')
-})
+  test('a ping without the one right token is not found, whatever is wrong with it', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const other = await aMonitor(server)
+    const { publicId, pingToken } = capability
+    const wrong: Record<string, string>[] = [
+      {},
+      { authorization: '' },
+      { authorization: 'Bearer' },
+      { authorization: 'Bearer x' },
+      { authorization: pingToken },
+      { authorization: `Basic ${pingToken}` },
+      { authorization: `Bearer ${pingToken} ${pingToken}` },
+      { authorization: `Bearer ${typo(pingToken)}` },
+      { authorization: `Bearer ${capability.ownerToken}` },
+      { authorization: `Bearer ${other.pingToken}` },
+      { authorization: `Bearer ${aToken('pulse_ping')}` },
+      { authorization: `Bearer ${aToken('catch_ingest')}` },
+    ]
+    for (const isKnown of [false, true]) {
+      // Before and after the right token has made the server remember the monitor.
+      if (isKnown) assert.deepEqual(await ping(server, capability), DONE)
+      for (const headers of wrong) {
+        const url = `${server.url}/p/${publicId}`
+        const answer = await fetch(url, { method: 'POST', headers })
+        assert.equal(answer.headers.get('www-authenticate'), null)
+        assert.deepEqual(await answerOf(answer), NOT_FOUND, JSON.stringify(headers))
+      }
+    }
+    for (const id of [
+      'x',
+      'pulse_',
+      `${publicId}x`,
+      publicId.slice(0, -1),
+      'y'.repeat(300),
+      '%00',
+    ]) {
+      assert.deepEqual(await ping(server, { publicId: id, pingToken }), NOT_FOUND, id)
+    }
+    const { publicStatusId, acceptedHeartbeatCount } = await server.mayfly
+      .pulse(capability)
+      .status()
+    assert.deepEqual(await ping(server, { publicId: publicStatusId, pingToken }), NOT_FOUND)
+    assert.equal(acceptedHeartbeatCount, 1)
+    const twice = await exchange(
+      server.url,
+      `POST /p/${publicId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${pingToken}\r\nAuthorization: Bearer ${pingToken}\r\nConnection: close\r\n\r\n`,
+    )
+    assert.equal(twice.status, 404)
+  })
 
-test('a ping leaves nothing of its body in the store or in the log', async (t) => {
-  const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'trace' })
-  const capability = await aMonitor(server)
-  const marker = 'only-in-the-body-5f2c'
-  const bodies = [marker, `{"${marker}":1}`, `${marker} `.repeat(10_000)]
-  for (const body of bodies) {
-    const headers = { 'content-type': 'application/json' }
-    assert.deepEqual(await ping(server, capability, { body, headers }), DONE)
-  }
-  await assertNowhere(server, [marker, capability.pingToken])
-  assert.ok(server.logged.some((line) => line.includes('/p/:publicId')))
-  assert.ok(!server.logged.some((line) => line.includes(`/p/${capability.publicId}`)))
-})
+  test('only POST is a ping, and a preflight is not', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const url = `${server.url}/p/${capability.publicId}`
+    const headers = { authorization: `Bearer ${capability.pingToken}` }
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const answer = await fetch(url, { method, headers })
+      assert.equal(answer.status, 405, method)
+      assert.equal(answer.headers.get('allow'), 'POST', method)
+    }
+    const preflight = await fetch(url, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization',
+      },
+    })
+    assert.equal(preflight.status, 204)
+    assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization')
+    assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 0)
+  })
 
-test('exactly 100 of 200 pings at once are accepted where there is room for 100', async (t) => {
-  const server = await aServerWith(t, { spark: { heartbeatLimit: 100 } })
-  const capability = await aMonitor(server)
-  const answers = await Promise.all(Array.from({ length: 200 }, () => ping(server, capability)))
-  assert.equal(answers.filter(({ status }) => status === 204).length, 100)
-  assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 100)
-  const status = await server.mayfly.pulse(capability).status()
-  assert.equal(status.state, 'exhausted')
-  assert.deepEqual([status.acceptedHeartbeatCount, status.remainingHeartbeats], [100, 0])
-  assert.equal(status.recentHeartbeats.length, 100)
-  assert.deepEqual(await ping(server, capability), NOT_FOUND)
-  await server.restart()
-  assert.deepEqual(await ping(server, capability), NOT_FOUND)
-})
+  test('the body of a ping is ignored, whatever its type and length, and even if it is broken', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const bodies: [note: string, body: string, headers: Record<string, string>][] = [
+      ['JSON', '{"a":1}', { 'content-type': 'application/json' }],
+      ['broken JSON', '{"a":', { 'content-type': 'application/json' }],
+      ['no JSON at all', '', { 'content-type': 'application/json' }],
+      ['a form', 'a=1&b=%ZZ', { 'content-type': 'application/x-www-form-urlencoded' }],
+      ['parts without a boundary', 'x', { 'content-type': 'multipart/form-data' }],
+      ['a type that is none', 'x', { 'content-type': 'json' }],
+      ['a type of signs', 'x', { 'content-type': ';;=,/' }],
+      ['a coding that it does not have', 'x', { 'content-encoding': 'gzip' }],
+      ['all that keeps a connection', 'x'.repeat(DRAIN), { 'content-type': 'text/plain' }],
+    ]
+    for (const [note, body, headers] of bodies) {
+      assert.deepEqual(await ping(server, capability, { body, headers }), DONE, note)
+    }
+    assert.equal(
+      (await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount,
+      bodies.length,
+    )
+  })
 
-test('a restart forgets no heartbeat and no setting', async (t) => {
-  const server = await startServer(t)
-  const capability = await aMonitor(server)
-  await server.mayfly.pulse(capability).update({ name: 'nightly', publicStatusEnabled: true })
-  assert.deepEqual(await ping(server, capability), DONE)
-  const before = await server.mayfly.pulse(capability).status()
-  await server.restart()
-  assert.deepEqual(await server.mayfly.pulse(capability).status(), before)
-  assert.deepEqual(await ping(server, capability), DONE)
-  assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 2)
-})
+  test('a short body keeps the connection, and one past 64 KiB closes it after the 204', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const short = await exchange(
+      server.url,
+      pingHead(capability, `Content-Length: ${DRAIN}`),
+      'x'.repeat(DRAIN),
+      pingHead(capability, 'Connection: close'),
+    )
+    assert.deepEqual(short.statuses, [204, 204])
+    for (const length of [DRAIN + 1, 8 * 1024 * 1024]) {
+      const body = 'x'.repeat(length)
+      const heads: [string, string][] = [
+        [`Content-Length: ${length}`, body],
+        ['Transfer-Encoding: chunked', `${length.toString(16)}\r\n${body}\r\n0\r\n\r\n`],
+      ]
+      for (const [framing, sent] of heads) {
+        const long = await exchange(server.url, pingHead(capability, framing), sent)
+        assert.deepEqual(long.statuses, [204], framing)
+        assert.equal(long.headers.get('connection'), 'close', framing)
+        assert.equal(long.headers.get('access-control-allow-origin'), '*', framing)
+        assert.equal(long.headers.get('x-content-type-options'), 'nosniff', framing)
+      }
+    }
+    assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 6)
+  })
 
-test('a job that holds the ping token alone can ping, and do nothing else', async (t) => {
-  const server = await startServer(t)
-  const { publicId, pingToken } = await aMonitor(server)
-  const job = server.mayfly.pulse({ publicId, pingToken })
-  await job.ping()
-  const refused = { name: 'MayflyError', phrase: 'unauthorized', status: 401 }
-  await assert.rejects(job.status(), refused)
-  await assert.rejects(job.update({}), refused)
-  await assert.rejects(job.destroy(), refused)
-  await assert.rejects(server.mayfly.pulse({ publicId }).ping(), { phrase: 'not found' })
-  await assert.rejects(server.mayfly.pulsePublicStatus(publicId), { phrase: 'not found' })
+  test('a ping does not wait for its body', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    for (const framing of ['Content-Length: 10', 'Content-Length: 100000000']) {
+      const { hostname, port } = new URL(server.url)
+      const socket = connect(Number(port), hostname)
+      socket.write(pingHead(capability, framing))
+      const [answer] = await new Promise<[Buffer]>((resolve) => {
+        socket.once('data', (data) => resolve([data]))
+      })
+      assert.match(answer.toString('latin1'), /^HTTP\/1\.1 204 /, framing)
+      socket.destroy()
+    }
+  })
+
+  test('a long body of a stranger is not found, and closes the connection', async () => {
+    const server = await theServer()
+    const answer = await exchange(
+      server.url,
+      'POST /p/pulse_x HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n',
+    )
+    assert.deepEqual(answer.statuses, [404])
+    assert.equal(answer.headers.get('connection'), 'close')
+  })
+
+  test('a ping leaves nothing of its body in the store or in the log', async (t) => {
+    const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'trace' })
+    const capability = await aMonitor(server)
+    const marker = 'only-in-the-body-5f2c'
+    const bodies = [marker, `{"${marker}":1}`, `${marker} `.repeat(10_000)]
+    for (const body of bodies) {
+      const headers = { 'content-type': 'application/json' }
+      assert.deepEqual(await ping(server, capability, { body, headers }), DONE)
+    }
+    await assertNowhere(server, [marker, capability.pingToken])
+    assert.ok(server.logged.some((line) => line.includes('/p/:publicId')))
+    assert.ok(!server.logged.some((line) => line.includes(`/p/${capability.publicId}`)))
+  })
+
+  test('exactly 100 of 200 pings at once are accepted where there is room for 100', async (t) => {
+    const server = await aServerWith(t, { spark: { heartbeatLimit: 100 } })
+    const capability = await aMonitor(server)
+    const answers = await Promise.all(Array.from({ length: 200 }, () => ping(server, capability)))
+    assert.equal(answers.filter(({ status }) => status === 204).length, 100)
+    assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 100)
+    const status = await server.mayfly.pulse(capability).status()
+    assert.equal(status.state, 'exhausted')
+    assert.deepEqual([status.acceptedHeartbeatCount, status.remainingHeartbeats], [100, 0])
+    assert.equal(status.recentHeartbeats.length, 100)
+    assert.deepEqual(await ping(server, capability), NOT_FOUND)
+    await server.restart()
+    assert.deepEqual(await ping(server, capability), NOT_FOUND)
+  })
+
+  test('a restart forgets no heartbeat and no setting', async (t) => {
+    const server = await startServer(t)
+    const capability = await aMonitor(server)
+    await server.mayfly.pulse(capability).update({ name: 'nightly', publicStatusEnabled: true })
+    assert.deepEqual(await ping(server, capability), DONE)
+    const before = await server.mayfly.pulse(capability).status()
+    await server.restart()
+    assert.deepEqual(await server.mayfly.pulse(capability).status(), before)
+    assert.deepEqual(await ping(server, capability), DONE)
+    assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 2)
+  })
+
+  test('a job that holds the ping token alone can ping, and do nothing else', async () => {
+    const server = await theServer()
+    const { publicId, pingToken } = await aMonitor(server)
+    const job = server.mayfly.pulse({ publicId, pingToken })
+    await job.ping()
+    const refused = { name: 'MayflyError', phrase: 'unauthorized', status: 401 }
+    await assert.rejects(job.status(), refused)
+    await assert.rejects(job.update({}), refused)
+    await assert.rejects(job.destroy(), refused)
+    await assert.rejects(server.mayfly.pulse({ publicId }).ping(), { phrase: 'not found' })
+    await assert.rejects(server.mayfly.pulsePublicStatus(publicId), { phrase: 'not found' })
+  })
 })
 
 /** The head of a ping whose body is framed in this way. */

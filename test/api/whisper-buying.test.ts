@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
 import {
   A_BODY,
@@ -25,8 +26,10 @@ const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
 suite('buying a whisper', () => {
-  test('a quote has exactly the documented members, and says nothing of the content', async (t) => {
-    const server = await startServer(t)
+  const theServer = shareServer()
+
+  test('a quote has exactly the documented members, and says nothing of the content', async () => {
+    const server = await theServer()
     const answer = await purchaseWhisper(server, { plan: 'long' })
     assert.equal(answer.status, 402)
     assert.equal(answer.headers['cache-control'], 'no-store')
@@ -41,8 +44,8 @@ suite('buying a whisper', () => {
     assert.equal(Object.keys(quote).length, 8)
   })
 
-  test('the capability has exactly the documented members', async (t) => {
-    const server = await startServer(t)
+  test('the capability has exactly the documented members', async () => {
+    const server = await theServer()
     const before = server.clock.now()
     const whisper = await aWhisper(server)
     assert.deepEqual(Object.keys(whisper), ['product', 'publicId', 'readToken', 'expiresAt'])
@@ -142,8 +145,8 @@ suite('buying a whisper', () => {
     assert.deepEqual(await stored(server), { orders: 0, invoices: 0, ciphertexts: 0, unpaid: [] })
   })
 
-  test('a body far above its limit is refused while its sender still sends', async (t) => {
-    const server = await startServer(t)
+  test('a body far above its limit is refused while its sender still sends', async () => {
+    const server = await theServer()
     const { port } = new URL(server.url)
     const socket = connect(Number(port), '127.0.0.1')
     let answer = ''
@@ -163,8 +166,8 @@ suite('buying a whisper', () => {
     assert.match(answer, /\{"error":"ciphertext too large"\}$/)
   })
 
-  test('a purchase may have every bound itself', async (t) => {
-    const server = await startServer(t)
+  test('a purchase may have every bound itself', async () => {
+    const server = await theServer()
     const cases: Purchase[] = [
       { body: randomBytes(30) },
       { body: randomBytes(64 * 1024) },
@@ -211,8 +214,8 @@ suite('buying a whisper', () => {
     assert.equal((await stored(server)).ciphertexts, 1)
   })
 
-  test('a purchase without a read limit gets the plan’s own', async (t) => {
-    const server = await startServer(t)
+  test('a purchase without a read limit gets the plan’s own', async () => {
+    const server = await theServer()
     const key = randomUUID()
     const quote = await openWhisperOrder(server, { key })
     assert.deepEqual(await openWhisperOrder(server, { key, readLimit: 3 }), quote)
@@ -234,8 +237,8 @@ suite('buying a whisper', () => {
     )
   })
 
-  test('a whisper is replayed to its buyer until the first read', async (t) => {
-    const server = await startServer(t)
+  test('a whisper is replayed to its buyer until the first read', async () => {
+    const server = await theServer()
     const key = randomUUID()
     const whisper = await aWhisper(server, { key })
     const answer = await purchaseWhisper(server, { key })
@@ -275,8 +278,8 @@ suite('buying a whisper', () => {
     assert.ok(!server.logged.some((line) => line.includes('http.failed')))
   })
 
-  test('the quote of a scheduled whisper may be paid by a poll or by a repeat of the purchase', async (t) => {
-    const server = await startServer(t)
+  test('the quote of a scheduled whisper may be paid by a poll or by a repeat of the purchase', async () => {
+    const server = await theServer()
     const key = randomUUID()
     const quote = await openWhisperOrder(server, { key })
     await server.pay(quote.bolt11)

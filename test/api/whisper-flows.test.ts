@@ -11,6 +11,7 @@ import { paymentChallenges, serialisePaymentCredential } from '../../src/protoco
 import { preimageOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 import {
   type Answer,
@@ -27,232 +28,236 @@ import {
   stored,
 } from '../support/whisper.ts'
 
-test('a stranger shares a secret, and its reader opens it', async (t) => {
-  const server = await startServer(t)
-  const shared = await server.mayfly.buyWhisper({
-    planId: 'spark',
-    data: utf8('the door code is 4711'),
-    name: 'door.txt',
-    mediaType: 'text/plain',
-    readLimit: 1,
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
-  const code = parseWhisperCode(shared.code)
-  assert.deepEqual(
-    [shared.product, shared.publicId, shared.readToken, code?.hasPassword],
-    ['whisper', code?.publicId, code?.readToken, false],
-  )
-  const opened = await server.mayfly.readWhisper(`  ${shared.code}\n`)
-  assert.deepEqual(
-    [utf8Text(opened.data), opened.name, opened.mediaType],
-    ['the door code is 4711', 'door.txt', 'text/plain'],
-  )
-  await assert.rejects(server.mayfly.readWhisper(shared.code), mayflyError('not found', 404))
-})
+suite('a whisper in every flow', () => {
+  const theServer = shareServer()
 
-test('a password is asked for before a read is spent, and the service sees neither', async (t) => {
-  const server = await startServer(t)
-  const shared = await server.mayfly.buyWhisper({
-    planId: 'spark',
-    data: utf8('the door code is 4711'),
-    password: 'seven bees',
-    readLimit: 1,
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
-  await assert.rejects(server.mayfly.readWhisper(shared.code), mayflyError('password needed', 0))
-  const { data } = await server.mayfly.readWhisper(shared.code, 'seven bees')
-  assert.equal(utf8Text(data), 'the door code is 4711')
-  await assert.rejects(server.mayfly.readWhisper('x'), mayflyError('invalid share code', 0))
-})
-
-test('an interrupted purchase is taken up with the same sealed bytes and key', async (t) => {
-  const server = await startServer(t)
-  const purchase = {
-    planId: 'spark',
-    sealed: await sealWhisper({ data: utf8('once') }),
-    idempotencyKey: randomUUID(),
-  } as const
-  const broken = server.mayfly.buyWhisper({
-    ...purchase,
-    async onInvoice({ bolt11 }) {
-      await server.pay(bolt11)
-      throw new Error('the battery died')
-    },
-  })
-  await assert.rejects(broken, /battery/)
-  const shared = await server.mayfly.buyWhisper({
-    ...purchase,
-    onInvoice: () => assert.fail('it was paid before'),
-  })
-  const { data } = await server.mayfly.readWhisper(shared.code)
-  assert.equal(utf8Text(data), 'once')
-})
-
-suite('the flows', () => {
-  test('the flow may change half-way: quoted natively, paid by an L402 wallet', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const quote = await openWhisperOrder(server, ask)
-    const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
-    assert.equal(challenge.status, 402)
-    assert.equal(JSON.parse(challenge.text).paymentHash, quote.paymentHash)
-    const authorization = l402(challenge, await server.pay(quote.bolt11))
-    const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
-    assert.equal(answer.status, 200)
-    const { resource } = JSON.parse(answer.text)
-    assert.deepEqual((await read(server, resource)).body, ask.body)
-    assert.equal((await stored(server)).invoices, 1)
-  })
-
-  test('the flow may change half-way: challenged as a Payment, settled by a poll', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
-    assert.match(String(challenge.headers['www-authenticate']), /^Payment /)
-    const quote = await openWhisperOrder(server, ask)
-    await server.pay(quote.bolt11)
-    const whisper = await delivered(server, quote, ask.key)
-    assert.deepEqual((await read(server, whisper)).body, ask.body)
-  })
-
-  test('a Payment credential buys a whisper at once, with a receipt', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
-    const { bolt11 } = await openWhisperOrder(server, ask)
-    const authorization = payment(challenge, await server.pay(bolt11))
-    const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
-    assert.equal(answer.status, 200)
-    assert.ok(answer.headers['payment-receipt'])
-    const { resource } = JSON.parse(answer.text)
-    assert.deepEqual((await read(server, resource)).body, ask.body)
-  })
-
-  test('a credential pays for its own body alone', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
-    const { bolt11 } = await openWhisperOrder(server, ask)
-    const headers = { authorization: l402(challenge, await server.pay(bolt11)) }
-    const otherBody = { ...ask, body: randomBytes(500), headers }
-    assert.deepEqual(short(await purchaseWhisper(server, otherBody)), REUSED)
-    const other = await purchaseWhisper(server, { ...otherBody, key: randomUUID() })
-    assert.ok(other.status === 401 || other.status === 402, String(other.status))
-    assert.notEqual(JSON.parse(other.text).paymentHash, JSON.parse(challenge.text).paymentHash)
-    assert.equal((await purchaseWhisper(server, { ...ask, headers })).status, 200)
-  })
-
-  test('a paid whisper whose plan became smaller is measured by the plan that it was sold under', async (t) => {
-    const environment: Record<string, string> = { MAYFLY_BASE_URL: 'http://localhost:8402' }
-    const server = await startServer(t, environment)
-    const [native, own, other] = [1, 2, 3].map(() => ({
-      key: randomUUID(),
-      body: randomBytes(500),
-    })) as [Sold, Sold, Sold]
-    const challenged = async (ask: Sold, protocol: string): Promise<Answer> =>
-      purchaseWhisper(server, inFlow(ask, protocol))
-    const { bolt11 } = await openWhisperOrder(server, native)
-    const [mine, theirs] = [await challenged(own, 'l402'), await challenged(other, 'payment')]
-    environment.MAYFLY_CATALOG = join(await temporaryFolder(t), 'plans.json')
-    const small = { maxCiphertextBytes: 64 }
-    await writeFile(
-      environment.MAYFLY_CATALOG,
-      JSON.stringify({ whisper: { spark: small, standard: small, long: small } }),
+  test('a stranger shares a secret, and its reader opens it', async () => {
+    const server = await theServer()
+    const shared = await server.mayfly.buyWhisper({
+      planId: 'spark',
+      data: utf8('the door code is 4711'),
+      name: 'door.txt',
+      mediaType: 'text/plain',
+      readLimit: 1,
+      onInvoice: ({ bolt11 }) => server.pay(bolt11),
+    })
+    const code = parseWhisperCode(shared.code)
+    assert.deepEqual(
+      [shared.product, shared.publicId, shared.readToken, code?.hasPassword],
+      ['whisper', code?.publicId, code?.readToken, false],
     )
-    await server.restart()
-    const tooLarge = await purchaseWhisper(server, { body: randomBytes(500) })
-    assert.deepEqual(short(tooLarge), refusal('ciphertext too large'))
-
-    await server.pay(bolt11)
-    const authorizations = [
-      l402(mine, await server.pay(JSON.parse(mine.text).bolt11)),
-      payment(theirs, await server.pay(JSON.parse(theirs.text).bolt11)),
-    ]
-    for (const ask of [
-      native,
-      { ...own, headers: { authorization: authorizations[0] } },
-      { ...other, key: randomUUID(), headers: { authorization: authorizations[1] } },
-    ]) {
-      server.clock.advance(1_000)
-      const answer = await purchaseWhisper(server, ask)
-      assert.equal(answer.status, 200, answer.text)
-      const { resource } = JSON.parse(answer.text)
-      assert.deepEqual((await read(server, resource)).body, ask.body)
-    }
-    const chunked = { 'content-length': undefined, 'transfer-encoding': 'chunked' }
-    const repeat = await purchaseWhisper(server, { ...native, headers: chunked })
-    assert.equal(repeat.status, 404, 'it has been read')
+    const opened = await server.mayfly.readWhisper(`  ${shared.code}\n`)
+    assert.deepEqual(
+      [utf8Text(opened.data), opened.name, opened.mediaType],
+      ['the door code is 4711', 'door.txt', 'text/plain'],
+    )
+    await assert.rejects(server.mayfly.readWhisper(shared.code), mayflyError('not found', 404))
   })
 
-  test('a whisper that was given up for dead is whole again by the credential and its body', async (t) => {
-    const server = await startServer(t)
-    for (const protocol of ['payment', 'l402']) {
+  test('a password is asked for before a read is spent, and the service sees neither', async () => {
+    const server = await theServer()
+    const shared = await server.mayfly.buyWhisper({
+      planId: 'spark',
+      data: utf8('the door code is 4711'),
+      password: 'seven bees',
+      readLimit: 1,
+      onInvoice: ({ bolt11 }) => server.pay(bolt11),
+    })
+    await assert.rejects(server.mayfly.readWhisper(shared.code), mayflyError('password needed', 0))
+    const { data } = await server.mayfly.readWhisper(shared.code, 'seven bees')
+    assert.equal(utf8Text(data), 'the door code is 4711')
+    await assert.rejects(server.mayfly.readWhisper('x'), mayflyError('invalid share code', 0))
+  })
+
+  test('an interrupted purchase is taken up with the same sealed bytes and key', async () => {
+    const server = await theServer()
+    const purchase = {
+      planId: 'spark',
+      sealed: await sealWhisper({ data: utf8('once') }),
+      idempotencyKey: randomUUID(),
+    } as const
+    const broken = server.mayfly.buyWhisper({
+      ...purchase,
+      async onInvoice({ bolt11 }) {
+        await server.pay(bolt11)
+        throw new Error('the battery died')
+      },
+    })
+    await assert.rejects(broken, /battery/)
+    const shared = await server.mayfly.buyWhisper({
+      ...purchase,
+      onInvoice: () => assert.fail('it was paid before'),
+    })
+    const { data } = await server.mayfly.readWhisper(shared.code)
+    assert.equal(utf8Text(data), 'once')
+  })
+
+  suite('the flows', () => {
+    test('the flow may change half-way: quoted natively, paid by an L402 wallet', async (t) => {
+      const server = await startServer(t)
       const ask = { key: randomUUID(), body: randomBytes(500) }
-      const challenge = await purchaseWhisper(server, inFlow(ask, protocol))
-      const { orderId } = JSON.parse(challenge.text)
-      const hash = JSON.parse(challenge.text).paymentHash
-      server.clock.advance(16 * 60_000)
-      const given = await purchaseWhisper(server, inFlow(ask, protocol))
-      assert.deepEqual(short(given), { status: 404, text: '{"error":"order expired"}' })
-      const bytes = 'select ciphertext from whisper_ciphertext where order_id = $1'
-      assert.deepEqual(await query(server, bytes, orderId), [], 'its bytes are gone')
-      const preimage = await preimageOf(server, hash)
-      const authorization = (protocol === 'payment' ? payment : l402)(challenge, preimage)
+      const quote = await openWhisperOrder(server, ask)
+      const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
+      assert.equal(challenge.status, 402)
+      assert.equal(JSON.parse(challenge.text).paymentHash, quote.paymentHash)
+      const authorization = l402(challenge, await server.pay(quote.bolt11))
       const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
-      assert.equal(answer.status, 200, answer.text)
+      assert.equal(answer.status, 200)
       const { resource } = JSON.parse(answer.text)
       assert.deepEqual((await read(server, resource)).body, ask.body)
-      const counted = `select sum(byte_count) as bytes from whisper_unpaid`
-      const [row] = await query(server, counted)
-      assert.equal(Number(row?.bytes), 0, 'nothing of it is unpaid')
-    }
-  })
+      assert.equal((await stored(server)).invoices, 1)
+    })
 
-  test('a whisper that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const { orderId, paymentHash } = JSON.parse(
-      (await purchaseWhisper(server, inFlow(ask, 'l402'))).text,
-    )
-    server.clock.advance(16 * 60_000)
-    await purchaseWhisper(server, inFlow(ask, 'l402'))
-    const proof = { 'payment-preimage': await preimageOf(server, paymentHash) }
-    // A poll proves the payment, and has no bytes to give.
-    const polled = await fetch(`${server.url}/api/payments/${orderId}`, { headers: proof })
-    assert.equal(polled.status, 503)
-    const state = 'select state from purchase_order where order_id = $1'
-    assert.deepEqual(await query(server, state, orderId), [{ state: 'paid_unfulfilled' }])
-    const unproven = await purchaseWhisper(server, ask)
-    assert.equal(unproven.status, 503, 'the bytes alone prove nothing')
+    test('the flow may change half-way: challenged as a Payment, settled by a poll', async () => {
+      const server = await theServer()
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
+      assert.match(String(challenge.headers['www-authenticate']), /^Payment /)
+      const quote = await openWhisperOrder(server, ask)
+      await server.pay(quote.bolt11)
+      const whisper = await delivered(server, quote, ask.key)
+      assert.deepEqual((await read(server, whisper)).body, ask.body)
+    })
 
-    const answers = await Promise.all(
-      Array.from({ length: 4 }, () => purchaseWhisper(server, { ...ask, headers: proof })),
-    )
-    for (const answer of answers) assert.equal(answer.status, 200, answer.text)
-    assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one capability')
-    const { resource } = JSON.parse(answers[0]?.text ?? '')
-    assert.deepEqual((await read(server, resource)).body, ask.body)
-  })
+    test('a Payment credential buys a whisper at once, with a receipt', async () => {
+      const server = await theServer()
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const challenge = await purchaseWhisper(server, inFlow(ask, 'payment'))
+      const { bolt11 } = await openWhisperOrder(server, ask)
+      const authorization = payment(challenge, await server.pay(bolt11))
+      const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
+      assert.equal(answer.status, 200)
+      assert.ok(answer.headers['payment-receipt'])
+      const { resource } = JSON.parse(answer.text)
+      assert.deepEqual((await read(server, resource)).body, ask.body)
+    })
 
-  test('a whisper whose plan cannot be read is owed to its buyer, and is not an error 500', async (t) => {
-    const server = await startServer(t)
-    const ask = { key: randomUUID(), body: randomBytes(500) }
-    const { orderId, bolt11 } = await openWhisperOrder(server, ask)
-    const broken = `update purchase_order set plan = '{"planId":' where order_id = $1`
-    await query(server, broken, orderId)
-    await server.pay(bolt11)
-    server.clock.advance(1_000)
-    const owed = short(await purchaseWhisper(server, ask))
-    assert.deepEqual(owed, { status: 503, text: '{"error":"checkout unavailable"}' })
-  })
+    test('a credential pays for its own body alone', async () => {
+      const server = await theServer()
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
+      const { bolt11 } = await openWhisperOrder(server, ask)
+      const headers = { authorization: l402(challenge, await server.pay(bolt11)) }
+      const otherBody = { ...ask, body: randomBytes(500), headers }
+      assert.deepEqual(short(await purchaseWhisper(server, otherBody)), REUSED)
+      const other = await purchaseWhisper(server, { ...otherBody, key: randomUUID() })
+      assert.ok(other.status === 401 || other.status === 402, String(other.status))
+      assert.notEqual(JSON.parse(other.text).paymentHash, JSON.parse(challenge.text).paymentHash)
+      assert.equal((await purchaseWhisper(server, { ...ask, headers })).status, 200)
+    })
 
-  test('a body that finds no room is refused in every flow, without a challenge', async (t) => {
-    const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
-    for (const protocol of ['payment', 'l402']) {
-      const answer = await purchaseWhisper(server, inFlow({}, protocol))
-      assertNoRoom(answer, protocol)
-      assert.equal(answer.headers['www-authenticate'], undefined)
-    }
+    test('a paid whisper whose plan became smaller is measured by the plan that it was sold under', async (t) => {
+      const environment: Record<string, string> = { MAYFLY_BASE_URL: 'http://localhost:8402' }
+      const server = await startServer(t, environment)
+      const [native, own, other] = [1, 2, 3].map(() => ({
+        key: randomUUID(),
+        body: randomBytes(500),
+      })) as [Sold, Sold, Sold]
+      const challenged = async (ask: Sold, protocol: string): Promise<Answer> =>
+        purchaseWhisper(server, inFlow(ask, protocol))
+      const { bolt11 } = await openWhisperOrder(server, native)
+      const [mine, theirs] = [await challenged(own, 'l402'), await challenged(other, 'payment')]
+      environment.MAYFLY_CATALOG = join(await temporaryFolder(t), 'plans.json')
+      const small = { maxCiphertextBytes: 64 }
+      await writeFile(
+        environment.MAYFLY_CATALOG,
+        JSON.stringify({ whisper: { spark: small, standard: small, long: small } }),
+      )
+      await server.restart()
+      const tooLarge = await purchaseWhisper(server, { body: randomBytes(500) })
+      assert.deepEqual(short(tooLarge), refusal('ciphertext too large'))
+
+      await server.pay(bolt11)
+      const authorizations = [
+        l402(mine, await server.pay(JSON.parse(mine.text).bolt11)),
+        payment(theirs, await server.pay(JSON.parse(theirs.text).bolt11)),
+      ]
+      for (const ask of [
+        native,
+        { ...own, headers: { authorization: authorizations[0] } },
+        { ...other, key: randomUUID(), headers: { authorization: authorizations[1] } },
+      ]) {
+        server.clock.advance(1_000)
+        const answer = await purchaseWhisper(server, ask)
+        assert.equal(answer.status, 200, answer.text)
+        const { resource } = JSON.parse(answer.text)
+        assert.deepEqual((await read(server, resource)).body, ask.body)
+      }
+      const chunked = { 'content-length': undefined, 'transfer-encoding': 'chunked' }
+      const repeat = await purchaseWhisper(server, { ...native, headers: chunked })
+      assert.equal(repeat.status, 404, 'it has been read')
+    })
+
+    test('a whisper that was given up for dead is whole again by the credential and its body', async (t) => {
+      const server = await startServer(t)
+      for (const protocol of ['payment', 'l402']) {
+        const ask = { key: randomUUID(), body: randomBytes(500) }
+        const challenge = await purchaseWhisper(server, inFlow(ask, protocol))
+        const { orderId } = JSON.parse(challenge.text)
+        const hash = JSON.parse(challenge.text).paymentHash
+        server.clock.advance(16 * 60_000)
+        const given = await purchaseWhisper(server, inFlow(ask, protocol))
+        assert.deepEqual(short(given), { status: 404, text: '{"error":"order expired"}' })
+        const bytes = 'select ciphertext from whisper_ciphertext where order_id = $1'
+        assert.deepEqual(await query(server, bytes, orderId), [], 'its bytes are gone')
+        const preimage = await preimageOf(server, hash)
+        const authorization = (protocol === 'payment' ? payment : l402)(challenge, preimage)
+        const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
+        assert.equal(answer.status, 200, answer.text)
+        const { resource } = JSON.parse(answer.text)
+        assert.deepEqual((await read(server, resource)).body, ask.body)
+        const counted = `select sum(byte_count) as bytes from whisper_unpaid`
+        const [row] = await query(server, counted)
+        assert.equal(Number(row?.bytes), 0, 'nothing of it is unpaid')
+      }
+    })
+
+    test('a whisper that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
+      const server = await startServer(t)
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const { orderId, paymentHash } = JSON.parse(
+        (await purchaseWhisper(server, inFlow(ask, 'l402'))).text,
+      )
+      server.clock.advance(16 * 60_000)
+      await purchaseWhisper(server, inFlow(ask, 'l402'))
+      const proof = { 'payment-preimage': await preimageOf(server, paymentHash) }
+      // A poll proves the payment, and has no bytes to give.
+      const polled = await fetch(`${server.url}/api/payments/${orderId}`, { headers: proof })
+      assert.equal(polled.status, 503)
+      const state = 'select state from purchase_order where order_id = $1'
+      assert.deepEqual(await query(server, state, orderId), [{ state: 'paid_unfulfilled' }])
+      const unproven = await purchaseWhisper(server, ask)
+      assert.equal(unproven.status, 503, 'the bytes alone prove nothing')
+
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => purchaseWhisper(server, { ...ask, headers: proof })),
+      )
+      for (const answer of answers) assert.equal(answer.status, 200, answer.text)
+      assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one capability')
+      const { resource } = JSON.parse(answers[0]?.text ?? '')
+      assert.deepEqual((await read(server, resource)).body, ask.body)
+    })
+
+    test('a whisper whose plan cannot be read is owed to its buyer, and is not an error 500', async (t) => {
+      const server = await startServer(t)
+      const ask = { key: randomUUID(), body: randomBytes(500) }
+      const { orderId, bolt11 } = await openWhisperOrder(server, ask)
+      const broken = `update purchase_order set plan = '{"planId":' where order_id = $1`
+      await query(server, broken, orderId)
+      await server.pay(bolt11)
+      server.clock.advance(1_000)
+      const owed = short(await purchaseWhisper(server, ask))
+      assert.deepEqual(owed, { status: 503, text: '{"error":"checkout unavailable"}' })
+    })
+
+    test('a body that finds no room is refused in every flow, without a challenge', async (t) => {
+      const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '40,40' })
+      for (const protocol of ['payment', 'l402']) {
+        const answer = await purchaseWhisper(server, inFlow({}, protocol))
+        assertNoRoom(answer, protocol)
+        assert.equal(answer.headers['www-authenticate'], undefined)
+      }
+    })
   })
 })
 

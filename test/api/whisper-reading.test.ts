@@ -4,6 +4,7 @@ import { suite, test } from 'node:test'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { NOT_FOUND } from '../support/answer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 import {
   A_BODY,
@@ -23,8 +24,10 @@ const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
 
 suite('reading a whisper', () => {
-  test('the exact bytes are answered as a download that nobody sniffs or keeps', async (t) => {
-    const server = await startServer(t)
+  const theServer = shareServer()
+
+  test('the exact bytes are answered as a download that nobody sniffs or keeps', async () => {
+    const server = await theServer()
     const body = Buffer.concat([Buffer.from('<script>alert(1)</script>\0\r\n'), randomBytes(9_000)])
     const whisper = await aWhisper(server, { body })
     const answer = await read(server, whisper)
@@ -39,8 +42,8 @@ suite('reading a whisper', () => {
     assert.equal(headers['access-control-allow-origin'], '*')
   })
 
-  test('reading spends a read each time, and then there is nothing', async (t) => {
-    const server = await startServer(t)
+  test('reading spends a read each time, and then there is nothing', async () => {
+    const server = await theServer()
     const whisper = await aWhisper(server, { readLimit: 2 })
     for (const status of [200, 200, 404, 404]) {
       assert.equal((await read(server, whisper)).status, status)
@@ -48,8 +51,8 @@ suite('reading a whisper', () => {
     assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
   })
 
-  test('every wrong way in looks the same and spends nothing', async (t) => {
-    const server = await startServer(t)
+  test('every wrong way in looks the same and spends nothing', async () => {
+    const server = await theServer()
     const whisper = await aWhisper(server, { readLimit: 1 })
     const other = await aWhisper(server)
     const scheduled = await aWhisper(server, { revealAt: iso(server, MINUTE) })
@@ -93,8 +96,8 @@ suite('reading a whisper', () => {
     assert.equal((await read(server, whisper)).status, 200)
   })
 
-  test('reading takes GET alone; other methods and a preflight spend nothing', async (t) => {
-    const server = await startServer(t)
+  test('reading takes GET alone; other methods and a preflight spend nothing', async () => {
+    const server = await theServer()
     const whisper = await aWhisper(server, { readLimit: 1 })
     for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const answer = await read(server, whisper, {}, method)
@@ -115,8 +118,8 @@ suite('reading a whisper', () => {
     assert.equal((await read(server, whisper)).status, 200)
   })
 
-  test('reading sends the whole, also to a client that asks for a range or says what it has', async (t) => {
-    const server = await startServer(t)
+  test('reading sends the whole, also to a client that asks for a range or says what it has', async () => {
+    const server = await theServer()
     const whisper = await aWhisper(server)
     const answer = await read(server, whisper, { range: 'bytes=0-3', 'if-none-match': '*' })
     assert.equal(answer.status, 200)
