@@ -28,51 +28,15 @@ export type DraftForm = {
 
 /** @param onChange is called when a size or a limit may have changed. */
 export function draftForm(onChange: () => void): DraftForm {
-  let isFile = false
-  let chosen: File | null = null
-  const text = el('textarea', { rows: '9', dir: 'auto', spellcheck: 'false', autocomplete: 'off' })
-  const file = el('input', { type: 'file' })
+  const content = contentInput(changed)
+  const options = optionInputs(changed)
   const about = el('p', { class: 'small quiet number', role: 'status' })
-  const reads = el('input', { type: 'number', min: '1', max: String(MAX_READS), step: '1' })
-  reads.placeholder = 'all of the plan'
-  const reveal = el('input', { type: 'datetime-local', step: '60' })
-  const password = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' })
-  password.placeholder = 'none'
-  const drop = el(
-    'div',
-    { class: 'drop' },
-    field('File', file),
-    el('p', { class: 'small quiet' }, 'Or drop one here.'),
-  )
-  const content = el('div', { class: 'draft' })
-  const kinds = tabs('What it holds', ['Text', 'File'], { chosen: 'Text', onChoose: show })
-
-  for (const input of [text, reads, reveal, password]) input.addEventListener('input', changed)
-  file.addEventListener('change', () => {
-    chosen = file.files?.[0] ?? null
-    changed()
-  })
-  show('Text')
-
-  function show(kind: 'Text' | 'File'): void {
-    isFile = kind === 'File'
-    fill(content, isFile ? drop : field('Text', text))
-    changed()
-  }
-
-  function dropped(event: Event): void {
-    event.preventDefault()
-    const [fallen] = (event as DragEvent).dataTransfer?.files ?? []
-    if (!fallen) return
-    chosen = fallen
-    // As if the person had chosen it, so that the pressed one is right.
-    if (isFile) changed()
-    else kinds.querySelector<HTMLElement>('[aria-pressed="false"]')?.click()
-  }
+  changed()
 
   function changed(): void {
     const length = sealedLength()
-    const name = isFile && chosen ? `${chosen.name}, ` : ''
+    const file = content.file()
+    const name = file ? `${file.name}, ` : ''
     const said =
       length === null
         ? 'Nothing to encrypt yet.'
@@ -83,7 +47,70 @@ export function draftForm(onChange: () => void): DraftForm {
   }
 
   function sealedLength(): number | null {
-    const hasPassword = password.value !== ''
+    return content.sealedLength(options.password() !== '')
+  }
+
+  const element = el(
+    'div',
+    {
+      class: 'card stack',
+      // All of it, or the browser would leave for a file that is dropped beside the mark.
+      ondragover: (event) => event.preventDefault(),
+      ondrop: content.dropped,
+    },
+    ...content.elements,
+    about,
+    ...options.elements,
+  )
+  return {
+    element,
+    sealedLength,
+    readLimit: options.readLimit,
+    problem: () => content.problem() ?? options.problem(),
+    draft: async () => ({ ...(await content.draft()), ...options.draft() }),
+  }
+}
+
+/** What the whisper holds: a text or a file. */
+function contentInput(onChange: () => void) {
+  let isFile = false
+  let chosen: File | null = null
+  const text = el('textarea', { rows: '9', dir: 'auto', spellcheck: 'false', autocomplete: 'off' })
+  const input = el('input', { type: 'file' })
+  const drop = el(
+    'div',
+    { class: 'drop' },
+    field('File', input),
+    el('p', { class: 'small quiet' }, 'Or drop one here.'),
+  )
+  const shown = el('div', { class: 'draft' }, field('Text', text))
+  const kinds = tabs('What it holds', ['Text', 'File'], { chosen: 'Text', onChoose: show })
+
+  text.addEventListener('input', onChange)
+  input.addEventListener('change', () => {
+    chosen = input.files?.[0] ?? null
+    onChange()
+  })
+
+  const file = (): File | null => (isFile ? chosen : null)
+
+  function show(kind: 'Text' | 'File'): void {
+    isFile = kind === 'File'
+    fill(shown, isFile ? drop : field('Text', text))
+    onChange()
+  }
+
+  function dropped(event: Event): void {
+    event.preventDefault()
+    const [fallen] = (event as DragEvent).dataTransfer?.files ?? []
+    if (!fallen) return
+    chosen = fallen
+    // As if the person had chosen it, so that the pressed one is right.
+    if (isFile) onChange()
+    else kinds.querySelector<HTMLElement>('[aria-pressed="false"]')?.click()
+  }
+
+  function sealedLength(hasPassword: boolean): number | null {
     if (!isFile) {
       const dataBytes = utf8(text.value).length
       return dataBytes === 0 ? null : envelopeLength({ dataBytes, hasPassword })
@@ -92,13 +119,38 @@ export function draftForm(onChange: () => void): DraftForm {
     return envelopeLength({ dataBytes: chosen.size, ...described(chosen), hasPassword })
   }
 
-  function readLimit(): number | null {
-    return reads.value === '' ? null : Number(reads.value)
+  function problem(): string | null {
+    if (!isFile) return text.value === '' ? 'Write something first.' : null
+    if (!chosen) return 'Choose a file first.'
+    return chosen.size === 0 ? `${chosen.name} is empty. Choose another file.` : null
   }
 
+  async function draft(): Promise<Pick<Draft, 'data' | 'name' | 'mediaType'>> {
+    const one = file()
+    if (!one) return { data: utf8(text.value) }
+    return { data: new Uint8Array(await one.arrayBuffer()), ...described(one) }
+  }
+
+  return { elements: [kinds, shown], file, dropped, sealedLength, problem, draft }
+}
+
+/** How the whisper may be read; all of it is optional. */
+function optionInputs(onChange: () => void) {
+  const reads = el('input', { type: 'number', min: '1', max: String(MAX_READS), step: '1' })
+  reads.placeholder = 'all of the plan'
+  const reveal = el('input', { type: 'datetime-local', step: '60' })
+  const password = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' })
+  password.placeholder = 'none'
+  for (const input of [reads, reveal, password]) input.addEventListener('input', onChange)
+
+  function suggest(): void {
+    password.value = suggestion()
+    onChange()
+  }
+
+  const readLimit = (): number | null => (reads.value === '' ? null : Number(reads.value))
+
   function problem(): string | null {
-    if (sealedLength() === null) return isFile ? 'Choose a file first.' : 'Write something first.'
-    if (isFile && chosen?.size === 0) return `${chosen.name} is empty. Choose another file.`
     if (!reads.validity.valid) return `Reads are a whole number from 1 to ${MAX_READS}.`
     if (!reveal.validity.valid) return 'The time to open needs both a date and a time of day.'
     if (reveal.value !== '' && !(Date.parse(reveal.value) > Date.now())) {
@@ -107,12 +159,9 @@ export function draftForm(onChange: () => void): DraftForm {
     return null
   }
 
-  async function draft(): Promise<Draft> {
+  function draft(): Pick<Draft, 'password' | 'readLimit' | 'revealAt'> {
     const limit = readLimit()
     return {
-      ...(isFile && chosen
-        ? { data: new Uint8Array(await chosen.arrayBuffer()), ...described(chosen) }
-        : { data: utf8(text.value) }),
       ...(password.value === '' ? {} : { password: password.value }),
       ...(limit === null ? {} : { readLimit: limit }),
       // Without a zone it is the person's own time.
@@ -121,13 +170,7 @@ export function draftForm(onChange: () => void): DraftForm {
   }
 
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  const element = el(
-    'div',
-    // All of it, or the browser would leave for a file that is dropped beside the mark.
-    { class: 'card stack', ondragover: (event) => event.preventDefault(), ondrop: dropped },
-    kinds,
-    content,
-    about,
+  const elements = [
     el(
       'div',
       { class: 'pairs' },
@@ -138,10 +181,7 @@ export function draftForm(onChange: () => void): DraftForm {
         'div',
         { class: 'field' },
         el('span', {}, 'A strong password, made here'),
-        button('Suggest one', () => {
-          password.value = suggestion()
-          changed()
-        }),
+        button('Suggest one', suggest),
       ),
     ),
     el(
@@ -149,8 +189,8 @@ export function draftForm(onChange: () => void): DraftForm {
       { class: 'small quiet' },
       'All three are optional. Tell the password another way than the code: one does not open anything without the other.',
     ),
-  )
-  return { element, sealedLength, readLimit, problem, draft }
+  ]
+  return { elements, password: () => password.value, readLimit, problem, draft }
 }
 
 /** A name and a type that the envelope takes, from whatever the system says. */
