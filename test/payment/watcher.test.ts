@@ -1,38 +1,13 @@
 import assert from 'node:assert/strict'
-import { suite, type TestContext, test } from 'node:test'
-import type { InTurn } from '../../src/db/leases.ts'
+import { suite, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import { insertOrder } from '../../src/payment/opening.ts'
-import {
-  claimSweep,
-  createOrderStore,
-  type OrderRow,
-  sealOverdue,
-} from '../../src/payment/store.ts'
-import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { createWatcher, PAUSES } from '../../src/payment/watcher.ts'
-import { overBy } from '../support/deletion.ts'
-import { aShop, DAY, HOUR, LIFE, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { claimSweep, createOrderStore } from '../../src/payment/store.ts'
+import { PAUSES } from '../../src/payment/watcher.ts'
+import { aShop, DAY, HOUR, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
-
-const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
-
-/** Watches until the test ends, or `stop` is called. */
-function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
-  const { db, node: lightning, orders, clock, deletion, log } = shop
-  const turns = inTurn ? { inTurn } : {}
-  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log, ...turns })
-  const ending = new AbortController()
-  const stop = async (): Promise<void> => {
-    ending.abort()
-    await watcher.stopped()
-  }
-  watcher.start(ending.signal)
-  t.after(stop)
-  return { stop }
-}
+import { key, watching } from '../support/watching.ts'
 
 const isSettled = async (shop: Shop, quote: { orderId: string }): Promise<boolean> =>
   (await shop.order(quote))?.state === 'settled'
@@ -335,124 +310,5 @@ suite('the sweep', () => {
     watching(t, shop)
     shop.clock.advance(DAY)
     await sweeps(async () => (await shop.order(quote))?.seed === null)
-  })
-})
-
-suite('the tidying of the watcher', () => {
-  test('the watcher tidies up nothing while the clock is doubted, and everything afterwards', async (t) => {
-    const { sweeps } = ownedTimers(t)
-    const shop = await aShop(t)
-    const settled = await shop.paid(key(1))
-    await shop.orders.reconcile(settled.paymentHash, 'stream')
-    const likeness = (await shop.order(settled)) as OrderRow
-    const created_at = shop.clock.now()
-    await shop.db.write(unit(insertOrder({ ...likeness, order_id: 'order_opening', created_at })))
-    const states = async () =>
-      (
-        await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
-      ).map(({ state, wiped }) => `${state}${Number(wiped) === 1 ? ', wiped' : ''}`)
-    let tidied = 0
-    watching(t, shop, async (_name, _everyMs, work) => {
-      await work()
-      tidied++
-    })
-    shop.deletion.hold(true)
-    shop.clock.jump(1000 * DAY)
-    await sweeps(() => tidied === 2)
-    assert.deepEqual(await states(), ['opening, wiped', 'settled'])
-    shop.deletion.hold(false)
-    await sweeps(async () => (await states()).length === 0)
-  })
-
-  test('an order that ended by a clock that is doubted is answered so, and lives on', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const poll = () => shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
-    shop.deletion.hold(true)
-    shop.clock.jump(DAY)
-    assert.equal((await poll()).kind, 'order expired')
-    assert.equal((await poll()).kind, 'order expired')
-    assert.equal((await shop.repeat())?.kind, 'order expired')
-    assert.equal((await shop.order(quote))?.state, 'pending')
-    shop.clock.jump(-DAY)
-    shop.deletion.hold(false)
-    shop.clock.advance(SECOND)
-    assert.equal((await poll()).kind, 'pending')
-    await shop.pay(quote)
-    shop.clock.advance(SECOND)
-    assert.equal((await poll()).kind, 'delivered')
-  })
-
-  test('seeds whose replay is over are wiped, and others are not', async (t) => {
-    const shop = await aShop(t)
-    const [fresh, collected, uncollected] = await Promise.all(
-      [1, 2, 3].map((i) => shop.paid(key(i))),
-    )
-    assert.ok(fresh && collected && uncollected)
-    for (const { paymentHash } of [collected, uncollected]) {
-      await shop.orders.reconcile(paymentHash, 'stream')
-    }
-    await shop.orders.poll(collected.orderId, { key: null, isPrefetch: false })
-    shop.clock.advance(DAY - 1)
-    await shop.orders.reconcile(fresh.paymentHash, 'stream')
-    await shop.orders.poll(fresh.orderId, { key: null, isPrefetch: false })
-    const wiped = async () => {
-      await shop.db.write(unit(sealOverdue(overBy(shop.clock.now()), DAY)))
-      const orders = await Promise.all([fresh, collected, uncollected].map(shop.order))
-      return orders.map((order) => order?.seed === null && order.sealed_at !== null)
-    }
-    assert.deepEqual(await wiped(), [false, false, false])
-    shop.clock.advance(1)
-    assert.deepEqual(await wiped(), [false, true, false])
-    shop.clock.advance(LIFE - DAY - 1)
-    assert.deepEqual(await wiped(), [true, true, false])
-    shop.clock.advance(1)
-    assert.deepEqual(await wiped(), [true, true, true])
-  })
-
-  test('orders are forgotten only when they owe nobody anything', async (t) => {
-    const shop = await aShop(t)
-    const settled = await shop.paid(key(1))
-    await shop.orders.reconcile(settled.paymentHash, 'stream')
-    const dead = await shop.quote(key(2))
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    await shop.orders.reconcile(dead.paymentHash, 'lookup')
-    const pending = await shop.quote(key(3))
-    const soldOut = shop.another({ isSoldOut: true })
-    const owed = await shop.paid(key(4))
-    await soldOut.reconcile(owed.paymentHash, 'stream')
-    const opening = { orderId: 'order_opening' }
-    const likeness = (await shop.order(pending)) as OrderRow
-    await shop.db.write(
-      unit(insertOrder({ ...likeness, order_id: opening.orderId, created_at: shop.clock.now() })),
-    )
-    const states = async () =>
-      (await Promise.all([settled, dead, pending, owed, opening].map(shop.order))).map(
-        (order) => order?.state ?? 'forgotten',
-      )
-    const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
-    assert.deepEqual(await states(), all)
-
-    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt), overBy(shop.clock.now()))))
-    await shop.orders.dropAbandoned(overBy(shop.clock.now()))
-    assert.deepEqual(await states(), all)
-    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt + 1), overBy(shop.clock.now()))))
-    await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
-    assert.deepEqual(await states(), [
-      'settled',
-      'forgotten',
-      'pending',
-      'paid_unfulfilled',
-      'forgotten',
-    ])
-    const later = overBy(shop.clock.now() + 1000 * DAY)
-    await shop.db.write(unit(...purgeOrders(later, later)))
-    assert.deepEqual(await states(), [
-      'forgotten',
-      'forgotten',
-      'pending',
-      'paid_unfulfilled',
-      'forgotten',
-    ])
   })
 })

@@ -1,0 +1,23 @@
+/** A watcher of a shop's orders. */
+import type { TestContext } from 'node:test'
+import type { InTurn } from '../../src/db/leases.ts'
+import { createWatcher } from '../../src/payment/watcher.ts'
+import type { Shop } from './shop.ts'
+
+/** A key of its own for each number. */
+export const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+
+/** Watches until the test ends, or `stop` is called. */
+export function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
+  const { db, node: lightning, orders, clock, deletion, log } = shop
+  const turns = inTurn ? { inTurn } : {}
+  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log, ...turns })
+  const ending = new AbortController()
+  const stop = async (): Promise<void> => {
+    ending.abort()
+    await watcher.stopped()
+  }
+  watcher.start(ending.signal)
+  t.after(stop)
+  return { stop }
+}
