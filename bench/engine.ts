@@ -1,4 +1,4 @@
-/** The engines that rows run on, and stores of one's own on them. Both keep what they acknowledge. */
+/** The engines that rows run on, and new stores on them. Both flush what they acknowledge. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Load whose answers are large. autocannon looks at every byte of a body in JavaScript and is
- * itself the limit then, at some hundred answers of 64 KiB a second; here they are only counted.
+ * Load with large answers. autocannon reads every byte of a body in JavaScript, and is itself the
+ * bottleneck at a few hundred answers of 64 KiB a second. This only counts the bytes.
  */
 import { connect } from 'node:net'
 import type { Measured } from './load.ts'

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:soak -- [--engine sqlite] [--seconds 600]`: CATCH ingest at half of what was
- * measured just before, beside an owner who looks at the newest events all the time. Tells errors,
- * and how memory went. Its exit code is 1 where there was an error or memory grew.
+ * measured just before, while an owner reads the newest events all the time. Reports errors and the
+ * use of memory. Exits with 1 after an error or if memory grew.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -17,10 +17,10 @@ const ROUND_SECONDS = 5
 const SETTLED_AFTER = 0.25
 const SAMPLE_MS = 1_000
 const LOOK_EVERY_MS = 100
-/** What garbage collection makes memory go up and down by; a leak is beyond it in ten minutes. */
+/** Garbage collection varies memory by this much. A leak exceeds it in ten minutes. */
 const FLAT_MIB = 16
-/** Asked of every load. */
-const MEMORY_MOST_MIB = 250
+/** The most memory that any load may use. */
+const MAX_MEMORY_MIB = 250
 
 type Sample = { second: number; mib: number }
 
@@ -80,8 +80,8 @@ async function soak({ url, memoryMib }: MayflyProgram): Promise<boolean> {
     `memory ${settled[0]?.mib ?? 0} → ${settled.at(-1)?.mib ?? 0} MiB, at most ${mostMib}, ` +
       `${signed(perHour)} MiB an hour, ${signed(grownMib)} MiB in this run`,
   )
-  const isFlat = grownMib < FLAT_MIB && mostMib <= MEMORY_MOST_MIB
-  if (!isFlat) say(`memory is not flat, or above ${MEMORY_MOST_MIB} MiB`)
+  const isFlat = grownMib < FLAT_MIB && mostMib <= MAX_MEMORY_MIB
+  if (!isFlat) say(`memory is not flat, or above ${MAX_MEMORY_MIB} MiB`)
   return isFlat && errorsIn([...rounds, measured, pages]) === 0
 }
 

@@ -12,7 +12,7 @@ import { ERRORS } from '../src/http/errors.ts'
 import { serve } from '../src/serve.ts'
 import { cliPage } from './cli-page.ts'
 
-/** What the document says of its own address, whatever the port it was made on. */
+/** The address in the document, whatever port the generating service has. */
 const BASE_URL = 'http://127.0.0.1:8402'
 const MEND = 'npm run generate'
 
@@ -31,7 +31,7 @@ export async function generate(): Promise<Generated[]> {
   ]
 }
 
-/** A sentence for each generated file that is not as it should be. */
+/** A sentence for each generated file that is out of date. */
 export async function findStale(): Promise<string[]> {
   const lines: string[] = []
   for (const { file, text } of await generate()) {

@@ -110,7 +110,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   },
 }
 
-/** Of these the rest is in another picture, or as long as a book. */
+/** Pictures of the first screen only: the rest is in another picture, or very long. */
 const FIRST_SCREEN = new Set(['pulse-late', 'docs'])
 
 const works: (() => unknown)[] = []
@@ -128,7 +128,7 @@ try {
         const { page } = await visit(end, browser, { viewport, colorScheme })
         await page.goto(url)
         await show(page, server)
-        // Nothing is to look as if it were pointed at.
+        // Moves the mouse away, so that no element shows its hover style.
         await page.mouse.move(0, 0)
         await page.screenshot({
           path: `${FOLDER}${name}-${size}-${colorScheme}.png`,

@@ -142,7 +142,7 @@ const uploads: Attack = {
 const secrets: Attack = {
   name: '5 unpaid secrets',
   async prepare(target) {
-    const until = performance.now() + FILLING_MOST_MS
+    const until = performance.now() + MAX_FILLING_MS
     let [next, quoted] = [0, 0]
     const attacker = async (): Promise<void> => {
       while (next < 100 && performance.now() < until) {
@@ -175,7 +175,7 @@ const secrets: Attack = {
   },
 }
 
-const FILLING_MOST_MS = 90_000
+const MAX_FILLING_MS = 90_000
 const SIZES = [
   [8 * MIB, 'long'],
   [MIB, 'standard'],

@@ -11,7 +11,7 @@ import { forget, loadPulse } from './saved.ts'
 import { away, columns, harmless } from './text.ts'
 
 /** The service's maximum, for the error message. The service checks it too. */
-const MOST_SECONDS = 604_800
+const MAX_SECONDS = 604_800
 
 export function addPulse(program: Command): void {
   const parent = program.command('pulse').description('ping, watch and set up a heartbeat monitor')
@@ -94,12 +94,12 @@ function settingsOf(options: SetOptions): PulseSettings {
           expectedIntervalSeconds: wholeNumber(interval, {
             option: '--interval',
             least: 20,
-            most: MOST_SECONDS,
+            most: MAX_SECONDS,
           }),
         }),
     ...(grace === undefined
       ? {}
-      : { graceSeconds: wholeNumber(grace, { option: '--grace', least: 60, most: MOST_SECONDS }) }),
+      : { graceSeconds: wholeNumber(grace, { option: '--grace', least: 60, most: MAX_SECONDS }) }),
     ...(options.public === undefined ? {} : { publicStatusEnabled: options.public }),
   }
   if (Object.keys(settings).length > 0) return settings

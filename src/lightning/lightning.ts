@@ -28,13 +28,12 @@ export type Lightning = {
   createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
 
   /**
-   * The same where this process is the node, which then need not be waited for: the invoice exists
-   * once `statements` are in the store, and they join the unit that opens its order. Throws when
-   * there can be none.
+   * The same for a node inside this process, without waiting. The invoice exists once `statements`
+   * are committed, in the unit that opens its order. Throws if it cannot make the invoice.
    */
   signInvoice?(request: InvoiceRequest): SignedInvoice
 
-  /** The truth about one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
+  /** The state of one invoice. Throws `UnknownInvoice` for a hash the node has never seen. */
   lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
 
   /**

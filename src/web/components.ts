@@ -14,8 +14,8 @@ export function button(
 }
 
 /**
- * Copies what `text` gives at the click, and says so on the button. Where the browser refuses, the
- * person is shown the text to copy by hand.
+ * A button that copies the result of `text` and confirms that. If the browser refuses, it shows the
+ * text to copy by hand.
  */
 export function copyButton(
   text: () => string,
@@ -115,7 +115,7 @@ export function usage(
   )
 }
 
-/** What stands in the place of the next step, a QR code or text, while it is on its way. */
+/** A placeholder for the next step, a QR code or text, while it loads. */
 export function working(what: string, next: 'qr' | 'text' = 'qr'): HTMLElement {
   return el(
     'div',
@@ -186,7 +186,7 @@ function showToCopy(text: string, onCopied?: () => void): void {
   area.select()
 }
 
-/** Shows it before all else, until the person or the function that it hands back closes it. */
+/** Shows a modal dialog, until the user or the returned function closes it. */
 function showDialog(title: string, parts: Child[], onClosed: () => void = () => {}): () => void {
   const dialog = el(
     'dialog',

@@ -1,4 +1,4 @@
-/** What an open capability shows of its live stream, of the time it has left, and of its end. */
+/** Shows the live stream of an open capability, its remaining time, and its end. */
 import { createHttp, type Http } from '../client/http.ts'
 import { forget } from './buying/capability.ts'
 import { confirmed, toast } from './components.ts'
@@ -60,7 +60,7 @@ export function endOf(expiresAt: string): string {
   return `${moment(expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
 }
 
-/** Asks the person, then destroys a capability for good. */
+/** Asks for confirmation, then destroys a capability. */
 export async function destroyConfirmed({
   noun,
   loss,
@@ -89,7 +89,7 @@ export async function destroyConfirmed({
   })
 }
 
-/** Does work for the person, and says why it failed. */
+/** Runs work, and shows the error if it fails. */
 export async function attempt(work: () => Promise<void>): Promise<void> {
   try {
     await work()

@@ -1,9 +1,9 @@
-/** The time of the service, as far as a page can know it: this computer's clock may be wrong. */
+/** Estimates the time of the service, since this computer's clock may be wrong. */
 export type ServerClock = {
   now(): number
-  /** Takes the time that an answer was made at. */
+  /** Sets the clock by an answer's `Date` header. */
   answered(date: string | null): void
-  /** Takes a time that the service says has come already. */
+  /** Moves the clock to a time that the service reports as past. */
   passed(iso: string | null): void
 }
 
@@ -13,7 +13,7 @@ export function createServerClock(): ServerClock {
     now: () => Date.now() + ahead,
     answered(date) {
       const at = Date.parse(date ?? '')
-      // It is of whole seconds; less than that is no difference.
+      // `Date` has whole seconds, so small differences are ignored.
       if (Math.abs(at - Date.now()) > 2_000) ahead = at - Date.now()
     },
     passed(iso) {

@@ -1,12 +1,12 @@
-/** The service that these pages are of, through the parts of the SDK that a page needs. */
+/** The service of these pages, through the parts of the SDK that a page needs. */
 import { createHttp, type Http, platformFetch } from '../client/http.ts'
 import type { Catalog } from '../client/index.ts'
 import { createServerClock } from './server-clock.ts'
 
-/** Set by each answer: what expires does so by this, whatever the clock of this computer says. */
+/** The clock that all expiries use. Each answer sets it. */
 export const clock = createServerClock()
 
-/** Does it now and every second until the signal. */
+/** Runs work now and every second, until the signal aborts. */
 export function everySecond(signal: AbortSignal, work: () => void): void {
   work()
   const timer = setInterval(work, 1_000)

@@ -1,4 +1,4 @@
-/** `mayfly clock show|accept`: the operator's word on a clock that has jumped. */
+/** `mayfly clock show|accept`: lets the operator confirm a clock that has jumped. */
 import type { Command } from 'commander'
 import { acceptClock, BEAT_EVERY_MS, JUMP_MS, timesIn } from '../../db/deletion-clock.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The frame of the operator's commands. They work on the store, also beside the running service. */
+/** Runs the operator's commands. They work on the store, even while the service runs. */
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../../config.ts'
 import { type Db, StoreUnusable } from '../../db/db.ts'
@@ -6,11 +6,11 @@ import type { Args } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
 
-/** What a command answers: to programs with `--json`, and to people. */
+/** The answer of a command: JSON for programs, text for people. */
 export type Answer = {
   json: unknown
   text: string
-  /** A sentence beside it, on stderr. */
+  /** A sentence on stderr. */
   note?: string
 }
 
@@ -46,7 +46,7 @@ export function give(output: Output, { json, text, note }: Answer): number {
   return EXIT.ok
 }
 
-/** Works on the store that the settings name. Only here are its engines loaded. */
+/** Opens the store of the settings for `work`. The engines are loaded only here. */
 export async function withStore<T>(work: (config: Config, db: Db) => Promise<T>): Promise<T> {
   const config = readConfig()
   const { openStore } = await import('../../db/open.ts')

@@ -1,4 +1,4 @@
-/** `mayfly doctor`: looks at everything that a service and its client need, and says what to do. */
+/** `mayfly doctor`: checks everything that a service and its client need, and says what to do. */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -18,7 +18,7 @@ import { operator } from './command.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
-/** Capabilities, quotes and receipts end by the clock; this much is too little to matter. */
+/** The clock skew that does not matter to the expiry of capabilities, quotes and receipts. */
 const MAX_SKEW_SECONDS = 30
 
 type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
@@ -107,7 +107,7 @@ function checkFile(file: string): Finding {
   }
 }
 
-/** A store without its secret is the one thing that a backup of the store alone does not mend. */
+/** Checks the secret, without which a backup of the store is useless. */
 function checkSecret({ secrets, databaseUrl }: Config): Finding {
   if (secrets !== null || databaseUrl.kind !== 'sqlite') {
     return ok('secret', 'MAYFLY_SECRET is set')
@@ -127,7 +127,7 @@ function checkSecret({ secrets, databaseUrl }: Config): Finding {
     : note('secret', `${file} does not exist yet. \`mayfly serve\` creates it`)
 }
 
-/** A store that cannot be read is another finding. */
+/** Whether the store has orders. False if it is unreadable, which is another finding. */
 function hasOrders(file: string): boolean {
   try {
     const database = new DatabaseSync(file, { readOnly: true })
@@ -172,7 +172,7 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
   }
 }
 
-/** The service speaks plain HTTP, so behind an https address there is a proxy, trusted or not. */
+/** The service speaks plain HTTP, so an https address means a proxy, which must be trusted. */
 function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
   if (trustedProxies.length > 0) {
     return ok('proxies', `${trustedProxies.join(', ')} may name the client`)
@@ -244,7 +244,7 @@ async function checkWallet({ walletUrl }: Config): Promise<Finding> {
   }
 }
 
-/** An operator who buys nothing needs none: the user of a service often has no home. */
+/** Only buyers need a data folder. The system user of a service often has no home. */
 function checkDataFolder({ walletUrl }: Config): Finding {
   const folder = dataFolder()
   const there = nearest(folder)
@@ -255,7 +255,7 @@ function checkDataFolder({ walletUrl }: Config): Finding {
   )
 }
 
-/** A node is asked for what it is, and the store is no part of that. */
+/** Checking the node needs no store. */
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
 const NO_STORE: Db = { read: refuse, write: refuse, tx: refuse, close: async () => undefined }
 
@@ -267,7 +267,7 @@ function inTime<T>(work: Promise<T>): Promise<T> {
   })
 }
 
-/** The folder itself, or the first one above it that is there. */
+/** The folder, or its nearest existing parent. */
 function nearest(folder: string): string {
   const above = dirname(folder)
   return existsSync(folder) || above === folder ? folder : nearest(above)

@@ -1,4 +1,4 @@
-/** What `mayfly gate project|route|credits|payment` does, on the store of the running server. */
+/** The work of `mayfly gate project|route|credits|payment`, on the store of the running server. */
 import { openProvider } from '../../gate/open.ts'
 import { MAX_CREDITS } from '../../gate/project-store.ts'
 import {
@@ -163,7 +163,7 @@ export function honourPayment(intentId: string): ProjectWork {
   }
 }
 
-/** Does the work on the store of the settings. @throws CliError for what the operator can change. */
+/** Runs the work on the store of the settings. @throws CliError if the operator can fix it. */
 export function withProjects(output: Output, work: ProjectWork): Promise<Answer> {
   return withStore(async (config, db) => {
     const { lightningUrl, network: configured, gateAllowedHosts: allowed, quoteSeconds } = config

@@ -1,12 +1,12 @@
 /** Where the log goes. */
 
 /**
- * Writes what comes within one turn of the event loop at its end, at once: a line alone costs a call of
- * the system, and a busy service has several in a turn.
+ * Collects the lines of one turn of the event loop, and writes them at its end. Each write is a system
+ * call, and a busy service logs several lines in a turn.
  */
 export function onceATurn(out: { write(text: string): unknown }): {
   write(line: string): void
-  /** Writes what there is, for the end of the process, which has no next turn. */
+  /** Writes the collected lines now, before the process ends. */
   flush(): void
 } {
   let lines = ''

@@ -35,7 +35,7 @@ export function addModeration(program: Command): void {
     )
 }
 
-/** @throws CliError where the inbox does not exist any more, or is in that state already. */
+/** @throws CliError if the inbox does not exist, or is already in that state. */
 async function change(inbox: string, statement: Statement, already: string): Promise<void> {
   if (!isId('catch', inbox)) {
     throw new CliError(`${inbox} is not the id of an inbox (catch_…).`, EXIT.usage)

@@ -1,4 +1,4 @@
-/** What the operator's commands on orders work with: the node of the service. */
+/** Opens the service's node for the operator's commands on orders. */
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -46,6 +46,6 @@ async function openNode(config: Config, db: Db): Promise<Opened> {
   throw new CliError(problem.sentence, problem.isAway ? EXIT.unreachable : EXIT.usage)
 }
 
-/** What reads a URL or its files throws a plain Error. Any other kind is a bug. */
+/** Reading a URL or its files throws a plain Error. Any other kind is a bug. */
 const isSettingsError = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'Error'

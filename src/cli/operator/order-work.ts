@@ -1,4 +1,4 @@
-/** What `mayfly order` does to one order: each answers what has happened, or says why nothing has. */
+/** The work of `mayfly order`. Each action reports what it changed, or why it changed nothing. */
 
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
@@ -26,13 +26,13 @@ export type Named = { orderId: string; name: string }
 /** @throws CliError where nothing can be done, with the reason. */
 export type OrderWork = (config: Config, db: Db, order: Named) => Promise<Answer>
 
-/** @throws CliError for what names no order. */
+/** @throws CliError for a malformed name. */
 export function checkOrderName(name: string): void {
   if (isOrderName(name)) return
   throw new CliError(`${name} is neither a payment hash nor the id of an order.`, EXIT.usage)
 }
 
-/** @throws CliError where the store has no such order. */
+/** @throws CliError if the store does not have the order. */
 export async function findOrder(db: Db, name: string): Promise<Named> {
   const orderId = await orderIdOf(db, name)
   if (orderId === null) throw notFound(name)

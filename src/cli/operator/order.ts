@@ -1,4 +1,4 @@
-/** `mayfly order …`: what an operator does about one order that went wrong, beside the service. */
+/** `mayfly order …`: the operator's actions on one order, while the service runs. */
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { give, operator, withStore } from './command.ts'

@@ -27,7 +27,7 @@ export async function findProblem({
   const infoFailure = await failure(info())
   if (infoFailure) return problem(infoFailure, baseUrl, 'info:read')
 
-  // Both are refused: with the permission for what they ask, without it for asking.
+  // LND refuses both calls: with the permission as invalid, without it as denied.
   const probes: [permission: string, call: Omit<LndCall, 'what' | 'timeoutMs'>][] = [
     ['invoices:read', { method: 'GET', path: `/v1/invoice/${'00'.repeat(32)}` }],
     // An amount given twice is refused by every version, so no invoice comes of it.

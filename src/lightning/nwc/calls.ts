@@ -130,7 +130,7 @@ function failureOf(what: string, error: unknown): NodeError {
   return new NodeError(NODE, 'unreachable', `${what} failed`)
 }
 
-/** The relay is there, and no wallet has ever said what it can do: the client has no class for it. */
+/** Whether the relay has no info event of a wallet. The client has no error class for this. */
 function isWithoutWallet(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no info event')
 }

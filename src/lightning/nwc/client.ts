@@ -8,9 +8,9 @@ export type QuietNwcClient = {
 }
 
 /**
- * What the client's own methods are made of. They print every failure to the console, results with
- * preimages among them, and wait a minute; asked directly it does neither. test/contract/nwc.test.ts
- * tells when a new version of the client is made of something else.
+ * Internal methods of the client. Its public methods print every failure to the console, including
+ * results with preimages, and wait a minute; these do neither. test/contract/nwc.test.ts fails if a
+ * new version of the client changes them.
  */
 type Inside = {
   _checkConnected(): Promise<void>
@@ -29,7 +29,7 @@ export function createNwcClient(url: string): QuietNwcClient {
     await Promise.any(client.relayUrls.map((relay) => client.pool.ensureRelay(relay)))
   }
   const decrypt = client.decrypt.bind(client)
-  // Where the client decrypts nobody is there to catch; what is unreadable then is no JSON.
+  // The client does not catch failures of `decrypt`. An empty text is later refused as JSON.
   client.decrypt = (pubkey, content) => decrypt(pubkey, content).catch(() => '')
   return {
     client,

@@ -98,7 +98,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
         timeoutMs: timeouts.lookupMs,
       })
     } catch (error) {
-      // The same words as for a path that it does not know: whose port this is, info() tells.
+      // phoenixd answers the same for unknown paths. info() finds out if this is another server.
       const isUnknown = error instanceof NodeError && error.answer?.code === 404
       throw isUnknown ? new UnknownInvoice() : error
     }

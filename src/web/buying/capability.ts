@@ -1,4 +1,4 @@
-/** Capabilities as these pages keep them: in this browser, and only when the person says so. */
+/** Capabilities that the pages store in this browser, only when the user asks for it. */
 import {
   type AnyCapability,
   formatCapability,
@@ -8,13 +8,13 @@ import {
 
 const KEPT = 'mayfly.kept'
 const OPEN = 'mayfly.open'
-/** The clock of this computer may be wrong, so what has ended is let go of later than that. */
+/** Expired capabilities are deleted this much later, since this computer's clock may be wrong. */
 const ENDED_MS = 24 * 60 * 60 * 1000
 
-/** What a tab has open. A reload opens it again, and a tab that is closed forgets it. */
+/** The open capability of a tab. It survives a reload, and is lost when the tab is closed. */
 export type OpenHere = {
   capability: AnyCapability
-  /** Whether the person has it elsewhere, too. */
+  /** Whether the user has also saved it elsewhere. */
   isSaved: boolean
 }
 
@@ -28,31 +28,31 @@ export function capabilityFileName({ product, publicId }: AnyCapability): string
   return `mayfly-${product}-${publicId.slice(-6)}.json`
 }
 
-/** What is kept in this browser and has not ended long ago, the latest first. */
+/** The stored capabilities that did not expire long ago, the latest first. */
 export function keptCapabilities(): AnyCapability[] {
   return savedUnder(KEPT)
     .map(({ capability }) => capability)
     .filter(({ expiresAt }) => Date.parse(expiresAt) + ENDED_MS > Date.now())
 }
 
-/** Keeps a capability in this browser. Only ever at the person's click. */
+/** Stores a capability in this browser. Call it only at the user's click. */
 export function keep(capability: AnyCapability): void {
   const others = keptCapabilities().filter(({ publicId }) => publicId !== capability.publicId)
   save([capability, ...others])
 }
 
-/** Lets go of what is kept. */
+/** Deletes a stored capability. */
 export function forget(publicId: string): void {
   save(keptCapabilities().filter((some) => some.publicId !== publicId))
 }
 
-/** Has this open in this tab: the page of its product shows it, now and after a reload. */
+/** Opens a capability in this tab: the page of its product shows it, also after a reload. */
 export function openHere({ capability, isSaved }: OpenHere): void {
   const open = { text: capabilityText(capability), isSaved }
   sessionStorage.setItem(`${OPEN}.${capability.product}`, JSON.stringify(open))
 }
 
-/** What this tab has open of a product. */
+/** The open capability of this product in this tab, or null. */
 export function whatIsOpen(product: AnyCapability['product']): OpenHere | null {
   try {
     const { text, isSaved }: { text?: unknown; isSaved?: unknown } = JSON.parse(
@@ -65,7 +65,7 @@ export function whatIsOpen(product: AnyCapability['product']): OpenHere | null {
   }
 }
 
-/** Forgets it: it was closed, or is over. */
+/** Closes the open capability of this product. */
 export function closeHere(product: AnyCapability['product']): void {
   sessionStorage.removeItem(`${OPEN}.${product}`)
 }

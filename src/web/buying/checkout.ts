@@ -17,32 +17,32 @@ export type Checkout<Order> = {
 export type CheckoutOptions<Order, Bought> = {
   /** Where the steps are shown. */
   place: HTMLElement
-  /** Asks for an order, the same one each time, and resolves to what it bought. */
+  /** Requests the order, which is the same one each time, and resolves to the capability. */
   buy(order: Order, steps: Steps): Promise<Bought>
-  /** What is shown of it, with `state`, which says what `onSaved` was told last. */
+  /** Shows the capability, with `state`, which shows the last call of `onSaved`. */
   present(bought: Bought, saving: Saving): Child[]
-  /** Said while the order is on its way to the service. */
+  /** The text while the order is requested. */
   asking: string
-  /** Said below the invoice: what a reload and a closed tab would lose. */
+  /** The text below the invoice: what a reload or a closed tab would lose. */
   keepOpen: string
-  /** Told of the proof when a wallet of this page has paid, to keep it where the order's key is. */
+  /** Called with the proof after a wallet of this page has paid. It stores it with the order's key. */
   onProof(preimage: string): void
-  /** The purchase is over: what it bought is safe, or there is nothing to save. */
+  /** The purchase is over: its capability is saved, or there is none. */
   onEnded(): void
-  /** The person wants to choose again. */
+  /** The user wants to choose again. */
   onGivenUp(): void
 }
 
 export type Saving = {
-  /** Told how the person has made it safe. */
+  /** Called with the way in which the user saved the capability. */
   onSaved: (how: string) => void
-  /** Says so, beside what makes it safe. */
+  /** Shows that it was saved, beside the buttons for it. */
   state: HTMLElement
 }
 
 /** What a purchase of the SDK needs besides its terms. */
 export type Steps = {
-  /** The service, watched while it is asked whether the invoice is paid. */
+  /** The service. Shows whether it is reachable while the order is polled. */
   http: Http
   signal: AbortSignal
   onInvoice: (quote: PaymentQuote) => void
@@ -151,7 +151,7 @@ export function createCheckout<Order, Bought>({
   return { pay }
 }
 
-/** After these the order may still be good, and its key finds it: nothing is decided. */
+/** After these errors the order may still be paid or delivered, so its key must be kept. */
 const UNDECIDED = ['service unreachable', 'unexpected answer', 'paid but not collected']
 
 function isRefusal({ status, phrase }: MayflyError): boolean {

@@ -1,4 +1,4 @@
-/** Opening what was bought: from the purchase, this browser, a file or a paste. */
+/** Opens a capability: from the purchase, this browser, a file or pasted text. */
 import { type AnyCapability, parseCapability } from '../../client/capability-file.ts'
 import { MayflyError } from '../../client/errors.ts'
 import { button, confirmed, field, notice } from '../components.ts'
@@ -23,19 +23,19 @@ export type OpenerOptions<Product> = {
   product: Product
   /** The word for one, with its article, such as `an inbox`. */
   what: string
-  /** Shows it, until the signal says that another is to be shown. */
+  /** Shows the capability until the signal aborts. */
   open(capability: Of<Product>, options: Opened): Promise<void>
 }
 
 export type Opened = {
-  /** How it is kept, to stand above it. */
+  /** Says where the capability is saved. Shown above it. */
   keeping: HTMLElement
-  /** Called when it is destroyed, and the page has nothing to show any more. */
+  /** Called after the capability was destroyed. */
   onGone: () => void
   signal: AbortSignal
 }
 
-/** Opens what this tab has open, as a purchase or a reload leaves it, or asks for one. */
+/** Opens the tab's capability, after a purchase or a reload, or asks for one. */
 export function startOpener<Product extends 'catch' | 'pulse'>({
   place,
   product,
@@ -43,7 +43,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   open,
 }: OpenerOptions<Product>): Promise<void> {
   let opened = new AbortController()
-  // Closing the tab would lose what is saved nowhere else.
+  // Closing the tab would lose a capability that is not saved elsewhere.
   guardTab(() => whatIsOpen(product)?.isSaved === false)
 
   async function show(here: OpenHere & { capability: Of<Product> }): Promise<void> {
@@ -63,7 +63,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
     }
   }
 
-  /** It may well be there, so nothing is let go of. */
+  /** The service is unreachable. The capability may still exist, so it stays open. */
   function showAway(here: OpenHere & { capability: Of<Product> }, why: string): void {
     const again = button('Try again', () => show(here), { kind: 'primary' })
     fill(
@@ -164,7 +164,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   function openText(text: string): void {
     const saved = parseCapability(text)
     if (saved && saved.baseUrl !== location.origin) {
-      // Tokens go to the service that they are of, and this page may only speak to its own.
+      // Tokens must go only to their own service, and this page can only reach its own.
       showOpener(`This capability is of another service: ${saved.baseUrl}.`, text)
     } else if (saved && isOurs(saved.capability))
       void show({ capability: saved.capability, isSaved: true })
@@ -186,13 +186,13 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   return Promise.resolve()
 }
 
-/** What leaves what is open behind. */
+/** The actions that close the open capability. */
 type Leaving = {
   onAnother(): Promise<void>
   onForget(publicId: string): Promise<void>
 }
 
-/** Says where it is, and offers what makes it safe. */
+/** Says where the capability is saved, and offers ways to save it. */
 function keepingOf({ capability, isSaved }: OpenHere, leaving: Leaving): HTMLElement {
   const line = el('div', { class: 'row between keeping' })
   const { publicId } = capability

@@ -1,6 +1,6 @@
 /**
- * The purchase that this tab is in the middle of. Its key is what claims the capability, so it stays
- * in the tab until the capability is safe, and a reload takes the same order up again.
+ * The unfinished purchase of this tab. Its key claims the capability, so the tab stores it until the
+ * capability is saved. After a reload, the same order continues.
  */
 import { isPlanId, isProduct, type PlanId, type Product } from '../../lib/product-names.ts'
 
@@ -10,7 +10,7 @@ export type Pending = {
   planId: PlanId
   priceSats: number
   idempotencyKey: string
-  /** Once a wallet of this page has paid: the proof that collects the purchase from any address. */
+  /** After a wallet of this page has paid: the proof, which collects the order from any address. */
   preimage?: string
 }
 
@@ -34,7 +34,7 @@ export function pendingPurchase(): Pending | null {
   }
 }
 
-/** Begins with a key of its own, before anything is asked of the service. */
+/** Starts a purchase with a new key, before the first request. */
 export function beginPurchase(choice: Omit<Pending, 'idempotencyKey' | 'preimage'>): Pending {
   const pending = { ...choice, idempotencyKey: crypto.randomUUID() }
   sessionStorage.setItem(NAME, JSON.stringify(pending))
@@ -47,12 +47,12 @@ export function keepProof(preimage: string): void {
   if (pending) sessionStorage.setItem(NAME, JSON.stringify({ ...pending, preimage }))
 }
 
-/** The purchase is over: saved by the person, or nothing to save. */
+/** Ends the purchase: its capability is saved, or there is none. */
 export function endPurchase(): void {
   sessionStorage.removeItem(NAME)
 }
 
-/** Asks before the tab is closed while `isAtStake` says that something would be lost. */
+/** Asks before the tab is closed while `isAtStake` returns true. */
 export function guardTab(isAtStake: () => boolean): void {
   addEventListener('beforeunload', (event) => {
     if (isAtStake()) event.preventDefault()

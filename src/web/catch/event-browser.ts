@@ -13,7 +13,7 @@ import type { LoadedEvents } from './loaded-events.ts'
 
 export type EventBrowser = {
   element: HTMLElement
-  /** Shows an event that has just come, where it passes the filter. */
+  /** Shows a new event, if it matches the filter. */
   add(event: CatchEvent): void
 }
 
@@ -26,7 +26,7 @@ export function createEventBrowser({
   inbox: Pick<CatchClient, 'deleteEvent'>
   events: LoadedEvents
   ingestUrl: string
-  /** Called when the inbox holds less. */
+  /** Called after an event was deleted. */
   onDeleted: () => Promise<void>
 }): EventBrowser {
   let chosen: CatchEvent | null = null
@@ -67,7 +67,7 @@ export function createEventBrowser({
       const { length } = events.list()
       await events.loadOlder()
       showList()
-      // The button is gone then, and the keyboard would start over at the top.
+      // The button disappears then, and the keyboard focus would return to the top.
       if (!events.hasOlder()) list.focus(events.list()[length]?.id)
     })
   }

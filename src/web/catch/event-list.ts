@@ -7,11 +7,11 @@ import { accessBadge } from './event-view.ts'
 
 export type EventList = {
   element: HTMLElement
-  /** Shows these. A line that was there stays as it is, and so does who is at it with the keyboard. */
+  /** Shows these events. Existing lines stay in place, with the keyboard focus. */
   show(events: readonly CatchEvent[]): void
   /** Marks the line of the event that is shown beside the list. */
   mark(chosen: CatchEvent | null): void
-  /** Goes to a line with the keyboard; to the first where there is no such line any more. */
+  /** Moves the keyboard focus to a line, or to the first if that line is gone. */
   focus(id: string | undefined): void
 }
 

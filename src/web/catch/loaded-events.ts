@@ -7,11 +7,11 @@ export type LoadedEvents = {
   list(): readonly CatchEvent[]
   hasOlder(): boolean
   isFiltered(): boolean
-  /** Loads the newest page; what came while it was on its way stays on top. */
+  /** Loads the newest page. Events that arrive meanwhile stay on top. */
   load(): Promise<{ latestSequence: number }>
   loadOlder(): Promise<void>
   filterBy(filter: EventFilter): Promise<void>
-  /** Adds an event that has just come. False where it is loaded already, or filtered out. */
+  /** Adds a new event. False if it is loaded already or filtered out. */
   add(event: CatchEvent): boolean
   remove(id: string): void
 }

@@ -1,11 +1,11 @@
-/** A GATE receipt in words, or why it is none. */
+/** Explains a GATE receipt, or why it is invalid. */
 import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
 import type { GateReceipt } from '../../protocol/gate-receipt.ts'
 import { notice } from '../components.ts'
 import { type Child, el } from '../dom.ts'
 import { moment, sats } from '../format.ts'
 
-/** A clock that is off by less is not worth a word. */
+/** A smaller clock difference is not mentioned. */
 const MAX_SKEW_MS = 60_000
 
 /** A receipt whose signature is good: what it is worth now, then each claim. */
@@ -30,7 +30,7 @@ export function receiptView(receipt: GateReceipt, now: number): HTMLElement {
   )
 }
 
-/** Why a text is not believed. Nothing that it claims is shown, but the issuer to go to. */
+/** Says why a receipt is refused. Of its unverified claims, it shows only the issuer. */
 export function refusalView(reason: string, receipt: string): HTMLElement {
   const issuer = reason === 'unknown key' ? claimedIssuer(receipt) : null
   const isOthers = issuer !== null && issuer !== location.origin
@@ -143,7 +143,7 @@ function claimRow({ names, label, value, note }: Claim): HTMLElement {
   )
 }
 
-/** Whom an unverified text names: good for a hint, and for nothing else. */
+/** The issuer in an unverified receipt, which is only a hint. */
 function claimedIssuer(receipt: string): string | null {
   const bytes = base64Bytes(receipt.split('.')[1] ?? '')
   const text = bytes && utf8Text(bytes)

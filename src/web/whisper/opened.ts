@@ -48,7 +48,7 @@ export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLEleme
         'Download',
         () => {
           const ending = text === null ? 'bin' : 'txt'
-          // Never as what it says it is: a browser may open that.
+          // Never with its claimed type, which a browser might open.
           download(name ?? `whisper.${ending}`, data, 'application/octet-stream')
         },
         { kind: text === null ? 'primary' : '' },

@@ -1,4 +1,4 @@
-/** WHISPER, to read: nothing is asked of the service before the person says so. */
+/** The page that reads a WHISPER. It sends no request before the user asks for it. */
 import { MayflyError } from '../../client/errors.ts'
 import { parseWhisperCode, type WhisperCode } from '../../protocol/whisper-code.ts'
 import { openWhisper, UnreadableWhisper } from '../../protocol/whisper-envelope.ts'
@@ -13,7 +13,7 @@ import { contentView } from './opened.ts'
 const CODE = /mayfly-whisper:1:[\w:-]+/
 
 const place = byId('reader')
-/** Bytes that cost a read and are not opened yet: a closed tab would lose them. */
+/** Fetched bytes that are not decrypted yet. They cost a read, and a closed tab would lose them. */
 let fetched: Uint8Array | null = null
 let ticking: ReturnType<typeof setInterval> | undefined
 

@@ -6,7 +6,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-const MOST_MINUTES = 60
+const MAX_MINUTES = 60
 
 const folder = process.argv[2] ?? ''
 const pids = new Set<number>()
@@ -36,7 +36,7 @@ function kill(pid: number): void {
 
 // Ctrl-C reaches the whole terminal; the input closes a moment later.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-setTimeout(end, MOST_MINUTES * 60_000)
+setTimeout(end, MAX_MINUTES * 60_000)
 createInterface({ input: process.stdin })
   .on('line', (line) => {
     const pid = Number(line.slice(1))
