@@ -309,14 +309,21 @@ export function createCatch(deps: {
 
     async destroy(inbox) {
       remembered.forget(inbox.public_id)
+      const now = clock.now()
       const done = await attempt(
         db.write({
           lockKey: inbox.public_id,
-          statements: { inbox: destroyInbox(inbox.public_id, clock.now()) },
+          statements: {
+            inbox: destroyInbox(inbox.public_id, now),
+            // In this unit: nobody owns the inbox any more who could seal it later.
+            seal: sealing.statements(inbox.public_id, now),
+          },
         }),
       )
       hints.notify(inbox.public_id)
-      return 'rows' in done
+      if ('refused' in done) return false
+      sealing.sealed(inbox.public_id)
+      return true
     },
 
     purge,

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createCatch } from '../../src/catch/service.ts'
+import { insertInbox } from '../../src/catch/store.ts'
+import { type Db, StoreAway } from '../../src/db/db.ts'
+import { createHints } from '../../src/db/hints.ts'
+import { createFairScheduler } from '../../src/http/fair-scheduler.ts'
+import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+test('an inbox is destroyed and its delivery is sealed in one unit', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(insertInbox(INBOX), DELIVERED_ORDER))
+  let writes = 0
+  // The store goes away after one unit, as it may at any moment.
+  const db: Db = {
+    ...store,
+    write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
+  }
+  const service = createCatch({
+    db,
+    hints: createHints(),
+    clock: { now: () => 1 },
+    isForwardingHeader: () => false,
+    locate: () => null,
+    scheduler: createFairScheduler(),
+    onIngested: () => undefined,
+  })
+  const inbox = await service.owned(ID, OWNER_TOKEN)
+  assert.ok(inbox)
+  assert.equal(await service.destroy(inbox), true)
+  await service.used(inbox)
+  const [order] = await store.read('select seed, sealed_at, sealed_by from purchase_order')
+  assert.deepEqual(order, { seed: null, sealed_at: 1, sealed_by: 'use' })
+})
+
+const ID = 'catch_0000000000000000000000'
+const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
+
+const INBOX = {
+  publicId: ID,
+  planId: 'spark' as const,
+  ownerTokenHash: tokenHash(OWNER_TOKEN),
+  ingestTokenHash: Buffer.alloc(32),
+  requestLimit: 10,
+  storageLimitBytes: 10_000,
+  maxBytesPerRequest: 1_000,
+  createdAt: 0,
+  expiresAt: 10,
+}
+
+const DELIVERED_ORDER = {
+  text: `insert into purchase_order
+    (order_id, secret_id, key_hash, request_hash, product, plan_id, plan, terms, memo, amount_sats,
+     client_network, state, created_at, claimed_at, looked_up_at, settled_at, public_id, seed,
+     expires_at, delivered_at)
+    values ('order_0', '', $1, $1, 'catch', 'spark', '{}', 'null', '', 1, '', 'settled', 0, 0, 0, 0, $2,
+      $1, 10, 0)`,
+  values: [Buffer.alloc(32), ID],
+}
