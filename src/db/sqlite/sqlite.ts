@@ -111,6 +111,7 @@ export async function openSqlite(
 }
 
 const NO_ANSWER = new StoreError('the store gave no answer')
+const CLOSED = new StoreError('the store is closed')
 
 function unitAnswer(result: UnitResult | undefined, { statements }: Unit): Answer | Error {
   if (result === undefined) return NO_ANSWER
@@ -218,8 +219,10 @@ function batcher<Input, Outcome>(
       }
     },
     async idle() {
-      while (isExclusive || underWay > 0 || waiting.length > 0) {
+      for (;;) {
+        // A thread that has ended answers at once, so there may be nothing left to wait for.
         flush()
+        if (!isExclusive && underWay === 0 && waiting.length === 0) return
         await freed()
       }
     },
@@ -242,6 +245,7 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
   /** The callbacks of the requests without a reply, in order. */
   const pending: ((reply: Reply | Error) => void)[] = []
   let failure: Error | null = null
+  let isStopped = false
 
   const fail = (error: Error): void => {
     failure ??= new StoreError(`the store's thread ended: ${error.message}`)
@@ -255,14 +259,14 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
 
   const thread: Thread = {
     send(request, onReply) {
-      if (failure) return onReply(failure)
+      if (failure || isStopped) return onReply(failure ?? CLOSED)
       pending.push(onReply)
       worker.postMessage(request, handedOver(request))
     },
     async stop() {
       const closed = replyOf(thread, { kind: 'close' })
       // `close` is the last request of this store: the reply to a later one would reach the next.
-      failure ??= new StoreError('the store is closed')
+      isStopped = true
       await closed
       await putBack(worker)
     },

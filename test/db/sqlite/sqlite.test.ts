@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'n
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { StoreError, StoreUnusable } from '../../../src/db/db.ts'
 import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -233,6 +234,30 @@ suite('the SQLite file', () => {
       all: [{ three: 3 }],
     })
     assert.match(String((await Promise.all(late)).at(-1)), /closed/)
+  })
+
+  test('an SQLite store is closed once; a close that follows is refused, with what waits for it', async (t) => {
+    const folder = await temporaryFolder(t)
+    const db = await openSqlite(join(folder, 'first.db'))
+    const [first, second] = [db.close(), assert.rejects(db.close(), StoreError)]
+    await Promise.all([first, second])
+    const late = assert.rejects(db.write(unit({ text: 'select 1', values: [] })), StoreError)
+    await assert.rejects(db.close(), StoreError)
+    await late
+    const next = await openSqlite(join(folder, 'second.db'))
+    t.after(() => next.close())
+    assert.deepEqual(await next.read('select 2 as two'), [{ two: 2 }])
+  })
+
+  test('an SQLite store is opened by a thread that could not open another file', async (t) => {
+    const folder = await temporaryFolder(t)
+    const text = join(folder, 'text.db')
+    await writeFile(text, 'no database, but longer than the header of one'.repeat(100))
+    for (let i = 0; i < 6; i++) await assert.rejects(openSqlite(text), StoreUnusable)
+    const db = await openSqlite(join(folder, 'mayfly.db'))
+    t.after(() => db.close())
+    const two = unit({ text: 'select 2 as two', values: [] })
+    assert.deepEqual(await db.write(two), { all: [{ two: 2 }] })
   })
 
   test('the SQLite file takes 50 units that arrive together in a few commits', async (t) => {
