@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { putBack, takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
@@ -29,7 +28,8 @@ for (const [what, end] of Object.entries(ENDINGS)) {
     await emptyPool()
     const worker = takeWorker()
     await putBack(worker)
-    const ended = once(worker, 'exit').catch(() => once(worker, 'exit'))
+    // Not `once` of node:events, which rejects with the 'error' that comes right before.
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
     worker.ref()
     end(worker)
     await ended
