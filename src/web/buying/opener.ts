@@ -106,33 +106,15 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   function showOpener(problem?: string, pasted = ''): void {
     opened.abort()
     const kept = keptCapabilities().filter(isOurs)
-    const text = el('textarea', { rows: '5', spellcheck: 'false', autocomplete: 'off' })
-    text.value = pasted
-    const file = el('input', { type: 'file', accept: 'application/json,.json' })
-    file.addEventListener('change', async () => {
-      openText((await file.files?.[0]?.slice(0, 65_536).text()) ?? '')
-    })
+    const openKept = (capability: Of<Product>) => show({ capability, isSaved: true })
     fill(
       place,
       el(
         'div',
         { class: 'stack narrow' },
         problem !== undefined && notice('bad', el('p', {}, problem)),
-        kept.length > 0 &&
-          el(
-            'section',
-            { class: 'card stack' },
-            el('h2', {}, 'Kept in this browser'),
-            ...kept.map(keptLine),
-          ),
-        el(
-          'section',
-          { class: 'card stack' },
-          el('h2', {}, `Open ${what}`),
-          field('Load its capability file', file),
-          field('Or paste the capability', text),
-          button('Open', () => openText(text.value), { kind: 'primary' }),
-        ),
+        kept.length > 0 && keptSection(kept, openKept),
+        openSection(what, pasted, openText),
         el(
           'p',
           {},
@@ -141,23 +123,6 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
           '; it takes a minute.',
         ),
       ),
-    )
-  }
-
-  function keptLine(capability: Of<Product>): HTMLElement {
-    const name = `${capability.publicId.slice(0, 12)}…`
-    const open = button('Open', () => show({ capability, isSaved: true }), { kind: 'small' })
-    open.setAttribute('aria-label', `Open ${name}`)
-    return el(
-      'div',
-      { class: 'row between unwrapped' },
-      el(
-        'div',
-        {},
-        el('code', {}, name),
-        el('div', { class: 'small quiet' }, `ends ${moment(capability.expiresAt)}`),
-      ),
-      open,
     )
   }
 
@@ -184,6 +149,53 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   if (here && isOurs(here.capability)) return show({ ...here, capability: here.capability })
   showOpener()
   return Promise.resolve()
+}
+
+/** The capabilities that this browser keeps, each with a button. */
+function keptSection<Kept extends AnyCapability>(
+  kept: Kept[],
+  open: (capability: Kept) => Promise<void>,
+): HTMLElement {
+  const lines = kept.map((capability) => keptLine(capability, () => open(capability)))
+  return el('section', { class: 'card stack' }, el('h2', {}, 'Kept in this browser'), ...lines)
+}
+
+function keptLine(
+  { publicId, expiresAt }: AnyCapability,
+  onOpen: () => Promise<void>,
+): HTMLElement {
+  const name = `${publicId.slice(0, 12)}…`
+  const open = button('Open', onOpen, { kind: 'small' })
+  open.setAttribute('aria-label', `Open ${name}`)
+  return el(
+    'div',
+    { class: 'row between unwrapped' },
+    el(
+      'div',
+      {},
+      el('code', {}, name),
+      el('div', { class: 'small quiet' }, `ends ${moment(expiresAt)}`),
+    ),
+    open,
+  )
+}
+
+/** Takes a capability from a file or from a paste. */
+function openSection(what: string, pasted: string, openText: (text: string) => void): HTMLElement {
+  const text = el('textarea', { rows: '5', spellcheck: 'false', autocomplete: 'off' })
+  text.value = pasted
+  const file = el('input', { type: 'file', accept: 'application/json,.json' })
+  file.addEventListener('change', async () => {
+    openText((await file.files?.[0]?.slice(0, 65_536).text()) ?? '')
+  })
+  return el(
+    'section',
+    { class: 'card stack' },
+    el('h2', {}, `Open ${what}`),
+    field('Load its capability file', file),
+    field('Or paste the capability', text),
+    button('Open', () => openText(text.value), { kind: 'primary' }),
+  )
 }
 
 /** The actions that close the open capability. */
