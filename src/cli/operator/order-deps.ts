@@ -1,14 +1,23 @@
-/** Opens the service's node for the operator's commands on orders. */
+/** What the operator's commands on orders work with: the service's node, secrets and products. */
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
-
 import { NodeError } from '../../lightning/node/error.ts'
 import { type Opened, openLightning } from '../../lightning/open.ts'
-
+import { PROVISIONINGS } from '../../products.ts'
+import { secretsGiven } from '../../secret-file.ts'
+import { createSecrets } from '../../secrets/secrets.ts'
 import { bindStore } from '../../store-identity.ts'
 import { CliError, EXIT } from '../exit.ts'
+
+/** What settles or delivers an order beside the service. */
+export const settlingDeps = async (config: Config, db: Db) => ({
+  db,
+  secrets: createSecrets(await secretsGiven(config)(db)),
+  clock: systemClock,
+  products: PROVISIONINGS,
+})
 
 /**
  * Works with the node of the settings, if the store belongs to it.

@@ -2,18 +2,16 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
-import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { rfc3339 } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import { isProduct, PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { type Lost, noteLostRefund, type Restoring, restoreOrder } from '../../payment/restoring.ts'
-import { PROVISIONINGS, readAllPlans } from '../../products.ts'
-import { secretsGiven } from '../../secret-file.ts'
-import { createSecrets } from '../../secrets/secrets.ts'
+import { readAllPlans } from '../../products.ts'
 import { withFile } from '../data-folder.ts'
 import { planOf } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Answer } from './command.ts'
-import { withNode } from './order-deps.ts'
+import { settlingDeps, withNode } from './order-deps.ts'
 
 export type RestoreOptions = {
   product: string
@@ -62,10 +60,9 @@ export async function restore(
   const memo = `Mayfly ${product.toUpperCase()} ${planId}`
   // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
   const lost: Lost = { ...order, memo, plan: readAllPlans(config.catalog)[product][planId] }
-  const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = PROVISIONINGS
+  const settling = await settlingDeps(config, db)
   return withNode(config, db, async (lightning) => {
-    const deps = { db, lightning, secrets, clock: systemClock, products }
+    const deps = { ...settling, lightning }
     return answerFor(
       lost,
       await (isRefunded ? noteLostRefund(deps, lost) : restoreOrder(deps, lost)),

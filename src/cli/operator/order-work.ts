@@ -15,11 +15,9 @@ import {
   repairOrder,
 } from '../../payment/repair.ts'
 import { PROVISIONINGS } from '../../products.ts'
-import { secretsGiven } from '../../secret-file.ts'
-import { createSecrets } from '../../secrets/secrets.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Answer } from './command.ts'
-import { withNode } from './order-deps.ts'
+import { settlingDeps, withNode } from './order-deps.ts'
 
 /** An order, under the name that the operator gave. */
 export type Named = { orderId: string; name: string }
@@ -95,9 +93,7 @@ export async function repair(
   db: Db,
   { orderId, name: order }: Named,
 ): Promise<Answer> {
-  const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = PROVISIONINGS
-  const outcome = await repairOrder({ db, secrets, clock: systemClock, products }, orderId)
+  const outcome = await repairOrder(await settlingDeps(config, db), orderId)
   switch (outcome.kind) {
     case 'repaired': {
       const { publicId } = outcome
@@ -120,9 +116,7 @@ export async function deliver(
   db: Db,
   { orderId, name: order }: Named,
 ): Promise<Answer> {
-  const secrets = createSecrets(await secretsGiven(config)(db))
-  const products = PROVISIONINGS
-  const outcome = await handOutOrder({ db, secrets, clock: systemClock, products }, orderId)
+  const outcome = await handOutOrder(await settlingDeps(config, db), orderId)
   switch (outcome.kind) {
     case 'handed out':
       return {
