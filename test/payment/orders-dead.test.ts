@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import { createWatcher } from '../../src/payment/watcher.ts'
 import { delivered, events, many, nodeSays, plainPoll } from '../support/orders.ts'
 import { aShop, DAY, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
+import { key, watchingSilence } from '../support/watching.ts'
 
-const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 const EXPIRED = { kind: 'order expired' }
 
 /** An order that died by a guess; nobody has looked at it in the second since. */
@@ -26,21 +25,6 @@ async function aDeadOrder(
   shop.clock.advance(SECOND)
   shop.node.lookups.length = 0
   return quote
-}
-
-function watching(t: TestContext, shop: Shop): { stop(): Promise<void> } {
-  const { db, node: lightning, orders, clock, deletion, log } = shop
-  shop.node.replaced.watch = (_onSettled, signal) =>
-    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log })
-  const ending = new AbortController()
-  watcher.start(ending.signal)
-  const stop = async (): Promise<void> => {
-    ending.abort()
-    await watcher.stopped()
-  }
-  t.after(stop)
-  return { stop }
 }
 
 suite('an order that is dead by a guess, and that the node calls settled later', () => {
@@ -70,7 +54,7 @@ suite('an order that is dead by a guess, and that the node calls settled later',
     const shop = await aShop(t)
     const quote = await aDeadOrder(shop)
     nodeSays(shop, 'settled')
-    watching(t, shop)
+    watchingSilence(t, shop)
     await until('it is settled', async () => (await shop.order(quote))?.state === 'settled')
     assert.equal((await shop.provisioned()).length, 1)
   })
@@ -114,7 +98,7 @@ suite('an order that is dead', () => {
       shop.clock.advance(DAY)
     }
     const open = await shop.quote(key(1))
-    const { stop } = watching(t, shop)
+    const { stop } = watchingSilence(t, shop)
     await until('the open order was looked up', () => shop.node.lookups.length > 0)
     for (let i = 0; i < 50; i++) await shop.db.write(unit())
     await stop()
@@ -213,7 +197,7 @@ suite('the start with many orders that are dead by a guess', () => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead, open } = await aMonthOfDead(t, 150)
     nodeSays(shop, 'open')
-    watching(t, shop)
+    watchingSilence(t, shop)
     await noSweep(() => shop.node.lookups.length === 3 + 64)
     assert.deepEqual(
       new Set(shop.node.lookups.slice(0, 3)),
@@ -234,7 +218,7 @@ suite('the start with many orders that are dead by a guess', () => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead } = await aMonthOfDead(t, 5)
     nodeSays(shop, 'nothing')
-    watching(t, shop)
+    watchingSilence(t, shop)
     await noSweep(() => shop.node.lookups.length > 0)
     const settledAtNode = new Set(dead.map(({ paymentHash }) => paymentHash))
     shop.node.replaced.lookupInvoice = async (paymentHash) => {

@@ -1,18 +1,16 @@
 /** Settlements that fail for a reason of their own: the money is here, and the order can never be applied. */
 import assert from 'node:assert/strict'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
-import { createWatcher } from '../../src/payment/watcher.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, events, keyPoll, plainPoll } from '../support/orders.ts'
 import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
-
-const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+import { key, watchingSilence } from '../support/watching.ts'
 
 /** A value that no column takes, on either engine. */
 const unfit = { text: 'insert into meta (name, value) values ($1, null)', values: ['unfit'] }
@@ -54,19 +52,6 @@ const deps = (shop: Shop) => ({
     },
   },
 })
-
-function watching(t: TestContext, shop: Shop): void {
-  const { db, node: lightning, orders, clock, deletion, log } = shop
-  shop.node.replaced.watch = (_onSettled, signal) =>
-    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log })
-  const ending = new AbortController()
-  watcher.start(ending.signal)
-  t.after(async () => {
-    ending.abort()
-    await watcher.stopped()
-  })
-}
 
 suite('a paid order whose plan is broken', () => {
   for (const [what, plan] of Object.entries(BROKEN_PLANS)) {
@@ -183,7 +168,7 @@ suite('the pass at the start', () => {
     await plant(shop, broken, '{"planId":')
     shop.clock.advance(1)
     const others = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
-    watching(t, shop)
+    watchingSilence(t, shop)
     await until('all others are provisioned', async () => {
       return (await shop.provisioned()).length === others.length
     })
@@ -195,7 +180,7 @@ suite('the pass at the start', () => {
     const broken = await shop.paid(key(0))
     const others = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
     failSettling(shop.db, broken, new StoreError('the page is damaged'))
-    watching(t, shop)
+    watchingSilence(t, shop)
     await until('all others are provisioned', async () => {
       return (await shop.provisioned()).length === others.length
     })
@@ -210,7 +195,7 @@ suite('the pass at the start', () => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 40 }, (_, i) => shop.paid(key(i))))
     for (const quote of quotes) failSettling(shop.db, quote, new StoreAway('the disk is full'))
-    watching(t, shop)
+    watchingSilence(t, shop)
     await until('the pass ended', () => events(shop, 'order.pass_failed').length === 1)
     assert.ok(shop.node.lookups.length <= 8, `${shop.node.lookups.length} look-ups`)
   })

@@ -7,6 +7,13 @@ import type { Shop } from './shop.ts'
 /** A key of its own for each number. */
 export const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
+/** As `watching`, at a node that tells of no settlement by itself. */
+export function watchingSilence(t: TestContext, shop: Shop): { stop(): Promise<void> } {
+  shop.node.replaced.watch = (_onSettled, signal) =>
+    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  return watching(t, shop)
+}
+
 /** Watches until the test ends, or `stop` is called. */
 export function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
   const { db, node: lightning, orders, clock, deletion, log } = shop
