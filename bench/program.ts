@@ -20,20 +20,14 @@ export type Program = {
 
 export type MayflyProgram = Program & { store: BenchStore }
 
+const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
+
 /** The service on a store of its own, which goes with it. */
 export async function startMayfly(
   engine: Engine,
   environment: Record<string, string> = {},
 ): Promise<MayflyProgram> {
-  const store = await engine.newStore()
-  const program = await startMayflyOn(store, environment)
-  return {
-    ...program,
-    async stop() {
-      await program.stop()
-      await store.remove()
-    },
-  }
+  return onOwnStore(engine, (store) => startMayflyOn(store, environment))
 }
 
 /** The service on a store that stays when it ends, with room for any load. */
@@ -50,7 +44,7 @@ export async function startMayflyOn(
       pulse: { long: { heartbeatLimit: 1e9 } },
     }),
   )
-  const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
+  const program = await start(SERVE, {
     MAYFLY_PORT: '0',
     MAYFLY_RATE_LIMITS: 'off',
     MAYFLY_CATALOG: catalog,
@@ -72,12 +66,17 @@ export async function startMayflyAsItComes(
   engine: Engine,
   environment: Record<string, string> = {},
 ): Promise<MayflyProgram> {
+  return onOwnStore(engine, (store) =>
+    start(SERVE, { MAYFLY_PORT: '0', ...store.environment, ...environment }),
+  )
+}
+
+async function onOwnStore(
+  engine: Engine,
+  startOn: (store: BenchStore) => Promise<Program>,
+): Promise<MayflyProgram> {
   const store = await engine.newStore()
-  const program = await start(['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve'], {
-    MAYFLY_PORT: '0',
-    ...store.environment,
-    ...environment,
-  })
+  const program = await startOn(store)
   return {
     ...program,
     store,
