@@ -102,5 +102,3 @@ export function createInboxStore(db: Db) {
     },
   }
 }
-
-export type InboxStore = ReturnType<typeof createInboxStore>

@@ -115,7 +115,7 @@ export const MAX_PRICE_SATS = 100_000_000
  * The longest duration of a plan: ten years. The year of a capability's end then has four digits, and its
  * seconds fit into the 12 digits of a macaroon's `valid_until`.
  */
-export const MAX_DURATION_SECONDS = 10 * 365 * 24 * 60 * 60
+const MAX_DURATION_SECONDS = 10 * 365 * 24 * 60 * 60
 /** The largest count in a plan. Both engines and JSON represent sums of such counts exactly. */
 export const MAX_PLAN_COUNT = 1_000_000_000
 
