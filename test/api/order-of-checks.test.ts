@@ -231,8 +231,13 @@ function tablesOf(text: string): { state: string; cells: [column: string, cell: 
     return [
       rows.map(([state = '', ...cells]) => ({
         state,
-        cells: cells.map((cell, i): [string, string] => [head[i + 1] ?? '', cell]),
+        cells: cells.map((_, i): [string, string] => [head[i + 1] ?? '', answerAt(cells, i)]),
       })),
     ]
   })
+}
+
+/** An empty cell has the answer of the nearest one to its left. */
+function answerAt(cells: string[], i: number): string {
+  return cells.slice(0, i + 1).findLast((cell) => cell !== '') ?? ''
 }
