@@ -21,7 +21,7 @@ export async function loadBytes(ask: BytesLoad, status: number): Promise<Measure
   const begin = performance.now()
   const end = begin + ask.seconds * 1000
   await Promise.all(
-    Array.from({ length: ask.connections }, () => oneConnection(ask, status, end, latencies)),
+    Array.from({ length: ask.connections }, () => oneConnection(ask, { status, end, latencies })),
   )
   const seconds = (performance.now() - begin) / 1000
   latencies.sort((a, b) => a - b)
@@ -38,9 +38,7 @@ export async function loadBytes(ask: BytesLoad, status: number): Promise<Measure
 
 function oneConnection(
   { url, request }: BytesLoad,
-  status: number,
-  end: number,
-  latencies: number[],
+  { status, end, latencies }: { status: number; end: number; latencies: number[] },
 ): Promise<void> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

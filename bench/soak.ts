@@ -48,10 +48,10 @@ try {
 /** @returns whether all went well. */
 async function soak({ url, memoryMib }: MayflyProgram): Promise<boolean> {
   const inbox = await buyInbox(url)
-  await ingest(url, inbox.publicId, ROUND_SECONDS)
+  await ingest(url, inbox.publicId, { seconds: ROUND_SECONDS })
   const rounds: Measured[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push(await ingest(url, inbox.publicId, ROUND_SECONDS))
+    rounds.push(await ingest(url, inbox.publicId, { seconds: ROUND_SECONDS }))
   }
   const limit = median(rounds)
   const ratePerSecond = Math.round(limit.perSecond / 2)
@@ -64,7 +64,7 @@ async function soak({ url, memoryMib }: MayflyProgram): Promise<boolean> {
     samples.push({ second: (performance.now() - begin) / 1000, mib: memoryMib() })
   }, SAMPLE_MS)
   const owner = lookOn(url, inbox)
-  const measured = await ingest(url, inbox.publicId, seconds, { ratePerSecond })
+  const measured = await ingest(url, inbox.publicId, { seconds, ratePerSecond })
   clearInterval(sampling)
   const pages = await owner.stop()
 

@@ -39,14 +39,14 @@ const streams: Attack = {
       Array.from({ length: 7_400 }, () => ['a', '']),
       Array.from({ length: 240 }, (_, n) => [`x-${n}`, '"'.repeat(100)]),
     ])
-    for (const inbox of inboxes) await fillRaw(target, inbox, 64, lines)
+    for (const inbox of inboxes) await fillRaw(target, inbox, { count: 64, lines })
     return inboxes
   },
   async run(target, inboxes) {
     for (const { publicId, ownerToken } of inboxes) {
       for (let n = 0; n < 64; n++) {
         const path = `/api/catch/${publicId}/stream`
-        reopened(target, get(path, ownerToken, ATTACKER, 'Last-Event-ID: 0\r\n'))
+        reopened(target, get(path, ownerToken, { address: ATTACKER, lastEventId: 0 }))
       }
     }
     await pause(UNTIL_THE_END_MS, target.signal)
@@ -60,14 +60,14 @@ const pages: Attack = {
     const inboxes = await bought(target, 3, 'spark')
     const body = Buffer.alloc(64 * KIB, 1)
     for (const inbox of inboxes) {
-      target.note(`${await fill(target, inbox, 79, () => ({ body }))} bodies`)
+      target.note(`${await fill(target, inbox, { count: 79, request: () => ({ body }) })} bodies`)
     }
     return inboxes
   },
   async run(target, inboxes) {
     const [first] = inboxes as [Inbox]
     const path = ({ publicId }: Inbox): string => `/api/catch/${publicId}/events?limit=50`
-    const ask = get(path(first), first.ownerToken, ATTACKER)
+    const ask = get(path(first), first.ownerToken, { address: ATTACKER })
     for (let n = 0; n < 60; n++) openUnread(target, ask)
     openUnread(target, ask.repeat(50))
     let read = 0
@@ -95,8 +95,10 @@ const searches: Attack = {
   async prepare(target) {
     const [large, small] = await bought(target, 2, 'long')
     const body = Buffer.alloc(MIB - 1, 'search me ')
-    target.note(`${await fill(target, large as Inbox, 200, () => ({ body }))} MiB`)
-    await fill(target, small as Inbox, 20, () => ({ body: 'needle' }))
+    target.note(
+      `${await fill(target, large as Inbox, { count: 200, request: () => ({ body }) })} MiB`,
+    )
+    await fill(target, small as Inbox, { count: 20, request: () => ({ body: 'needle' }) })
     return [large, small] as Inbox[]
   },
   async run(target, [large, small]) {
@@ -150,7 +152,7 @@ const secrets: Attack = {
         // Large ones first, and then what room is left.
         for (const [bytes, plan] of SIZES) {
           for (let n = 0; n < 2; n++) {
-            if ((await quoteOf(target, bytes, plan, address)) !== 402) break
+            if ((await quoteOf(target, { bytes, plan, address })) !== 402) break
             quoted += bytes
           }
         }
@@ -164,8 +166,12 @@ const secrets: Attack = {
     const newcomers = { tried: 0, sold: 0 }
     for (let n = 200; !target.signal.aborted; n++) {
       // The attack goes on; nobody who comes is known from before.
-      await quoteOf(target, 8 * MIB, 'long', networkAddress(n))
-      const status = await quoteOf(target, 64 * KIB, 'spark', `192.0.${n % 256}.77`)
+      await quoteOf(target, { bytes: 8 * MIB, plan: 'long', address: networkAddress(n) })
+      const status = await quoteOf(target, {
+        bytes: 64 * KIB,
+        plan: 'spark',
+        address: `192.0.${n % 256}.77`,
+      })
       if (target.signal.aborted) break
       newcomers.tried++
       if (status === 402) newcomers.sold++
@@ -185,9 +191,7 @@ const SIZES = [
 /** Asks for a WHISPER that nobody will pay; the status. */
 async function quoteOf(
   target: Target,
-  bytes: number,
-  plan: string,
-  address: string,
+  { bytes, plan, address }: { bytes: number; plan: string; address: string },
 ): Promise<number> {
   const answer = await fetchFrom(address)(`${target.url}/api/payments/whisper`, {
     method: 'POST',
@@ -208,7 +212,7 @@ const bodies: Attack = {
   name: '6 slow bodies',
   async prepare(target) {
     const inboxes = [...(await bought(target, 1, 'long')), ...(await bought(target, 1, 'spark'))]
-    await fill(target, inboxes[1] as Inbox, 100, () => ({}))
+    await fill(target, inboxes[1] as Inbox, { count: 100, request: () => ({}) })
     return inboxes
   },
   async run(target, inboxes) {
@@ -240,7 +244,7 @@ const headers: Attack = {
       Array.from({ length: 7_400 }, () => ['a', '']),
       Array.from({ length: 240 }, (_, n) => [`x-${n}`, '"'.repeat(100)]),
     ])
-    const taken = await fillRaw(target, inbox, 99, lines)
+    const taken = await fillRaw(target, inbox, { count: 99, lines })
     const answer = await fetch(`${target.url}/api/catch/${inbox.publicId}`, {
       headers: { authorization: `Bearer ${inbox.ownerToken}` },
     })
@@ -271,7 +275,8 @@ type Lines = string[][]
 
 /** The first of these that the service takes. */
 async function headersTaken(target: Target, inbox: Inbox, some: Lines[]): Promise<Lines> {
-  for (const lines of some) if ((await fillRaw(target, inbox, 1, lines)) === 1) return lines
+  for (const lines of some)
+    if ((await fillRaw(target, inbox, { count: 1, lines })) === 1) return lines
   return []
 }
 
@@ -279,8 +284,7 @@ async function headersTaken(target: Target, inbox: Inbox, some: Lines[]): Promis
 async function fillRaw(
   target: Target,
   { publicId }: Inbox,
-  count: number,
-  lines: Lines,
+  { count, lines }: { count: number; lines: Lines },
 ): Promise<number> {
   const head = lines.map(([name, value]) => `${name}:${value}\r\n`).join('')
   let taken = 0

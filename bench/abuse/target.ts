@@ -55,8 +55,7 @@ export function buyInbox(
 export async function fill(
   { url, signal }: Target,
   { publicId }: Inbox,
-  count: number,
-  request: (n: number) => RequestInit,
+  { count, request }: { count: number; request: (n: number) => RequestInit },
 ): Promise<number> {
   let [begun, taken] = [0, 0]
   const sender = async (): Promise<void> => {
@@ -98,7 +97,12 @@ export function sent(target: Target, head: string, body: Buffer): Promise<void> 
 }
 
 /** The head of a GET with a token. */
-export function get(path: string, token: string, address: string, more = ''): string {
+export function get(
+  path: string,
+  token: string,
+  { address, lastEventId }: { address: string; lastEventId?: number },
+): string {
+  const more = lastEventId === undefined ? '' : `Last-Event-ID: ${lastEventId}\r\n`
   return (
     `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
     `X-Forwarded-For: ${address}\r\n${more}\r\n`

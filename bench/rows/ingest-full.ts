@@ -22,8 +22,8 @@ export async function ingestFullRow(): Promise<string[]> {
     const { size } = await stat(stores[0].file)
     try {
       const lines = [
-        await compare('one inbox', full, empty, (of) => [of.filled[0]?.publicId ?? '']),
-        await compare('all inboxes', full, empty, (of) =>
+        await compare('one inbox', { full, empty }, (of) => [of.filled[0]?.publicId ?? '']),
+        await compare('all inboxes', { full, empty }, (of) =>
           of.filled.map(({ publicId }) => publicId),
         ),
       ]
@@ -51,8 +51,7 @@ async function startFilled(store: FileStore, eventsEach: number): Promise<Store>
 
 async function compare(
   what: string,
-  full: Store,
-  empty: Store,
+  { full, empty }: { full: Store; empty: Store },
   inboxesOf: (store: Store) => string[],
 ): Promise<string> {
   const ingest = (store: Store, seconds: number): Promise<Measured> => {

@@ -15,8 +15,8 @@ export async function ingestRow(engine: Engine): Promise<string[]> {
       await takeTurns(
         { engine, mayfly, bare },
         {
-          ours: (seconds) => ingest(mayfly.url, publicId, seconds),
-          theirs: (seconds) => ingest(bare.url, publicId, seconds),
+          ours: (seconds) => ingest(mayfly.url, publicId, { seconds }),
+          theirs: (seconds) => ingest(bare.url, publicId, { seconds }),
         },
       ),
     ]
@@ -29,18 +29,16 @@ export async function ingestRow(engine: Engine): Promise<string[]> {
 export function ingest(
   url: string,
   publicId: string,
-  seconds: number,
-  pace: { ratePerSecond?: number } = {},
+  pace: { seconds: number; ratePerSecond?: number },
 ): Promise<Measured> {
   return load(
     {
       url: `${url}/c/${publicId}`,
       connections: 64,
-      seconds,
+      ...pace,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: BODY,
-      ...pace,
     },
     204,
   )

@@ -23,8 +23,8 @@ export async function instancesRow(engine: Engine): Promise<string[]> {
     while (inboxes.length < INBOXES) inboxes.push((await buyInbox(first.url)).publicId)
     const both = [first, second]
     return [
-      await compare(engine, 'one inbox', both, inboxes.slice(0, 1)),
-      await compare(engine, `${INBOXES} inboxes`, both, inboxes),
+      await compare(engine, 'one inbox', { both, inboxes: inboxes.slice(0, 1) }),
+      await compare(engine, `${INBOXES} inboxes`, { both, inboxes }),
     ]
   } finally {
     await first.stop()
@@ -36,8 +36,7 @@ export async function instancesRow(engine: Engine): Promise<string[]> {
 async function compare(
   engine: Engine,
   what: string,
-  both: MayflyProgram[],
-  inboxes: string[],
+  { both, inboxes }: { both: MayflyProgram[]; inboxes: string[] },
 ): Promise<string> {
   const clocks = [...both.map(({ cpuMs }) => cpuMs), engine.cpuMs]
   const turn = (programs: MayflyProgram[]) => {
