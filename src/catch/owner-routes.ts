@@ -121,7 +121,7 @@ function createHandlers({
     return () => {
       reply.type(JSON_TYPE)
       if (first.done) return reply.send(first.value)
-      return streamParts(reply, reservation, first.value, rest)
+      return streamParts(reply, reservation, { first: first.value, rest })
     }
   }
 

@@ -26,8 +26,7 @@ export class MayflyError extends Error {
   constructor(
     phrase: string,
     status: number,
-    retryAfterSeconds: number | null = null,
-    options?: ErrorOptions,
+    { retryAfterSeconds = null, ...options }: MayflyErrorOptions = {},
   ) {
     super(status === 0 ? phrase : `${phrase} (HTTP ${status})`, options)
     this.phrase = phrase
@@ -35,3 +34,6 @@ export class MayflyError extends Error {
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
+
+/** What `MayflyError` carries beside its phrase and status. */
+export type MayflyErrorOptions = ErrorOptions & { retryAfterSeconds?: number | null }

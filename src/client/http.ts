@@ -157,7 +157,7 @@ async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise
     return await work
   } catch (cause) {
     if (signal?.aborted) throw cause
-    throw new MayflyError('service unreachable', 0, null, { cause })
+    throw new MayflyError('service unreachable', 0, { cause })
   }
 }
 
@@ -186,7 +186,7 @@ async function bytesOf(
 /** The error of a refused request, from its answer. */
 export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
   const phrase = isObject(body) && typeof body.error === 'string' ? body.error : 'unexpected answer'
-  return new MayflyError(phrase, status, retryAfterSeconds(headers))
+  return new MayflyError(phrase, status, { retryAfterSeconds: retryAfterSeconds(headers) })
 }
 
 /** The integer seconds of `Retry-After` (RFC 9110 §10.2.3), or null. */

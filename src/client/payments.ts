@@ -145,7 +145,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       preimage = await pay(wallet, quote, request.signal)
     } catch (cause) {
       if (cause instanceof WalletError && cause.outcome === 'not paid') {
-        throw new MayflyError('payment failed', 0, null, { cause })
+        throw new MayflyError('payment failed', 0, { cause })
       }
       return withPhrase('payment outcome unknown', cause, () => {
         report('uncertain')
@@ -221,7 +221,7 @@ async function withPhrase(
     return await work()
   } catch (error) {
     if (error instanceof MayflyError && isFinal(error.status)) throw error
-    throw new MayflyError(phrase, 0, null, { cause: cause ?? error })
+    throw new MayflyError(phrase, 0, { cause: cause ?? error })
   }
 }
 

@@ -119,8 +119,7 @@ function inSlices(bytes: Buffer, reservation: Reservation | undefined): Readable
 export async function streamParts(
   reply: FastifyReply,
   reservation: Reservation,
-  first: Buffer,
-  rest: AsyncGenerator<Buffer, Buffer>,
+  { first, rest }: { first: Buffer; rest: AsyncGenerator<Buffer, Buffer> },
 ): Promise<void> {
   reply.hijack()
   const response = reply.raw

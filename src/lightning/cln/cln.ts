@@ -178,12 +178,17 @@ function refusal(what: string, status: number, text: string): NodeError {
         code: isAccess ? status : typeof code === 'number' ? code : status,
         message: quotable(message),
       }
-      return new NodeError(NODE, 'refused', `${what} was refused: ${answer.message}`, answer)
+      return new NodeError(NODE, `${what} was refused: ${answer.message}`, {
+        reason: 'refused',
+        answer,
+      })
     }
   } catch {
     // Then clnrest did not write it.
   }
-  return new NodeError(NODE, 'malformed', `${what} got HTTP ${status} that is not clnrest's`)
+  return new NodeError(NODE, `${what} got HTTP ${status} that is not clnrest's`, {
+    reason: 'malformed',
+  })
 }
 
 function statusOf(status: string): InvoiceStatus {

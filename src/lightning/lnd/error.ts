@@ -3,5 +3,5 @@ import { type NodeAnswer, NodeError, type NodeFailure } from '../node/error.ts'
 
 /** `answer` has the gRPC code and message of LND's own refusal. */
 export function lndError(reason: NodeFailure, message: string, answer?: NodeAnswer): NodeError {
-  return new NodeError('LND', reason, message, answer)
+  return new NodeError('LND', message, { reason, answer })
 }

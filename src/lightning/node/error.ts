@@ -15,12 +15,15 @@ export class NodeError extends Error {
   /** The code and message of the node's own answer, where it gave one. */
   readonly answer: NodeAnswer | undefined
 
-  constructor(node: string, reason: NodeFailure, message: string, answer?: NodeAnswer) {
+  constructor(node: string, message: string, { reason, answer }: NodeErrorOptions) {
     super(`${node}: ${message}`)
     this.reason = reason
     this.answer = answer
   }
 }
+
+/** What `NodeError` carries beside its message. */
+export type NodeErrorOptions = { reason: NodeFailure; answer?: NodeAnswer | undefined }
 
 /** gRPC's code for LND, JSON-RPC's for Core Lightning, the HTTP status for phoenixd, NIP-47's. */
 export type NodeAnswer = { code: number | string; message: string }
@@ -30,7 +33,8 @@ export class UnsupportedNetwork extends NodeError {
   override name = 'UnsupportedNetwork'
   constructor(node: string, network: string) {
     const named = /^[a-z0-9]{1,20}$/.test(network) ? network : 'an unknown network'
-    super(node, 'malformed', `the node runs on ${named}; mainnet, signet and regtest are supported`)
+    const message = `the node runs on ${named}; mainnet, signet and regtest are supported`
+    super(node, message, { reason: 'malformed' })
   }
 }
 
@@ -54,15 +58,13 @@ export function quotable(text: string): string {
 export function transportError(node: string, what: string, error: unknown): NodeError {
   if (error instanceof NodeError) return error
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return new NodeError(node, 'timeout', `${what} took too long`)
+    return new NodeError(node, `${what} took too long`, { reason: 'timeout' })
   }
   const code = codeOf(error) || (error instanceof Error ? error.name : 'unknown error')
   const isCertificate = CERTIFICATE_CODE.test(code)
-  return new NodeError(
-    node,
-    isCertificate ? 'certificate' : 'unreachable',
-    `${what} failed (${code})`,
-  )
+  return new NodeError(node, `${what} failed (${code})`, {
+    reason: isCertificate ? 'certificate' : 'unreachable',
+  })
 }
 
 // OpenSSL's verification codes have no common prefix; ERR_SSL_WRONG_VERSION_NUMBER (plain HTTP on

@@ -118,7 +118,8 @@ async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<s
   for await (const chunk of body) {
     bytes += chunk.length
     // Leaving the loop destroys the body, and its connection with it.
-    if (bytes > MAX_BODY_BYTES) throw new NodeError(node, 'malformed', 'an answer is too large')
+    if (bytes > MAX_BODY_BYTES)
+      throw new NodeError(node, 'an answer is too large', { reason: 'malformed' })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -6,7 +6,7 @@ export type Fields = Record<string, unknown>
 
 /** Reads answers of the node with this name. Everything throws a `malformed` NodeError. */
 export function jsonOf(node: string) {
-  const malformed = (what: string) => new NodeError(node, 'malformed', what)
+  const malformed = (what: string) => new NodeError(node, what, { reason: 'malformed' })
 
   function object(value: unknown): Fields {
     if (isObject(value)) return value

@@ -117,17 +117,18 @@ function receivedHash(notification: unknown): string | null {
 function failureOf(what: string, error: unknown): NodeError {
   if (error instanceof NodeError) return error
   if (error instanceof Nip47TimeoutError || error instanceof TimedOut || isWithoutWallet(error)) {
-    return new NodeError(NODE, 'timeout', `${what} took too long`)
+    return new NodeError(NODE, `${what} took too long`, { reason: 'timeout' })
   }
   if (error instanceof Nip47WalletError) {
     const answer = { code: quotable(error.code), message: quotable(error.message) }
     const words = `${what} was refused: ${answer.code}, ${answer.message}`
-    return new NodeError(NODE, 'refused', words, answer)
+    return new NodeError(NODE, words, { reason: 'refused', answer })
   }
   const isUnreadable =
     error instanceof Nip47ResponseDecodingError || error instanceof Nip47UnsupportedEncryptionError
-  if (isUnreadable) return new NodeError(NODE, 'malformed', `${what} got an unreadable answer`)
-  return new NodeError(NODE, 'unreachable', `${what} failed`)
+  if (isUnreadable)
+    return new NodeError(NODE, `${what} got an unreadable answer`, { reason: 'malformed' })
+  return new NodeError(NODE, `${what} failed`, { reason: 'unreachable' })
 }
 
 /** Whether the relay has no info event of a wallet. The client has no error class for this. */

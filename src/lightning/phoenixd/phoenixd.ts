@@ -48,9 +48,13 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     const message = quotable(text)
     // phoenixd's own refusals are a line of text.
     const isPhoenixd = status < 500 && !text.trimStart().startsWith('<')
-    if (!isPhoenixd) throw new NodeError(NODE, 'malformed', `${request.what} got HTTP ${status}`)
+    if (!isPhoenixd)
+      throw new NodeError(NODE, `${request.what} got HTTP ${status}`, { reason: 'malformed' })
     const answer = { code: status, message }
-    throw new NodeError(NODE, 'refused', `${request.what} was refused: ${message}`, answer)
+    throw new NodeError(NODE, `${request.what} was refused: ${message}`, {
+      reason: 'refused',
+      answer,
+    })
   }
 
   async function info(): Promise<NodeInfo> {

@@ -66,7 +66,7 @@ async function follow(
   probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
   try {
     return await new Promise<never>((_, reject) => {
-      const ended = () => new NodeError(NODE, 'unreachable', 'the websocket was closed')
+      const ended = () => new NodeError(NODE, 'the websocket was closed', { reason: 'unreachable' })
       socket.addEventListener('open', onAlive)
       socket.addEventListener('message', ({ data }) => {
         onAlive()
