@@ -15,7 +15,11 @@ export type Remembered<Fact> = {
 export function createRemembered<Fact extends object>(
   read: (id: string) => Promise<Fact | null>,
 ): Remembered<Fact> {
-  const remembered = new LRUCache<string, Fact>({ max: MAX_REMEMBERED })
+  // Grows as it fills; with `max` it would take all of its memory at once.
+  const remembered = new LRUCache<string, Fact>({
+    maxSize: MAX_REMEMBERED,
+    sizeCalculation: () => 1,
+  })
   return {
     async of(id) {
       const known = remembered.get(id)

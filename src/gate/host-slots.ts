@@ -28,7 +28,7 @@ type Host = { running: number; waiting: (() => void)[]; failures: number; paused
 
 /** @param isOutage tells whether an error means that the server did not answer. */
 export function createHostSlots(clock: Clock, isOutage: (error: unknown) => boolean): HostSlots {
-  const hosts = new LRUCache<string, Host>({ max: MAX_HOSTS })
+  const hosts = new LRUCache<string, Host>({ maxSize: MAX_HOSTS, sizeCalculation: () => 1 })
 
   async function enter(host: Host, signal: AbortSignal): Promise<void> {
     if (host.running < MAX_CONCURRENT_CALLS) {

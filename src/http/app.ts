@@ -13,6 +13,7 @@ import { problem } from './errors.ts'
 import { deferContinue, sendContinue } from './expect-continue.ts'
 import { mountOpenapi } from './openapi.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
+import { compileSerializer } from './serialization.ts'
 import { compileValidator, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
@@ -72,6 +73,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   // The service is not a proxy. By default, Node closes the connection without an answer.
   app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
   app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(compileSerializer)
   const allowed = collectMethods(app)
   const answerNotFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = allowed(request.raw.url ?? '/')

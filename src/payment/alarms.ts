@@ -8,7 +8,10 @@ const MAX_REMEMBERED = 10_000
 
 /** Returns whether to log the alarm about a payment hash now. If so, it counts as logged. */
 export function createAlarms(clock: Clock): (paymentHash: string) => boolean {
-  const loggedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  const loggedAt = new LRUCache<string, number>({
+    maxSize: MAX_REMEMBERED,
+    sizeCalculation: () => 1,
+  })
   return (paymentHash) => {
     const now = clock.now()
     const last = loggedAt.get(paymentHash)

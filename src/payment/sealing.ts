@@ -20,7 +20,8 @@ export type Sealing = {
 }
 
 export function createSealing({ db, clock }: { db: Db; clock: Clock }): Sealing {
-  const known = new LRUCache<string, true>({ max: MAX_REMEMBERED })
+  // Grows as it fills; with `max` it would take all of its memory at once.
+  const known = new LRUCache<string, true>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
   const sealed = (publicId: string): void => void known.set(publicId, true)
 
   return {

@@ -75,7 +75,10 @@ export function createSettling(deps: {
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
   /** Orders that ended while the clock is in doubt: buyers see them as dead, but the row and bytes stay. */
-  const deadWhilePending = new LRUCache<string, true>({ max: MAX_DEAD_WHILE_PENDING })
+  const deadWhilePending = new LRUCache<string, true>({
+    maxSize: MAX_DEAD_WHILE_PENDING,
+    sizeCalculation: () => 1,
+  })
 
   /** Look-ups of dead orders that polls wait for. */
   let deadUnderWay = 0
