@@ -159,6 +159,7 @@ function answerExpectations(app: App): void {
     deferContinue(request, response)
     app.server.emit('request', request, response)
   })
+  // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { config, bodyLimit } = request.routeOptions
     const declared = Number(request.headers['content-length'] ?? 0)

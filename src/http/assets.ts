@@ -44,6 +44,7 @@ export function readAssets(root: URL, entries: readonly string[]): Assets {
     if (texts.has(path)) return
     const found: string[] = []
     const source = readModule(root, path)
+    // biome-ignore lint/complexity/useMaxParams: String.replaceAll calls it.
     const text = source.replaceAll(IMPORT, (_all, before: string, to: string, quote: string) => {
       const target = resolve(path, to)
       found.push(target)

@@ -67,6 +67,7 @@ export function createBackpressure(
       })
     })
 
+    // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
     const sliceLarge: onSendHookHandler<unknown> = (request, reply, payload, done) => {
       const bytes =
         typeof payload === 'string' && payload.length > SLICE_BYTES ? Buffer.from(payload) : payload

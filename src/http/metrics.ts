@@ -74,6 +74,7 @@ export function measuredLimits(
       throw error
     }
   }
+  // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
   app.addHook('onError', (_request, _reply, error: unknown, done) => {
     if (isRefusal(error)) onRefused(names.get(error) ?? 'room')
     done()

@@ -24,7 +24,7 @@ test('40 streams that nobody reads hold no more than their capability may', asyn
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t, ON)
   const [inbox, other] = [await anInbox(server, 'long'), await anInbox(server, 'long')]
-  await sendMany(server, inbox, EVENTS, () => 'x'.repeat(MIB - 1))
+  await sendMany(server, inbox, { count: EVENTS, body: () => 'x'.repeat(MIB - 1) })
   const responses = answersTo(t, '/stream')
   for (let n = 0; n < 40; n++) await openUnread(t, server, inbox)
   await until('they are all full or wait', () =>
@@ -39,7 +39,7 @@ test('40 streams that nobody reads hold no more than their capability may', asyn
   assert.ok(held + responses.length * KIB >= unsent, `of ${unsent} bytes only ${held} are counted`)
 
   // Somebody else's stream is as it ever was.
-  await sendMany(server, other, EVENTS, () => 'x'.repeat(MIB - 1))
+  await sendMany(server, other, { count: EVENTS, body: () => 'x'.repeat(MIB - 1) })
   const told: number[] = []
   for await (const { sequence } of server.mayfly.catch(other).stream({ after: 0 })) {
     told.push(sequence)
@@ -53,7 +53,7 @@ test('30 pages that nobody reads hold no more than their capability may', async 
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t, ON)
   const inbox = await anInbox(server, 'long')
-  await sendMany(server, inbox, EVENTS, () => '\u0001'.repeat(MIB - 1))
+  await sendMany(server, inbox, { count: EVENTS, body: () => '\u0001'.repeat(MIB - 1) })
   const responses = answersTo(t, '/events?limit=50')
   await Promise.all(Array.from({ length: 30 }, () => askUnread(t, server, inbox)))
   await until('all are full or wait', async () => {
@@ -79,7 +79,7 @@ test('20 live readers have every event of 1 MiB, once and in order', async (t) =
     }
     return told
   })
-  await sendMany(server, inbox, EVENTS, () => 'x'.repeat(MIB - 1))
+  await sendMany(server, inbox, { count: EVENTS, body: () => 'x'.repeat(MIB - 1) })
   for (const told of await Promise.all(readers)) assert.deepEqual(told, upTo(EVENTS))
   await until('nothing is held', async () => (await holds(server)).held === 0)
 })
@@ -90,9 +90,13 @@ test('a body of 1 MiB arrives whole over a line that takes a little at a time', 
   const body = randomBytes(MIB)
     .toString('latin1')
     .slice(0, MIB / 2)
-  await sendMany(server, inbox, 1, () => body)
+  await sendMany(server, inbox, { count: 1, body: () => body })
   const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
-  const answer = await ask(t, server, inbox, `/events/${event?.id}/body`)
+  const answer = await ask(
+    t,
+    `${server.url}/api/catch/${inbox.publicId}/events/${event?.id}/body`,
+    inbox,
+  )
   const parts: Buffer[] = []
   answer.pause()
   await new Promise<void>((resolve) => {
@@ -149,12 +153,11 @@ const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) =
 /** The answer to a request of the owner's, of which nothing is read yet. */
 function ask(
   t: TestContext,
-  { url }: TestServer,
-  { publicId, ownerToken }: CatchCapability,
-  path: string,
+  url: string,
+  { ownerToken }: CatchCapability,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = get(`${url}/api/catch/${publicId}${path}`, {
+    const request = get(url, {
       agent: false,
       headers: { authorization: `Bearer ${ownerToken}` },
     })

@@ -6,6 +6,7 @@ import {
   anInbox,
   aSmallServer,
   ask,
+  askDelete,
   BARE_BYTES,
   eventsOf,
   send,
@@ -54,7 +55,7 @@ suite('an event of an inbox', () => {
     const [event] = (await server.mayfly.catch(inbox).page()).events
     const path = `/api/catch/${inbox.publicId}/events/${event?.id}`
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => ask(server, path, inbox.ownerToken, 'DELETE')),
+      Array.from({ length: 20 }, () => askDelete(server, path, inbox.ownerToken)),
     )
     assert.equal(answers.filter(({ status }) => status === 204).length, 1)
     assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 19)
@@ -101,7 +102,7 @@ suite('an event of an inbox', () => {
     ]
     for (const id of ids) {
       const path = `/api/catch/${inbox.publicId}/events/${id}`
-      assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), NOT_FOUND, id)
+      assert.deepEqual(await askDelete(server, path, inbox.ownerToken), NOT_FOUND, id)
     }
     assert.equal((await eventsOf(server, inbox)).length, 1)
     assert.equal((await eventsOf(server, other)).length, 1)
@@ -157,8 +158,8 @@ suite('an event of an inbox', () => {
     test(`GET ${suffix} finds an owner's own events while they are there, and nothing else`, async (t) => {
       const server = await startServer(t)
       const [inbox, other] = [await anInbox(server), await anInbox(server)]
-      await sendMany(server, inbox, 2, String)
-      await sendMany(server, other, 1, String)
+      await sendMany(server, inbox, { count: 2, body: String })
+      await sendMany(server, other, { count: 1, body: String })
       const [kept, deleted] = (await server.mayfly.catch(inbox).page()).events
       const [theirs] = (await server.mayfly.catch(other).page()).events
       assert.ok(kept && deleted && theirs)

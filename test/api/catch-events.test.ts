@@ -109,7 +109,7 @@ suite('the events of an inbox', () => {
       body: string | Buffer<ArrayBuffer>,
       type: string,
     ): Promise<Answer> =>
-      send(server, inbox, { method: 'POST', body, headers: { 'content-type': type } }, path)
+      send(server, inbox, { path, method: 'POST', body, headers: { 'content-type': type } })
     await post('', 'Über den Wolken', 'text/plain')
     await post('/Hooks/Stripe', '', 'text/plain')
     await post('?event=Invoice.Paid', '', 'text/plain')

@@ -7,6 +7,7 @@ import { type Answer, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
 import {
   anInbox,
   ask,
+  askDelete,
   asOperator,
   BARE_BYTES,
   eventsOf,
@@ -139,8 +140,8 @@ test('the owner token is checked before the request is', async (t) => {
   const events = `/api/catch/${publicId}/events`
   assert.deepEqual(await ask(server, `${events}?limit=0`, other), UNAUTHORIZED)
   assert.deepEqual(await ask(server, `${events}?limit=0`, ownerToken), INVALID_QUERY)
-  assert.deepEqual(await ask(server, `${events}/nothing`, other, 'DELETE'), NOT_FOUND)
-  assert.deepEqual(await ask(server, `${events}/nothing`, 'x', 'DELETE'), UNAUTHORIZED)
+  assert.deepEqual(await askDelete(server, `${events}/nothing`, other), NOT_FOUND)
+  assert.deepEqual(await askDelete(server, `${events}/nothing`, 'x'), UNAUTHORIZED)
   const unread = await fetch(`${server.url}/api/catch/${publicId}`, {
     method: 'DELETE',
     headers: { 'content-type': 'application/json' },
@@ -157,13 +158,13 @@ test('a destroyed inbox is gone at once, with its events and both of its tokens'
   await send(server, inbox, { method: 'POST', body: 'x' })
   await send(server, other, { method: 'POST', body: 'x' })
   const path = `/api/catch/${inbox.publicId}`
-  assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), { status: 204, text: '' })
+  assert.deepEqual(await askDelete(server, path, inbox.ownerToken), { status: 204, text: '' })
 
   const headers = { authorization: `Bearer ${inbox.ingestToken}` }
   assert.deepEqual(await send(server, inbox, {}), UNAVAILABLE)
   assert.deepEqual(await send(server, inbox, { headers }), UNAVAILABLE)
   assert.deepEqual(await ask(server, path, inbox.ownerToken), NOT_FOUND)
-  assert.deepEqual(await ask(server, path, inbox.ownerToken, 'DELETE'), NOT_FOUND)
+  assert.deepEqual(await askDelete(server, path, inbox.ownerToken), NOT_FOUND)
   assert.deepEqual(await ask(server, `${path}/events`, inbox.ownerToken), UNAUTHORIZED)
 
   t.mock.timers.tick(PURGE)
@@ -194,7 +195,7 @@ test('the content of an expired inbox is gone at once; its owner sees why until 
   assert.deepEqual(await owner.page(), { events: [], nextCursor: null, latestSequence: 1 })
   assert.deepEqual((await owner.page({ q: 'x' })).events, [])
   assert.deepEqual(
-    await ask(server, `${path}/events/${event?.id}`, inbox.ownerToken, 'DELETE'),
+    await askDelete(server, `${path}/events/${event?.id}`, inbox.ownerToken),
     NOT_FOUND,
   )
 

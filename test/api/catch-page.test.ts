@@ -22,7 +22,7 @@ suite('a page of events', () => {
       const inbox = await anInbox(server, 'standard')
       const body = Buffer.alloc(256 * KIB, 1)
       for (let n = 0; n < 40; n++) await send(server, inbox, { method: 'POST', body })
-      const pages = await allPages(server, inbox, 50)
+      const pages = await allPages(server, inbox)
       assert.ok(pages.length > 1)
       for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
       const events = pages.flatMap(({ page }) => page.events)
@@ -46,10 +46,10 @@ suite('a page of events', () => {
       // Quotes become two bytes each, in the header and in the path alike.
       const headers = { 'x-long': '"'.repeat(15 * KIB) }
       for (let n = 0; n < 50; n++)
-        await send(server, inbox, { headers }, `/${"'".repeat(15 * KIB)}`)
+        await send(server, inbox, { path: `/${"'".repeat(15 * KIB)}`, headers })
       const old = JSON.stringify(Array.from({ length: 7_400 }, () => ({ name: 'x', value: '' })))
       await inStore(server, `update catch_event set header_lines = null, headers = '${old}'`)
-      const pages = await allPages(server, inbox, 50)
+      const pages = await allPages(server, inbox)
       assert.ok(pages.length > 1)
       for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
       assert.deepEqual(
@@ -64,7 +64,7 @@ suite('a page of events', () => {
       const body = 'x'.repeat(256 * KIB)
       for (let n = 0; n < 30; n++) await send(server, inbox, { method: 'POST', body })
       for (const filter of ['', '&q=xxx']) {
-        const pages = await allPages(server, inbox, 50, filter)
+        const pages = await allPages(server, inbox, filter)
         assert.ok(pages.length > 1)
         for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
         assert.deepEqual(
@@ -79,7 +79,7 @@ suite('a page of events', () => {
       for (const body of [Buffer.alloc(64 * KIB, 'text'), Buffer.alloc(64 * KIB, 0xff)]) {
         const inbox = await anInbox(server, 'standard')
         for (let n = 0; n < 50; n++) await send(server, inbox, { method: 'POST', body })
-        const [first, ...others] = await allPages(server, inbox, 50)
+        const [first, ...others] = await allPages(server, inbox)
         assert.equal(first?.page.events.length, 50)
         assert.deepEqual(others, [])
       }
@@ -88,7 +88,7 @@ suite('a page of events', () => {
     test('the cursor of a full page ends where there is nothing more', async () => {
       const server = await theServer()
       const inbox = await anInbox(server, 'standard')
-      await sendMany(server, inbox, 4, () => 'x'.repeat(200 * KIB))
+      await sendMany(server, inbox, { count: 4, body: () => 'x'.repeat(200 * KIB) })
       const owner = server.mayfly.catch(inbox)
       assert.equal((await owner.page({ limit: 4 })).nextCursor, null)
       const page = await owner.page({ limit: 3 })
@@ -99,7 +99,7 @@ suite('a page of events', () => {
     test('an event above the length of a page has a page of its own', async (t) => {
       const server = await startServer(t)
       const inbox = await anInbox(server, 'long')
-      await sendMany(server, inbox, 3, () => 'x')
+      await sendMany(server, inbox, { count: 3, body: () => 'x' })
       // A plan of the operator's may take so much; here it is stored as such a plan would.
       await inStore(
         server,
@@ -107,7 +107,7 @@ suite('a page of events', () => {
           ? `update catch_event set body = zeroblob(${7 * MIB}), body_bytes = ${7 * MIB} where sequence = 2`
           : `update catch_event set body = decode(repeat('00', ${7 * MIB}), 'hex'), body_bytes = ${7 * MIB} where sequence = 2`,
       )
-      const pages = await allPages(server, inbox, 50)
+      const pages = await allPages(server, inbox)
       assert.deepEqual(
         pages.map(({ page }) => page.events.map(({ sequence }) => sequence)),
         [[3], [2], [1]],
@@ -151,7 +151,7 @@ suite('a page of events', () => {
     const server = await theServer()
     const inbox = await anInbox(server, 'long')
     // More than the sockets between take, so that the page is still being made.
-    await sendMany(server, inbox, 5, () => 'x'.repeat(MIB - 100))
+    await sendMany(server, inbox, { count: 5, body: () => 'x'.repeat(MIB - 100) })
     const { publicId, ownerToken } = inbox
     const url = `${server.url}/api/catch/${publicId}/events?limit=50`
     const asked = request(url, {
@@ -180,16 +180,14 @@ suite('a page of events', () => {
 async function allPages(
   { url }: TestServer,
   { publicId, ownerToken }: CatchCapability,
-  limit: number,
   filter = '',
 ): Promise<{ bytes: number; page: EventPage }[]> {
   const pages: { bytes: number; page: EventPage }[] = []
   let cursor = ''
   for (;;) {
-    const answer = await fetch(
-      `${url}/api/catch/${publicId}/events?limit=${limit}${filter}${cursor}`,
-      { headers: { authorization: `Bearer ${ownerToken}` } },
-    )
+    const answer = await fetch(`${url}/api/catch/${publicId}/events?limit=50${filter}${cursor}`, {
+      headers: { authorization: `Bearer ${ownerToken}` },
+    })
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
     const text = await answer.text()

@@ -20,7 +20,7 @@ const searchOf = ({ publicId, ownerToken }: CatchCapability, connection = 'keep-
 /** A long inbox of 2 000 events and 128 MiB: a search of it takes long enough for others to come. */
 async function aLargeInbox(server: TestServer): Promise<CatchCapability> {
   const inbox = await anInbox(server, 'long')
-  await sendMany(server, inbox, 200, () => 'x'.repeat(64 * KIB))
+  await sendMany(server, inbox, { count: 200, body: () => 'x'.repeat(64 * KIB) })
   // Copies of rows: to send them all would take too long.
   await query(
     server,
@@ -100,7 +100,7 @@ test('a search finds what stands behind many events that a filter leaves out, an
   const server = await startServer(t)
   const inbox = await anInbox(server, 'standard')
   await sendBare(server, inbox, { headers: [`Content-Type: text/x; a="${'y'.repeat(400)}needle"`] })
-  await sendMany(server, inbox, 600, (n) => `${n}`)
+  await sendMany(server, inbox, { count: 600, body: (n) => `${n}` })
   const { events, nextCursor } = await server.mayfly.catch(inbox).page({ q: 'NEEDLE' })
   assert.deepEqual([events.map(({ sequence }) => sequence), nextCursor], [[1], null])
   const filtered = await server.mayfly.catch(inbox).page({ q: 'needle', contentType: 'text/x' })

@@ -28,8 +28,7 @@ type Sender = {
 function aSender(
   { url }: TestServer,
   publicId: string,
-  headers: string[],
-  start: Buffer | string = '',
+  { headers, start = '' }: { headers: string[]; start?: Buffer | string },
 ): Sender {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -69,7 +68,7 @@ test('an inbox that takes nothing says so before the body, and its connection go
   for (const publicId of [...cases, expired]) {
     if (publicId === expired) server.clock.advance(DAY)
     for (const header of [length(1_000), 'Transfer-Encoding: chunked']) {
-      const sender = aSender(server, publicId ?? '', [header])
+      const sender = aSender(server, publicId ?? '', { headers: [header] })
       assert.match(await sender.answered(), /^HTTP\/1\.1 401 /, `${publicId} ${header}`)
       const rest = header === length(1_000) ? 'x'.repeat(1_000) : '1\r\nx\r\n0\r\n\r\n'
       sender.socket.write(`${rest}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
@@ -90,14 +89,16 @@ test('a body that the storage has no room for is refused before it comes', async
     ),
   )
   assert.deepEqual(new Set(statuses), new Set([204]))
-  const sender = aSender(server, inbox.publicId, [length(64 * KIB)])
+  const sender = aSender(server, inbox.publicId, { headers: [length(64 * KIB)] })
   assert.match(await sender.answered(), /^HTTP\/1\.1 401 /)
   sender.socket.destroy()
 })
 
 test('a refused sender that goes on and on is cut off', async (t) => {
   const server = await startServer(t)
-  const sender = aSender(server, 'catch_0000000000000000000000', ['Transfer-Encoding: chunked'])
+  const sender = aSender(server, 'catch_0000000000000000000000', {
+    headers: ['Transfer-Encoding: chunked'],
+  })
   await sender.answered()
   const chunk = `10000\r\n${'x'.repeat(64 * KIB)}\r\n`
   let sent = 0
@@ -119,7 +120,7 @@ test('60 senders that are one byte short hold 16 MiB for one inbox, and the othe
   const held = async (): Promise<number> =>
     (await scrape(server)).series.get('mayfly_ingest_body_bytes') ?? Number.NaN
   for (let i = 0; i < 60; i++) {
-    senders.push(aSender(server, inbox.publicId, [length(MIB)], short))
+    senders.push(aSender(server, inbox.publicId, { headers: [length(MIB)], start: short }))
     most = Math.max(most, await held())
   }
   const isRefused = ({ answer }: Sender): boolean => answer().startsWith('HTTP/1.1 429 ')
@@ -151,7 +152,7 @@ test('a network that fills an inbox with slow bodies makes room for a webhook fr
   const inbox = await anInbox(server, 'long')
   const headers = [length(MIB), 'X-Forwarded-For: 203.0.113.9']
   const slow = Array.from({ length: 20 }, () =>
-    aSender(server, inbox.publicId, headers, Buffer.alloc(MIB - 1)),
+    aSender(server, inbox.publicId, { headers, start: Buffer.alloc(MIB - 1) }),
   )
   const isRefused = ({ answer }: Sender): boolean => answer().startsWith('HTTP/1.1 429 ')
   await until('the inbox to be full', async () => {
@@ -178,7 +179,7 @@ test('a body of 1 MiB that comes in small pieces is stored as it is', async (t) 
   const server = await startServer(t)
   const inbox = await anInbox(server, 'long')
   const body = Buffer.from(Array.from({ length: MIB }, (_, i) => i % 251))
-  const sender = aSender(server, inbox.publicId, [length(MIB)])
+  const sender = aSender(server, inbox.publicId, { headers: [length(MIB)] })
   for (let at = 0; at < MIB; at += 10_000) {
     await new Promise((resolve) => sender.socket.write(body.subarray(at, at + 10_000), resolve))
   }

@@ -14,7 +14,7 @@ test('a preflight is answered for any page, and OPTIONS without one is not', asy
   const preflight =
     'Origin: https://a.test\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,idempotency-key\r\n'
   for (const path of ['/api/payments/catch', `/api/catch/${ID}`, `/c/${ID}`, '/api/whatever']) {
-    const answer = await ask(url, `OPTIONS ${path}`, preflight)
+    const answer = await ask(url, `OPTIONS ${path}`, { headers: preflight })
     assert.deepEqual([answer.status, answer.body], [204, ''], path)
     assert.equal(answer.headers.get('access-control-allow-origin'), '*')
     assert.equal(
@@ -23,18 +23,20 @@ test('a preflight is answered for any page, and OPTIONS without one is not', asy
     )
   }
   for (const path of ['/health', '/simulator/pay', '/openapi.json']) {
-    assertError(await ask(url, `OPTIONS ${path}`, preflight), 405, 'method not allowed', path)
+    assertError(
+      await ask(url, `OPTIONS ${path}`, { headers: preflight }),
+      '405 method not allowed',
+      path,
+    )
   }
 })
 
 test('a preflight cannot put a header of its own into the answer', async (t) => {
   const { url } = await startServer(t)
   for (const asked of ['a: b', '(x)', 'é', 'x'.repeat(3_000)]) {
-    const { headers } = await ask(
-      url,
-      'OPTIONS /api/catalog',
-      `Origin: https://a.test\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ${asked}\r\n`,
-    )
+    const { headers } = await ask(url, 'OPTIONS /api/catalog', {
+      headers: `Origin: https://a.test\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ${asked}\r\n`,
+    })
     assert.equal(headers.get('access-control-allow-headers'), OURS)
   }
 })

@@ -36,9 +36,9 @@ test('a DELETE destroys, whatever its body is and whatever type that says it has
       [`/api/pulse/${monitor.publicId}`, monitor.ownerToken],
     ]
     for (const [path, token] of things) {
-      const answer = await destroy(server, path, token, headers, body)
+      const answer = await destroy(server, path, { token, headers, body })
       assert.deepEqual(answer.statuses, [204], `${note}: ${path}`)
-      const again = await destroy(server, path, token, headers, body)
+      const again = await destroy(server, path, { token, headers, body })
       assert.deepEqual(again.statuses, [404], `${note}: ${path}, which is gone`)
     }
   }
@@ -71,9 +71,7 @@ test('a short body of a DELETE keeps the connection, and a long one closes it af
 const destroy = (
   { url }: TestServer,
   path: string,
-  token: string,
-  headers: string,
-  body: string,
+  { token, headers, body }: { token: string; headers: string; body: string },
 ): ReturnType<typeof exchange> =>
   exchange(
     url,

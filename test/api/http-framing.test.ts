@@ -15,11 +15,14 @@ suite('the framing of HTTP', () => {
   test('headers up to 32 KiB are read, and more are refused', async () => {
     const { url } = await theServer()
     const header = (bytes: number): string => `X-Long: ${'x'.repeat(bytes)}\r\n`
-    assert.equal((await ask(url, 'GET /health', header(31 * 1024))).status, 200)
-    assertError(await ask(url, 'GET /health', header(33 * 1024)), 431, 'request too large')
-    assertError(await ask(url, `GET /${'x'.repeat(33 * 1024)}`), 431, 'request too large')
+    assert.equal((await ask(url, 'GET /health', { headers: header(31 * 1024) })).status, 200)
+    assertError(
+      await ask(url, 'GET /health', { headers: header(33 * 1024) }),
+      '431 request too large',
+    )
+    assertError(await ask(url, `GET /${'x'.repeat(33 * 1024)}`), '431 request too large')
     const many = 'X-Short: x\r\n'.repeat(5_000)
-    assertError(await ask(url, 'GET /health', many), 431, 'request too large')
+    assertError(await ask(url, 'GET /health', { headers: many }), '431 request too large')
   })
 
   test('bytes that are not HTTP are refused in JSON', async () => {
@@ -41,22 +44,25 @@ suite('the framing of HTTP', () => {
       'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
       '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n',
     ]) {
-      assertError(await exchange(url, bytes), 400, 'invalid request body', JSON.stringify(bytes))
+      assertError(await exchange(url, bytes), '400 invalid request body', JSON.stringify(bytes))
     }
   })
 
   test('a request of HTTP/1.1 has exactly one Host; one of HTTP/1.0 may have none', async () => {
     const { url } = await theServer()
     const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
-    assertError(nameless, 400, 'invalid request body')
-    const two = await ask(url, 'GET /health', 'host: elsewhere\r\n')
-    assertError(two, 400, 'invalid request body')
+    assertError(nameless, '400 invalid request body')
+    const two = await ask(url, 'GET /health', { headers: 'host: elsewhere\r\n' })
+    assertError(two, '400 invalid request body')
     assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
   })
 
   test('an unknown expectation or upgrade is ignored', async () => {
     const { url } = await theServer()
-    assert.equal((await ask(url, 'GET /health', 'Expect: the-unexpected\r\n')).status, 200)
+    assert.equal(
+      (await ask(url, 'GET /health', { headers: 'Expect: the-unexpected\r\n' })).status,
+      200,
+    )
     const upgrade =
       'GET /health HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade, close\r\n\r\n'
     assert.equal((await exchange(url, upgrade)).status, 200)
@@ -127,13 +133,17 @@ suite('the framing of HTTP', () => {
       '/%zz',
     ]) {
       for (const method of ['GET', 'POST']) {
-        const answer = await ask(server.url, `${method} ${path}`, 'Content-Length: 0\r\n')
+        const answer = await ask(server.url, `${method} ${path}`, {
+          headers: 'Content-Length: 0\r\n',
+        })
         assert.deepEqual([answer.status, answer.body], [404, '{"error":"not found"}'], path)
       }
     }
     assert.deepEqual(await Array.fromAsync(server.mayfly.catch(inbox).events()), [])
     // Past the first part the path is the sender's.
-    const kept = await ask(server.url, `POST /c/${inbox.publicId}/%63`, 'Content-Length: 0\r\n')
+    const kept = await ask(server.url, `POST /c/${inbox.publicId}/%63`, {
+      headers: 'Content-Length: 0\r\n',
+    })
     assert.equal(kept.status, 204)
     const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
     assert.equal(event?.path, '/%63')

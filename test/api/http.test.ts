@@ -116,8 +116,8 @@ suite('HTTP', () => {
         ['QUERY', '', ''],
         ['PROPFIND', '', ''],
       ]) {
-        const answer = await ask(url, `${method} ${path}`, headers, body)
-        assertError(answer, 404, 'not found', `${method} ${path}`)
+        const answer = await ask(url, `${method} ${path}`, { headers, body })
+        assertError(answer, '404 not found', `${method} ${path}`)
       }
     }
   })
@@ -131,7 +131,7 @@ suite('HTTP', () => {
           ['', ''],
           ['Content-Type: application/json\r\nContent-Length: 1\r\n', '{'],
         ]) {
-          const answer = await ask(url, `${method} ${path}`, headers, body)
+          const answer = await ask(url, `${method} ${path}`, { headers, body })
           const note = `${method} ${path}`
           if (taken.includes(method)) {
             assert.notEqual(answer.status, 405, note)
@@ -140,7 +140,7 @@ suite('HTTP', () => {
           }
           assert.equal(answer.headers.get('allow'), allow, note)
           if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], note)
-          else assertError(answer, 405, 'method not allowed', note)
+          else assertError(answer, '405 method not allowed', note)
         }
       }
     }
@@ -156,7 +156,7 @@ suite('HTTP', () => {
     ]) {
       const answer = await ask(url, line)
       assert.ok(answer.status === 400 || answer.status === 405, line)
-      assertError(answer, answer.status, 'invalid request body', line)
+      assertError(answer, `${answer.status} invalid request body`, line)
     }
   })
 
@@ -189,7 +189,7 @@ suite('HTTP', () => {
       '/api/payments/%',
       `/api/catch/${ID}/events/%ff`,
     ]) {
-      assertError(await ask(url, `GET ${path}`), 404, 'not found', path)
+      assertError(await ask(url, `GET ${path}`), '404 not found', path)
     }
   })
 

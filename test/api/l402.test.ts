@@ -282,9 +282,9 @@ test('a credential of an order that is over says so, and asks for no money', asy
   server.clock.advance(23 * HOUR)
   capabilityOf(await purchase(server, { key, authorization }))
   server.clock.advance(2 * HOUR)
-  assertError(await purchase(server, { key, authorization }), 404, 'already delivered')
+  assertError(await purchase(server, { key, authorization }), '404 already delivered')
   server.clock.advance(28 * 24 * HOUR)
-  assertError(await purchase(server, { key, authorization }), 404, 'already delivered')
+  assertError(await purchase(server, { key, authorization }), '404 already delivered')
 })
 
 test('a target too long to be bound is refused before there is an order', async (t) => {
@@ -292,7 +292,7 @@ test('a target too long to be bound is refused before there is an order', async 
   const target = (length: number): string =>
     `/api/payments/catch?${'a'.repeat(length - '/api/payments/catch?'.length)}`
   const long = await purchase(server, { protocol: 'l402', target: target(2049) })
-  assertError(long, 400, 'invalid query')
+  assertError(long, '400 invalid query')
   assert.deepEqual(await books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
   const order = await paidOrderVia(server, L402, { target: target(2048) })
   capabilityOf(await purchase(server, order.ask))

@@ -34,15 +34,15 @@ suite('nobody pays for a neighbour', () => {
     const inbox = await anInbox(server)
     const path = `/api/catch/${inbox.publicId}`
     const bad = { authorization: 'Bearer x' }
-    assert.equal((await ask(server, path, bad)).status, 401)
-    assert.deepEqual(short(await ask(server, path, bad)), LIMITED)
-    assert.deepEqual(short(await ask(server, `${path}/events`, bad)), LIMITED)
+    assert.equal((await ask(server, path, { headers: bad })).status, 401)
+    assert.deepEqual(short(await ask(server, path, { headers: bad })), LIMITED)
+    assert.deepEqual(short(await ask(server, `${path}/events`, { headers: bad })), LIMITED)
     for (let i = 0; i < 10; i++) {
       const good = { authorization: `Bearer ${inbox.ownerToken}` }
-      assert.equal((await ask(server, path, good)).status, 200)
-      assert.equal((await ask(server, `${path}/events`, good)).status, 200)
+      assert.equal((await ask(server, path, { headers: good })).status, 200)
+      assert.equal((await ask(server, `${path}/events`, { headers: good })).status, 200)
       // Into an inbox a bad token is no guess: it makes the event public.
-      assert.equal((await ask(server, `/c/${inbox.publicId}`, bad)).status, 204)
+      assert.equal((await ask(server, `/c/${inbox.publicId}`, { headers: bad })).status, 204)
       assert.equal((await ask(server, '/api/catalog')).status, 200)
     }
   })
@@ -68,17 +68,26 @@ suite('nobody pays for a neighbour', () => {
     const path = '/api/catch/catch_0000000000000000000000'
     for (const address of ['203.0.113.7', '198.51.100.7', '2001:db8::1', '2001:db9::1']) {
       const bad = { ...from(address), authorization: 'Bearer x' }
-      assert.equal((await ask(server, '/api/catalog', from(address))).status, 200)
-      assert.equal((await ask(server, path, bad)).status, 401)
+      assert.equal((await ask(server, '/api/catalog', { headers: from(address) })).status, 200)
+      assert.equal((await ask(server, path, { headers: bad })).status, 401)
       assert.equal((await purchase(server, { headers: from(address) })).status, 402)
-      assert.deepEqual(short(await ask(server, '/api/catalog', from(address))), LIMITED)
-      assert.deepEqual(short(await ask(server, path, bad)), LIMITED)
+      assert.deepEqual(
+        short(await ask(server, '/api/catalog', { headers: from(address) })),
+        LIMITED,
+      )
+      assert.deepEqual(short(await ask(server, path, { headers: bad })), LIMITED)
       assert.deepEqual(short(await purchase(server, { headers: from(address) })), LIMITED)
     }
     // A client is one address, or one /64; orders are counted by /24 and /48.
-    assert.equal((await ask(server, '/api/catalog', from('203.0.113.8'))).status, 200)
-    assert.deepEqual(short(await ask(server, '/api/catalog', from('2001:db8::2'))), LIMITED)
-    assert.equal((await ask(server, '/api/catalog', from('2001:db8:0:1::2'))).status, 200)
+    assert.equal((await ask(server, '/api/catalog', { headers: from('203.0.113.8') })).status, 200)
+    assert.deepEqual(
+      short(await ask(server, '/api/catalog', { headers: from('2001:db8::2') })),
+      LIMITED,
+    )
+    assert.equal(
+      (await ask(server, '/api/catalog', { headers: from('2001:db8:0:1::2') })).status,
+      200,
+    )
     assert.deepEqual(short(await purchase(server, { headers: from('203.0.113.8') })), LIMITED)
     assert.deepEqual(short(await purchase(server, { headers: from('2001:db8:0:1::2') })), LIMITED)
     assert.equal((await purchase(server, { headers: from('203.0.114.8') })).status, 402)
@@ -90,7 +99,9 @@ suite('nobody pays for a neighbour', () => {
     const inbox = await anInbox(server, 'spark')
     const stranger = tokenOf('catch_owner', randomBytes(32))
     for (let i = 0; i < 5; i++) {
-      await ask(server, `/api/catch/${inbox.publicId}`, { authorization: `Bearer ${stranger}` })
+      await ask(server, `/api/catch/${inbox.publicId}`, {
+        headers: { authorization: `Bearer ${stranger}` },
+      })
     }
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
   })
@@ -127,8 +138,11 @@ test('an order that does not exist takes up no bucket', async (t) => {
   // A guess of the key of one that is there does count.
   const { orderId } = await openOrder(server)
   const guess = { 'idempotency-key': randomUUID() }
-  assert.equal((await ask(server, `/api/payments/${orderId}`, guess)).status, 404)
-  assert.deepEqual(short(await ask(server, `/api/payments/${orderId}`, guess)), LIMITED)
+  assert.equal((await ask(server, `/api/payments/${orderId}`, { headers: guess })).status, 404)
+  assert.deepEqual(
+    short(await ask(server, `/api/payments/${orderId}`, { headers: guess })),
+    LIMITED,
+  )
 })
 
 test('only a token that is presented counts as a guess', async (t) => {
@@ -147,10 +161,13 @@ test('only a token that is presented counts as a guess', async (t) => {
   }
   // Of any scheme, and also the one that is empty.
   for (const authorization of ['Basic eDp4', 'Bearer']) {
-    assert.equal((await ask(server, paths[0] ?? '', { authorization })).status, 401)
+    assert.equal((await ask(server, paths[0] ?? '', { headers: { authorization } })).status, 401)
   }
   for (const path of paths) {
-    assert.deepEqual(short(await ask(server, path, { authorization: 'Bearer x' })), LIMITED)
+    assert.deepEqual(
+      short(await ask(server, path, { headers: { authorization: 'Bearer x' } })),
+      LIMITED,
+    )
     assert.equal((await ask(server, path)).status, 401, 'still no guess')
   }
 })
@@ -178,7 +195,7 @@ test('a preflight is never limited, and takes nothing', async (t) => {
   const preflight = { origin: 'https://page.test', 'access-control-request-method': 'POST' }
   for (let round = 0; round < 5; round++) {
     for (const path of paths) {
-      const answer = await ask(server, path, preflight, 'OPTIONS')
+      const answer = await ask(server, path, { headers: preflight, method: 'OPTIONS' })
       assert.equal(answer.status, 204)
       assert.deepEqual(limitHeaders(answer), { policy: null, left: null, retryAfter: null })
     }
@@ -186,7 +203,10 @@ test('a preflight is never limited, and takes nothing', async (t) => {
   assert.equal((await ask(server, '/api/catalog')).status, 200)
   assert.deepEqual(short(await ask(server, '/api/catalog')), LIMITED)
   assert.equal((await ask(server, `/api/payments/${orderId}`)).status, 402)
-  assert.equal((await ask(server, '/api/catalog', preflight, 'OPTIONS')).status, 204)
+  assert.equal(
+    (await ask(server, '/api/catalog', { headers: preflight, method: 'OPTIONS' })).status,
+    204,
+  )
 })
 
 suite('X-Forwarded-For', () => {
@@ -204,10 +224,10 @@ suite('X-Forwarded-For', () => {
         { MAYFLY_TRUSTED_PROXIES: trusted },
       )
       for (let i = 0; i < 3; i++) {
-        assert.equal((await ask(server, '/api/catalog', spoofed(i))).status, 200)
+        assert.equal((await ask(server, '/api/catalog', { headers: spoofed(i) })).status, 200)
         assert.equal((await purchase(server, { headers: spoofed(i * 20) })).status, 402)
       }
-      assert.deepEqual(short(await ask(server, '/api/catalog', spoofed(4))), LIMITED)
+      assert.deepEqual(short(await ask(server, '/api/catalog', { headers: spoofed(4) })), LIMITED)
       assert.deepEqual(short(await purchase(server, { headers: spoofed(80) })), LIMITED)
     })
   }
@@ -219,11 +239,11 @@ suite('X-Forwarded-For', () => {
       { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
     )
     for (let i = 0; i < 5; i++) {
-      assert.equal((await ask(server, '/api/catalog', spoofed(i))).status, 200)
-      assert.deepEqual(short(await ask(server, '/api/catalog', spoofed(i))), LIMITED)
+      assert.equal((await ask(server, '/api/catalog', { headers: spoofed(i) })).status, 200)
+      assert.deepEqual(short(await ask(server, '/api/catalog', { headers: spoofed(i) })), LIMITED)
       // What its client put in front makes it no other client.
       const chained = { 'x-forwarded-for': `198.51.100.${i}, 203.0.113.${i}` }
-      assert.deepEqual(short(await ask(server, '/api/catalog', chained)), LIMITED)
+      assert.deepEqual(short(await ask(server, '/api/catalog', { headers: chained })), LIMITED)
     }
   })
 })

@@ -32,7 +32,7 @@ suite('the default of each limit', () => {
     let asked = 0
     await tripsAt(120, { name: 'owner', window: 60 }, () => {
       const path = `/api/catch/${inbox.publicId}${paths[asked++ % paths.length]}`
-      return ask(server, path, { authorization: `Bearer ${inbox.ownerToken}` })
+      return ask(server, path, { headers: { authorization: `Bearer ${inbox.ownerToken}` } })
     })
   })
 
@@ -71,7 +71,9 @@ suite('the default of each limit', () => {
     let asked = 0
     await tripsAt(20, { name: 'badBearer', window: 60 }, () =>
       ask(server, `/api/catch/${inbox.publicId}`, {
-        authorization: `Bearer ${tokens[asked++ % tokens.length]}`,
+        headers: {
+          authorization: `Bearer ${tokens[asked++ % tokens.length]}`,
+        },
       }),
     )
   })
@@ -146,10 +148,10 @@ test('every limit lets through again when its window is over', async (t) => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const requests: [name: string, send: () => Promise<Answer>][] = [
     ['catalog', () => ask(server, '/api/catalog')],
-    ['owner', () => ask(server, mine, bearer(inbox.ownerToken))],
+    ['owner', () => ask(server, mine, { headers: bearer(inbox.ownerToken) })],
     ['poll', () => ask(server, `/api/payments/${order.orderId}`)],
     ['quote', () => purchase(server)],
-    ['badBearer', () => ask(server, mine, bearer('x'))],
+    ['badBearer', () => ask(server, mine, { headers: bearer('x') })],
     ['ingest.standard', () => ask(server, `/c/${inbox.publicId}`)],
   ]
   await Promise.all(
@@ -190,7 +192,8 @@ suite('an answer 429 spends nothing', () => {
   test('a poll that gets 429 does not deliver a paid order', async (t) => {
     const server = await limited(t, { poll: { perMinute: 60, burst: 1 } })
     const { orderId, bolt11 } = await openOrder(server)
-    const poll = (headers = {}): Promise<Answer> => ask(server, `/api/payments/${orderId}`, headers)
+    const poll = (headers = {}): Promise<Answer> =>
+      ask(server, `/api/payments/${orderId}`, { headers })
     await server.pay(bolt11)
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
     assert.equal((await poll({ 'sec-purpose': 'prefetch' })).status, 402)
@@ -208,10 +211,15 @@ suite('an answer 429 spends nothing', () => {
     const { resource: inbox } = JSON.parse(bought.text) as { resource: CatchCapability }
     const authorized = { authorization: `Bearer ${inbox.ingestToken}` }
     for (let i = 0; i < 2; i++) await ask(server, `/c/${inbox.publicId}`)
-    assert.deepEqual(short(await ask(server, `/c/${inbox.publicId}`, authorized)), LIMITED)
+    assert.deepEqual(
+      short(await ask(server, `/c/${inbox.publicId}`, { headers: authorized })),
+      LIMITED,
+    )
     assert.equal((await query(server, 'select sequence from catch_event')).length, 2)
 
-    const again = await ask(server, `/api/payments/${orderId}`, { 'idempotency-key': key })
+    const again = await ask(server, `/api/payments/${orderId}`, {
+      headers: { 'idempotency-key': key },
+    })
     assert.deepEqual([again.status, again.text], [200, bought.text], 'not sealed by the refusal')
     assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 2)
   })

@@ -37,7 +37,7 @@ for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
     const { ask, paymentHash } = await paidOrderVia(server, flow)
     await settled
     await lose(server)
-    assertError(await purchase(server, ask), 404, 'order not found')
+    assertError(await purchase(server, ask), '404 order not found')
     const restored = await restore(server, paymentHash, ...SPARK)
     assert.equal(restored.code, 0, restored.err)
     assert.match(restored.out, /^[0-9a-f]{64} is settled as catch_\w{22} until /)
@@ -77,7 +77,7 @@ for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
     const pulse = ['--product', 'pulse', '--plan', 'spark']
     const { code, err } = await restore(server, paymentHash, ...pulse)
     assert.equal(code, 0, err)
-    assertError(await purchase(server, ask), 404, 'order not found')
+    assertError(await purchase(server, ask), '404 order not found')
     assert.match(
       server.logged.join(''),
       new RegExp(`order.proven_unknown.*${paymentHash}.*"catch"`),
@@ -108,7 +108,7 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
     const preimage = await server.pay(bolt11)
     await settled
     await lose(server)
-    assertError(await poll(server, orderId), 404, 'order not found')
+    assertError(await poll(server, orderId), '404 order not found')
     const { code, err } = await restore(server, paymentHash, ...SPARK, '--order', orderId)
     assert.equal(code, 0, err)
     // Its id alone is not enough: the operator may have it from anybody.

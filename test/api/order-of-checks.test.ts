@@ -103,7 +103,8 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
           const ask = PURCHASES[column]?.(shop, order)
           assert.ok(ask, column)
           const answer = await purchase(server, { key: order.key, from: HOME, ...ask })
-          await assertMeets(shop, answer, expected, expected.startsWith('→') ? shop.other : order)
+          const paidFor = expected.startsWith('→') ? shop.other : order
+          await assertMeets(shop, answer, { expected, order: paidFor })
         }
       })
     }
@@ -115,7 +116,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
           const ask = PURCHASES[column]?.(shop, order)
           assert.ok(ask, column)
           const answer = await purchase(server, { key: randomUUID(), from: HOME, ...ask })
-          await assertMeets(shop, answer, expected, order)
+          await assertMeets(shop, answer, { expected, order })
         }
       })
     }
@@ -131,7 +132,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
             body: '',
             headers: { 'x-forwarded-for': HOME, ...headers },
           })
-          await assertMeets(shop, answer, expected, order)
+          await assertMeets(shop, answer, { expected, order })
         }
       })
     }
@@ -150,7 +151,11 @@ test('the tables of docs/design.md are there, and have a cell for everything', (
   ])
 })
 
-async function assertMeets(shop: Shop, answer: Answer, expected: string, order: Order) {
+async function assertMeets(
+  shop: Shop,
+  answer: Answer,
+  { expected, order }: { expected: string; order: Order },
+): Promise<void> {
   const { flow } = shop
   const note = `${expected}: ${answer.text}`
   const [, status = '', phrase] = /^(\d+)(?: (\D+))?$/.exec(expected) ?? []
@@ -180,7 +185,7 @@ async function assertMeets(shop: Shop, answer: Answer, expected: string, order: 
     return assert.equal(proofRequired, phrase ? true : undefined, note)
   }
   assert.ok(phrase, note)
-  assertError(answer, Number(status), phrase, note)
+  assertError(answer, `${Number(status)} ${phrase}`, note)
 }
 
 /** An order as a row says, under a key that goes with it, and another one that waits for its payment. */

@@ -163,7 +163,7 @@ test('every owner call that succeeds ends the replay too, and one that is refuse
     assert.equal((await repeat()).status, 200)
     assert.deepEqual(await patch(server, capability, '{"graceSeconds":1}'), INVALID_SETTINGS)
     assert.equal((await repeat()).status, 200)
-    assert.ok((await owner(server, capability, method, { body })).status < 300, method)
+    assert.ok((await owner(server, capability, { method, body })).status < 300, method)
     assert.equal((await repeat()).text, '{"error":"already delivered"}', method)
   }
 })

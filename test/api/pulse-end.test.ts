@@ -18,12 +18,12 @@ test('a destroyed monitor is gone at once, for everybody', async (t) => {
   const monitor = server.mayfly.pulse(capability)
   await monitor.ping()
   const { publicStatusId } = await monitor.update({ name: 'gone', publicStatusEnabled: true })
-  assert.deepEqual(await owner(server, capability, 'DELETE'), DONE)
+  assert.deepEqual(await owner(server, capability, { method: 'DELETE' }), DONE)
 
   assert.deepEqual(await ping(server, capability), NOT_FOUND)
-  assert.deepEqual(await owner(server, capability, 'GET'), NOT_FOUND)
+  assert.deepEqual(await owner(server, capability, { method: 'GET' }), NOT_FOUND)
   assert.deepEqual(await patch(server, capability, '{}'), NOT_FOUND)
-  assert.deepEqual(await owner(server, capability, 'DELETE'), NOT_FOUND)
+  assert.deepEqual(await owner(server, capability, { method: 'DELETE' }), NOT_FOUND)
   assert.deepEqual(await shared(server, publicStatusId), NOT_FOUND)
   assert.deepEqual(await shared(server, `${publicStatusId}/badge.svg`), NOT_FOUND)
   assert.deepEqual(await query(server, 'select public_id from pulse_monitor'), [
@@ -36,7 +36,7 @@ test('a monitor is destroyed once, also by 20 at once while it is pinged', async
   const capability = await aMonitor(server)
   await ping(server, capability)
   const [destroyed] = await Promise.all([
-    Promise.all(Array.from({ length: 20 }, () => owner(server, capability, 'DELETE'))),
+    Promise.all(Array.from({ length: 20 }, () => owner(server, capability, { method: 'DELETE' }))),
     Promise.all(Array.from({ length: 20 }, () => ping(server, capability))),
   ])
   assert.equal(destroyed.filter(({ status }) => status === 204).length, 1)
@@ -58,19 +58,22 @@ test('an expired monitor is shown for a day, and then it is gone', async (t) => 
   assert.deepEqual(await ping(server, capability), NOT_FOUND)
   assert.equal((await monitor.status()).state, 'expired')
   assert.deepEqual(await patch(server, capability, '{}'), NOT_FOUND)
-  assert.deepEqual(await patch(server, capability, 'no JSON', 'text/plain'), NOT_FOUND)
+  assert.deepEqual(
+    await owner(server, capability, { method: 'PATCH', body: 'no JSON', type: 'text/plain' }),
+    NOT_FOUND,
+  )
   assert.equal((await server.mayfly.pulsePublicStatus(publicStatusId)).state, 'expired')
   assert.match((await shared(server, `${publicStatusId}/badge.svg`)).text, />expired</)
-  assert.deepEqual(await owner(server, ended, 'DELETE'), DONE)
-  assert.deepEqual(await owner(server, ended, 'GET'), NOT_FOUND)
+  assert.deepEqual(await owner(server, ended, { method: 'DELETE' }), DONE)
+  assert.deepEqual(await owner(server, ended, { method: 'GET' }), NOT_FOUND)
 
   t.mock.timers.tick(PURGE)
   server.clock.advance(DAY - MINUTE)
   await server.restart()
   assert.equal((await server.mayfly.pulse(capability).status()).state, 'expired')
   server.clock.advance(MINUTE)
-  assert.deepEqual(await owner(server, capability, 'GET'), NOT_FOUND)
-  assert.deepEqual(await owner(server, capability, 'DELETE'), NOT_FOUND)
+  assert.deepEqual(await owner(server, capability, { method: 'GET' }), NOT_FOUND)
+  assert.deepEqual(await owner(server, capability, { method: 'DELETE' }), NOT_FOUND)
   assert.deepEqual(await shared(server, publicStatusId), NOT_FOUND)
 
   t.mock.timers.tick(PURGE)
@@ -96,7 +99,7 @@ test('no byte of a destroyed or purged monitor stays in the files', async (t) =>
   ] as const) {
     await server.mayfly.pulse(capability).update({ name, description: name })
   }
-  assert.deepEqual(await owner(server, destroyed, 'DELETE'), DONE)
+  assert.deepEqual(await owner(server, destroyed, { method: 'DELETE' }), DONE)
   server.clock.advance(2 * DAY)
   t.mock.timers.tick(PURGE)
   // Stopping truncates the log, as the store does by itself within a minute.

@@ -32,12 +32,13 @@ test('a monitor takes five pings at once, and a refused one costs no heartbeat a
 test('guessing tokens is limited by client, and the right ones are never refused for it', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
   const capability = await aMonitor(server)
-  const guess = () => owner(server, { ...capability, ownerToken: aToken('pulse_owner') }, 'GET')
+  const guess = () =>
+    owner(server, { ...capability, ownerToken: aToken('pulse_owner') }, { method: 'GET' })
   for (let i = 0; i < 20; i++) assert.deepEqual(await guess(), NOT_FOUND)
   assert.deepEqual(await guess(), LIMITED)
   assert.deepEqual(await ping(server, { ...capability, pingToken: aToken('pulse_ping') }), LIMITED)
   assert.deepEqual(await ping(server, capability), DONE)
-  assert.equal((await owner(server, capability, 'GET')).status, 200)
+  assert.equal((await owner(server, capability, { method: 'GET' })).status, 200)
 })
 
 test('reading what is shared is limited by client, badge and all', async (t) => {

@@ -25,7 +25,7 @@ suite('the owner of a monitor', () => {
   test('the status has every field, in this order', async (t) => {
     const server = await startServer(t)
     const capability = await aMonitor(server)
-    const read = async () => JSON.parse((await owner(server, capability, 'GET')).text)
+    const read = async () => JSON.parse((await owner(server, capability, { method: 'GET' })).text)
     const waiting = await read()
     const { createdAt, publicStatusId } = waiting
     assert.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -141,12 +141,12 @@ suite('the owner of a monitor', () => {
           assert.deepEqual(await answerOf(answer), isStrange ? NOT_FOUND : UNAUTHORIZED, note)
         }
         if (id === capability.publicId) continue
-        const stray = await owner(server, { publicId: id, ownerToken }, method, { body })
+        const stray = await owner(server, { publicId: id, ownerToken }, { method, body })
         assert.deepEqual(stray, NOT_FOUND, `${method} ${id}`)
       }
     }
-    assert.equal((await owner(server, capability, 'GET')).status, 200)
-    assert.equal((await owner(server, other, 'GET')).status, 200)
+    assert.equal((await owner(server, capability, { method: 'GET' })).status, 200)
+    assert.equal((await owner(server, other, { method: 'GET' })).status, 200)
   })
 
   test('a path of the owner names the methods it takes', async () => {
@@ -206,7 +206,7 @@ suite('the owner of a monitor', () => {
   test('settings that are refused change nothing', async () => {
     const server = await theServer()
     const capability = await aMonitor(server, 'long')
-    const before = await owner(server, capability, 'GET')
+    const before = await owner(server, capability, { method: 'GET' })
     const refused: [body: string, type: string | null, answer: Answer][] = [
       ['{"graceSeconds":299}', 'application/json', INVALID_SETTINGS],
       ['{"name":"x","graceSeconds":60}', 'application/json', INVALID_SETTINGS],
@@ -226,9 +226,13 @@ suite('the owner of a monitor', () => {
       ],
     ]
     for (const [body, type, answer] of refused) {
-      assert.deepEqual(await patch(server, capability, body, type), answer, `${type} ${body}`)
+      assert.deepEqual(
+        await owner(server, capability, { method: 'PATCH', body, type }),
+        answer,
+        `${type} ${body}`,
+      )
     }
-    assert.deepEqual(await owner(server, capability, 'GET'), before)
+    assert.deepEqual(await owner(server, capability, { method: 'GET' }), before)
     const graces = await patch(server, capability, '{"graceSeconds":300}')
     assert.equal(graces.status, 200)
   })

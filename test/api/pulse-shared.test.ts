@@ -57,7 +57,7 @@ suite('a shared status', () => {
       assert.deepEqual(await shared(server, `${encodeURIComponent(id)}/badge.svg`), NOT_FOUND, id)
     }
     for (const method of ['GET', 'DELETE']) {
-      const answer = await owner(server, { publicId: publicStatusId, ownerToken }, method)
+      const answer = await owner(server, { publicId: publicStatusId, ownerToken }, { method })
       assert.deepEqual(answer, NOT_FOUND, method)
     }
   })

@@ -14,13 +14,12 @@ async function aMonitor({ mayfly, pay }: TestServer): Promise<PulseCapability> {
 async function follow(
   t: { after(end: () => void): void },
   server: TestServer,
-  token: string,
-  publicId: string,
+  { publicId, ownerToken }: { publicId: string; ownerToken: string },
 ) {
   const leaving = new AbortController()
   t.after(() => leaving.abort())
   const response = await fetch(`${server.url}/api/pulse/${publicId}/stream`, {
-    headers: { authorization: `Bearer ${token}` },
+    headers: { authorization: `Bearer ${ownerToken}` },
     signal: leaving.signal,
   })
   assert.equal(response.status, 200)
@@ -47,7 +46,7 @@ test('a stream begins with the status, tells of pings, and says by itself that a
   const server = await startServer(t)
   const monitor = await aMonitor(server)
   const client = server.mayfly.pulse(monitor)
-  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  const next = await follow(t, server, monitor)
   assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
   await client.ping()
   assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 1 })
@@ -68,7 +67,7 @@ test('a stream begins with the status, tells of pings, and says by itself that a
 test('a stream ends when its monitor is destroyed', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
-  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  const next = await follow(t, server, monitor)
   await next()
   await server.mayfly.pulse(monitor).destroy()
   assert.deepEqual(await next(), { event: 'end', state: 'destroyed', count: 0 })
@@ -79,7 +78,7 @@ test('a stream tells of expiry, then ends', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
   server.clock.advance(24 * 60 * 60 * 1000 - 5_000)
-  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  const next = await follow(t, server, monitor)
   assert.equal((await next()).state, 'waiting')
   assert.deepEqual(await next(), { event: 'state', state: 'expired', count: 0 })
   assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
@@ -103,7 +102,7 @@ test('a stream needs the owner token', async (t) => {
 test('the server stops while streams are open', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
-  const next = await follow(t, server, monitor.ownerToken, monitor.publicId)
+  const next = await follow(t, server, monitor)
   await next()
   await server.stop()
   assert.equal((await next()).event, 'closed')

@@ -29,7 +29,7 @@ test('20 readers that are cut off again and again each see 10 000 events once an
     }
   })
   await Promise.all(readers.map(({ opened }) => opened))
-  await sendMany(server, inbox, total, (n) => JSON.stringify({ n, text: 'é€😀' }))
+  await sendMany(server, inbox, { count: total, body: (n) => JSON.stringify({ n, text: 'é€😀' }) })
   for (const { ended } of readers) {
     assert.deepEqual(await ended, { told: total, end: 'exhausted' })
   }
@@ -55,7 +55,7 @@ test('a reader that stops reading costs a bounded number of bytes, and nobody el
       if (sequence === total) return
     }
   })()
-  await sendMany(server, inbox, total, () => body)
+  await sendMany(server, inbox, { count: total, body: () => body })
   await reading
   assert.deepEqual(
     told,

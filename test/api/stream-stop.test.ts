@@ -25,7 +25,7 @@ const KIB = 1024
 test('a stop of the server ends its streams, and a reader goes on after the restart', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
-  const listening = await listen(t, server, inbox, { lastEventId: '0' })
+  const listening = await listen(t, server, { ...inbox, lastEventId: '0' })
   const opened = Promise.withResolvers<void>()
   // The port is another one after the restart.
   const { catch: ofInbox } = createMayfly({
@@ -38,11 +38,11 @@ test('a stop of the server ends its streams, and a reader goes on after the rest
   })
   const reading = followed(ofInbox(inbox).stream())
   await opened.promise
-  await sendMany(server, inbox, 1, String)
+  await sendMany(server, inbox, { count: 1, body: String })
   assert.equal(sequenceOf((await listening.next())?.data), 1)
   await server.restart()
   assert.equal(await listening.next(), null, 'without an end: there may be more')
-  await sendMany(server, inbox, 99, String)
+  await sendMany(server, inbox, { count: 99, body: String })
   const { events, end } = await reading
   assert.deepEqual(
     [events.map(({ sequence }) => sequence), end],
@@ -57,7 +57,7 @@ test('a reader that has stopped reading does not hold up the stop of the server'
   const inbox = await anInbox(server, 'long')
   const responses = answersTo(t, '/stream')
   await openUnread(t, server, inbox)
-  await sendMany(server, inbox, 200, () => 'x'.repeat(64 * KIB))
+  await sendMany(server, inbox, { count: 200, body: () => 'x'.repeat(64 * KIB) })
   await until('the reader is full', () => responses[0]?.writableNeedDrain)
   await server.stop()
 })

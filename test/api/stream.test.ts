@@ -16,7 +16,7 @@ const HEARTBEAT = 15_000
 test('a stream begins with what comes next, and tells where that is', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
-  await sendMany(server, inbox, 3, String)
+  await sendMany(server, inbox, { count: 3, body: String })
   const stream = await listen(t, server, inbox)
   assert.equal(stream.status, 200)
   assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8')
@@ -24,7 +24,7 @@ test('a stream begins with what comes next, and tells where that is', async (t) 
   assert.equal(stream.headers.get('x-content-type-options'), 'nosniff')
   assert.equal(stream.headers.get('access-control-allow-origin'), '*')
   assert.equal(stream.headers.get('x-accel-buffering'), 'no')
-  await sendMany(server, inbox, 1, () => 'four\r\nlines\n\rof it')
+  await sendMany(server, inbox, { count: 1, body: () => 'four\r\nlines\n\rof it' })
   const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
   assert.ok(event)
   assert.deepEqual(await stream.next(), { event: 'capture', data: JSON.stringify(event) })
@@ -38,7 +38,7 @@ test('a stream begins with what comes next, and tells where that is', async (t) 
 test('Last-Event-ID is where a stream goes on: at the beginning, in between, beyond the latest', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
-  await sendMany(server, inbox, 3, String)
+  await sendMany(server, inbox, { count: 3, body: String })
   const cases: [lastEventId: string, told: number[]][] = [
     ['0', [1, 2, 3, 4, 5, 6]],
     ['000', [1, 2, 3, 4, 5, 6]],
@@ -48,9 +48,9 @@ test('Last-Event-ID is where a stream goes on: at the beginning, in between, bey
     ['', [4, 5, 6]],
   ]
   const streams = await Promise.all(
-    cases.map(([lastEventId]) => listen(t, server, inbox, { lastEventId })),
+    cases.map(([lastEventId]) => listen(t, server, { ...inbox, lastEventId })),
   )
-  await sendMany(server, inbox, 3, String)
+  await sendMany(server, inbox, { count: 3, body: String })
   for (const [i, [lastEventId, expected]] of cases.entries()) {
     const told: number[] = []
     while (told.length < expected.length) {
@@ -80,7 +80,7 @@ test('a silent stream says now and then that it is there', async (t) => {
   const stream = await listen(t, server, inbox)
   t.mock.timers.tick(HEARTBEAT)
   t.mock.timers.tick(HEARTBEAT)
-  await sendMany(server, inbox, 1, String)
+  await sendMany(server, inbox, { count: 1, body: String })
   assert.equal(sequenceOf((await stream.next())?.data), 1)
   assert.ok(stream.text().startsWith('id: 0\n\n:\n\n:\n\nid: 1\n'), stream.text().slice(0, 40))
 })
@@ -89,7 +89,7 @@ test('an inbox that is full tells its last events, then that it is exhausted', a
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const early = followed(server.mayfly.catch(inbox).stream({ after: 0 }))
-  await sendMany(server, inbox, 100, String)
+  await sendMany(server, inbox, { count: 100, body: String })
   const all = Array.from({ length: 100 }, (_, i) => i + 1)
   const { events, end } = await early
   assert.deepEqual([events.map(({ sequence }) => sequence), end], [all, 'exhausted'])
@@ -108,10 +108,10 @@ test('a destroyed inbox ends its streams, and so does an expired one', async (t)
   const destroyed = await anInbox(server)
   const expired = await anInbox(server)
   const streams = await Promise.all(
-    [destroyed, expired].map((inbox) => listen(t, server, inbox, { lastEventId: '0' })),
+    [destroyed, expired].map((inbox) => listen(t, server, { ...inbox, lastEventId: '0' })),
   )
   for (const [i, inbox] of [destroyed, expired].entries()) {
-    await sendMany(server, inbox, 1, String)
+    await sendMany(server, inbox, { count: 1, body: String })
     assert.equal(sequenceOf((await streams[i]?.next())?.data), 1)
   }
   await server.mayfly.catch(destroyed).destroy()
@@ -137,16 +137,16 @@ test('a suspended inbox keeps its streams, which go on when it is resumed', asyn
   await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
   assert.equal((await fetch(`${server.url}/c/${inbox.publicId}`)).status, 401)
   await asOperator(server, resumeInbox(inbox.publicId))
-  await sendMany(server, inbox, 1, String)
+  await sendMany(server, inbox, { count: 1, body: String })
   assert.equal(sequenceOf((await stream.next())?.data), 1)
 })
 
 test('a stream shows one inbox and no other', async (t) => {
   const server = await startServer(t)
   const [mine, theirs] = [await anInbox(server), await anInbox(server)]
-  const stream = await listen(t, server, mine, { lastEventId: '0' })
-  await sendMany(server, theirs, 3, () => 'theirs')
-  await sendMany(server, mine, 1, () => 'mine')
+  const stream = await listen(t, server, { ...mine, lastEventId: '0' })
+  await sendMany(server, theirs, { count: 3, body: () => 'theirs' })
+  await sendMany(server, mine, { count: 1, body: () => 'mine' })
   const told = await stream.next()
   assert.equal((JSON.parse(told?.data ?? '') as CatchEvent).body, 'mine')
 })
@@ -160,7 +160,7 @@ test('an inbox has 64 listeners; the 65th waits until one has left', async (t) =
   assert.deepEqual([refused.status, refused.text], [429, '{"error":"rate limited"}'])
   assert.equal(refused.headers.get('retry-after'), '10')
   assert.equal((await listen(t, server, other)).status, 200)
-  await sendMany(server, inbox, 1, String)
+  await sendMany(server, inbox, { count: 1, body: String })
   for (const stream of streams) assert.equal(sequenceOf((await stream.next())?.data), 1)
 
   streams[0]?.leave()

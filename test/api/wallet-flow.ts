@@ -155,7 +155,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const authorization = flow.credential(mine, preimage)
       const first = await purchase(server, { key, authorization })
       capabilityOf(first)
-      assertError(await poll(server, native.orderId), 404, 'already delivered')
+      assertError(await poll(server, native.orderId), '404 already delivered')
       for (const again of [
         await purchase(server, { key, authorization: other.credential(theirs, preimage) }),
         await poll(server, native.orderId, idempotencyKey(key)),
@@ -194,10 +194,10 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         "another order's credential": { authorization: foreign.authorization },
         'a preference': { headers: { 'accept-payment': '*/*', 'accept-authenticate': 'L402' } },
       })) {
-        assertError(await purchase(server, { key, ...ask }), 404, 'already delivered', note)
+        assertError(await purchase(server, { key, ...ask }), '404 already delivered', note)
       }
-      assertError(await poll(server, orderId), 404, 'already delivered')
-      assertError(await poll(server, orderId, idempotencyKey(key)), 404, 'already delivered')
+      assertError(await poll(server, orderId), '404 already delivered')
+      assertError(await poll(server, orderId, idempotencyKey(key)), '404 already delivered')
       assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
     })
 
@@ -211,7 +211,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       server.clock.advance(24 * HOUR - MINUTE)
       assert.equal((await purchase(server, ask)).text, first.text)
       server.clock.advance(2 * MINUTE)
-      assertError(await purchase(server, ask), 404, 'already delivered')
+      assertError(await purchase(server, ask), '404 already delivered')
     })
 
     test('another purchase with the credential of a used order is asked for money of its own', async (t) => {
@@ -253,7 +253,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const { key, authorization, paymentHash } = await paidOrderVia(server, flow)
       for (const body of ['{"planId":"long"}', '{"planId": "spark"}', '{"planId":"spark"}\n']) {
         const reused = await purchase(server, { key, authorization, body })
-        assertError(reused, 400, 'idempotency key reused with a different request')
+        assertError(reused, '400 idempotency key reused with a different request')
         const fresh = await purchase(server, { authorization, body })
         assert.notEqual(quoteOf(fresh).paymentHash, paymentHash)
         assertAsked(fresh, quoteOf(fresh).paymentHash)
@@ -267,8 +267,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       // A widespread client loses method and body on the paid repeat of a Request object.
       assertError(
         await purchase(server, { key, authorization, method: 'GET' }),
-        404,
-        'order not found',
+        '404 order not found',
       )
       for (const method of ['HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         const answer = await purchase(server, { key, authorization, method })
@@ -281,16 +280,16 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow)
       const ask = { key, authorization }
-      assertError(await purchase(server, { ...ask, body: '{}' }), 400, 'invalid request body')
-      assertError(await purchase(server, { ...ask, body: '{"planId":"x"}' }), 400, 'invalid plan')
+      assertError(await purchase(server, { ...ask, body: '{}' }), '400 invalid request body')
+      assertError(await purchase(server, { ...ask, body: '{"planId":"x"}' }), '400 invalid plan')
       const coded = await purchase(server, { ...ask, headers: { 'content-encoding': 'gzip' } })
-      assertError(coded, 400, 'unsupported media type')
+      assertError(coded, '400 unsupported media type')
       const form = await purchase(server, {
         ...ask,
         headers: { 'content-type': 'multipart/form-data; boundary=x' },
       })
-      assertError(form, 400, 'unsupported media type')
-      assertError(await purchase(server, { ...ask, key: 'short' }), 400, 'invalid idempotency key')
+      assertError(form, '400 unsupported media type')
+      assertError(await purchase(server, { ...ask, key: 'short' }), '400 invalid idempotency key')
       capabilityOf(await purchase(server, ask))
     })
 
@@ -310,16 +309,11 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { key, authorization } = await openOrderVia(server, flow)
       server.clock.advance(15 * MINUTE)
-      const expired = 'order expired'
-      assertError(await purchase(server, { key, protocol }), 404, expired, 'the node says so')
-      assertError(await purchase(server, { key, protocol }), 404, expired, 'and it is known')
+      const expired = '404 order expired'
+      assertError(await purchase(server, { key, protocol }), expired, 'the node says so')
+      assertError(await purchase(server, { key, protocol }), expired, 'and it is known')
       const bad = `${authorization}0`
-      assertError(
-        await purchase(server, { key, authorization: bad }),
-        404,
-        expired,
-        'a bad credential',
-      )
+      assertError(await purchase(server, { key, authorization: bad }), expired, 'a bad credential')
       const first = await purchase(server, { key, authorization })
       capabilityOf(first)
       assert.equal((await purchase(server, { key, protocol })).text, first.text)
@@ -362,14 +356,9 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       await use(server, await purchase(server, ask))
       await query(server, `update meta set value = '' where name = 'simulator_key'`)
       await server.restart()
-      const unavailable = 'checkout unavailable'
-      assertError(
-        await purchase(server, { authorization }),
-        503,
-        unavailable,
-        'a foreign credential',
-      )
-      assertError(await purchase(server, { protocol }), 503, unavailable)
+      const unavailable = '503 checkout unavailable'
+      assertError(await purchase(server, { authorization }), unavailable, 'a foreign credential')
+      assertError(await purchase(server, { protocol }), unavailable)
     })
 
     test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
@@ -377,7 +366,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const { key, authorization, preimage } = await openOrderVia(server, flow)
       for (const table of ['purchase_order', 'catch_inbox']) {
         await query(server, `alter table ${table} rename to lost`)
-        assertError(await purchase(server, { key, authorization }), 500, 'internal error', table)
+        assertError(await purchase(server, { key, authorization }), '500 internal error', table)
         await query(server, `alter table lost rename to ${table}`)
       }
       const token = authorization.slice(authorization.indexOf(' ') + 1)
@@ -459,7 +448,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       capabilityOf(await purchase(server, { ...order.ask, from: '2001:db8::7' }))
       capabilityOf(await purchase(server, { ...order.ask, from: '203.0.113.1' }))
       const stranger = await purchase(server, { key, protocol, from: '198.51.100.9' })
-      assertError(stranger, 404, 'proof of payment required')
+      assertError(stranger, '404 proof of payment required')
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 

@@ -19,30 +19,38 @@ suite('the catalogue', () => {
   test('the catalogue says exactly what is on sale', async (t) => {
     const server = await startServer(t)
     const { products } = await server.mayfly.catalog()
-    const plan = (
-      planId: string,
-      priceSats: number,
-      durationLabel: string,
-      bestFor: string,
-      limits: { readLimit: number; maxCiphertextBytes: number },
-    ) => ({ planId, priceSats, durationLabel, bestFor, available: true, ...limits })
     assert.deepEqual(products.whisper, {
       description:
         'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set. Simulator: no real money moves.',
       clientEncryption: 'AES-256-GCM',
       plans: [
-        plan('spark', 21, '24 hours', 'One password to one person', {
+        {
+          planId: 'spark',
+          priceSats: 21,
+          durationLabel: '24 hours',
+          bestFor: 'One password to one person',
+          available: true,
           readLimit: 3,
           maxCiphertextBytes: 65_536,
-        }),
-        plan('standard', 121, '7 days', 'A document for a team', {
+        },
+        {
+          planId: 'standard',
+          priceSats: 121,
+          durationLabel: '7 days',
+          bestFor: 'A document for a team',
+          available: true,
           readLimit: 42,
           maxCiphertextBytes: 1_048_576,
-        }),
-        plan('long', 402, '30 days', 'A file for many readers', {
+        },
+        {
+          planId: 'long',
+          priceSats: 402,
+          durationLabel: '30 days',
+          bestFor: 'A file for many readers',
+          available: true,
           readLimit: 402,
           maxCiphertextBytes: 8_388_608,
-        }),
+        },
       ],
     })
   })

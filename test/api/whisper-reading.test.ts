@@ -100,18 +100,17 @@ suite('reading a whisper', () => {
     const server = await theServer()
     const whisper = await aWhisper(server, { readLimit: 1 })
     for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-      const answer = await read(server, whisper, {}, method)
+      const answer = await read(server, { ...whisper, method })
       assert.deepEqual([answer.status, answer.headers.allow], [405, 'GET'], method)
     }
     const preflight = await read(
       server,
-      { ...whisper, readToken: null },
+      { ...whisper, readToken: null, method: 'OPTIONS' },
       {
         origin: 'https://reader.example',
         'access-control-request-method': 'GET',
         'access-control-request-headers': 'authorization',
       },
-      'OPTIONS',
     )
     assert.equal(preflight.status, 204)
     assert.equal(preflight.headers['access-control-allow-headers'], 'authorization')

@@ -71,7 +71,7 @@ type ClientRow = {
   selectors: Record<string, string>[]
   buy(url: string, init: Init, wallet: Wallet): Promise<Response>
   /** The same after an error: with what the error carries, where the client knows of that. */
-  resume?(error: unknown, url: string, init: Init, wallet: Wallet): Promise<Response>
+  resume?(error: unknown, url: string, ask: { init: Init; wallet: Wallet }): Promise<Response>
   hasReceipt: boolean
 }
 
@@ -100,7 +100,7 @@ function alby(client: string, buy: Fetch402, selectors: ClientRow['selectors']):
     selectors,
     // It changes what it is given.
     buy: (url, init, wallet) => buy(url, { ...init, headers: { ...init.headers } }, { wallet }),
-    resume(error, url, init, wallet) {
+    resume(error, url, { init, wallet }) {
       assert.ok(error instanceof Fetch402InterruptedError)
       assert.ok(error.paid && error.credentials)
       const { credentials } = error
@@ -167,7 +167,7 @@ export function clientsBuy(node: string, openShop: (t: After) => Promise<Shop>):
         for (const selector of client.selectors) {
           const how = Object.entries(selector).flat().join(': ') || 'nothing said'
           describe(`${client.client} buys ${row.product} (${how})`, () =>
-            oneClient(() => shop, row, client, selector))
+            oneClient(() => shop, row, { client, selector }))
         }
       }
     }
@@ -177,8 +177,7 @@ export function clientsBuy(node: string, openShop: (t: After) => Promise<Shop>):
 function oneClient(
   theShop: () => Shop,
   { product, path, request, use }: ProductRow,
-  client: ClientRow,
-  selector: Record<string, string>,
+  { client, selector }: { client: ClientRow; selector: Record<string, string> },
 ): void {
   async function open(t: After) {
     const { server, pay, isBalanced } = theShop()
@@ -254,7 +253,7 @@ function oneClient(
       const init = shop.init()
       shop.proxy.next = 'lose the answer'
       const error = await client.buy(shop.url, init, shop.wallet).catch((thrown) => thrown)
-      const response = await resume(error, shop.url, init, shop.wallet)
+      const response = await resume(error, shop.url, { init, wallet: shop.wallet })
       assert.equal(await response.clone().text(), shop.proxy.paid[0]?.body.toString())
       await isGood(shop, response)
     })

@@ -12,7 +12,7 @@ for (const form of FORMS) {
   describe(`one payment, ${form}`, () => {
     test('one payment runs the handler once for ten requests that hang up in the middle of it', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => {
         await work.promise
         return { body: 'a cat' }
       })
@@ -30,7 +30,7 @@ for (const form of FORMS) {
 
     test('one payment buys one answer of 24 MiB, whatever part of it was taken', async (t) => {
       const whole = new Uint8Array(24 * MIB)
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => ({ body: whole }))
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => ({ body: whole }))
       for (let i = 0; i < 6; i++) {
         const { begun, answer, hangUp } = send(url, proof)
         if (i === 0) await begun
@@ -52,7 +52,7 @@ for (const form of FORMS) {
           await work.promise
           throw new Error('too late')
         }
-        const paid = await aPaid(t, form, fails, { storedAnswers })
+        const paid = await aPaid(t, { form, storedAnswers }, fails)
         const { url, proof, seen, runs, shop } = paid
         const { hangUp } = send(url, proof)
         await until('the handler to begin', async () => runs.length === 1)
@@ -73,7 +73,7 @@ for (const form of FORMS) {
           throw new Error('a bug')
         },
       ]
-      const { url, proof, runs, shop } = await aPaid(t, form, async () => {
+      const { url, proof, runs, shop } = await aPaid(t, { form }, async () => {
         answers.shift()?.()
         return { body: 'a cat' }
       })
@@ -87,7 +87,10 @@ for (const form of FORMS) {
     })
 
     test('one payment is good for three runs in all, when each of them fails', async (t) => {
-      const { url, proof, runs } = await aPaid(t, form, async () => ({ status: 503, body: 'no' }))
+      const { url, proof, runs } = await aPaid(t, { form }, async () => ({
+        status: 503,
+        body: 'no',
+      }))
       const statuses: number[] = []
       for (let i = 0; i < 6; i++) statuses.push((await send(url, proof).answer).status)
       assert.deepEqual(statuses, [503, 503, 503, 409, 409, 409])
@@ -96,7 +99,7 @@ for (const form of FORMS) {
 
     test('one payment runs nothing twice for a request that comes during the run: the request waits', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => {
         await work.promise
         return { body: 'a cat' }
       })
@@ -112,7 +115,7 @@ for (const form of FORMS) {
 
     test('one payment runs the handler for the request that waited, where the first run failed', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => {
         if (runs.length > 1) return { body: 'a cat' }
         await work.promise
         return { status: 500, body: 'failed' }
@@ -130,15 +133,10 @@ for (const form of FORMS) {
 
     test('a repeat is told when to come again where the run takes longer than a request waits', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, runs } = await aPaid(
-        t,
-        form,
-        async () => {
-          await work.promise
-          return { body: 'a cat' }
-        },
-        { waitMs: 1 },
-      )
+      const { url, proof, runs } = await aPaid(t, { form, waitMs: 1 }, async () => {
+        await work.promise
+        return { body: 'a cat' }
+      })
       const first = send(url, proof)
       await until('the handler to begin', async () => runs.length === 1)
       const { status, headers, body } = await send(url, proof).answer
@@ -154,14 +152,13 @@ for (const form of FORMS) {
 /** An API of this form, and the proof of one payment for it. */
 async function aPaid(
   t: TestContext,
-  form: Form,
+  { form, ...options }: { form: Form } & Partial<GateOptions>,
   handler: Handler,
-  options: Partial<GateOptions> = {},
 ) {
   const shop = await aShop(t)
   const runs: unknown[] = []
   const gate = createGate({ ...shop.options, ...options })
-  const { url, seen } = await anApi(t, form, gate, (request) => {
+  const { url, seen } = await anApi(t, { form, gate }, (request) => {
     runs.push(request)
     return handler(request)
   })

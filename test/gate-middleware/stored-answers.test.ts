@@ -148,7 +148,7 @@ async function aPaid(t: TestContext, form: Form, handler: Handler) {
   const shop = await aShop(t)
   const runs: unknown[] = []
   const gate = createGate({ ...shop.options, storedAnswers: true })
-  const { url, seen } = await anApi(t, form, gate, (request) => {
+  const { url, seen } = await anApi(t, { form, gate }, (request) => {
     runs.push(request)
     return handler(request)
   })

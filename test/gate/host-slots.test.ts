@@ -7,12 +7,8 @@ import { manualClock } from '../support/shop.ts'
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** So many calls to one host, none of which ends before the test says so. */
-function manyCalls(
-  slots: HostSlots,
-  count: number,
-  host = 'lnurl.example',
-  stop = new AbortController(),
-) {
+function manyCalls(slots: HostSlots, count: number, host = 'lnurl.example') {
+  const stop = new AbortController()
   const ends: (() => void)[] = []
   let running = 0
   let most = 0

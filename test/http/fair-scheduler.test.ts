@@ -11,7 +11,15 @@ const GONE = { phrase: 'request timeout' }
 const HERE = new AbortController().signal
 
 /** Work of so many slices, each of which notes its name. */
-function work(scheduler: FairScheduler, key: string, slices: number, done: string[], gone = HERE) {
+function work(
+  scheduler: FairScheduler,
+  key: string,
+  {
+    slices = 1,
+    done = [],
+    gone = HERE,
+  }: { slices?: number; done?: string[]; gone?: AbortSignal } = {},
+) {
   return scheduler.run(key, gone, async (slice) => {
     for (let i = 0; i < slices; i++) await slice(async () => void done.push(key))
     return key
@@ -32,9 +40,9 @@ function held(scheduler: FairScheduler, key: string, gone = HERE) {
 test('work of one capability waits for a slice of each other, and never for all of their work', async () => {
   const scheduler = createFairScheduler()
   const done: string[] = []
-  const long = work(scheduler, 'long', 1_000, done)
-  const also = work(scheduler, 'also long', 1_000, done)
-  await work(scheduler, 'short', 5, done)
+  const long = work(scheduler, 'long', { slices: 1_000, done })
+  const also = work(scheduler, 'also long', { slices: 1_000, done })
+  await work(scheduler, 'short', { slices: 5, done })
   const before = done.length
   assert.ok(before <= 3 * 5 + 3, `${before} slices ran before the short work was done`)
   await Promise.all([long, also])
@@ -64,13 +72,13 @@ test('a capability has one work that runs and four that wait, and the sixth is t
   const scheduler = createFairScheduler({ onEnded: (outcome) => ended.push(outcome) })
   const first = held(scheduler, 'inbox')
   const done: string[] = []
-  const waiting = Array.from({ length: 4 }, () => work(scheduler, 'inbox', 1, done))
+  const waiting = Array.from({ length: 4 }, () => work(scheduler, 'inbox', { done }))
   assert.deepEqual(scheduler.count(), { running: 1, waiting: 4 })
-  const others = Array.from({ length: 95 }, () => work(scheduler, 'inbox', 1, done))
+  const others = Array.from({ length: 95 }, () => work(scheduler, 'inbox', { done }))
   for (const other of others) await assert.rejects(other, REFUSED)
   assert.deepEqual(done, [])
   // Those of another capability are not concerned.
-  const another = work(scheduler, 'another', 1, done)
+  const another = work(scheduler, 'another', { done })
   first.finish()
   await Promise.all([first.ended, another, ...waiting])
   assert.equal(done.length, 5)
@@ -83,7 +91,7 @@ test('work that waits too long is told to come back, and leaves its place', asyn
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const scheduler = createFairScheduler()
   const first = held(scheduler, 'inbox')
-  const late = work(scheduler, 'inbox', 1, [])
+  const late = work(scheduler, 'inbox')
   t.mock.timers.tick(10_000)
   await assert.rejects(late, REFUSED)
   assert.deepEqual(scheduler.count(), { running: 1, waiting: 0 })
@@ -98,8 +106,8 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
   const waiting = new AbortController()
   const first = held(scheduler, 'inbox', running.signal)
   const done: string[] = []
-  const second = work(scheduler, 'inbox', 1, done, waiting.signal)
-  const third = work(scheduler, 'inbox', 1, done)
+  const second = work(scheduler, 'inbox', { done, gone: waiting.signal })
+  const third = work(scheduler, 'inbox', { done })
   waiting.abort()
   await assert.rejects(second, GONE)
   running.abort()
@@ -107,7 +115,7 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
   await assert.rejects(first.ended, GONE)
   assert.deepEqual(first.slices, [], 'no slice ran after the client had gone')
   await third
-  await assert.rejects(work(scheduler, 'inbox', 1, done, AbortSignal.abort()), GONE)
+  await assert.rejects(work(scheduler, 'inbox', { done, gone: AbortSignal.abort() }), GONE)
   assert.deepEqual(done, ['inbox'])
   assert.deepEqual(ended, ['gone', 'gone', 'done', 'gone'])
   assert.deepEqual(scheduler.count(), { running: 0, waiting: 0 })
@@ -116,10 +124,10 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
 test('only so many capabilities have work at once, and one more is told to come back', async () => {
   const scheduler = createFairScheduler({ running: 2 })
   const works = ['a', 'b'].map((key) => held(scheduler, key))
-  await assert.rejects(work(scheduler, 'c', 1, []), REFUSED)
+  await assert.rejects(work(scheduler, 'c'), REFUSED)
   for (const { finish } of works) finish()
   await Promise.all(works.map(({ ended }) => ended))
-  assert.equal(await work(scheduler, 'c', 1, []), 'c')
+  assert.equal(await work(scheduler, 'c'), 'c')
 })
 
 test('work that fails leaves its place to the next', async () => {
@@ -127,7 +135,7 @@ test('work that fails leaves its place to the next', async () => {
   const failing = scheduler.run('inbox', HERE, async (slice) => {
     await slice(() => Promise.reject(new Error('the store is away')))
   })
-  const next = work(scheduler, 'inbox', 1, [])
+  const next = work(scheduler, 'inbox')
   await assert.rejects(failing, /the store is away/)
   assert.equal(await next, 'inbox')
 })

@@ -25,15 +25,14 @@ export type Listening = {
 export async function listen(
   t: TestContext,
   server: TestServer,
-  inbox: CatchCapability,
-  { lastEventId }: { lastEventId?: string } = {},
+  { publicId, ownerToken, lastEventId }: CatchCapability & { lastEventId?: string },
 ): Promise<Listening> {
   const leaving = new AbortController()
   t.after(() => leaving.abort())
-  const response = await fetch(`${server.url}/api/catch/${inbox.publicId}/stream`, {
+  const response = await fetch(`${server.url}/api/catch/${publicId}/stream`, {
     signal: leaving.signal,
     headers: {
-      authorization: `Bearer ${inbox.ownerToken}`,
+      authorization: `Bearer ${ownerToken}`,
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
     },
   })
@@ -107,8 +106,7 @@ export async function followed(
 export async function sendMany(
   { url }: TestServer,
   { publicId }: CatchCapability,
-  count: number,
-  bodyOf: (n: number) => string,
+  { count, body: bodyOf }: { count: number; body: (n: number) => string },
 ): Promise<void> {
   const pool = new Pool(url, { connections: SENDERS })
   let sent = 0

@@ -33,10 +33,9 @@ export async function aSmallServer(t: After): Promise<TestServer> {
 export async function send(
   { url }: { url: string },
   { publicId }: { publicId: string },
-  request: RequestInit,
-  rest = '',
+  { path = '', ...request }: RequestInit & { path?: string },
 ): Promise<Answer> {
-  return answerOf(await fetch(`${url}/c/${publicId}${rest}`, request))
+  return answerOf(await fetch(`${url}/c/${publicId}${path}`, request))
 }
 
 export type Bare = { method?: string; target?: string; headers?: string[]; body?: string }
@@ -61,10 +60,21 @@ export async function ask(
   { url }: { url: string },
   path: string,
   token: string | null,
-  method = 'GET',
 ): Promise<Answer> {
-  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
-  return answerOf(await fetch(url + path, { method, headers }))
+  return answerOf(await fetch(url + path, { headers: bearer(token) }))
+}
+
+/** A DELETE with a token of the owner's. */
+export async function askDelete(
+  { url }: { url: string },
+  path: string,
+  token: string,
+): Promise<Answer> {
+  return answerOf(await fetch(url + path, { method: 'DELETE', headers: bearer(token) }))
+}
+
+function bearer(token: string | null): Record<string, string> {
+  return token === null ? {} : { authorization: `Bearer ${token}` }
 }
 
 /** All events that are there, newest first. */

@@ -28,8 +28,7 @@ export type Api = {
 /** `POST /render/cat` of this form. A handler that throws is answered 500, as frameworks do it. */
 export async function anApi(
   t: TestContext,
-  form: Form,
-  gate: Gate,
+  { form, gate }: { form: Form; gate: Gate },
   handler: Handler,
 ): Promise<Api> {
   const seen = { arrived: 0, over: 0, gone: 0 }

@@ -34,12 +34,12 @@ export async function aShop(
   const { projectId, capability, projects } = await register(server, { credits })
   const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
 
-  async function send(method: string, path: string, ask: Ask, body?: string): Promise<Answer> {
+  /** A GET, or with a body a POST. */
+  async function send(path: string, ask: Ask, body?: string): Promise<Answer> {
     const headers = Object.entries(ask).filter((entry): entry is [string, string] => !!entry[1])
     const response = await fetch(server.url + path, {
-      method,
       headers,
-      ...(body === undefined ? {} : { body: bytes(body) }),
+      ...(body === undefined ? {} : { method: 'POST', body: bytes(body) }),
     })
     const text = await response.text()
     const { status } = response
@@ -48,7 +48,6 @@ export async function aShop(
 
   const create = ({ key = randomUUID(), body = BODY, ...headers }: Ask) =>
     send(
-      'POST',
       '/api/gate/intents',
       {
         ...own,
@@ -63,7 +62,6 @@ export async function aShop(
     )
   const proveRaw = (intentId: string, body: string, headers: Ask = {}) =>
     send(
-      'POST',
       `/api/gate/intents/${intentId}/prove`,
       { ...own, 'content-type': 'application/json', ...headers },
       body,
@@ -73,7 +71,6 @@ export async function aShop(
 
   const giveBackRaw = (intentId: string, body: string, headers: Ask = {}) =>
     send(
-      'POST',
       `/api/gate/intents/${intentId}/give-back`,
       { authorization: own.authorization, 'content-type': 'application/json', ...headers },
       body,
@@ -92,7 +89,7 @@ export async function aShop(
     giveBack: (intentId: string, receiptId: string, headers: Ask = {}) =>
       giveBackRaw(intentId, JSON.stringify({ receiptId }), headers),
     poll: (intentId: string, headers: Ask = {}) =>
-      send('GET', `/api/gate/intents/${intentId}`, {
+      send(`/api/gate/intents/${intentId}`, {
         authorization: own.authorization,
         ...headers,
       }),

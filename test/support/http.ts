@@ -4,22 +4,30 @@ import type { TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
 
 /** One request and its answer; `line` is method and target. */
-export function ask(url: string, line: string, headers = '', body = ''): Promise<Exchanged> {
+export function ask(
+  url: string,
+  line: string,
+  { headers = '', body = '' }: { headers?: string | undefined; body?: string | undefined } = {},
+): Promise<Exchanged> {
   return exchange(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n${body}`)
 }
 
-/** A JSON body of one member, never cached, never sniffed. */
-export function assertError(
-  answer: Exchanged,
-  status: number,
-  phrase: string,
-  note = phrase,
-): void {
+/** `refusal` is status and phrase. The body is JSON of one member, never cached, never sniffed. */
+export function assertError(answer: Exchanged, refusal: Refusal, note: string = refusal): void {
+  const [status, phrase] = statusAndPhrase(refusal)
   assert.equal(answer.status, status, note)
   assert.equal(answer.body, JSON.stringify({ error: phrase }), note)
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8', note)
   assert.equal(answer.headers.get('cache-control'), 'no-store', note)
   assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', note)
+}
+
+/** As tests write a refusal: `404 order not found`. */
+export type Refusal = `${number} ${string}`
+
+export function statusAndPhrase(refusal: Refusal): [status: number, phrase: string] {
+  const at = refusal.indexOf(' ')
+  return [Number(refusal.slice(0, at)), refusal.slice(at + 1)]
 }
 
 /** The lines of the log that tell of an error. */

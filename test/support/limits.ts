@@ -52,10 +52,9 @@ export async function tripsAt(
 export async function ask(
   { url }: TestServer,
   path: string,
-  headers: Record<string, string> = {},
-  method = 'GET',
+  request: RequestInit = {},
 ): Promise<Answer> {
-  const answer = await fetch(url + path, { method, headers })
+  const answer = await fetch(url + path, request)
   const header = (name: string): string | null => answer.headers.get(name)
   if (header('content-type')?.startsWith('text/event-stream')) {
     await answer.body?.cancel()

@@ -68,12 +68,13 @@ export async function ping(
   )
 }
 
+type OwnerRequest = { method: string; body?: string | undefined; type?: string | null }
+
 /** A call of the owner. */
 export async function owner(
   { url }: TestServer,
   { publicId, ownerToken }: Owner,
-  method: string,
-  { body, type = 'application/json' }: { body?: string | undefined; type?: string | null } = {},
+  { method, body, type = 'application/json' }: OwnerRequest,
 ): Promise<Answer> {
   return answerOf(
     await fetch(`${url}/api/pulse/${publicId}`, {
@@ -88,13 +89,8 @@ export async function owner(
 }
 
 /** A change of the settings, whose body is sent as it is. */
-export function patch(
-  server: TestServer,
-  capability: Owner,
-  body: string,
-  type: string | null = 'application/json',
-): Promise<Answer> {
-  return owner(server, capability, 'PATCH', { body, type })
+export function patch(server: TestServer, capability: Owner, body: string): Promise<Answer> {
+  return owner(server, capability, { method: 'PATCH', body })
 }
 
 /** What is below the address that is shared. */

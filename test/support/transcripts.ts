@@ -31,10 +31,13 @@ export async function replay(
       const where = `the answer to ${asked.line}`
       assert.equal(answer.line, expected.line, `${where}: ${answer.body}`)
       for (const [name, value] of expected.headers) {
-        compare(value, answer.headers[name.toLowerCase()] ?? null, values, `${name} of ${where}`)
+        compare(value, answer.headers[name.toLowerCase()] ?? null, {
+          values,
+          where: `${name} of ${where}`,
+        })
       }
       if (expected.body === '') assert.equal(answer.body, '', where)
-      else compare(JSON.parse(expected.body), JSON.parse(answer.body), values, where)
+      else compare(JSON.parse(expected.body), JSON.parse(answer.body), { values, where })
       asked = null
       replayed++
     }
@@ -56,7 +59,10 @@ function standFor(name: string, text: string, values: Map<string, string>): void
     const json = JSON.stringify(JSON.parse(fill(text, values)))
     values.set(name, Buffer.from(json).toString('base64url'))
   } else {
-    compare(JSON.parse(text), JSON.parse(Buffer.from(known, 'base64url').toString()), values, name)
+    compare(JSON.parse(text), JSON.parse(Buffer.from(known, 'base64url').toString()), {
+      values,
+      where: name,
+    })
   }
 }
 
@@ -118,22 +124,20 @@ function fill(text: string, values: Map<string, string>): string {
   })
 }
 
+/** The values of the placeholders so far, and the words for what is compared. */
+type Place = { values: Map<string, string>; where: string }
+
 /** Equal in shape and in every value that is no placeholder; a placeholder is one value for good. */
-function compare(
-  expected: unknown,
-  actual: unknown,
-  values: Map<string, string>,
-  where: string,
-): void {
+function compare(expected: unknown, actual: unknown, { values, where }: Place): void {
   if (typeof expected === 'string' && PLACEHOLDER.test(expected)) {
     assert.ok(typeof actual === 'string', `${where} is a text`)
-    compareText(expected, actual, values, where)
+    compareText(expected, actual, { values, where })
   } else if (typeof expected === 'object' && expected !== null) {
     assert.ok(typeof actual === 'object' && actual !== null, where)
     assert.deepEqual(Object.keys(actual), Object.keys(expected), `members of ${where}`)
     for (const [member, value] of Object.entries(expected)) {
       const other = (actual as Record<string, unknown>)[member]
-      compare(value, other, values, `${member} of ${where}`)
+      compare(value, other, { values, where: `${member} of ${where}` })
     }
   } else {
     assert.equal(actual, expected, where)
@@ -142,12 +146,7 @@ function compare(
 
 const PLACEHOLDER = /\{(\w+)\}/
 
-function compareText(
-  expected: string,
-  actual: string,
-  values: Map<string, string>,
-  where: string,
-): void {
+function compareText(expected: string, actual: string, { values, where }: Place): void {
   const names: string[] = []
   const pattern = expected.split(/(\{\w+\})/).map((part) => {
     const name = PLACEHOLDER.exec(part)?.[1]

@@ -10,6 +10,7 @@ import {
   purchase,
   quoteOf,
 } from './buying.ts'
+import { type Refusal, statusAndPhrase } from './http.ts'
 import { startServer, type TestServer } from './server.ts'
 
 export type WalletFlow = {
@@ -52,7 +53,9 @@ export async function paidOrderVia(server: TestServer, flow: WalletFlow, ask: As
   return order
 }
 
-export function assertError(answer: Answer, status: number, error: string, note = error): void {
+/** `refusal` is status and phrase: `404 order not found`. */
+export function assertError(answer: Answer, refusal: Refusal, note: string = refusal): void {
+  const [status, error] = statusAndPhrase(refusal)
   assert.deepEqual([answer.status, answer.text], [status, JSON.stringify({ error })], note)
   assert.deepEqual(answer.lines('www-authenticate'), [], note)
   assert.deepEqual(answer.lines('payment-receipt'), [], note)

@@ -92,9 +92,12 @@ export async function delivered(
 /** `GET /w/{publicId}` with its token; null sends none. */
 export function read(
   shop: { url: string },
-  { publicId, readToken }: { publicId: string; readToken: string | null },
+  {
+    publicId,
+    readToken,
+    method = 'GET',
+  }: { publicId: string; readToken: string | null; method?: string },
   headers: Record<string, string | string[]> = {},
-  method = 'GET',
 ): Promise<Answer> {
   return send(`${shop.url}/w/${publicId}`, {
     method,

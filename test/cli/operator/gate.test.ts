@@ -24,7 +24,7 @@ test('a project is added, and works on the running server at once', async (t) =>
   assert.ok(isId('gate_project', added.projectId))
   assert.ok(isToken('gate_key', added.capability))
   assert.equal(added.verification, 'provider')
-  assert.deepEqual(await intentOf(url, added, 'ping', 'GET', '/ping'), {
+  assert.deepEqual(await intentOf(url, added, { route: 'ping', method: 'GET', path: '/ping' }), {
     status: 402,
     recipient: 'alice@example.com',
     amountSats: 1,
@@ -325,9 +325,7 @@ async function aProject(t: TestContext) {
 async function intentOf(
   url: string,
   { projectId, capability }: { projectId: string; capability: string },
-  route: string,
-  method: string,
-  path: string,
+  { route, method, path }: { route: string; method: string; path: string },
 ) {
   const response = await fetch(`${url}/api/gate/intents`, {
     method: 'POST',

@@ -66,8 +66,7 @@ async function snapshot(folder: string): Promise<Record<string, string>> {
 async function refuses(
   t: TestContext,
   file: string,
-  sentence: string | RegExp,
-  options: { uid?: number } = {},
+  { sentence, ...options }: { sentence: string | RegExp; uid?: number },
 ): Promise<void> {
   const before = await snapshot(dirname(file))
   const { code, told } = await refusedStart(t, file, options)
@@ -83,7 +82,9 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
   test('a file that is no database stops the start, and is not changed', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     await writeFile(file, randomBytes(50_000), { mode: 0o640 })
-    await refuses(t, file, `${file} is not an SQLite database. Choose another MAYFLY_DATABASE_URL.`)
+    await refuses(t, file, {
+      sentence: `${file} is not an SQLite database. Choose another MAYFLY_DATABASE_URL.`,
+    })
   })
 
   test('a page damaged in the middle stops the start, and is not changed', async (t) => {
@@ -92,11 +93,10 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     const { size } = await handle.stat()
     await handle.write(Buffer.alloc(4096, 0xff), 0, 4096, Math.floor(size / 4096 / 2) * 4096)
     await handle.close()
-    await refuses(
-      t,
-      file,
-      /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup; nothing was changed\.\n$/,
-    )
+    await refuses(t, file, {
+      sentence:
+        /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup; nothing was changed\.\n$/,
+    })
   })
 
   test('a file that lost its end stops the start, and is not changed', async (t) => {
@@ -104,7 +104,9 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     const handle = await open(file, 'r+')
     await handle.truncate(((await handle.stat()).size / 2) & ~4095)
     await handle.close()
-    await refuses(t, file, /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup/)
+    await refuses(t, file, {
+      sentence: /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup/,
+    })
   })
 
   test('a store of a newer version stops the start, and is not changed', async (t) => {
@@ -112,45 +114,38 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
       t,
       `insert into migration (version, name) values (9999, '9999-from-the-future.sql')`,
     )
-    await refuses(
-      t,
-      file,
-      /^The database has version 9999, and this Mayfly supports up to \d+\. Start the newer Mayfly that wrote it\.\n$/,
-    )
+    await refuses(t, file, {
+      sentence:
+        /^The database has version 9999, and this Mayfly supports up to \d+\. Start the newer Mayfly that wrote it\.\n$/,
+    })
   })
 
   test('a folder instead of a file stops the start, and is not changed', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     await mkdir(file)
-    await refuses(
-      t,
-      file,
-      `The database ${file} cannot be opened. Check that the path is right and writable.`,
-    )
+    await refuses(t, file, {
+      sentence: `The database ${file} cannot be opened. Check that the path is right and writable.`,
+    })
   })
 
   test('a file that may not be written stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     await hand(dirname(file), STRANGER)
     await chmod(file, 0o400)
-    await refuses(
-      t,
-      file,
-      `The database ${file} is read-only. Make it and its folder writable for this user.`,
-      STRANGER,
-    )
+    await refuses(t, file, {
+      sentence: `The database ${file} is read-only. Make it and its folder writable for this user.`,
+      ...STRANGER,
+    })
   })
 
   test('a folder that may not be written stops the start, and is not changed', async (t) => {
     const file = await aStore(t)
     await hand(dirname(file), STRANGER)
     await withMode(dirname(file), 0o500, () =>
-      refuses(
-        t,
-        file,
-        `The database ${file} is read-only. Make it and its folder writable for this user.`,
-        STRANGER,
-      ),
+      refuses(t, file, {
+        sentence: `The database ${file} is read-only. Make it and its folder writable for this user.`,
+        ...STRANGER,
+      }),
     )
   })
 
