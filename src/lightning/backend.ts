@@ -10,7 +10,7 @@ const SCHEMES: Record<string, Backend> = {
   'nostr+walletconnect:': 'nwc',
 }
 
-/** The forms of the URL, for people. */
+/** The forms of the URLs, as people read them in messages. */
 export const BACKEND_FORMS =
   '`simulator:`, `lnd+https://host:8080?macaroon=<file>&cert=<file>`, ' +
   '`phoenixd+http://:<password>@host:9740`, `cln+https://host:3010?rune=<file>&cert=<file>` ' +

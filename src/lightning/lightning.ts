@@ -1,34 +1,34 @@
 /**
- * The Lightning port: everything that Mayfly needs of a node, and nothing a backend cannot do.
+ * The Lightning port: what Mayfly needs from a node. Every backend can do all of it.
  *
- * An invoice is money that may already be under way, so a backend that is unsure throws; the states
- * it does report are final, except `open` and a `dead` that is a guess.
+ * A payment of an invoice may already be under way, so a backend that is unsure of the state throws. The
+ * states that it reports are final, except `open` and a `dead` whose `isFinal` is false.
  */
 
 import type { Statement } from '../db/db.ts'
 
-/** The networks that the interface knows. A node on another one is refused at start-up. */
+/** The networks of the interface. The start refuses a node on any other network. */
 export type Network = 'mainnet' | 'regtest' | 'signet'
 
-/** A held HTLC is `open`. */
+/** An invoice with a held HTLC is `open`. */
 export type InvoiceState = 'open' | 'settled' | 'dead'
 
 /**
- * The state of an invoice at its node. `dead` is final where the node itself says that the invoice can
- * never be settled any more. Some nodes have no such state: there it is a guess by the clock, long after
- * the expiry, and the same invoice may turn out to be settled.
+ * The state of an invoice at its node. `dead` is final if the node says that the invoice can never be
+ * settled. Some nodes have no such state. Their backend assumes it long after the expiry, and the invoice
+ * may still turn out to be settled.
  */
 export type InvoiceStatus = { state: 'open' | 'settled' } | { state: 'dead'; isFinal: boolean }
 
 export type Lightning = {
-  /** What the node reports of itself. Throws when it cannot be reached or refuses the call. */
+  /** What the node reports about itself. Throws if it is unreachable or refuses the call. */
   info(): Promise<NodeInfo>
 
-  /** Makes one invoice for exactly `amountMsat`. Throws when the node did not make it. */
+  /** Makes one invoice for exactly `amountMsat`. Throws if the node did not make it. */
   createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
 
   /**
-   * The same for a node inside this process, without waiting. The invoice exists once `statements`
+   * Makes the invoice without waiting, on a node inside this process. The invoice exists once `statements`
    * are committed, in the unit that opens its order. Throws if it cannot make the invoice.
    */
   signInvoice?(request: InvoiceRequest): SignedInvoice
@@ -37,15 +37,15 @@ export type Lightning = {
   lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
 
   /**
-   * Calls `onSettled` for each settlement the node reports, until `signal` aborts. A hint that
-   * makes things fast: events may come late, twice or never, and each invoice is looked up.
+   * Calls `onSettled` for each settlement that the node reports, until `signal` aborts. A report is only a
+   * hint: it may come late, twice or never, so the caller looks the invoice up.
    */
   watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
 }
 
 /**
- * `nodeId` is the public key that signs the node's invoices, in hex. It is null where a backend
- * cannot tell one set of books from another by it, as with accounts that share a node.
+ * `nodeId` is the public key that signs the node's invoices, in hex. It is null if it does not identify
+ * whose invoices these are, as with accounts that share a node.
  */
 export type NodeInfo = { network: Network; synced: boolean; nodeId: string | null }
 
@@ -61,7 +61,7 @@ export type SignedInvoice = {
   statements: Statement[]
 }
 
-/** The node does not know this payment hash: a restored or a wrong node, never a dead invoice. */
+/** The node does not know this payment hash, because it was restored or is another node. It is no `dead`. */
 export class UnknownInvoice extends Error {
   override name = 'UnknownInvoice'
   constructor() {

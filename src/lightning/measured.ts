@@ -1,4 +1,4 @@
-/** A node whose calls are timed, and whose state is reported. */
+/** Times the calls of a node and reports its state. */
 import { type InvoiceRequest, type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
 
 export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
@@ -6,11 +6,11 @@ export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
 export type NodeObserver = {
   /** An invoice that the node has never seen is an answer, not a failure. */
   ended(call: NodeCall, seconds: number, hasFailed: boolean): void
-  /** The answer of `info`, or null where it failed. */
+  /** Called with the answer of `info`, or with null if it failed. */
   infoReceived(node: NodeInfo | null): void
 }
 
-/** The same node, observed. */
+/** The same node, whose calls are reported to the observer. */
 export function measuredLightning<T extends Lightning>(lightning: T, observer: NodeObserver): T {
   function timed<R>(call: NodeCall, work: () => R): R {
     const startedAt = performance.now()

@@ -1,4 +1,4 @@
-/** From `MAYFLY_LIGHTNING_URL` to a backend that was seen to work, or a sentence that says why not. */
+/** Opens the backend that `MAYFLY_LIGHTNING_URL` names, and checks that it works. */
 import type { Db } from '../db/db.ts'
 import type { Clock, Deletion } from '../lib/clock.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
@@ -16,9 +16,9 @@ import { createSimulator, type Simulator } from './simulator.ts'
 
 export type Opened = {
   lightning: Lightning
-  /** The payer's side, where the backend has one: the simulator alone. */
+  /** The payer's side of the simulator. Null for any other backend. */
   simulator: Simulator | null
-  /** What is wrong with the access to the node; `isAway` when the node just does not answer. */
+  /** Why the node cannot be used, or null. `isAway` means that it does not answer. */
   problem: AccessProblem | null
   close(): Promise<void>
 }
@@ -26,15 +26,15 @@ export type Opened = {
 export type OpenDeps = {
   db: Db
   clock: Clock
-  /** By which the simulator forgets. Without one, it forgets nothing. */
+  /** The clock by which the simulator deletes old invoices. Default: it deletes none. */
   deletion?: Pick<Deletion, 'atOnce'>
   warn: (message: string) => void
 }
 
-/** Where the store keeps how far a node's count of settlements was followed. */
+/** The names of the stored cursors, which count a node's settlements. */
 export const CURSORS = { lnd: 'lnd_settle_index', cln: 'cln_pay_index' } as const
 
-/** @throws Error that names the setting, for a URL or a file that is not what it should be. */
+/** @throws Error that names the setting, for a wrong URL or file. */
 export async function openLightning(url: string, deps: OpenDeps): Promise<Opened> {
   const kind = backendOf(url)
   if (kind === null) throw new Error(`MAYFLY_LIGHTNING_URL must be ${BACKEND_FORMS}`)
@@ -68,7 +68,7 @@ async function createNode(
       return createCln({ ...(await readClnUrl(url)), clock, cursor, onWarning })
     }
     case 'nwc': {
-      // Large, and only for those who sell over Nostr.
+      // Loaded only if it is needed, because it is large.
       const { createNwc } = await import('./nwc/nwc.ts')
       return createNwc({ ...readNwcUrl(url), clock, onWarning })
     }
@@ -77,7 +77,7 @@ async function createNode(
   }
 }
 
-/** Where a stream got to, kept in the store. Only ever moves forward, whoever writes it. */
+/** A cursor in the store. It only moves forward, also if several instances write it. */
 export function storedCursor(db: Db, name: string) {
   return {
     async read(): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The simulator: real, signed regtest invoices from a throwaway key, paid by a request. It is for trying
- * Mayfly out: everything is real but the money.
+ * The simulator, for trying Mayfly out. It signs real regtest invoices with a throwaway key, and a request
+ * pays them. Only the money is not real.
  */
 import { hash, randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
@@ -21,7 +21,7 @@ import {
 import { checkInvoiceRequest, readableInvoice } from './node/check-invoice.ts'
 
 const NETWORK = 'regtest'
-/** Invoices are kept this long past their expiry, for look-ups of orders that were left open. */
+/** Invoices are stored this long after their expiry, for look-ups of orders that are still open. */
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const FORGET_EVERY_MS = 60 * 60 * 1000
 
@@ -32,7 +32,7 @@ export type PayOutcome =
 
 export type Simulator = Lightning & {
   signInvoice(request: InvoiceRequest): SignedInvoice
-  /** Pays one of its invoices, once; a repeat gives the same preimage and pays nothing. */
+  /** Pays one of its invoices. A repeat pays nothing and returns the same preimage. */
   pay(bolt11: string): Promise<PayOutcome>
 }
 
@@ -44,11 +44,11 @@ type InvoiceRow = {
   expires_at: number
 }
 
-/** The throwaway key is kept in the store, so that the node's identity survives a restart. */
+/** The throwaway key is stored, so that the node has the same id after a restart. */
 export async function createSimulator(deps: {
   db: Db
   clock: Clock
-  /** Without one, no invoice is forgotten. */
+  /** The clock by which old invoices are deleted. Default: none are. */
   deletion?: Pick<Deletion, 'atOnce'>
 }): Promise<Simulator> {
   const { db, clock, deletion } = deps
@@ -72,7 +72,7 @@ export async function createSimulator(deps: {
       const invoice = await invoiceOf(paymentHash)
       if (!invoice) throw new UnknownInvoice()
       if (invoice.state === 'settled') return { state: 'settled' }
-      // By the same clock as `pay`.
+      // The clock that `pay` uses.
       return invoice.expires_at <= clock.now()
         ? { state: 'dead', isFinal: true }
         : { state: 'open' }

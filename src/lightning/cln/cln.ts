@@ -20,7 +20,7 @@ import { type ClnCall, watchCln } from './watch.ts'
 
 export type ClnOptions = ClnAccess & {
   clock: Clock
-  /** Where `waitanyinvoice` got to, kept between runs. */
+  /** The last settlement that `waitanyinvoice` reported, stored between runs. */
   cursor: Cursor
   timeouts?: Partial<NodeTimeouts>
   onWarning?: (message: string) => void
@@ -71,7 +71,7 @@ export function createCln(options: ClnOptions): LightningNode {
       method: 'invoice',
       params: {
         amount_msat: amountMsat,
-        // Has to be new; nobody but the node's operator sees it.
+        // A label must be unique. Only the node's operator sees it.
         label: `mayfly-${randomUUID()}`,
         description: memo,
         expiry: expirySeconds,
@@ -103,7 +103,7 @@ export function createCln(options: ClnOptions): LightningNode {
 
   const checkAccess: NodeCalls['checkAccess'] = async (rememberedInfo) => {
     const probes: Parameters<ClnCall>[0][] = [
-      // None has an effect: an unknown hash, an invalid amount, a wait of no time.
+      // These calls change nothing: an unknown hash, an invalid amount, a wait of zero seconds.
       probe('listinvoices', { payment_hash: '00'.repeat(32) }),
       probe('invoice', { amount_msat: 'none', label: 'mayfly', description: 'mayfly' }),
       probe('waitanyinvoice', { timeout: 0 }),
@@ -156,7 +156,7 @@ export function createCln(options: ClnOptions): LightningNode {
   )
 }
 
-/** JSON-RPC refused the parameters, or the wait is over: the rune allowed the call. */
+/** True if the rune allowed the call: JSON-RPC refused only its parameters, or the wait is over. */
 function isAccepted(error: unknown): boolean {
   return error instanceof NodeError && error.reason === 'refused' && !isAboutRune(error.answer)
 }
@@ -167,7 +167,7 @@ function isAboutRune(answer: NodeError['answer']): boolean {
   return RUNE_CODES.has(answer?.code)
 }
 
-/** clnrest's `{code, message}`, in some versions inside of `error`. */
+/** The error in clnrest's `{code, message}`, which some versions put into `error`. */
 function refusal(what: string, status: number, text: string): NodeError {
   const isAccess = status === 401 || status === 403
   try {
@@ -184,7 +184,7 @@ function refusal(what: string, status: number, text: string): NodeError {
       })
     }
   } catch {
-    // Then clnrest did not write it.
+    // The answer is not JSON, so clnrest did not write it.
   }
   return new NodeError(NODE, `${what} got HTTP ${status} that is not clnrest's`, {
     reason: 'malformed',

@@ -4,7 +4,7 @@ import { type RestUrl, readRestUrl, SETTING } from '../node/url.ts'
 
 export type ClnAccess = Omit<RestUrl, 'secret'> & { rune: string }
 
-/** @throws Error that names the setting and the piece that is wrong. */
+/** @throws Error that names the setting and the wrong part. */
 export async function readClnUrl(text: string, setting = SETTING): Promise<ClnAccess> {
   const { secret: rune, ...access } = await readRestUrl(text, {
     setting,
@@ -20,7 +20,7 @@ export async function readClnUrl(text: string, setting = SETTING): Promise<ClnAc
 
 const MAX_RUNE_CHARACTERS = 16 * 1024
 
-/** The rune itself, or the answer of `lightning-cli createrune` as it is. */
+/** The file holds the rune, or the whole output of `lightning-cli createrune`. */
 function readRune(bytes: Uint8Array): string | null {
   const text = utf8Text(bytes)?.trim() ?? ''
   const rune = /"rune"\s*:\s*"([^"]+)"/.exec(text)?.[1] ?? text

@@ -1,13 +1,13 @@
-/** Core Lightning's `waitanyinvoice`: one settlement after the other, none left out. */
+/** Core Lightning's `waitanyinvoice`: reports every settlement, one after the other. */
 
 import { NodeError } from '../node/error.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
 import type { NodeTimeouts } from '../node/timeouts.ts'
 import { type Cursor, keepFollowing } from '../node/watch.ts'
 
-/** One call of a method. @throws NodeError */
+/** Calls one method. @throws NodeError */
 export type ClnCall = (request: {
-  /** What the call does, for its errors. */
+  /** What the call does, for error messages. */
   what: string
   method: string
   params: Fields
@@ -18,12 +18,12 @@ export type ClnCall = (request: {
 const NODE = 'Core Lightning'
 const read = jsonOf(NODE)
 
-// JSON-RPC code of a wait that is over without a payment.
+// The JSON-RPC code for a wait that ended without a payment.
 const WAITED_LONG_ENOUGH = 904
 
 /**
- * Ends only when `signal` aborts. With a cursor of 0 the node reports every invoice that was ever
- * paid, which happens once: the cursor moves with each.
+ * Ends only when `signal` aborts. With a cursor of 0, the node reports every invoice that was ever paid.
+ * That happens once, because the cursor advances with each report.
  */
 export async function watchCln(
   options: {
@@ -41,7 +41,7 @@ export async function watchCln(
   let seen = 0
 
   async function follow(onAlive: () => void): Promise<never> {
-    // Read anew each time, and not remembered: it begins again with a new node.
+    // Read from the store each time, because it is reset for a new node.
     let payIndex = Math.max(seen, await cursor.read())
     for (;;) {
       signal.throwIfAborted()
@@ -57,14 +57,14 @@ export async function watchCln(
     }
   }
 
-  /** The next paid invoice, or null when there was none for a while. */
+  /** The next paid invoice, or null if no invoice was paid for a while. */
   async function next(payIndex: number): Promise<Fields | null> {
     try {
       return await call({
         what: 'waiting for a payment',
         method: 'waitanyinvoice',
         params: { lastpay_index: payIndex, timeout: waitSeconds },
-        // A node that hangs does not even answer that the wait is over.
+        // A node that hangs does not answer when the wait is over.
         timeoutMs: waitSeconds * 1000 + timeouts.infoMs,
         signal,
       })

@@ -1,4 +1,4 @@
-/** Finds out, at start-up, whether LND lets us do all we need, and says what to do if not. */
+/** Checks at the start whether LND allows every call that Mayfly needs. */
 
 import { type AccessProblem, accessProblem } from '../node/access.ts'
 import { NodeError } from '../node/error.ts'
@@ -7,7 +7,7 @@ import type { LndCall, LndHttp } from './http.ts'
 const BAKE = 'bake one with: lncli bakemacaroon invoices:read invoices:write info:read'
 const DENIED = 'permission denied'
 
-// The words of LND and its macaroon library; their code says no more than "unknown".
+// The messages of LND and its macaroon library. Their gRPC code is only "unknown".
 const MACAROON_ERROR = /macaroon|caveat|verification failed|encoding\/hex|unmarshal|data format/
 
 export type AccessOptions = {
@@ -17,7 +17,7 @@ export type AccessOptions = {
   timeoutMs: number
 }
 
-/** The first thing that is missing, or null. */
+/** The first missing permission or other problem, or null. */
 export async function findProblem({
   http,
   info,
@@ -27,10 +27,10 @@ export async function findProblem({
   const infoFailure = await failure(info())
   if (infoFailure) return problem(infoFailure, baseUrl, 'info:read')
 
-  // LND refuses both calls: with the permission as invalid, without it as denied.
+  // LND refuses both calls: as invalid if the macaroon has the permission, otherwise as denied.
   const probes: [permission: string, call: Omit<LndCall, 'what' | 'timeoutMs'>][] = [
     ['invoices:read', { method: 'GET', path: `/v1/invoice/${'00'.repeat(32)}` }],
-    // An amount given twice is refused by every version, so no invoice comes of it.
+    // Every version refuses an amount that is given twice, so this makes no invoice.
     [
       'invoices:write',
       { method: 'POST', path: '/v1/invoices', body: { value: '1', value_msat: '1' } },
@@ -66,7 +66,7 @@ function problem(error: NodeError, baseUrl: string, permission: string): AccessP
 
 function macaroonSentence(error: NodeError, permission: string): string {
   const message = error.answer?.message ?? ''
-  // The invoice.macaroon that LND makes lacks info:read: the usual way to come here.
+  // Usually this is the invoice.macaroon that LND makes, which lacks info:read.
   if (message === DENIED) return `LND: the macaroon lacks ${permission}; ${BAKE}`
   if (isAboutMacaroon(message)) {
     return `LND does not accept the macaroon (of another node, expired or damaged); ${BAKE}`

@@ -1,4 +1,4 @@
-/** LND's JSON, checked. Bytes are base64 and 64-bit integers decimal strings (proto3 JSON). */
+/** Checks LND's JSON. In it, bytes are base64 and 64-bit integers are decimal strings (proto3 JSON). */
 import { base64Bytes, hex } from '../../lib/bytes.ts'
 import type { InvoiceState, NodeInfo } from '../lightning.ts'
 import { supportedNetwork } from '../node/error.ts'
@@ -12,7 +12,7 @@ export function madeInvoice(answer: Fields): { bolt11: string; paymentHash: stri
   return { bolt11: read.string(answer, 'payment_request'), paymentHash: paymentHash(answer) }
 }
 
-/** `settleIndex` counts the node's settlements from 1; it is 0 for what is not settled. */
+/** `settleIndex` counts the node's settlements from 1. It is 0 for an invoice that is not settled. */
 export type SeenInvoice = { paymentHash: string; state: InvoiceState; settleIndex: number }
 
 export function seenInvoice(answer: Fields): SeenInvoice {

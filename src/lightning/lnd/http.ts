@@ -1,4 +1,4 @@
-/** HTTP to LND's REST port: bounded in time and size, and every failure a `NodeError`. */
+/** HTTP to LND's REST port: bounded in time and size. Every failure is a `NodeError`. */
 import { isObject, objectIn } from '../../lib/json.ts'
 import { type NodeError, quotable, transportError } from '../node/error.ts'
 import { createNodeHttp, MAX_BODY_BYTES } from '../node/http.ts'
@@ -8,17 +8,17 @@ import { lndError } from './error.ts'
 const read = jsonOf('LND')
 
 export type LndHttp = {
-  /** The JSON of a 200, within `timeoutMs` from connecting to the last byte. */
+  /** The JSON of a 200 answer. `timeoutMs` includes connecting and reading the last byte. */
   call(request: LndCall): Promise<Fields>
 
-  /** The lines of an answer without an end, until `signal` aborts; null for one that is too long. */
+  /** The lines of an endless answer, until `signal` aborts. Null stands for a line that is too long. */
   lines(path: string, signal: AbortSignal): AsyncGenerator<string | null>
 
   close(): Promise<void>
 }
 
 export type LndCall = {
-  /** What the call does, for its errors: `looking up an invoice`. */
+  /** What the call does, for error messages: `looking up an invoice`. */
   what: string
   method: 'GET' | 'POST'
   path: string
@@ -28,9 +28,9 @@ export type LndCall = {
 
 export function createLndHttp(options: {
   baseUrl: string
-  /** Hex. */
+  /** The macaroon in hex. */
   macaroon: string
-  /** The PEM that the node's own certificate must chain to; the system's roots without it. */
+  /** The PEM of the certificate that the node's must chain to. Default: the system's roots. */
   certificate: string | undefined
   connectTimeoutMs: number
 }): LndHttp {
@@ -71,13 +71,13 @@ async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<string |
       from = end + 1
     }
     bytes += chunk.length - from
-    // Past the bound nothing is kept: the rest of the line only has to end.
+    // Beyond the limit, the rest of the line is read and dropped.
     if (bytes > MAX_BODY_BYTES) parts = []
     else parts.push(chunk.subarray(from))
   }
 }
 
-/** LND's `{code, message, details}`, or the bare status of whatever stands in its place. */
+/** The error in LND's `{code, message, details}`, or one with the status alone if a proxy answered. */
 function refusal(what: string, status: number, text: string): NodeError {
   const answer = refusalAnswer(text)
   if (!answer) return lndError('malformed', `${what} got HTTP ${status} that is not LND's`)

@@ -20,15 +20,15 @@ import { watchSettlements } from './watch.ts'
 export type LndOptions = {
   /** `https://host:8080` */
   baseUrl: string
-  /** Hex; it needs invoices:read, invoices:write and info:read. */
+  /** In hex. It needs invoices:read, invoices:write and info:read. */
   macaroon: string
-  /** PEM of the node's own certificate; without it the system's roots decide. */
+  /** The PEM of the node's own certificate. Default: the system's roots. */
   certificate: string | undefined
-  /** Puts hints to the node's private channels into invoices; without any public one, a must. */
+  /** Puts hints to private channels into invoices. A node without public channels needs them. */
   private?: boolean
   clock: Clock
   timeouts?: Partial<NodeTimeouts>
-  /** Where the invoice stream got to, kept between runs. */
+  /** The last settlement that the invoice stream reported, stored between runs. */
   cursor: Cursor
   onWarning?: (message: string) => void
 }
@@ -68,7 +68,7 @@ export function createLnd(options: LndOptions): LightningNode {
     if (seen.paymentHash !== paymentHash) {
       throw lndError('malformed', 'the node answered for another invoice')
     }
-    // "Canceled": LND takes no HTLC for it any more, and holds none.
+    // Dead means "canceled": LND holds no HTLC for it and accepts no new one.
     return seen.state === 'dead' ? { state: 'dead', isFinal: true } : { state: seen.state }
   }
 

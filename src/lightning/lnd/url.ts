@@ -3,11 +3,11 @@ import { hex, utf8Text } from '../../lib/bytes.ts'
 import { type RestUrl, readRestUrl, SETTING } from '../node/url.ts'
 
 export type LndAccess = Omit<RestUrl, 'secret'> & {
-  /** Hex; it needs invoices:read, invoices:write and info:read. */
+  /** In hex. It needs invoices:read, invoices:write and info:read. */
   macaroon: string
 }
 
-/** @throws Error that names the setting and the piece that is wrong. */
+/** @throws Error that names the setting and the wrong part. */
 export async function readLndUrl(text: string, setting = SETTING): Promise<LndAccess> {
   const { secret: macaroon, ...access } = await readRestUrl(text, {
     setting,
@@ -21,13 +21,13 @@ export async function readLndUrl(text: string, setting = SETTING): Promise<LndAc
   return { ...access, macaroon }
 }
 
-// Every request carries it in a header, and the node takes 1 MiB of those at most.
+// Every request carries the macaroon in a header, and the node accepts at most 1 MiB of headers.
 const MAX_MACAROON_BYTES = 16 * 1024
 
-/** Hex of the file, which is LND's own binary or its hex. */
+/** The macaroon in hex. The file holds LND's binary format, or hex. */
 function readMacaroon(bytes: Uint8Array): string | null {
   const text = utf8Text(bytes)?.trim() ?? ''
   const macaroon = /^([0-9a-fA-F]{2})+$/.test(text) ? text.toLowerCase() : hex(bytes)
-  // Version 2 of the binary format, the only one that LND writes.
+  // LND writes only version 2 of the binary format, which begins with this byte.
   return macaroon.startsWith('02') && macaroon.length <= 2 * MAX_MACAROON_BYTES ? macaroon : null
 }

@@ -1,4 +1,4 @@
-/** LND's invoice stream, followed across restarts, outages and a node that only looks alive. */
+/** Follows LND's invoice stream across restarts and outages, also of a node that hangs. */
 
 import { NodeError } from '../node/error.ts'
 import type { NodeTimeouts } from '../node/timeouts.ts'
@@ -19,8 +19,8 @@ export type WatchOptions = {
 type OnSettled = (paymentHash: string) => void
 
 /**
- * Ends only when `signal` aborts. The node replays what settled after the cursor, except that a
- * cursor of 0 replays nothing (lnd#2469), and it may leave gaps (lnd#7071): this is a hint.
+ * Ends only when `signal` aborts. The node replays the settlements after the cursor. It may skip some
+ * (lnd#7071), and for a cursor of 0 it replays nothing (lnd#2469), so each report is only a hint.
  */
 export async function watchSettlements(
   options: WatchOptions,
@@ -43,10 +43,10 @@ type Following = {
   onAlive: () => void
 }
 
-/** One connection, until it fails: it never returns, for a stream that ends has failed. */
+/** Follows one connection until it fails. Never returns, because a stream that ends has failed. */
 async function follow(options: WatchOptions, following: Following): Promise<never> {
   const { seen, signal } = following
-  // Read anew each time, and not remembered: it begins again with a new node.
+  // Read from the store each time, because it is reset for a new node.
   const from = Math.max(seen.settleIndex, await options.cursor.read())
   const connection = new AbortController()
   const hangUp = () => connection.abort(signal.reason)
@@ -70,7 +70,7 @@ async function follow(options: WatchOptions, following: Following): Promise<neve
 async function handleLine(options: WatchOptions, following: Following, line: string | null) {
   const { seen, onSettled } = following
   const invoice = readable(line)
-  // Skipped, not fatal: on a new connection the node would only send the same line again.
+  // Skipped: on a new connection, the node would send the same line again.
   if (!invoice) return options.onWarning('LND: an event of the invoice stream is unreadable')
   if (invoice.state !== 'settled') return
   onSettled(invoice.paymentHash)

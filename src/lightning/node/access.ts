@@ -1,22 +1,22 @@
-/** What is wrong with the access to a node, in one sentence for its operator. */
+/** Explains to the operator in one sentence why a node cannot be used. */
 import { type NodeError, UnsupportedNetwork } from './error.ts'
 
-/** `isAway` when it may right itself: the node does not answer. */
+/** `isAway` means that the node does not answer, which may pass. */
 export type AccessProblem = { sentence: string; isAway: boolean }
 
 export type AccessWords = {
   baseUrl: string
-  /** What is missing where nothing answers: `speaks HTTPS as LND does`. */
+  /** What should answer at the address: `speaks HTTPS as LND does`. */
   speaks: string
   /** What the address should be: `the REST port of LND`. */
   port: string
-  /** What vouches for the certificate: `use the node's own tls.cert, made for that host`. */
+  /** How to make the certificate valid: `use the node's own tls.cert, made for that host`. */
   certificate: string
-  /** For the node's own refusal. */
+  /** The sentence for a call that the node refused. */
   refused(error: NodeError): string
 }
 
-/** Tells apart what the operator can mend from what the node has to. */
+/** The problem that an error of the node means. */
 export function accessProblem(error: NodeError, words: AccessWords): AccessProblem {
   const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
   return { sentence: sentence(error, words), isAway }

@@ -6,7 +6,7 @@ import type { InvoiceRequest, Network } from '../lightning.ts'
 // BOLT 11: the length of a `d` field has ten bits, in words of five.
 const MAX_MEMO_BYTES = 639
 
-// A quote and its invoice end in the same second, so the node's clock has to be near ours.
+// A quote and its invoice expire in the same second, so the node's clock must agree with ours.
 const MAX_CLOCK_DIFFERENCE_MS = 120_000
 
 /**
@@ -22,8 +22,8 @@ export function checkInvoiceRequest(request: InvoiceRequest): void {
 }
 
 /**
- * The invoice says what was requested, in the fields that the payer's wallet will read: a payer never
- * sees an invoice that a broken, misconfigured or exchanged node made.
+ * Checks that the invoice says what was requested, in the fields that the payer's wallet reads. No payer
+ * sees an invoice from a node that is broken, misconfigured or replaced.
  * @throws WrongInvoice
  */
 export function checkInvoice(
@@ -42,7 +42,7 @@ export function checkInvoice(
   }
 }
 
-/** The node's invoice is not the one that was asked for. The message quotes nothing of it. */
+/** The node's invoice is not what was requested. The message quotes no part of the invoice. */
 export class WrongInvoice extends Error {
   override name = 'WrongInvoice'
   constructor(reason: string) {
@@ -50,7 +50,7 @@ export class WrongInvoice extends Error {
   }
 }
 
-/** The invoice of a text, or null where it is unreadable. */
+/** The parsed invoice, or null if the text is no invoice. */
 export function readableInvoice(bolt11: string): Invoice | null {
   try {
     return decodeInvoice(bolt11)

@@ -1,18 +1,18 @@
-/** What can go wrong with a Lightning node, in words for its operator. */
+/** Errors of Lightning nodes, in words for their operator. */
 import { codeOf } from '../../lib/errors.ts'
 import type { Network } from '../lightning.ts'
 
 /**
- * What went wrong with a node, told apart so that start-up can name the remedy. Messages go to logs:
- * they carry no credential, preimage or invoice, and no `cause`, for a parser's error quotes bytes.
+ * The kinds of failures, from which the start chooses its advice. Messages go to the log, so they contain
+ * no credential, preimage or invoice. There is no `cause`, because a parser's error quotes its input.
  */
 export type NodeFailure = 'unreachable' | 'timeout' | 'certificate' | 'refused' | 'malformed'
 
-/** A node did not do what it was asked. `node` is its name at the beginning of the message. */
+/** A call to a node failed. `node` is the name that begins the message. */
 export class NodeError extends Error {
   override name = 'NodeError'
   readonly reason: NodeFailure
-  /** The code and message of the node's own answer, where it gave one. */
+  /** The code and message of the node's answer, if it answered. */
   readonly answer: NodeAnswer | undefined
 
   constructor(node: string, message: string, { reason, answer }: NodeErrorOptions) {
@@ -25,10 +25,10 @@ export class NodeError extends Error {
 /** What `NodeError` carries beside its message. */
 export type NodeErrorOptions = { reason: NodeFailure; answer?: NodeAnswer | undefined }
 
-/** gRPC's code for LND, JSON-RPC's for Core Lightning, the HTTP status for phoenixd, NIP-47's. */
+/** `code` is gRPC's for LND, JSON-RPC's for Core Lightning, the HTTP status for phoenixd, or NIP-47's. */
 export type NodeAnswer = { code: number | string; message: string }
 
-/** The node is on a chain that no client of this interface can name. */
+/** The node is on a network that is not part of the interface. */
 export class UnsupportedNetwork extends NodeError {
   override name = 'UnsupportedNetwork'
   constructor(node: string, network: string) {
@@ -46,7 +46,7 @@ export function supportedNetwork(node: string, network: string): Network {
 
 const MAX_QUOTED_CHARACTERS = 200
 
-/** The node's own words, shortened, without anything long enough to be a secret or an invoice. */
+/** A node's message, shortened, without words that are long enough to be a secret or an invoice. */
 export function quotable(text: string): string {
   return text
     .replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '…')
@@ -54,7 +54,7 @@ export function quotable(text: string): string {
     .slice(0, MAX_QUOTED_CHARACTERS)
 }
 
-/** What Node's or undici's error means, for a call that does `what`. */
+/** The NodeError for an error of Node or undici. `what` says what the call was doing. */
 export function transportError(node: string, what: string, error: unknown): NodeError {
   if (error instanceof NodeError) return error
   if (error instanceof Error && error.name === 'TimeoutError') {
@@ -67,6 +67,6 @@ export function transportError(node: string, what: string, error: unknown): Node
   })
 }
 
-// OpenSSL's verification codes have no common prefix; ERR_SSL_WRONG_VERSION_NUMBER (plain HTTP on
-// the other side) is deliberately not among them.
+// OpenSSL's verification codes have no common prefix. ERR_SSL_WRONG_VERSION_NUMBER is left out, because
+// it means that the other side speaks plain HTTP.
 const CERTIFICATE_CODE = /CERT|UNABLE_TO_(GET|VERIFY)|ERR_TLS_/

@@ -1,13 +1,13 @@
-/** HTTP to a Lightning node: bounded in time and size, and every failure a `NodeError`. */
+/** HTTP to a Lightning node: bounded in time and size. Every failure is a `NodeError`. */
 import { type Dispatcher, Pool } from 'undici'
 import { unlessAborted } from '../../lib/abort.ts'
 import { NodeError, transportError } from './error.ts'
 
 export type NodeHttp = {
-  /** Status and body, whatever the status, within `timeoutMs` from connecting to the last byte. */
+  /** The answer, with any status. `timeoutMs` includes connecting and reading the last byte. */
   exchange(request: NodeRequest): Promise<NodeResponse>
 
-  /** An answer without an end, until `signal` aborts: its status, and its body as it comes. */
+  /** Opens an endless answer, until `signal` aborts: its status, and its body as it arrives. */
   open(
     request: Omit<NodeRequest, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
   ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }>
@@ -16,7 +16,7 @@ export type NodeHttp = {
 }
 
 export type NodeRequest = {
-  /** What the call does, for its errors: `looking up an invoice`. */
+  /** What the call does, for error messages: `looking up an invoice`. */
   what: string
   method: 'GET' | 'POST'
   path: string
@@ -29,10 +29,10 @@ export type NodeRequest = {
 
 export type NodeResponse = { status: number; text: string }
 
-/** No answer is longer. A settled invoice of LND lists its HTLCs: 483 at most, 2.5 kB each. */
+/** Longer than any answer. A settled invoice of LND lists at most 483 HTLCs of 2.5 kB each. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 
-// LND makes no more invoices a second with more connections than this.
+// With more connections, LND does not make more invoices per second.
 const MAX_CONNECTIONS = 32
 
 export function createNodeHttp(options: {
@@ -40,14 +40,14 @@ export function createNodeHttp(options: {
   node: string
   baseUrl: string
   headers: Record<string, string>
-  /** The PEM that the node's own certificate must chain to; the system's roots without it. */
+  /** The PEM of the certificate that the node's must chain to. Default: the system's roots. */
   certificate: string | undefined
   connectTimeoutMs: number
 }): NodeHttp {
   const { node } = options
   const pool = new Pool(options.baseUrl, {
     connections: MAX_CONNECTIONS,
-    // HTTP/1.1, one request a connection: a request that hangs takes no other with it.
+    // HTTP/1.1 has one request per connection, so a request that hangs delays no other.
     allowH2: false,
     pipelining: 1,
     keepAliveTimeout: 30_000,
@@ -67,7 +67,7 @@ export function createNodeHttp(options: {
         status: response.statusCode,
         text: await boundedText(node, response.body),
       }))
-      // undici watches the signal only once the request has a connection, however long that takes.
+      // undici ignores the signal until the request has a connection, which may take long.
       return await unlessAborted(signal, work)
     } catch (error) {
       throw transportError(node, request.what, error)
@@ -77,7 +77,7 @@ export function createNodeHttp(options: {
   const open: NodeHttp['open'] = async (request) => {
     const response = await unlessAborted(
       request.signal,
-      // LND sends its headers with the first event, which may be hours away.
+      // LND sends its headers with the first event, which may come hours later.
       pool.request({
         ...dispatchOptions(request),
         signal: request.signal,
@@ -117,7 +117,7 @@ async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<s
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    // Leaving the loop destroys the body, and its connection with it.
+    // Leaving the loop destroys the body and its connection.
     if (bytes > MAX_BODY_BYTES)
       throw new NodeError(node, 'an answer is too large', { reason: 'malformed' })
     chunks.push(chunk)

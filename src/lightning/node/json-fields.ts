@@ -1,10 +1,10 @@
-/** A node's JSON, checked: what is missing or of another kind is the node's mistake. */
+/** Checks a node's JSON: a missing field or a wrong type is the node's mistake. */
 import { isObject } from '../../lib/json.ts'
 import { NodeError } from './error.ts'
 
 export type Fields = Record<string, unknown>
 
-/** Reads answers of the node with this name. Everything throws a `malformed` NodeError. */
+/** Readers for the answers of the node with this name. They throw a `malformed` NodeError. */
 export function jsonOf(node: string) {
   const malformed = (what: string) => new NodeError(node, what, { reason: 'malformed' })
 
@@ -17,7 +17,7 @@ export function jsonOf(node: string) {
     malformed,
     object,
 
-    /** The object of a text. */
+    /** The object in a JSON text. */
     parse(text: string): Fields {
       let value: unknown
       try {
@@ -34,7 +34,7 @@ export function jsonOf(node: string) {
       return value
     },
 
-    /** 64 lower-case hex digits. */
+    /** A field of 64 hex digits in lower case. */
     hash(fields: Fields, name: string): string {
       const value = fields[name]
       if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return value
@@ -47,7 +47,7 @@ export function jsonOf(node: string) {
       return value
     },
 
-    /** An integer from 0, or undefined where the field is not there. */
+    /** A field with an integer that is not negative, or undefined if the field is missing. */
     count(fields: Fields, name: string): number | undefined {
       const value = fields[name]
       if (value === undefined || value === null) return undefined

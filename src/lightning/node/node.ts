@@ -1,30 +1,30 @@
-/** A backend that is a node of its own, and not the simulator: what all of them do alike. */
+/** What all backends except the simulator have in common. */
 import type { Clock } from '../../lib/clock.ts'
 import type { InvoiceRequest, InvoiceStatus, Lightning, Network, NodeInfo } from '../lightning.ts'
 import type { AccessProblem } from './access.ts'
 import { checkInvoice, checkInvoiceRequest } from './check-invoice.ts'
 
 export type LightningNode = Lightning & {
-  /** What keeps Mayfly from working with this node, or null. */
+  /** Why Mayfly cannot work with this node, or null. */
   checkAccess(): Promise<AccessProblem | null>
   /** Ends every call and every watch. */
   close(): Promise<void>
 }
 
-/** What a backend has to bring: the calls of its own interface. */
+/** What each backend provides: the calls of its node's interface. */
 export type NodeCalls = {
   info(): Promise<NodeInfo>
-  /** Makes the invoice, which is checked afterwards. */
+  /** Makes the invoice. The caller checks it. */
   createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
   /** @param paymentHash 64 lower-case hex digits. @throws UnknownInvoice */
   lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
   watch: Lightning['watch']
-  /** @param info asks for the node and remembers its network. */
+  /** @param info requests the node's info and remembers its network. */
   checkAccess(info: () => Promise<NodeInfo>): Promise<AccessProblem | null>
   close(): Promise<void>
 }
 
-/** @param amountStepMsat an amount has to be a multiple of this. */
+/** @param amountStepMsat every amount must be a multiple of this. */
 export function createNode(
   calls: NodeCalls,
   { clock, amountStepMsat = 1 }: { clock: Clock; amountStepMsat?: number },

@@ -5,9 +5,9 @@ export type NodeTimeouts = {
   createMs: number
   lookupMs: number
   infoMs: number
-  /** How often a silent stream is checked for a node that hangs. */
+  /** How often the node is asked for a sign of life while its stream is silent. */
   probeEveryMs: number
-  /** The first and the longest pause before a stream is opened again. */
+  /** The first and the longest pause before the stream is opened again. */
   retryFirstMs: number
   retryMaxMs: number
 }

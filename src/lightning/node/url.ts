@@ -1,25 +1,25 @@
-/** What the URLs of all nodes have in common: they are read strictly, and never quoted in an error. */
+/** What the URLs of all nodes have in common. They are parsed strictly, and errors never quote them. */
 import { readFile } from 'node:fs/promises'
 import { utf8Text } from '../../lib/bytes.ts'
 import { codeOf } from '../../lib/errors.ts'
 
-/** The setting that a URL comes from unless the caller says another. */
+/** The setting that a URL comes from, unless the caller names another. */
 export const SETTING = 'MAYFLY_LIGHTNING_URL'
 
 export type UrlForm = {
-  /** The setting, for errors. */
+  /** The name of the setting, for error messages. */
   setting: string
-  /** The form as an example, for errors. */
+  /** An example of the form, for error messages. */
   expected: string
-  /** With the colon. */
+  /** The accepted schemes, with the colon. */
   schemes: readonly string[]
-  /** What the query may name. */
+  /** The parameters that the query may have. */
   parameters: readonly string[]
   /** Whether the URL carries the node's password. */
   hasPassword?: true
 }
 
-/** The URL in its parts. @throws Error that names the setting and what is wrong. */
+/** Parses the URL. @throws Error that names the setting and what is wrong. */
 export function parseNodeUrl(text: string, form: UrlForm): URL {
   const url = URL.parse(text)
   if (!url || !form.schemes.includes(url.protocol) || url.hostname === '') {
@@ -41,7 +41,7 @@ export function parseNodeUrl(text: string, form: UrlForm): URL {
 export type RestUrl = {
   baseUrl: string
   secret: string
-  /** PEM of the node's own certificate or its authority; the system's roots without it. */
+  /** The PEM of the node's own certificate, or of its authority. Default: the system's roots. */
   certificate: string | undefined
   /** Puts hints to private channels into invoices. A node without public channels needs them. */
   private: boolean
@@ -51,16 +51,16 @@ export type RestForm = Omit<UrlForm, 'parameters'> & {
   defaultPort: number
   /** The parameter that names the file of the secret. */
   secret: string
-  /** What that file should hold, for errors. */
+  /** What that file should hold, for error messages. */
   contents: string
-  /** The secret in the bytes of its file, or null. */
+  /** Reads the secret from the bytes of its file. Null if they are no such secret. */
   readSecret(bytes: Uint8Array): string | null
 }
 
 /**
- * Reads a URL `<scheme>://host:port?<secret>=<file>&cert=<file>` and the files that it names. `cert` is
- * left out for a node whose certificate the system trusts.
- * @throws Error that names the setting and the piece that is wrong.
+ * Parses a URL `<scheme>://host:port?<secret>=<file>&cert=<file>` and reads the files that it names. A node
+ * whose certificate the system trusts needs no `cert`.
+ * @throws Error that names the setting and the wrong part.
  */
 export async function readRestUrl(text: string, rest: RestForm): Promise<RestUrl> {
   const form: UrlForm = { ...rest, parameters: [rest.secret, 'cert', 'private'] }

@@ -1,17 +1,17 @@
-/** Following the settlements that a node reports, across restarts and outages. */
+/** Follows the settlements that a node reports, across restarts and outages. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { NodeError } from './error.ts'
 import type { NodeTimeouts } from './timeouts.ts'
 
 type RetryTimeouts = Pick<NodeTimeouts, 'retryFirstMs' | 'retryMaxMs'>
 
-/** Where a stream got to, kept between runs: the node's counter of settlements. */
+/** How far a stream was read, stored between runs: the node's counter of settlements. */
 export type Cursor = { read(): Promise<number>; write(index: number): Promise<void> }
 
 /**
- * Calls `follow` for one connection after another; ends only when `signal` aborts. `follow` calls
- * `onAlive` at each sign of life, and throws when its connection is over. A retry library runs one call
- * until it succeeds; this one never does, and each sign of life starts the pauses over.
+ * Calls `follow` for one connection after another, and ends only when `signal` aborts. `follow` calls
+ * `onAlive` at each sign of life, and throws when its connection ends. A retry library would stop when the
+ * call succeeds, but this call never succeeds, and each sign of life resets the pause.
  */
 export async function keepFollowing(
   follow: (onAlive: () => void) => Promise<unknown>,
@@ -31,7 +31,7 @@ export async function keepFollowing(
       })
     } catch (error) {
       if (signal.aborted) return
-      // One warning an outage, not one an attempt.
+      // One warning per outage, not per attempt.
       if (failures === 0) onWarning(`${outageOf(node, error)}; connecting again`)
       failures += 1
     }
@@ -40,8 +40,8 @@ export async function keepFollowing(
 }
 
 /**
- * A stream may be silent for hours, and the kernel of a frozen node keeps the connection up: only
- * an answer is a sign of life. Any answer will do, a refusal too. Aborts a connection that is dead.
+ * Aborts a dead connection. A stream may be silent for hours, and the kernel of a frozen node keeps its
+ * connection open, so only an answer is a sign of life. A refusal is an answer too.
  */
 export async function probeUntilDead(
   connection: AbortController,
@@ -64,7 +64,7 @@ export async function probeUntilDead(
   }
 }
 
-/** Doubles up to the limit, less up to half at random, so that many clients do not return at once. */
+/** Doubles up to the limit, and is up to half shorter at random, so that clients do not return together. */
 function backoff({ retryFirstMs, retryMaxMs }: RetryTimeouts, failures: number): number {
   const doublings = Math.min(Math.max(failures, 1) - 1, 20)
   const delay = Math.min(retryMaxMs, retryFirstMs * 2 ** doublings)

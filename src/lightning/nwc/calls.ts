@@ -13,7 +13,7 @@ import { keepFollowing, probeUntilDead } from '../node/watch.ts'
 import { createNwcClient } from './client.ts'
 
 export type NwcCall = {
-  /** What the call does, for its errors. */
+  /** What the call does, for error messages. */
   what: string
   method: 'get_info' | 'make_invoice' | 'lookup_invoice'
   params: Fields
@@ -23,7 +23,7 @@ export type NwcCall = {
 export type NwcCalls = {
   /** The wallet's result. @throws NodeError */
   call(request: NwcCall): Promise<unknown>
-  /** Ends only when `signal` aborts. What came while no relay was there is never told. */
+  /** Ends only when `signal` aborts. Notifications that come without a connection to a relay are lost. */
   watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
   close(): void
 }
@@ -55,7 +55,7 @@ export function createNwcCalls(options: {
     })
   }
 
-  /** The client itself connects again; here the wallet is probed now and then. */
+  /** The client itself reconnects. This probes the wallet from time to time. */
   async function follow(following: {
     onSettled: (paymentHash: string) => void
     signal: AbortSignal
@@ -79,7 +79,7 @@ export function createNwcCalls(options: {
         )
         .then((end) => {
           unsubscribe = end
-          // Given up meanwhile.
+          // The connection was aborted during the subscription.
           if (connection.signal.aborted) end()
         })
       await within(timeouts.infoMs, unlessAborted(connection.signal, subscribed))
@@ -131,7 +131,7 @@ function failureOf(what: string, error: unknown): NodeError {
   return new NodeError(NODE, `${what} failed`, { reason: 'unreachable' })
 }
 
-/** Whether the relay has no info event of a wallet. The client has no error class for this. */
+/** Whether the relay has no info event of the wallet. The client has no error class for this. */
 function isWithoutWallet(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no info event')
 }

@@ -1,16 +1,16 @@
-/** The client of @getalby/sdk for NIP-47, made quiet. */
+/** The client of @getalby/sdk for NIP-47, without its output to the console. */
 import { NWCClient } from '@getalby/sdk/nwc'
 
 export type QuietNwcClient = {
   client: NWCClient
-  /** The wallet's result, unchecked. @throws the client's own errors; `code` is NIP-47's. */
+  /** The wallet's unchecked result. @throws the client's own errors, whose `code` is NIP-47's. */
   request(method: string, params: Record<string, unknown>, timeoutMs: number): Promise<unknown>
 }
 
 /**
- * Internal methods of the client. Its public methods print every failure to the console, including
- * results with preimages, and wait a minute; these do neither. test/contract/nwc.test.ts fails if a
- * new version of the client changes them.
+ * Internal methods of the client. Its public methods wait for a minute, and print every failure to the
+ * console, even results with preimages. test/contract/nwc.test.ts fails if a new version of the client
+ * changes these methods.
  */
 type Inside = {
   _checkConnected(): Promise<void>
@@ -29,7 +29,7 @@ export function createNwcClient(url: string): QuietNwcClient {
     await Promise.any(client.relayUrls.map((relay) => client.pool.ensureRelay(relay)))
   }
   const decrypt = client.decrypt.bind(client)
-  // The client does not catch failures of `decrypt`. An empty text is later refused as JSON.
+  // The client does not catch failures of `decrypt`. It refuses the empty text later, as invalid JSON.
   client.decrypt = (pubkey, content) => decrypt(pubkey, content).catch(() => '')
   return {
     client,

@@ -1,6 +1,6 @@
 /**
- * A wallet over Nostr Wallet Connect (NIP-47), on the client of @getalby/sdk. The wallet is asked
- * through relays, which carry what they cannot read, late, twice or never.
+ * A wallet over Nostr Wallet Connect (NIP-47), on the client of @getalby/sdk. Relays carry the encrypted
+ * requests and answers, which may arrive late, twice or never.
  */
 import type { Clock } from '../../lib/clock.ts'
 import { provesPayment } from '../../protocol/preimage.ts'
@@ -31,7 +31,7 @@ const read = jsonOf(NODE)
 
 const NEEDED = ['make_invoice', 'lookup_invoice'] as const
 
-// A relay and a wallet on somebody's telephone are slower than a node next door.
+// A relay, and a wallet on a telephone, are slower than a node in the same network.
 const TIMEOUTS: NodeTimeouts = { ...NODE_TIMEOUTS, lookupMs: 10_000, infoMs: 10_000 }
 
 /** Needs a connection for `get_info`, `make_invoice` and `lookup_invoice`. */
@@ -39,7 +39,7 @@ export function createNwc(options: NwcOptions): LightningNode {
   const { url, clock, onWarning = () => {} } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const calls = createNwcCalls({ url, timeouts, onWarning })
-  /** The methods that the connection allows, as the wallet last said; many wallets do not. */
+  /** The methods that the connection allows, by the wallet's last answer. Many wallets do not list them. */
   let methods: unknown
 
   async function info(): Promise<NodeInfo> {
@@ -50,7 +50,7 @@ export function createNwc(options: NwcOptions): LightningNode {
     methods = answer.methods
     const named = read.string(answer, 'network').toLowerCase()
     const network = supportedNetwork(NODE, named === 'bitcoin' ? 'mainnet' : named)
-    // Wallets do not report whether they are synced: one that answers is assumed to be.
+    // Wallets do not report whether they are synced, so a wallet that answers counts as synced.
     // Many wallets may share a node, so its key does not identify whose invoices these are.
     return { network, synced: true, nodeId: null }
   }
@@ -65,7 +65,7 @@ export function createNwc(options: NwcOptions): LightningNode {
       }),
     )
     const bolt11 = read.string(answer, 'invoice')
-    // Some wallets leave the hash out; the invoice has it in any case.
+    // Some wallets leave the hash out. The invoice always has it.
     const paymentHash =
       answer.payment_hash === undefined ? hashOf(bolt11) : read.hash(answer, 'payment_hash')
     return { bolt11, paymentHash }
@@ -124,7 +124,7 @@ function problem(error: NodeError, relays: string[]): AccessProblem {
   const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
   if (error instanceof UnsupportedNetwork) return { sentence: error.message, isAway }
   if (error.reason === 'timeout') {
-    // A wallet does not answer a key that it does not know, either.
+    // A wallet does not answer a key that it does not know.
     const sentence =
       `${error.message}: the wallet behind ${hosts(relays)} does not answer; it is not running, ` +
       'or the connection of MAYFLY_LIGHTNING_URL was deleted there'
@@ -149,10 +149,10 @@ function lacks(methods: string): string {
 const hosts = (relays: string[]): string => relays.map((relay) => new URL(relay).host).join(', ')
 
 /**
- * The state of the invoice at the wallet. A missing or unknown state is an error: read as open it would
- * end as dead, and the buyer may have paid. Only a time of settlement together with the preimage stands
- * for a state; the preimage alone proves nothing, since the wallet made it. NIP-47 has no final state for
- * an unpaid invoice: a wallet that says `expired` may hold an HTLC.
+ * The state of the invoice at the wallet. A missing or unknown state is an error, because an open invoice
+ * becomes dead, although the buyer may have paid. Without a state, the time of settlement together with
+ * the preimage means settled. The preimage alone proves nothing, since the wallet made it. NIP-47 has no
+ * final state for an unpaid invoice: a wallet that reports `expired` may hold an HTLC.
  */
 function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStatus {
   const { state } = answer
@@ -163,7 +163,7 @@ function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStat
     case 'expired':
       if (isSettled) throw read.malformed('an invoice is settled and not settled')
       return unpaidStatus(expiresAt(answer), now)
-    // An HTLC is held.
+    // The wallet holds an HTLC.
     case 'accepted':
       return { state: 'open' }
     default:

@@ -2,7 +2,7 @@
 import { SETTING, type UrlForm, wrongUrl } from '../node/url.ts'
 
 export type NwcAccess = {
-  /** The URL as the wallet gave it, secret and all. */
+  /** The URL as the wallet gave it, with its secret. */
   url: string
   relays: string[]
 }
@@ -14,7 +14,7 @@ const FORM = {
 }
 const MAX_RELAYS = 8
 
-/** Checks the URL. @throws Error that names the setting and the piece that is wrong. */
+/** Checks the URL. @throws Error that names the setting and the wrong part. */
 export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
   const form: UrlForm = { ...FORM, setting }
   const url = URL.parse(text)

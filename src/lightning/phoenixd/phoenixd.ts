@@ -26,10 +26,10 @@ export type PhoenixdOptions = PhoenixdAccess & {
 const NODE = 'phoenixd'
 const read = jsonOf(NODE)
 
-/** phoenixd refuses a longer description; the rest of a memo is left out. */
+/** phoenixd refuses a longer description, so a memo is cut. */
 const MAX_DESCRIPTION_CHARACTERS = 128
 
-/** Makes invoices of whole sats only, as phoenixd does. */
+/** Makes invoices only for whole satoshis, like phoenixd. */
 export function createPhoenixd(options: PhoenixdOptions): LightningNode {
   const { baseUrl, password, certificate, clock, onWarning = () => {} } = options
   const timeouts = { ...NODE_TIMEOUTS, ...options.timeouts }
@@ -46,7 +46,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     const { status, text } = await http.exchange(request)
     if (status === 200) return read.parse(text)
     const message = quotable(text)
-    // phoenixd's own refusals are a line of text.
+    // A refusal of phoenixd itself is a line of text.
     const isPhoenixd = status < 500 && !text.trimStart().startsWith('<')
     if (!isPhoenixd)
       throw new NodeError(NODE, `${request.what} got HTTP ${status}`, { reason: 'malformed' })
@@ -62,7 +62,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     const timeoutMs = timeouts.infoMs
     const answer = await call({ what: 'asking for the node', method: 'GET', path, timeoutMs })
     const network = supportedNetwork(NODE, read.string(answer, 'chain').toLowerCase())
-    // Left out until phoenixd has heard of the chain.
+    // The height is missing until phoenixd has seen the chain.
     const synced = (read.count(answer, 'blockHeight') ?? 0) > 0
     return { network, synced, nodeId: nodeIdOf(answer.nodeId) }
   }
@@ -102,7 +102,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
         timeoutMs: timeouts.lookupMs,
       })
     } catch (error) {
-      // phoenixd answers the same for unknown paths. info() finds out if this is another server.
+      // phoenixd also answers 404 for unknown paths. info() notices if this is another server.
       const isUnknown = error instanceof NodeError && error.answer?.code === 404
       throw isUnknown ? new UnknownInvoice() : error
     }
@@ -147,7 +147,7 @@ function sentenceOfRefusal(error: NodeError): string {
   )
 }
 
-/** `preimage` is there before the payment, and `receivedSat` is less fees: neither is read. */
+/** Ignores `preimage`, which is set before the payment, and `receivedSat`, from which fees are deducted. */
 function statusOf(answer: Fields, now: number): InvoiceStatus {
   if (read.boolean(answer, 'isPaid')) return { state: 'settled' }
   return unpaidStatus(read.count(answer, 'expiresAt') ?? expiryOf(answer.invoice), now)

@@ -4,7 +4,7 @@ import { parseNodeUrl, readCertificate, SETTING, wrongUrl } from '../node/url.ts
 export type PhoenixdAccess = {
   baseUrl: string
   password: string
-  /** PEM, for phoenixd behind a proxy with a certificate of its own. */
+  /** The PEM of the certificate, if phoenixd is behind a proxy that has its own. */
   certificate: string | undefined
 }
 
@@ -18,7 +18,7 @@ const DEFAULT_PORT = 9740
 
 /**
  * Reads the URL, and the file that `cert` names.
- * @throws Error that names the setting and the piece that is wrong.
+ * @throws Error that names the setting and the wrong part.
  */
 export async function readPhoenixdUrl(text: string, setting = SETTING): Promise<PhoenixdAccess> {
   const form = { ...FORM, setting }

@@ -1,4 +1,4 @@
-/** phoenixd's websocket: a hint for each payment, without memory of those it could not deliver. */
+/** phoenixd's websocket: a hint for each payment. phoenixd does not repeat a hint that was lost. */
 import { Agent, WebSocket } from 'undici'
 import { objectIn } from '../../lib/json.ts'
 import { NodeError } from '../node/error.ts'
@@ -7,7 +7,7 @@ import { keepFollowing, probeUntilDead } from '../node/watch.ts'
 
 export type PhoenixdWatchOptions = {
   baseUrl: string
-  /** The header. */
+  /** The value of the `Authorization` header. */
   authorization: string
   certificate: string | undefined
   timeouts: NodeTimeouts
@@ -18,10 +18,10 @@ export type PhoenixdWatchOptions = {
 
 const NODE = 'phoenixd'
 
-// An event is some 200 bytes.
+// An event has about 200 bytes.
 const MAX_EVENT_BYTES = 64 * 1024
 
-/** Ends only when `signal` aborts. What came while the websocket was away is never told. */
+/** Ends only when `signal` aborts. Events that come without a connection are lost. */
 export async function watchPhoenixd(
   options: PhoenixdWatchOptions,
   onSettled: (paymentHash: string) => void,
@@ -44,7 +44,7 @@ export async function watchPhoenixd(
   await dispatcher.destroy()
 }
 
-/** One connection, until it fails. */
+/** Follows one connection until it fails. */
 async function follow(
   options: PhoenixdWatchOptions & {
     dispatcher: Agent
