@@ -23,7 +23,7 @@ export function addCatchExport(parent: Command): void {
     .option('--as <format>', 'curl, har or jsonl', 'jsonl')
     .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--limit <count>', 'only the newest', String(MAX_EVENTS))
+    .option('--limit <count>', 'at most this many, the newest', String(MAX_EVENTS))
     .addHelpText(
       'after',
       examples(

@@ -41,7 +41,7 @@ export function addCatchListen(parent: Command): void {
     .option('--forward <url>', 'forward each one to this address, in order, once')
     .option(
       '--since <where>',
-      'where to start: after a sequence number, now, start, or last (where it stopped)',
+      'a sequence number to start after, or now, start, or last (where it stopped)',
     )
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
     .option('--once', 'stop after the first one')
@@ -53,11 +53,10 @@ export function addCatchListen(parent: Command): void {
         'mayfly catch listen hooks --since start --filter method=POST',
         'mayfly catch listen hooks --once --timeout 60 --json',
       )}
-With --forward it remembers its position, and the next start continues there. A kill between two events
-neither loses nor repeats one. An event that was sent but not answered before a kill is not sent again: the
-next start names it, for \`catch replay\`. It waits for a receiver that is down. What a stranger sends stays
-below the receiver's address: a path with .. in it is not forwarded. Each request carries X-Mayfly-Event-Id
-and X-Mayfly-Event-Sequence, so that the receiver can recognize a repeat.
+With --forward it remembers its position, and the next start continues there. An event that was sent but not
+answered before a kill is not sent again: the next start names it, for \`catch replay\`. It waits for a receiver
+that is down. It does not forward a path with .. in it, so all stays below the receiver's address. Each
+request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
     )
     .action(

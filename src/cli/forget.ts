@@ -23,12 +23,12 @@ export function addForget(program: Command): void {
     .command('forget')
     .description('remove what is saved under a name; the service keeps its copy')
     .argument('<name>')
-    .option('--yes', 'remove it without a check and a question; it cannot be restored')
+    .option('--yes', 'remove it without checking or asking; it cannot be restored')
     .addHelpText(
       'after',
       `${examples('mayfly forget hooks')}
-It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What is
-still valid, or may be, is only forgotten with --yes, because its tokens are nowhere else.
+It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What may
+still be valid is only forgotten with --yes, because its tokens are nowhere else.
 `,
     )
     .action(

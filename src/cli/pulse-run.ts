@@ -26,9 +26,9 @@ export function addPulseRun(parent: Command): void {
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
 The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
-does not answer. It gets this environment, wallet included, and the signals that arrive. \`pulse run\` ends with
-its exit code, or with 128 plus the number of the signal that ended it. A ping takes at most ${PING_MS / 1000} seconds. If
-it fails, stderr says so and the exit code stays the same.
+does not answer. It gets this environment, wallet included, and all signals. \`pulse run\` ends with its exit
+code, or with 128 plus the number of the signal that ended it. The ping takes at most ${PING_MS / 1000} seconds. If it
+fails, stderr says so and the exit code stays the same.
 `,
     )
     // Never reached through the entry, which has run the job.

@@ -43,7 +43,7 @@ On a pipe it writes the exact bytes, or JSON with --json. Other users of this ma
 command line: use - to read it from stdin.
 
 The content stays in the data folder, encrypted, until it is opened and written. After a wrong password or a
-full disk, the same command opens it from there and spends no read.
+full disk, run the same command again: it spends no other read.
 `,
     )
     .action(

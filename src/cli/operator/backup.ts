@@ -10,7 +10,7 @@ import { operator } from './command.ts'
 export function addBackup(program: Command): void {
   program
     .command('backup')
-    .description('copy the embedded store, also while the service runs')
+    .description('copy the SQLite store; the service may be running')
     .argument('<file>', 'the copy; an existing file is never overwritten')
     .addHelpText('after', examples('mayfly backup /backups/mayfly-2026-01-02.db'))
     .action(
@@ -30,7 +30,9 @@ export function addBackup(program: Command): void {
     )
   program
     .command('restore')
-    .description('put a copy back in place of the store; stop the service first')
+    .description(
+      'restore the store from a copy, after the service was stopped and its files were moved away',
+    )
     .argument('<file>', 'the copy')
     .addHelpText('after', examples('mayfly restore /backups/mayfly-2026-01-02.db'))
     .action(

@@ -22,9 +22,9 @@ import { type Answer, withStore } from './command.ts'
 /** Each command reads its arguments first, and throws a CliError for those that cannot be meant. */
 export type ProjectWork = (projects: Projects) => Promise<Answer>
 
-export type AddOptions = { address: string; route: string[]; credits: string }
+export type AddOptions = { address: string; route?: string[]; credits: string }
 
-export function addProject({ address, route, credits: count }: AddOptions): ProjectWork {
+export function addProject({ address, route = [], credits: count }: AddOptions): ProjectWork {
   const routes = route.map(readRoute)
   const credits = readCredits(count, 0)
   return async (projects) => {

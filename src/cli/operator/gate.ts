@@ -7,14 +7,13 @@ import type { AddOptions, ProjectWork } from './gate-work.ts'
 
 const PROJECT = ['<project>', 'its id, gate_project_…'] as const
 const ROUTE_FORM = `
-A route reads <id>=<method>:<path>:<sats>, such as render=POST:/render/*:50. In the path, * stands for one
-segment and ** for the rest.
+A route is <id>=<method>:<path>:<sats>. In the path, * is one segment and **, at the end, is the rest.
 `
 
 /** Adds the operator's commands to those of a project's own server. */
 export function addGateOperator(gate: Command): void {
   gate.commandsGroup('Commands of the operator, on the machine of the service:')
-  addProjects(gate.command('project').description('register an API that sells, and manage it'))
+  addProjects(gate.command('project').description('register and manage an API'))
   addRoutes(gate.command('route').description('set the prices of a project'))
   addCredits(gate.command('credits').description('set how many requests a project may sell'))
   addPayments(gate.command('payment').description('find payments that were not honoured'))
@@ -25,7 +24,7 @@ function addProjects(project: Command): void {
     .command('add')
     .description('register an API, and print its capability once')
     .requiredOption('--address <name@domain>', 'the Lightning Address that is paid')
-    .option('--route <route>', 'a route with its price; can be repeated', append, [])
+    .option('--route <route>', 'a route with its price; may be given several times', append)
     .option('--credits <count>', 'how many requests it may sell', '0')
     .addHelpText(
       'after',
@@ -136,4 +135,4 @@ function onProjects<Options = object, Given extends Args = []>(
 const onProject = (choose: (work: GateWork, projectId: string) => ProjectWork) =>
   onProjects<object, [string]>((work, _options, [projectId]) => choose(work, projectId))
 
-const append = (value: string, before: string[]): string[] => [...before, value]
+const append = (value: string, before: string[] = []): string[] => [...before, value]

@@ -11,7 +11,7 @@ type Works = typeof import('./order-work.ts')
 const ORDER = ['<order>', 'its payment hash, as in the log, or its id, order_…'] as const
 
 export function addOrder(program: Command): void {
-  const order = program.command('order').description('look at one order, or put it right')
+  const order = program.command('order').description('look at an order, or repair it')
   order
     .command('show')
     .description('show what the store has about an order, without its secrets')
@@ -70,7 +70,7 @@ function addRestore(order: Command): void {
     .requiredOption('--product <product>', 'catch, pulse or whisper')
     .requiredOption('--plan <plan>', 'spark, standard or long')
     .option('--order <id>', 'the id that the buyer has, order_…')
-    .option('--preimage-file <file>', 'the proof, where the node has lost the invoice too')
+    .option('--preimage-file <file>', 'the proof, if the node has lost the invoice too')
     .option('--refunded', 'record that you have refunded it instead')
     .addHelpText(
       'after',
