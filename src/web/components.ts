@@ -1,4 +1,4 @@
-/** The parts that pages are put together from. Their looks are in style.css, by the same names. */
+/** The components of the pages. style.css has a class of the same name for each. */
 import { byId, type Child, el } from './dom.ts'
 
 /** Long enough to read a short sentence twice. */
@@ -52,13 +52,13 @@ export function codeBox(
   return el(
     'div',
     { class: isWrapped ? 'code wrap' : 'code' },
-    // Wide code is scrolled, which a keyboard must be able to do as well.
+    // With a tabindex, the keyboard can scroll wide code too.
     el('pre', { tabindex: '0', role: 'group', 'aria-label': label }, el('code', {}, text)),
     copy,
   )
 }
 
-/** A label over whatever takes the input. */
+/** A label above an input. */
 export function field(
   label: string,
   input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement,
@@ -67,12 +67,12 @@ export function field(
   return el('div', { class: 'field' }, el('label', { for: input.id }, label), input)
 }
 
-/** A sentence or two that stand out. `kind` is '', `warn` or `bad`. */
+/** A notice of a sentence or two. `kind` is '', `warn` or `bad`. */
 export function notice(kind: '' | 'warn' | 'bad', ...children: Child[]): HTMLElement {
   return el('div', { class: `notice ${kind}`, role: kind === 'bad' ? 'alert' : false }, ...children)
 }
 
-/** One of a few views; the chosen one is pressed. */
+/** Buttons that choose one of a few views. The chosen one is pressed. */
 export function tabs<Name extends string>(
   label: string,
   names: readonly Name[],
@@ -97,7 +97,7 @@ export function tabs<Name extends string>(
   return el('div', { class: 'tabs', role: 'group', 'aria-label': label }, ...buttons)
 }
 
-/** How much of a limit is used. `show` writes a count for people. */
+/** A bar that shows how much of a limit is used. `show` formats a count. */
 export function usage(
   label: string,
   { used, limit, show }: { used: number; limit: number; show: (count: number) => string },
@@ -125,14 +125,14 @@ export function working(what: string, next: 'qr' | 'text' = 'qr'): HTMLElement {
   )
 }
 
-/** Says something in passing. */
+/** Shows a message for a few seconds. */
 export function toast(text: string): void {
   const line = el('p', {}, text)
   byId('toasts').append(line)
   setTimeout(() => line.remove(), TOAST_MS)
 }
 
-/** Asks before something cannot be undone; true when it is wanted. */
+/** Asks before an action that cannot be undone. Resolves to true if the user confirms. */
 export function confirmed(
   title: string,
   { body, action }: { body: string; action: string },
@@ -161,7 +161,7 @@ export function confirmed(
   return promise
 }
 
-/** The text, selected, for a browser that does not let a page copy. */
+/** Shows the selected text, because the browser does not let the page copy it. */
 function showToCopy(text: string, onCopied?: () => void): void {
   const area = el('textarea', {
     readonly: true,
@@ -206,7 +206,7 @@ function showDialog(title: string, parts: Child[], onClosed: () => void = () => 
   return () => dialog.close()
 }
 
-/** Hands a file to the person, made here. */
+/** Downloads a file that the page has made. */
 export function download(name: string, bytes: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([bytes], { type }))
   el('a', { href: url, download: name }).click()
@@ -218,7 +218,7 @@ async function toClipboard(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    // Not a secure context, or not allowed.
+    // The context is not secure, or the browser does not allow it.
     const area = el('textarea', { class: 'visually-hidden', 'aria-hidden': 'true' })
     area.value = text
     document.body.append(area)

@@ -1,12 +1,12 @@
-/** The DOM in three functions. Text goes in as text: nothing here reads markup. */
+/** Creates and fills elements of the page. Strings become text; nothing here parses markup. */
 
 export type Child = Node | string | null | undefined | false
 
 type Attributes = Record<string, string | boolean | undefined | ((event: Event) => unknown)>
 
 /**
- * An element. A function is a listener (`onclick`), `true` an attribute without a value, `false`
- * and `undefined` leave the attribute out.
+ * Creates an element. A function becomes a listener (`onclick`), and `true` an attribute without a value.
+ * `false` and `undefined` leave the attribute out.
  */
 export function el<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -19,7 +19,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** An element of a drawing. */
+/** Creates an SVG element. */
 export function svg(tag: string, attributes: Attributes = {}, ...children: Child[]): SVGElement {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
   apply(element, attributes)
@@ -34,12 +34,12 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T
 }
 
-/** A path or a dotted name, which may then break where a reader would break it. */
+/** A path or a dotted name, which may break into lines at its separators. */
 export function breakable(name: string): Child[] {
   return name.split(/(?=[/.])/).flatMap((part) => [el('wbr'), part])
 }
 
-/** Puts these in the place of whatever an element holds. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...present(children))
 }

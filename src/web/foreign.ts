@@ -1,17 +1,17 @@
-/** Text that strangers sent, so that it cannot pass for other text. */
+/** Makes the invisible characters in a stranger's text visible, so that it cannot look like other text. */
 
 /**
- * What is not seen by itself: controls but for tabs and ends of lines, what turns the direction of
+ * Invisible characters: controls except tabs and line ends, characters that change the direction of
  * writing, and spaces without a width.
  */
 const UNSEEN =
   /[^\P{Cc}\t\n\r]|[\u061c\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu
 
-/** The text with what is not seen written out: `␀` for a zero byte, `‹U+202E›` for a turn. */
+/** Replaces invisible characters: a zero byte by `␀`, a change of direction by `‹U+202E›`. */
 export function plainly(text: string): string {
   return text.replaceAll(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0
-    // The pictures of the first controls lie in the same order (Unicode, Control Pictures).
+    // Unicode's Control Pictures have the order of the first controls.
     if (code < 0x20) return String.fromCodePoint(0x2400 + code)
     return `‹U+${code.toString(16).toUpperCase().padStart(4, '0')}›`
   })

@@ -1,9 +1,9 @@
-/** Numbers, times and errors as people read them. */
+/** Formats numbers, times and errors for people. */
 import { MayflyError } from '../client/errors.ts'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
-// Making one costs more than all that it formats in a long list.
+// Creating a formatter costs more than formatting a long list.
 const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
 export const count = (value: number): string => whole.format(value)
@@ -16,12 +16,12 @@ export function bytes(value: number): string {
   return `${short.format(value / 1024 ** 2)} MiB`
 }
 
-/** The date and time of day in the person's own zone, to the second. */
+/** The date and time in the user's own zone, to the second. */
 export function moment(iso: string): string {
   return dayAndTime.format(new Date(iso))
 }
 
-/** `4:07` while it is minutes, then hours, then days. */
+/** A duration: as `4:07` if it is only minutes, otherwise in hours or days. */
 export function remaining(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000))
   const minutes = Math.floor(seconds / 60)

@@ -1,4 +1,4 @@
-/** The front page: what is on sale, with the prices of now. */
+/** The front page: what is on sale, with the current prices. */
 import type { Catalog } from '../client/index.ts'
 import { button, notice } from './components.ts'
 import { byId, el, fill } from './dom.ts'

@@ -9,7 +9,7 @@ import { clock, timedFetch } from './service.ts'
 export type Live = {
   /** The service; the state of its streams is shown. */
   http: Http
-  /** Says how the stream is doing. */
+  /** Shows the state of the stream. */
   state: HTMLElement
   showClosed(): void
 }
@@ -54,7 +54,7 @@ export async function follow<Item>(
   if (!signal.aborted) live.showClosed()
 }
 
-/** When something ends, and how long that is from now. */
+/** A text that says when something ends, and in how much time. */
 export function endOf(expiresAt: string): string {
   const left = Date.parse(expiresAt) - clock.now()
   return `${moment(expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
@@ -98,7 +98,7 @@ export async function attempt(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The same answer; calls `onLive` when its stream opens, and `onLost` when it ends or fails. */
+/** Returns the same answer. Calls `onLive` when its stream opens, and `onLost` when it ends or fails. */
 async function watched(
   answering: Promise<Response>,
   { onLive, onLost }: { onLive: () => void; onLost: () => void },

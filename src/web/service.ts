@@ -13,17 +13,17 @@ export function everySecond(signal: AbortSignal, work: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer))
 }
 
-/** A fetch from the service, from whose answers the clock is set. */
+/** Fetches from the service, and sets the clock by each answer. */
 export const timedFetch: typeof globalThis.fetch = async (...request) => {
   const answer = await platformFetch(...request)
   clock.answered(answer.headers.get('date'))
   return answer
 }
 
-/** Each page takes what it needs on top of this: all of the SDK would weigh more than most pages. */
+/** Each page imports only the clients that it needs, because the whole SDK is larger than most pages. */
 export const service = createHttp(location.origin, timedFetch)
 
-/** @param onReach is told after each request whether the service could take it. */
+/** @param onReach is called after each request, with whether the service was able to answer it. */
 export function watchfulService(onReach: (isReached: boolean) => void): Http {
   return createHttp(location.origin, async (input, init) => {
     try {
@@ -37,7 +37,7 @@ export function watchfulService(onReach: (isReached: boolean) => void): Http {
   })
 }
 
-/** What is on sale now. */
+/** The plans that are on sale now. */
 export async function catalog(): Promise<Catalog> {
   return (await service.get({ path: '/api/catalog' })) as Catalog
 }

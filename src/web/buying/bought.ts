@@ -1,4 +1,4 @@
-/** A capability just bought, as its buyer is shown it: once, with the ways to make it safe. */
+/** Shows a capability to its buyer after the purchase, with the ways to save it. It is shown once. */
 import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { button, copyButton, download } from '../components.ts'
 import { type Child, el } from '../dom.ts'
@@ -64,7 +64,7 @@ export function boughtView(capability: Bought, { onSaved, state }: Saving): Chil
   ]
 }
 
-/** Hands out the capability file. */
+/** Downloads the capability file. */
 export function downloadCapability(capability: Parameters<typeof capabilityText>[0]): void {
   download(capabilityFileName(capability), capabilityText(capability), 'application/json')
 }

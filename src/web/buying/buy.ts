@@ -1,4 +1,4 @@
-/** Buying: a product, a plan, then the invoice. */
+/** The page for buying: it asks for a product and a plan, then shows the invoice. */
 import type { Catalog, CatchCapability, PulseCapability } from '../../client/index.ts'
 import { createPayments, planOrder } from '../../client/payments.ts'
 import { button, notice, tabs } from '../components.ts'
@@ -98,7 +98,7 @@ async function buy(
   { product, planId, priceSats, idempotencyKey }: Pending,
   { http, ...steps }: Steps,
 ): Promise<CatchCapability | PulseCapability> {
-  // What the person saw is the most that they are asked for.
+  // The user pays at most the price that the page showed.
   const payments = createPayments(http, { maxSats: priceSats })
   const { preimage } = pendingPurchase() ?? {}
   const proof = preimage === undefined ? {} : { preimage }

@@ -1,4 +1,4 @@
-/** Paying, from the order to what it bought. */
+/** The checkout, from the order to the capability. */
 import { MayflyError } from '../../client/errors.ts'
 import type { Http } from '../../client/http.ts'
 import type { PaymentQuote } from '../../client/index.ts'
@@ -17,15 +17,15 @@ export type Checkout<Order> = {
 export type CheckoutOptions<Order, Bought> = {
   /** Where the steps are shown. */
   place: HTMLElement
-  /** Requests the order, which is the same one each time, and resolves to the capability. */
+  /** Requests the order and resolves to the capability. A repeat requests the same order. */
   buy(order: Order, steps: Steps): Promise<Bought>
-  /** Shows the capability, with `state`, which shows the last call of `onSaved`. */
+  /** Shows the capability, and with it `state`, which shows the last call of `onSaved`. */
   present(bought: Bought, saving: Saving): Child[]
   /** The text while the order is requested. */
   asking: string
   /** The text below the invoice: what a reload or a closed tab would lose. */
   keepOpen: string
-  /** Called with the proof after a wallet of this page has paid. It stores it with the order's key. */
+  /** Called with the proof after a wallet of this page has paid. Stores the proof with the order's key. */
   onProof(preimage: string): void
   /** The purchase is over: its capability is saved, or there is none. */
   onEnded(): void

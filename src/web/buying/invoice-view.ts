@@ -1,4 +1,4 @@
-/** An invoice to pay: its QR code, the ways to a wallet, and how long it is good for. */
+/** Shows an invoice: its QR code, the ways to pay, and the time until it expires. */
 import type { PaymentQuote } from '../../client/index.ts'
 import { button, copyButton, toast } from '../components.ts'
 import { el } from '../dom.ts'
@@ -10,17 +10,17 @@ const isSimulator = document.documentElement.dataset.mode === 'simulator'
 
 export type InvoiceView = {
   element: HTMLElement
-  /** Shows whether the service, which is asked for the payment, can be reached. */
+  /** Shows whether the service is reachable, since the page polls it for the payment. */
   setReached(isReached: boolean): void
-  /** Shows the time that is left. */
+  /** Shows the remaining time. */
   tick(): void
 }
 
 export type InvoiceOptions = {
   giveUp: () => unknown
-  /** Stands below the invoice: what a reload and a closed tab would lose. */
+  /** The text below the invoice: what a reload or a closed tab would lose. */
   keepOpen: string
-  /** Called with the proof when a wallet of this page has paid. */
+  /** Called with the proof after a wallet of this page has paid. */
   onProof: (preimage: string) => void
 }
 
@@ -37,11 +37,11 @@ export function createInvoiceView(
     const milliseconds = Date.parse(expiresAt) - clock.now()
     const isOver = milliseconds <= 0
     left.textContent = isOver ? 'over' : remaining(milliseconds)
-    // A wallet would refuse it.
+    // A wallet would refuse an expired invoice.
     means.inert = isOver
     state.dataset.state = isReached ? 'waiting' : 'lost'
     const text = stateText({ isReached, isOver })
-    // A screen reader reads it out each time that it is set.
+    // A screen reader announces the text each time that it is set.
     if (state.textContent !== text) state.textContent = text
   }
 
@@ -75,7 +75,7 @@ function stateText({ isReached, isOver }: { isReached: boolean; isOver: boolean 
   return 'Waiting for the payment…'
 }
 
-/** The QR code, a link to a wallet, and the simulator's button where that takes the place of one. */
+/** The QR code, and a link to a wallet or the simulator's button. */
 function meansOfPayment(bolt11: string, onProof: (preimage: string) => void): HTMLElement {
   const simulated = button('Pay (simulator)', () => paySimulated(bolt11, simulated, onProof), {
     kind: 'primary wide',
@@ -103,7 +103,7 @@ function meansOfPayment(bolt11: string, onProof: (preimage: string) => void): HT
   )
 }
 
-/** Pays as a wallet would: the page learns of it from the service. */
+/** Pays like a wallet. The page learns of the payment from the service. */
 async function paySimulated(
   bolt11: string,
   button: HTMLButtonElement,

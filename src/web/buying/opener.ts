@@ -21,7 +21,7 @@ type Of<Product> = AnyCapability & { product: Product }
 export type OpenerOptions<Product> = {
   place: HTMLElement
   product: Product
-  /** The word for one, with its article, such as `an inbox`. */
+  /** What the capability opens, with an article: `an inbox`. */
   what: string
   /** Shows the capability until the signal aborts. */
   open(capability: Of<Product>, options: Opened): Promise<void>
@@ -151,7 +151,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   return Promise.resolve()
 }
 
-/** The capabilities that this browser keeps, each with a button. */
+/** The capabilities that are stored in this browser, each with a button. */
 function keptSection<Kept extends AnyCapability>(
   kept: Kept[],
   open: (capability: Kept) => Promise<void>,
@@ -180,7 +180,7 @@ function keptLine(
   )
 }
 
-/** Takes a capability from a file or from a paste. */
+/** Reads a capability from a file or from pasted text. */
 function openSection(what: string, pasted: string, openText: (text: string) => void): HTMLElement {
   const text = el('textarea', { rows: '5', spellcheck: 'false', autocomplete: 'off' })
   text.value = pasted

@@ -5,12 +5,12 @@
 import { isPlanId, isProduct, type PlanId, type Product } from '../../lib/product-names.ts'
 
 export type Pending = {
-  /** A whisper is bought with its bytes, on a page of its own. */
+  /** A whisper is bought together with its bytes, on another page. */
   product: Exclude<Product, 'whisper'>
   planId: PlanId
   priceSats: number
   idempotencyKey: string
-  /** After a wallet of this page has paid: the proof, which collects the order from any address. */
+  /** The proof, once a wallet of this page has paid. It collects the order from any address. */
   preimage?: string
 }
 
@@ -41,7 +41,7 @@ export function beginPurchase(choice: Omit<Pending, 'idempotencyKey' | 'preimage
   return pending
 }
 
-/** Keeps the proof of payment beside the key. */
+/** Stores the proof of payment with the key. */
 export function keepProof(preimage: string): void {
   const pending = pendingPurchase()
   if (pending) sessionStorage.setItem(NAME, JSON.stringify({ ...pending, preimage }))

@@ -1,4 +1,4 @@
-/** A plan as the button that buys it. */
+/** The button that shows a plan and buys it. */
 import type { Catalog } from '../../client/index.ts'
 import { el } from '../dom.ts'
 import { sats } from '../format.ts'
@@ -7,7 +7,7 @@ type Products = Catalog['products']
 type Plan = Products[keyof Products]['plans'][number]
 
 export type PlanButton = {
-  /** What it holds, in a sentence. */
+  /** A sentence about the plan's limits. */
   holds: string
   isOpen: boolean
   onChoose: () => unknown
@@ -35,6 +35,6 @@ export function planButton(plan: Plan, { holds, isOpen, onChoose }: PlanButton):
   )
 }
 
-/** What stands above the plans when none can be bought. */
+/** The notice above the plans while the checkout is closed. */
 export const CLOSED =
   'The checkout is closed: the Lightning node of this service is away. No invoice can be made now. What is already sold keeps working.'

@@ -1,8 +1,8 @@
-/** A QR code as a drawing. */
+/** Draws a QR code. */
 import { encodeQR } from 'qr'
 import { svg } from '../dom.ts'
 
-/** @param label what a reader hears instead of the squares. */
+/** @param label what a screen reader says instead of the squares. */
 export function qrCode(text: string, label: string): SVGElement {
   const rows = encodeQR(text, 'raw', { ecc: 'low', border: 1 })
   const size = rows.length

@@ -1,4 +1,4 @@
-/** The body of a request, in the forms that people read. */
+/** Shows the body of a request in readable forms. */
 import { eventBody } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { button } from '../components.ts'
@@ -8,16 +8,16 @@ import { count } from '../format.ts'
 
 export type BodyForm = 'JSON' | 'Form' | 'Text' | 'Hex'
 
-/** More than this is not drawn: it is all in the download. */
+/** Only this much is drawn. The download has all of the body. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
-/** Of a table. */
+/** The most rows of a table. */
 const MAX_ROWS = 500
-/** A longer value would push the others out of sight. */
+/** A longer value would push the others out of sight, so it is cut. */
 const MAX_VALUE_CHARACTERS = 300
 const HEX_COLUMNS = 16
 
-/** The forms that fit this body, the best one first. */
+/** The forms that fit this body, the best first. */
 export function bodyForms(event: CatchEvent): BodyForm[] {
   if (event.bodyEncoding !== 'utf8') return ['Hex']
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(event.contentType ?? '')
@@ -25,7 +25,7 @@ export function bodyForms(event: CatchEvent): BodyForm[] {
   return isJson(event.body) ? ['JSON', 'Text', 'Hex'] : ['Text', 'Hex']
 }
 
-/** The body in one form. Whatever was sent is shown as text and never read as markup. */
+/** The body in one form. It is always shown as text, never parsed as markup. */
 export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
   switch (form) {
     case 'JSON':
@@ -42,7 +42,7 @@ export function bodyIn(form: BodyForm, event: CatchEvent): HTMLElement {
   }
 }
 
-/** Names and values, such as headers. */
+/** A table of names and values, such as headers. */
 export function pairsTable(
   label: string,
   pairs: readonly (readonly [string, string])[],
@@ -61,7 +61,7 @@ export function pairsTable(
   )
 }
 
-/** A long value is begun, and shown whole at a click. */
+/** Shows the beginning of a long value, and all of it after a click. */
 function shownValue(value: string): HTMLElement[] {
   const code = el('code', {}, plainly(value.slice(0, MAX_VALUE_CHARACTERS)))
   if (value.length <= MAX_VALUE_CHARACTERS) return [code]
@@ -99,13 +99,12 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A string, a bracket or a comma or colon, and whatever else is one word. */
+/** A token of JSON: a string, a bracket, a comma, a colon, or any other word. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g
 
 /**
- * JSON with its whitespace made anew, as far as it is drawn: a stranger's brackets in brackets would
- * be indented without end. The tokens stay as they were sent: reading numbers would change those
- * that a double cannot hold.
+ * Indents JSON, up to the length that is drawn, because deeply nested brackets would be indented without
+ * end. The tokens stay as they were sent: parsing would change numbers that a double cannot hold.
  */
 function indented(text: string): string {
   let depth = 0

@@ -1,4 +1,4 @@
-/** CATCH: which inbox is open, and how it is kept. */
+/** The page of CATCH: opens an inbox. */
 
 import { startOpener } from '../buying/opener.ts'
 import { byId } from '../dom.ts'

@@ -1,4 +1,4 @@
-/** The requests of an inbox: a filter over their list, and the chosen one beside it. */
+/** Shows the requests of an inbox: a filter, their list, and the chosen request beside it. */
 import type { CatchClient } from '../../client/catch.ts'
 import type { EventFilter } from '../../client/event-filter.ts'
 import type { CatchEvent } from '../../client/index.ts'
@@ -67,7 +67,7 @@ export function createEventBrowser({
       const { length } = events.list()
       await events.loadOlder()
       showList()
-      // The button disappears then, and the keyboard focus would return to the top.
+      // The button disappears, and the keyboard focus would move to the top of the page.
       if (!events.hasOlder()) list.focus(events.list()[length]?.id)
     })
   }
@@ -120,7 +120,7 @@ export function createEventBrowser({
 const hint = (): HTMLElement =>
   el('p', { class: 'card quiet' }, 'Choose a request to see it whole.')
 
-/** Shown before anything has come. */
+/** How to send a first request. Shown while the inbox is empty. */
 function lesson(ingestUrl: string): HTMLElement {
   const example = `curl --json '{"hello":"world"}' ${ingestUrl}/first`
   return el(

@@ -1,4 +1,4 @@
-/** One request of an inbox. */
+/** Shows one request of an inbox. */
 import { eventBody, toCurl } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { button, copyButton, download, tabs } from '../components.ts'
@@ -8,11 +8,11 @@ import { bytes, moment } from '../format.ts'
 import { bodyForms, bodyIn, pairsTable } from './body.ts'
 import { worldMap } from './world.ts'
 
-/** A longer path would push the request out of sight. */
+/** A longer path would push the request out of sight, so it is cut. */
 const MAX_TITLE_CHARACTERS = 120
 
 export type EventActions = {
-  /** The address of the inbox, for the line of curl. */
+  /** The address of the inbox, for the curl command. */
   ingestUrl: string
   onDelete: () => unknown
   onBack: () => unknown
@@ -64,7 +64,7 @@ export function eventView(
   )
 }
 
-/** Whether the sender proved to be one. */
+/** Says whether the sender was authenticated. */
 export function accessBadge({ access }: CatchEvent): HTMLElement {
   return el('span', { class: access === 'authenticated' ? 'badge good' : 'badge' }, access)
 }
@@ -112,6 +112,6 @@ function section(title: string, ...parts: Child[]): HTMLElement {
 }
 
 function save(event: CatchEvent): void {
-  // Never opened here: what strangers send is only ever saved.
+  // The page only saves the body and never opens it, because a stranger sent it.
   download(`${event.id}.bin`, eventBody(event), 'application/octet-stream')
 }

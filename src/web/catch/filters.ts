@@ -1,13 +1,13 @@
-/** What of an inbox is listed. */
+/** The form that filters the list of requests. */
 import type { EventFilter } from '../../client/index.ts'
 import { field } from '../components.ts'
 import { el } from '../dom.ts'
 
-/** People pause this long when they have written a word. */
+/** A pause of this length ends the typing of a word. */
 const TYPING_MS = 250
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
-/** @param onChange is handed the filter each time that it changes. */
+/** @param onChange is called with the filter each time that it changes. */
 export function filterForm(onChange: (query: EventFilter) => unknown): HTMLElement {
   const q = el('input', { type: 'search', maxlength: '120', autocomplete: 'off' })
   const type = el('input', {

@@ -1,4 +1,4 @@
-/** An open inbox: its address, its limits, and its requests as they come. */
+/** Shows an open inbox: its address, its limits, and its requests as they arrive. */
 import { createCatchClient } from '../../client/catch.ts'
 import type { CatchCapability, CatchStatus } from '../../client/index.ts'
 import type { Opened } from '../buying/opener.ts'
@@ -10,7 +10,7 @@ import { everySecond } from '../service.ts'
 import { createEventBrowser } from './event-browser.ts'
 import { createLoadedEvents } from './loaded-events.ts'
 
-/** Requests that come within this time refresh the counters once. */
+/** Requests that arrive within this time refresh the counters once. */
 const STATUS_DELAY_MS = 400
 
 export async function openInbox(
@@ -105,7 +105,7 @@ function limitsView(initial: CatchStatus): LimitsView {
   return { counters, expiry, show, showExpiry }
 }
 
-/** Does the work once, however often it is asked for within the delay. */
+/** Runs the work once, however often it is requested within the delay. */
 function coalesced(delayMs: number, work: () => unknown): () => void {
   let isScheduled = false
   return () => {

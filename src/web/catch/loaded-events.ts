@@ -1,4 +1,4 @@
-/** The events of an inbox that the page has loaded, newest first, and the filter they passed. */
+/** The events of an inbox that the page has loaded, newest first, and their filter. */
 import type { CatchClient } from '../../client/catch.ts'
 import { type EventFilter, matchesFilter } from '../../client/event-filter.ts'
 import type { CatchEvent } from '../../client/index.ts'
@@ -24,7 +24,7 @@ export function createLoadedEvents(inbox: Pick<CatchClient, 'page'>): LoadedEven
   async function load(): Promise<{ latestSequence: number }> {
     const asked = filter
     const page = await inbox.page(asked)
-    // Another filter was chosen meanwhile, and loads its own page.
+    // The user has chosen another filter meanwhile, which loads its own page.
     if (asked !== filter) return page
     const newer = events.filter(
       (event) => event.sequence > page.latestSequence && matchesFilter(event, asked),

@@ -1,7 +1,7 @@
-/** A small map of the world with one spot on it, drawn here: no map service hears of it. */
+/** Draws a small map of the world with one spot on it. No map service learns the location. */
 import { svg } from '../dom.ts'
 
-/** @param label what a reader hears instead of the map. */
+/** @param label what a screen reader says instead of the map. */
 export function worldMap(
   { latitude, longitude }: { latitude: number; longitude: number },
   label: string,

@@ -1,4 +1,4 @@
-/** A line of curl for an operation. What the reader fills in is in capitals. */
+/** The curl command for an operation. The reader replaces the words in capitals. */
 import {
   headerName,
   type Openapi,
@@ -8,7 +8,7 @@ import {
   type Schema,
 } from './openapi.ts'
 
-/** More of a body than this is no example any more. */
+/** How deep the example of a body goes. A deeper one would no longer be an example. */
 const MAX_DEPTH = 4
 
 export function curlFor(operation: Operation, openapi: Openapi, baseUrl: string): string {
@@ -28,7 +28,7 @@ export function curlFor(operation: Operation, openapi: Openapi, baseUrl: string)
   return parts.join(' \\\n  ')
 }
 
-/** Whether there is no way around a bearer token. */
+/** Whether the operation always needs a bearer token. */
 export function needsToken({ security = [] }: Operation): boolean {
   return security.length > 0 && security.every((way) => Object.hasOwn(way, 'bearer'))
 }
@@ -55,7 +55,7 @@ function bodyOf({ requestBody }: Operation, openapi: Openapi): [type: string | n
   return [type, `-d '${JSON.stringify(sample(schema, openapi))}'`]
 }
 
-/** The least that a schema takes; of one that needs nothing, its first field. */
+/** An example for a schema: its required fields, or its first field if it requires none. */
 function sample(some: Schema, openapi: Openapi, { name = 'value', depth = 0 } = {}): unknown {
   const { schema } = resolved(some, openapi)
   if (schema.const !== undefined) return schema.const
@@ -72,7 +72,7 @@ function sample(some: Schema, openapi: Openapi, { name = 'value', depth = 0 } = 
   )
 }
 
-/** `publicId` as `PUBLIC_ID`. */
+/** Turns `publicId` into `PUBLIC_ID`. */
 function capitals(name: string): string {
   return name
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')

@@ -1,10 +1,10 @@
-/** The reference, made of /openapi.json. */
+/** The page with the reference, generated from /openapi.json. */
 import { button, field, notice } from '../components.ts'
 import { breakable, byId, el, fill } from '../dom.ts'
 import { type Openapi, type Operation, operationsOf } from './openapi.ts'
 import { operationView } from './operation-view.ts'
 
-/** The order in which people meet them; others follow. */
+/** The groups in the order in which people need them. Any others follow. */
 const GROUPS: Record<string, string> = {
   payments: 'Buying',
   catch: 'CATCH',
@@ -96,7 +96,7 @@ function show(openapi: Openapi): void {
   }
   filter.addEventListener('input', narrow)
   narrow()
-  // They were not there yet when the browser looked for the address's anchor.
+  // When the browser looked for the address's anchor, the operations were not on the page yet.
   document.getElementById(location.hash.slice(1))?.scrollIntoView()
   unfoldForPrint()
 }
@@ -123,7 +123,7 @@ function titleOf(tag: string): string {
   return GROUPS[tag] ?? tag
 }
 
-/** Paper cannot be clicked. */
+/** Opens all details before printing, since paper cannot be clicked. */
 function unfoldForPrint(): void {
   let folded: HTMLDetailsElement[] = []
   addEventListener('beforeprint', () => {

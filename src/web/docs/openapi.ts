@@ -1,4 +1,4 @@
-/** What /openapi.json says, as far as the reference shows it. */
+/** The parts of /openapi.json that the reference shows. */
 
 export type Schema = {
   $ref?: string
@@ -51,23 +51,23 @@ export type Openapi = {
   components?: { schemas?: Record<string, Schema> }
 }
 
-/** One thing to do: several methods where they all do the same. */
+/** An operation. It has several methods if they all do the same. */
 export type Operation = Described & { id: string; path: string; methods: string[]; tag: string }
 
-/** A line of a table of fields: `plans[].planId`, what it may be, and what is said of it. */
+/** A row in a table of fields: a name such as `plans[].planId`, its type, and a note. */
 export type FieldRow = {
   name: string
   type: string
-  /** Of a parameter: where it goes. */
+  /** Where a parameter goes. */
   place?: Parameter['in']
   isRequired: boolean
   note: string
 }
 
-/** Deeper ones are left to openapi.json; a schema that holds itself would never end. */
+/** Deeper fields are only in openapi.json. A schema that contains itself would never end. */
 const MAX_DEPTH = 5
 
-/** The operations in the order of the document, those that differ in their method only as one. */
+/** The operations in the order of the document. Those that differ only in their method are one. */
 export function operationsOf({ paths }: Openapi): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) => {
     const found: Operation[] = []
@@ -84,7 +84,7 @@ export function operationsOf({ paths }: Openapi): Operation[] {
   })
 }
 
-/** The schema that a reference leads to, with its name. */
+/** The schema that a reference points to, with its name. */
 export function resolved(
   schema: Schema,
   { components }: Openapi,
@@ -94,12 +94,12 @@ export function resolved(
   return found ? { schema: found, name: name ?? null } : { schema, name: null }
 }
 
-/** What a schema may be, where it may be one of several things; else itself. */
+/** The alternatives of a schema, or only the schema itself. */
 export function choicesOf(schema: Schema): Schema[] {
   return schema.anyOf ?? schema.oneOf ?? [schema]
 }
 
-/** The fields of a schema, those of its fields included. */
+/** The fields of a schema, and the fields of its fields. */
 export function fieldsOf(schema: Schema, openapi: Openapi, { depth = 0 } = {}): FieldRow[] {
   if (depth > MAX_DEPTH) return []
   const { properties = {}, required = [] } = resolved(schema, openapi).schema
@@ -133,7 +133,7 @@ export function typeOf(some: Schema, openapi: Openapi): string {
   return [schema.type ?? 'any'].flat().join(' or ')
 }
 
-/** What is said of a value, then its limits. */
+/** The description of a value, then its limits. */
 export function noteOf({ description, pattern, default: preset, ...limits }: Schema): string {
   const { minimum, maximum, minLength, maxLength, format } = limits
   const unit = format === 'binary' ? ' bytes' : ' characters'
@@ -147,7 +147,7 @@ export function noteOf({ description, pattern, default: preset, ...limits }: Sch
   return parts.filter((part) => typeof part === 'string' && part !== '').join('; ')
 }
 
-/** A header's name as people write it: the document has it in small letters. */
+/** A header's name as people write it. The document has it in lower case. */
 export function headerName(name: string): string {
   return name.replaceAll(/(^|-)[a-z]/g, (some) => some.toUpperCase())
 }

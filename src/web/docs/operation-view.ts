@@ -1,4 +1,4 @@
-/** One operation of the interface. */
+/** Shows one operation of the interface. */
 import { codeBox } from '../components.ts'
 import { breakable, type Child, el } from '../dom.ts'
 import { curlFor, needsToken } from './curl.ts'
@@ -118,12 +118,12 @@ function answerView(status: string, answer: Answer, openapi: Openapi): HTMLEleme
   )
 }
 
-/** Every error has the same body, which the top of the page tells. */
+/** Whether it is the body of errors, which the top of the page describes once. */
 function isError(schema: Schema, openapi: Openapi): boolean {
   return resolved(schema, openapi).name === 'Error'
 }
 
-/** A table for each of the things that a schema may be. */
+/** A table for each alternative of a schema. */
 function schemaView(schema: Schema, openapi: Openapi): HTMLElement {
   const choices = choicesOf(schema)
   const tables = choices.flatMap((choice) => {
@@ -163,7 +163,7 @@ function titled(title: string, part: HTMLElement): HTMLElement {
   return el('section', { class: 'stack' }, el('h4', {}, title), part)
 }
 
-/** The document marks code as Markdown does. */
+/** The text with its code marked. The document marks code like Markdown. */
 function withCode(text: string): Child[] {
   return text.split('`').map((part, index) => (index % 2 === 1 ? el('code', {}, part) : part))
 }

@@ -1,4 +1,4 @@
-/** GATE: a receipt, checked in the page with the keys that the service shows. */
+/** The page of GATE: verifies a receipt with the keys that the service publishes. */
 import { MayflyError } from '../../client/errors.ts'
 import { fetchGateKeys } from '../../client/gate.ts'
 import { type GateKey, verifyReceipt } from '../../protocol/gate-receipt.ts'
@@ -43,7 +43,7 @@ function showForm(keys: readonly GateKey[]): void {
     const mine = ++asked
     const receipt = text.value.trim()
     const shown = receipt === '' ? null : await viewOf(receipt, keys)
-    // A later text has its own answer.
+    // The user has entered another text meanwhile, which gets its own answer.
     if (mine === asked) fill(verdict, shown)
   }
 
@@ -57,7 +57,7 @@ function showForm(keys: readonly GateKey[]): void {
       verdict,
     ),
   )
-  // A browser fills in again what stood there before a reload.
+  // After a reload, the browser restores the text.
   void check()
 }
 

@@ -8,7 +8,7 @@ import { moment, sats } from '../format.ts'
 /** A smaller clock difference is not mentioned. */
 const MAX_SKEW_MS = 60_000
 
-/** A receipt whose signature is good: what it is worth now, then each claim. */
+/** Shows a receipt with a valid signature: what it admits now, then each claim. */
 export function receiptView(receipt: GateReceipt, now: number): HTMLElement {
   return el(
     'section',

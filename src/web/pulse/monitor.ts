@@ -1,4 +1,4 @@
-/** An open monitor: its state as it changes, its pings, its settings, and what it shares. */
+/** Shows an open monitor: its state, its pings, its settings, and what it shares. */
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
 import type { Opened } from '../buying/opener.ts'
@@ -25,7 +25,7 @@ export async function openMonitor(
 
   function show(now: PulseStatus): void {
     status = now
-    // It changed by the clock of the service, so that clock is not behind.
+    // The state changed by the service's clock, so the service's time is at least this.
     clock.passed(now.stateChangedAt)
     state.show(now)
     sharing.show(now)
@@ -86,7 +86,7 @@ export async function openMonitor(
   })
 }
 
-/** How a job pings, with the token in a file: a command line is seen by others on a computer. */
+/** How a job pings. The token is in a file, because other users of a computer can see command lines. */
 function lesson(pingUrl: string, { pingToken }: PulseCapability): HTMLElement {
   const header = `header = "Authorization: Bearer ${pingToken}"`
   const curl = `curl -fsS -m 10 --retry 3 -X POST -K ~/.mayfly-ping ${pingUrl}`

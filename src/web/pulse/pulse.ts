@@ -1,4 +1,4 @@
-/** PULSE: which monitor is open, and how it is kept. */
+/** The page of PULSE: opens a monitor. */
 
 import { startOpener } from '../buying/opener.ts'
 import { byId } from '../dom.ts'

@@ -1,4 +1,4 @@
-/** The settings of a monitor as a form. */
+/** The form with the settings of a monitor. */
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseSettings, PulseStatus } from '../../client/index.ts'
 import { field, notice, toast } from '../components.ts'
@@ -13,7 +13,7 @@ const MIN_INTERVAL_SECONDS = 20
 const MIN_GRACE_SECONDS = 60
 const MAX_SECONDS = 604_800
 
-/** @param save sends them; it rejects with what the service refuses. */
+/** @param save sends the settings, and rejects if the service refuses them. */
 export function settingsForm(
   status: PulseStatus,
   save: (settings: PulseSettings) => Promise<void>,
@@ -86,7 +86,7 @@ const settingsIn = ({ name, description, interval, grace }: Inputs): PulseSettin
   graceSeconds: grace.valueAsNumber,
 })
 
-/** What the service would refuse, in a sentence, or null. */
+/** A sentence about what the service would refuse, or null. */
 function problemIn({ name, description, interval, grace }: Inputs): string | null {
   if ([...name.value].length > MAX_NAME) return `The name has at most ${MAX_NAME} characters.`
   if (plainly(name.value) !== name.value || name.value.includes('\t')) {

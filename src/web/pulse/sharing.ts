@@ -1,4 +1,4 @@
-/** Whether others may see a monitor, and where: its status page and its badge. */
+/** Shares a monitor: its public status page and its badge. */
 import type { PulseSettings, PulseStatus } from '../../client/index.ts'
 import { button, codeBox } from '../components.ts'
 import { el, fill } from '../dom.ts'
@@ -12,7 +12,7 @@ export function createSharingView(save: (settings: PulseSettings) => Promise<voi
   let shown: boolean | null = null
 
   function show({ publicStatusEnabled: isShared, publicStatusId }: PulseStatus): void {
-    // A button that is drawn again would lose the keyboard's focus.
+    // Drawing the button again would take the keyboard focus from it.
     if (shown === isShared) return
     shown = isShared
     const toggle = button(isShared ? 'Stop sharing' : 'Share the status', () =>

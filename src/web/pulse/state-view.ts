@@ -1,4 +1,4 @@
-/** The state of a monitor: in words, as countdowns, as a strip of pings, and what is used of its plan. */
+/** Shows a monitor: its state in words, countdowns, a strip of pings, and how much of the plan is used. */
 import type { PulseStatus } from '../../client/index.ts'
 import { usage } from '../components.ts'
 import { el, fill } from '../dom.ts'
@@ -9,17 +9,17 @@ import { clock } from '../service.ts'
 import { STATES } from './states.ts'
 import { pingStrip } from './strip.ts'
 
-/** The strip ends at now, so it is drawn again this often. */
+/** How often the strip is drawn again, because it ends at the current time. */
 const STRIP_MS = 15_000
 
 export type StateView = {
-  /** The name of the monitor, a heading. */
+  /** The heading with the monitor's name. */
   title: HTMLElement
-  /** From the description to the counter, in their order. */
+  /** All other parts, from the description to the counter. */
   parts: HTMLElement[]
   expiry: HTMLElement
   show(status: PulseStatus): void
-  /** Shows what changes with the time alone. */
+  /** Refreshes what changes only with time. */
   showTimes(): void
 }
 

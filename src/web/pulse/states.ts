@@ -1,4 +1,4 @@
-/** The states of a monitor in words. */
+/** The words for the states of a monitor. */
 import type { PulseState } from '../../client/index.ts'
 
 export const STATES: Record<PulseState, { title: string; means: string }> = {

@@ -1,4 +1,4 @@
-/** The public status of a monitor: what its owner shares, and nothing else. */
+/** The page with the public status of a monitor. */
 import { MayflyError } from '../../client/errors.ts'
 import type { PublicPulseStatus } from '../../client/index.ts'
 import { pulsePublicStatus } from '../../client/pulse.ts'
@@ -9,7 +9,7 @@ import { moment, sentence } from '../format.ts'
 import { clock, service } from '../service.ts'
 import { STATES } from './states.ts'
 
-/** Often enough for a person who watches; the service takes one a second. */
+/** Often enough for a person who watches. The service would accept one request per second. */
 const LOOK_AGAIN_MS = 15_000
 
 const place = byId('status')
@@ -45,7 +45,7 @@ async function look(): Promise<void> {
 function show(status: PublicPulseStatus): void {
   const { state, lastPingAt } = status
   const [name, description] = [plainly(status.name), plainly(status.description)]
-  // A reader hears of a change alone.
+  // A screen reader announces only changes.
   if (shown === JSON.stringify(status)) return
   shown = JSON.stringify(status)
   const { title, means } = STATES[state]

@@ -1,4 +1,4 @@
-/** The last pings of a monitor as a strip: each a line where it came, so that a gap shows as one. */
+/** Draws the last pings of a monitor as lines on a strip of time, so that a missing ping leaves a gap. */
 import type { PulseStatus } from '../../client/index.ts'
 import { el, svg } from '../dom.ts'
 import { count, moment, remaining } from '../format.ts'
@@ -7,7 +7,7 @@ const WIDTH = 600
 const HEIGHT = 48
 const MARGIN = 4
 
-/** @param now by the clock of the service: the right edge. */
+/** @param now the service's time, which is the right edge. */
 export function pingStrip(
   { recentHeartbeats, expectedIntervalSeconds, graceSeconds }: PulseStatus,
   now: number,

@@ -1,4 +1,4 @@
-/** What a whisper is to hold, and how it may be read, as the form takes it. */
+/** The form for a new whisper: its content, and how it may be read. */
 import { utf8 } from '../../lib/bytes.ts'
 import { envelopeLength, isMediaType, safeName } from '../../protocol/whisper-envelope.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
@@ -17,11 +17,11 @@ export type Draft = {
 
 export type DraftForm = {
   element: HTMLElement
-  /** The length of what would be uploaded, or null while there is nothing to seal. */
+  /** The number of bytes that would be uploaded, or null while the form is empty. */
   sealedLength(): number | null
-  /** The reads that were asked for, or null where the plan decides. */
+  /** The chosen number of reads, or null if the plan decides. */
   readLimit(): number | null
-  /** A sentence about what is missing or wrong, or null. */
+  /** A sentence about missing or invalid input, or null. */
   problem(): string | null
   draft(): Promise<Draft>
 }
@@ -41,7 +41,7 @@ export function draftForm(onChange: () => void): DraftForm {
       length === null
         ? 'Nothing to encrypt yet.'
         : `${name}${bytes(length)} once encrypted, with padding that hides the exact size.`
-    // A reader hears of a change alone, and not of each key.
+    // A screen reader announces only changes, not each key.
     if (about.textContent !== said) about.textContent = said
     onChange()
   }
@@ -54,7 +54,7 @@ export function draftForm(onChange: () => void): DraftForm {
     'div',
     {
       class: 'card stack',
-      // All of it, or the browser would leave for a file that is dropped beside the mark.
+      // The whole form accepts a drop, or the browser would open a file that is dropped beside the field.
       ondragover: (event) => event.preventDefault(),
       ondrop: content.dropped,
     },
@@ -71,7 +71,7 @@ export function draftForm(onChange: () => void): DraftForm {
   }
 }
 
-/** What the whisper holds: a text or a file. */
+/** The inputs for the content: a text or a file. */
 function contentInput(onChange: () => void) {
   let isFile = false
   let chosen: File | null = null
@@ -105,7 +105,7 @@ function contentInput(onChange: () => void) {
     const [fallen] = (event as DragEvent).dataTransfer?.files ?? []
     if (!fallen) return
     chosen = fallen
-    // As if the person had chosen it, so that the pressed one is right.
+    // Selects the tab as if the user had clicked it, so that the right one is pressed.
     if (isFile) onChange()
     else kinds.querySelector<HTMLElement>('[aria-pressed="false"]')?.click()
   }
@@ -134,7 +134,7 @@ function contentInput(onChange: () => void) {
   return { elements: [kinds, shown], file, dropped, sealedLength, problem, draft }
 }
 
-/** How the whisper may be read; all of it is optional. */
+/** The inputs for how the whisper may be read. All are optional. */
 function optionInputs(onChange: () => void) {
   const reads = el('input', { type: 'number', min: '1', max: String(MAX_READS), step: '1' })
   reads.placeholder = 'all of the plan'
@@ -164,7 +164,7 @@ function optionInputs(onChange: () => void) {
     return {
       ...(password.value === '' ? {} : { password: password.value }),
       ...(limit === null ? {} : { readLimit: limit }),
-      // Without a zone it is the person's own time.
+      // The input has no time zone, so `Date` reads it in the user's own.
       ...(reveal.value === '' ? {} : { revealAt: new Date(reveal.value) }),
     }
   }
@@ -193,7 +193,7 @@ function optionInputs(onChange: () => void) {
   return { elements, password: () => password.value, readLimit, problem, draft }
 }
 
-/** A name and a type that the envelope takes, from whatever the system says. */
+/** The name and type of a file, as far as the envelope accepts them. */
 function described({ name, type }: File): { name?: string; mediaType?: string } {
   const safe = safeName(name)
   return {
@@ -202,9 +202,9 @@ function described({ name, type }: File): { name?: string; mediaType?: string } 
   }
 }
 
-/** 20 letters and digits without look-alikes, in groups that can be read out: 100 bits. */
+/** A random password of 100 bits: 20 letters and digits without look-alikes, in groups for reading aloud. */
 function suggestion(): string {
-  // 32 characters, so that five bits of a byte choose one without a bias.
+  // 32 characters, so that five bits of a byte choose each with the same probability.
   const characters = 'abcdefghijkmnpqrstuvwxyz23456789'
   const random = crypto.getRandomValues(new Uint8Array(20))
   const letters = [...random].map((byte) => characters[byte % characters.length] ?? '')

@@ -1,4 +1,4 @@
-/** The scripts that see a secret, by their addresses and digests. */
+/** Lists the scripts that can see a secret, with their addresses and digests. */
 import { hex } from '../../lib/bytes.ts'
 import { button } from '../components.ts'
 import { el, fill } from '../dom.ts'
@@ -12,7 +12,7 @@ const FILES: [path: string, does: string][] = [
   ['web/whisper/share.js', 'shows the code'],
 ]
 
-/** Fetched when the person opens the list; the browser has them already. */
+/** Fetches the scripts when the user opens the list. The browser has them in its cache. */
 export function showFiles(details: HTMLDetailsElement, place: HTMLElement): void {
   const show = async (): Promise<void> => {
     try {

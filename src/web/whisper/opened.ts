@@ -1,4 +1,4 @@
-/** What a whisper held: text as text, anything else as a download. Its sender is a stranger. */
+/** Shows the content of a whisper: text as text, anything else as a download. Its sender is a stranger. */
 import { utf8Text } from '../../lib/bytes.ts'
 import type { OpenedWhisper } from '../../protocol/whisper-envelope.ts'
 import { button, copyButton, download } from '../components.ts'
@@ -6,7 +6,7 @@ import { el } from '../dom.ts'
 import { plainly } from '../foreign.ts'
 import { bytes } from '../format.ts'
 
-/** More than this is not drawn: it is all in the download. */
+/** Only this much is drawn. The download has all of the content. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const TEXT = /^(?:text\/|application\/(?:json|xml|yaml|toml)\b)/
 
@@ -48,7 +48,7 @@ export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLEleme
         'Download',
         () => {
           const ending = text === null ? 'bin' : 'txt'
-          // Never with its claimed type, which a browser might open.
+          // The claimed type is ignored, because a browser might open such a file.
           download(name ?? `whisper.${ending}`, data, 'application/octet-stream')
         },
         { kind: text === null ? 'primary' : '' },

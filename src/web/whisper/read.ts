@@ -9,7 +9,7 @@ import { moment, remaining, sentence } from '../format.ts'
 import { service } from '../service.ts'
 import { contentView } from './opened.ts'
 
-/** A share code within whatever was pasted around it: a link, or a message. */
+/** A share code inside of pasted text, such as a link or a message. */
 const CODE = /mayfly-whisper:1:[\w:-]+/
 
 const place = byId('reader')
@@ -30,8 +30,8 @@ if (!globalThis.isSecureContext) {
 else take(linked)
 
 /**
- * A code behind the # of an address. Pages no longer make such links, and old ones still open. The code
- * leaves the address bar and the history at once.
+ * Reads a code after the # of the address, and removes it from the address bar and the history at once.
+ * Pages no longer make such links, but old links still work.
  */
 function takeFromAddress(): string | null {
   const { hash } = location
@@ -176,7 +176,7 @@ const REFUSALS: Record<string, string> = {
   'rate limited': 'Asked too often just now. No read was spent; try again in a minute.',
 }
 
-/** The service says how long, so that a clock that is wrong here does not matter. */
+/** Shows the time until the reveal. The service says how long, since this computer's clock may be wrong. */
 function showEarly(code: WhisperCode, milliseconds: number): void {
   const opensAt = Date.now() + milliseconds
   const left = el('p', { class: 'countdown number', role: 'timer' })

@@ -1,6 +1,6 @@
 /**
- * The share code of a whisper just bought: once, with the ways to hand it on. The code and the address
- * of the reading page stay apart: an address with a code in it would be a secret in a URL.
+ * Shows the share code after the purchase, with the ways to pass it on. It is shown once. The code is
+ * never part of the reading page's address, because a URL must not contain a secret.
  */
 import type { SharedWhisper } from '../../client/whisper.ts'
 import { downloadCapability } from '../buying/bought.ts'

@@ -1,4 +1,4 @@
-/** WHISPER, to write: what is encrypted in this page, its purchase, and the code to share. */
+/** The page that writes a WHISPER: it encrypts the content, buys the whisper and shows the share code. */
 import type { Catalog } from '../../client/index.ts'
 import { createPayments } from '../../client/payments.ts'
 import { createWhisperClient, type SharedWhisper, sealWhisper } from '../../client/whisper.ts'
@@ -15,7 +15,7 @@ import { shareView } from './share.ts'
 
 type Plan = Catalog['products']['whisper']['plans'][number]
 
-/** Everything of a purchase. It is in this tab's memory alone: neither text nor key is stored. */
+/** A purchase. It is only in this tab's memory: neither the text nor the key is stored. */
 type Order = {
   planId: Plan['planId']
   priceSats: number
@@ -30,7 +30,7 @@ const place = byId('whisper')
 const plans = el('div', { class: 'stack' })
 const problems = el('div', { class: 'problems', 'aria-live': 'assertive' })
 let onSale: Catalog | null = null
-/** What is being bought, for the text that goes with the code. */
+/** The order of the current purchase, for the text beside the code. */
 let current: Order | null = null
 const draft = draftForm(showPlans)
 
@@ -38,7 +38,7 @@ const checkout = createCheckout<Order, SharedWhisper>({
   place,
   buy: (order, { http, ...steps }) => {
     const { planId, priceSats, idempotencyKey, preimage, sealed, readLimit, revealAt } = order
-    // What the person saw is the most that they are asked for.
+    // The user pays at most the price that the page showed.
     const payments = createPayments(http, { maxSats: priceSats })
     return createWhisperClient(http, payments).buyWhisper({
       planId,
@@ -124,7 +124,7 @@ function showPlans(): void {
   )
 }
 
-/** Why this plan cannot take the draft, before anything is paid. */
+/** Why this plan cannot hold the draft, or null. Checked before anything is paid. */
 function refusalOf({ maxCiphertextBytes, readLimit }: Plan): string | null {
   const length = draft.sealedLength() ?? 0
   if (length > maxCiphertextBytes) {
