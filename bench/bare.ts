@@ -1,4 +1,4 @@
-/** Fastify with one route a kind of work, and no store: the ceiling that the rows are ratios of. */
+/** Fastify with a route for each kind of work and no store. The rows are compared with it. */
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'

@@ -1,14 +1,14 @@
-/** What each answer under load costs in CPU time. Says more than a rate where others are busy too. */
+/** The CPU time of each answer under load. On a busy machine, it says more than a rate. */
 import type { Measured } from './load.ts'
 
 export type Cost = {
-  /** Adds one measurement, made by `work`. */
+  /** Runs `work`, and adds its measurement. */
   during(work: () => Promise<Measured>): Promise<Measured>
-  /** One figure for each clock, in microseconds an answer. */
+  /** A figure for each clock, in microseconds per answer. */
   line(): string
 }
 
-/** Clocks count CPU time in milliseconds. */
+/** @param clocks each returns a CPU time in milliseconds. */
 export function createCost(clocks: (() => number)[]): Cost {
   const used = clocks.map(() => 0)
   let answers = 0

@@ -1,4 +1,4 @@
-/** The engines that rows run on, and new stores on them. Both flush what they acknowledge. */
+/** The engines that rows run on. Both flush to disk before they acknowledge a commit. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { startPostgresServer } from '../test/support/postgres-server.ts'
 import { cpuMsOfFamily } from './cpu.ts'
 
 export type Engine = {
-  /** What a line begins with; nothing for the default engine. */
+  /** The first word of a row's line. Empty for the default engine. */
   prefix: string
   newStore(): Promise<BenchStore>
   /** CPU time of the store's own processes until now, in milliseconds. */
@@ -19,17 +19,17 @@ export type Engine = {
 }
 
 export type BenchStore = {
-  /** What the service is started with. */
+  /** The environment of the service. */
   environment: Record<string, string>
-  /** One query beside the running service. */
+  /** Runs a query while the service runs. */
   rows(text: string): Promise<Row[]>
   remove(): Promise<void>
 }
 
-/** A store in a file, in a folder of its own. */
+/** A store in a file, in a new folder. */
 export type FileStore = BenchStore & { file: string }
 
-/** A thread of the service has the store, so that its CPU time is the service's. */
+/** A thread of the service runs SQLite, so its CPU time is part of the service's. */
 export const SQLITE: Engine = {
   prefix: '',
   newStore: newFileStore,
@@ -53,7 +53,7 @@ export async function newFileStore(): Promise<FileStore> {
   }
 }
 
-/** A server that is started here, as PostgreSQL comes: `fsync` and `synchronous_commit` are on. */
+/** Starts a PostgreSQL server with its defaults: `fsync` and `synchronous_commit` are on. */
 export async function startPostgresEngine(): Promise<Engine> {
   const folder = await newFolder()
   const server = await startPostgresServer(folder)
@@ -72,7 +72,7 @@ export async function startPostgresEngine(): Promise<Engine> {
           if (failure) throw failure.error
           return results[0]?.rows ?? []
         },
-        // It goes with the server.
+        // The database is removed with the server.
         remove: async () => {},
       }
     },

@@ -1,4 +1,4 @@
-/** Puts inboxes and events straight into a store that no service has open, a million in seconds. */
+/** Writes inboxes and events directly into a store that no service has open: a million in seconds. */
 import { createHash, randomInt } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { keptBytes, packHeaders } from '../src/catch/kept.ts'
@@ -7,7 +7,7 @@ import { newId, type TokenKind, tokenOf } from '../src/lib/ids.ts'
 export type Fill = {
   inboxes: number
   eventsEach: number
-  /** The body of the n-th event of all. */
+  /** The body of the n-th event. */
   body: (n: number) => Buffer
 }
 
@@ -22,7 +22,7 @@ const HEADERS = [
 ]
 const PATH = '/hook'
 
-/** Events arrive in all inboxes by turns. `file` is one that a service has made. */
+/** Events arrive at all inboxes in turn. A service has created `file`. */
 export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled {
   const store = new DatabaseSync(file)
   store.exec('pragma synchronous = off; pragma cache_size = -200000; begin')
@@ -39,7 +39,7 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
     const hashes = [hashOf(ownerToken), hashOf(token('catch_ingest'))] as const
     addInbox.run(publicId, ...hashes, eventsEach, eventsEach, now, now + 30 * DAY)
   }
-  // One pass over the rows at the end is faster than a million ways down the index.
+  // Building the index at the end is faster than a million insertions into it.
   const index = String(
     store.prepare("select sql from sqlite_master where name = 'catch_event_by_inbox'").get()?.sql,
   )

@@ -1,6 +1,6 @@
 /**
- * Load with large answers. autocannon reads every byte of a body in JavaScript, and is itself the
- * bottleneck at a few hundred answers of 64 KiB a second. This only counts the bytes.
+ * Load with large answers. autocannon reads every byte of a body in JavaScript, which limits it to a few
+ * hundred answers of 64 KiB per second. This only counts the bytes.
  */
 import { connect } from 'node:net'
 import type { Measured } from './load.ts'
@@ -9,13 +9,13 @@ export type BytesLoad = {
   url: string
   connections: number
   seconds: number
-  /** The next request, as it goes over the wire. */
+  /** The text of the next request. */
   request: () => string
 }
 
 const MAX_HEAD = 4096
 
-/** Answers with this status and a Content-Length count; any other ends the measurement. */
+/** Counts answers with this status and a Content-Length. Any other answer ends the measurement. */
 export async function loadBytes(ask: BytesLoad, status: number): Promise<Measured> {
   const latencies: number[] = []
   const begin = performance.now()

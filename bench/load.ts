@@ -1,13 +1,13 @@
-/** One load on one address: autocannon, in this process, against a server in another. */
+/** A load on one address. autocannon runs in this process, and the server in another. */
 import autocannon from 'autocannon'
 
 export type Load = {
   url: string
   connections: number
-  /** How long, or how many requests. */
+  /** The length of the load, unless it has a number of requests. */
   seconds?: number
   requests?: number
-  /** At most so many requests a second; without it, as many as are answered. */
+  /** The most requests per second. Default: a new request after each answer. */
   ratePerSecond?: number
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
@@ -16,7 +16,7 @@ export type Load = {
   eachRequest?: (request: { path?: string; headers?: Record<string, string> }) => object
 }
 
-/** Latencies in milliseconds. `count` is of the expected answers, and `errors` of all others. */
+/** Latencies are in milliseconds. `count` counts the expected answers, and `errors` all others. */
 export type Measured = {
   perSecond: number
   count: number
@@ -51,7 +51,7 @@ export async function load(ask: Load, status: number): Promise<Measured> {
   }
 }
 
-/** The middle of several runs, by requests a second. */
+/** The run with the median rate. */
 export function median(runs: Measured[]): Measured {
   const sorted = runs.toSorted((a, b) => a.perSecond - b.perSecond)
   const middle = sorted[Math.floor(sorted.length / 2)]

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- [--engine postgres] [row …]`: what is measured, and against what. Rows print
- * one line each; ratios compare two programs that took turns in the same run.
+ * `npm run bench -- [--engine postgres] [row …]`: runs the rows, and prints a line for each. A ratio
+ * compares two programs that took turns in the same run.
  */
 import { parseArgs } from 'node:util'
 import { type Engine, SQLITE, startPostgresEngine } from './engine.ts'
@@ -29,7 +29,7 @@ const ROWS: Rows = {
   whisper: whisperRow,
 }
 
-/** Those that fill a file beforehand have no row on a server, and one file has one instance. */
+/** Rows that fill a file run only on SQLite, and the row with two instances only on PostgreSQL. */
 const ENGINES: Record<string, { start(): Promise<Engine>; rows: Rows }> = {
   sqlite: {
     start: async () => SQLITE,

@@ -1,4 +1,4 @@
-/** The programs under load, each a process of its own, ended by the bench that started it. */
+/** The programs under load. Each is a process, which the bench starts and ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { BenchStore, Engine } from './engine.ts'
 
 export type Program = {
   url: string
-  /** Resident memory in MiB; 0 once it has ended. */
+  /** Resident memory in MiB. 0 after the program has ended. */
   memoryMib(): number
   /** CPU time until now, in milliseconds. */
   cpuMs(): number
@@ -22,7 +22,7 @@ export type MayflyProgram = Program & { store: BenchStore }
 
 const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
 
-/** The service on a store of its own, which goes with it. */
+/** Starts the service on a new store, which is removed when it stops. */
 export async function startMayfly(
   engine: Engine,
   environment: Record<string, string> = {},
@@ -30,7 +30,7 @@ export async function startMayfly(
   return onOwnStore(engine, (store) => startMayflyOn(store, environment))
 }
 
-/** The service on a store that stays when it ends, with room for any load. */
+/** Starts the service on an existing store, with limits for any load. The store stays when it stops. */
 export async function startMayflyOn(
   store: BenchStore,
   environment: Record<string, string> = {},
@@ -61,7 +61,7 @@ export async function startMayflyOn(
   }
 }
 
-/** The service as it comes: its own limits and plans, on a store that goes with it. */
+/** Starts the service with its default limits and plans, on a new store, which is removed when it stops. */
 export async function startMayflyAsItComes(
   engine: Engine,
   environment: Record<string, string> = {},
@@ -87,7 +87,7 @@ async function onOwnStore(
   }
 }
 
-/** The same framework with the same kind of route and no storage: what a row is compared with. */
+/** Starts the same framework with the same kind of routes and no storage, for comparison. */
 export function startBare(): Promise<Program> {
   return start(['bench/bare.ts'], {})
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:soak -- [--engine sqlite] [--seconds 600]`: CATCH ingest at half of what was
- * measured just before, while an owner reads the newest events all the time. Reports errors and the
- * use of memory. Exits with 1 after an error or if memory grew.
+ * `npm run bench:soak -- [--engine sqlite] [--seconds 600]`: measures the limit of CATCH ingest, and then
+ * runs at half of it, while an owner reads the newest events all the time. Reports errors and the use of
+ * memory. Exits with 1 after an error or if memory grew.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -13,7 +13,7 @@ import { ingest } from './rows/ingest.ts'
 
 const ROUNDS = 3
 const ROUND_SECONDS = 5
-/** Memory settles first: caches fill, and code is compiled. */
+/** The share of the run after which memory is steady: caches are full and code is compiled. */
 const SETTLED_AFTER = 0.25
 const SAMPLE_MS = 1_000
 const LOOK_EVERY_MS = 100
@@ -45,7 +45,7 @@ try {
   await engine.stop()
 }
 
-/** @returns whether all went well. */
+/** @returns whether there was no error and memory did not grow. */
 async function soak({ url, memoryMib }: MayflyProgram): Promise<boolean> {
   const inbox = await buyInbox(url)
   await ingest(url, inbox.publicId, { seconds: ROUND_SECONDS })
@@ -85,7 +85,7 @@ async function soak({ url, memoryMib }: MayflyProgram): Promise<boolean> {
   return isFlat && errorsIn([...rounds, measured, pages]) === 0
 }
 
-/** The newest page, again and again, as an owner's screen does. */
+/** Loads the newest page again and again, like the page of an owner. */
 function lookOn(url: string, inbox: { publicId: string; ownerToken: string }) {
   const own = createMayfly({ baseUrl: url }).catch(inbox)
   const pages = { count: 0, errors: 0 }
@@ -110,7 +110,7 @@ function lookOn(url: string, inbox: { publicId: string; ownerToken: string }) {
   }
 }
 
-/** MiB a second, by least squares. */
+/** The growth in MiB per second, by least squares. */
 function slopeOf(samples: Sample[]): number {
   const mean = (of: (sample: Sample) => number): number =>
     samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length

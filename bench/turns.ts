@@ -1,4 +1,4 @@
-/** The service and what it is compared with take turns on one machine, and one line says how it went. */
+/** Lets the service and the program that it is compared with take turns, and reports both in one line. */
 import { createCost } from './cost.ts'
 import type { Engine } from './engine.ts'
 import { type Measured, median } from './load.ts'
@@ -8,7 +8,7 @@ const ROUNDS = 3
 const SECONDS = 5
 const WARM_UP_SECONDS = 2
 
-/** Each runs its load for that many seconds; what it prepares first is not measured. */
+/** Each function runs its load for that many seconds. Its preparation is not measured. */
 export async function takeTurns(
   { engine, mayfly, bare }: { engine: Engine; mayfly: Program; bare: Program },
   loads: { ours(seconds: number): Promise<Measured>; theirs(seconds: number): Promise<Measured> },

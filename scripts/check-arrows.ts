@@ -1,6 +1,6 @@
 /**
- * `node scripts/check-arrows.ts`: holds src/ to its rooms and the arrows between them (AGENTS.md).
- * Prints one line per wrong import and ends with 1 when there is any.
+ * `node scripts/check-arrows.ts`: checks that src/ keeps to its rooms and the arrows between them
+ * (AGENTS.md). Prints a line for each wrong import, and exits with 1 if it has found any.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -56,7 +56,7 @@ type Room =
   | 'gate-middleware'
   | 'web'
 
-/** Leaves of the top room: what serve and the commands set up the service with. */
+/** Leaves of the top room, from which serve and the commands set up the service. */
 const SETTINGS = new Set([
   'config.ts',
   'catalog.ts',
@@ -66,7 +66,7 @@ const SETTINGS = new Set([
   'store-identity.ts',
 ])
 
-/** The files of the only room that knows all others. */
+/** The files of the wiring, the only room that knows all others. */
 const WIRING = new Set(['serve.ts', 'products.ts', 'instances.ts', 'purges.ts', 'start-checks.ts'])
 
 const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
@@ -93,7 +93,7 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
 const isProduct = (room: Room): room is AnyProduct => PRODUCTS.some((product) => product === room)
 const arrowsOf = (room: Room): readonly Room[] => (isProduct(room) ? BELOW_PRODUCTS : ARROWS[room])
 
-/** Commands that run or mend the service itself; all others go through the client. */
+/** Commands that run or repair the service. All other commands use the client. */
 const OPERATOR_COMMANDS = 'cli/operator/'
 const OPERATOR_ROOMS: readonly Room[] = [
   'serve',
@@ -104,13 +104,13 @@ const OPERATOR_ROOMS: readonly Room[] = [
   'secrets',
 ]
 
-/** What the other rooms see of a room with several implementations. */
+/** The files that other rooms may import from a room with several implementations. */
 const PORTS: Partial<Record<Room, readonly string[]>> = {
   lightning: ['lightning/lightning.ts'],
   db: ['db/db.ts', 'db/hints.ts', 'db/leases.ts', 'db/coalesce.ts', 'db/remembered.ts'],
 }
 
-/** Wire formats that need the server's own libraries; browsers get the rest. */
+/** Wire formats that need libraries of the server. Browsers load all others. */
 const SERVER_ONLY = new Set([
   'protocol/bolt11-sign.ts',
   'protocol/hmac.ts',
@@ -124,31 +124,31 @@ const SERVER_ONLY = new Set([
   'protocol/visitor-network.ts',
 ])
 
-/** Rooms that a browser loads: nothing there comes from a package or from Node. */
+/** Rooms that a browser loads. They import nothing from a package or from Node. */
 const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
 
-/** Packages that a page may load: the server serves each as the one file that it is. */
+/** Packages that a page may load. Each is a single file, which the server serves. */
 const VENDORED = new Map([['web/buying/qr.ts', 'qr']])
 
-/** Arrows besides those above. Types alone are gone when the code runs. */
+/** Arrows besides those above. With `typesOnly`, nothing is imported when the code runs. */
 const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = [
-  // The SDK has the service's own types, so that the two cannot drift apart.
+  // The SDK uses the service's types, so that the two cannot differ.
   {
     from: /^client\//,
     to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/schema|payment/.+)\\.ts$`),
     typesOnly: true,
   },
-  // A backend may be handed the store for facts of its own; the port says which join an order's unit.
+  // A backend may store facts of its own. The port has the statements that join an order's unit.
   { from: /^lightning\//, to: /^db\/db\.ts$/, typesOnly: true },
   // The measured store and node say which observer they report to.
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
-  // The limits know their own names and defaults; the file only changes them.
+  // The limits know their names and defaults. The rates file only changes them.
   { from: /^rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
-  // A setting is checked for the scheme of a backend, and the backends name their schemes.
+  // A setting is checked for the schemes of the backends.
   { from: /^config\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
-  // A payer's wallet is named in the same forms as the service's node.
+  // The URL of a payer's wallet has the same forms as that of the service's node.
   {
     from: /^cli\/wallet\.ts$/,
     to: /^lightning\/(?:backend|nwc\/client|[a-z]+\/url)\.ts$/,
@@ -195,7 +195,7 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
   return null
 }
 
-/** What development alone brings along is missing where the package is installed. */
+/** Whether an import is there when the package is installed without its development dependencies. */
 function isInstalled({ to, isType }: Arrow & { kind: 'bare' }): boolean {
   const [scope = '', name = ''] = to.split('/')
   const packageName = scope.startsWith('@') ? `${scope}/${name}` : scope
@@ -228,15 +228,15 @@ function roomOf(file: string): Room | null {
   return isKnown && rest.length > 0 ? (folder as Room) : null
 }
 
-/** Statements start at the left edge: the formatter sees to that. */
+/** Matches import statements. The formatter puts them at the start of a line. */
 const STATEMENT =
   /^(?:import\s+(?<importType>type\s+(?!from\b))?(?:[\w$*{},\s]+?\sfrom\s*)?|export\s+(?<exportType>type\s+)?(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s*)'(?<to>[^']+)'/gm
 const ANY_IMPORT = /^import\b(?![.(])/gm
 const DYNAMIC = /\bimport\(\s*(?:'(?<to>[^']+)'\s*[,)]|(?<other>[^)\n]*))/g
 
 /**
- * Every import, re-export and `import()` of a file. `import type` alone is erased;
- * `import { type X }` still loads its file under verbatimModuleSyntax.
+ * Every import, re-export and `import()` of a file. Only `import type` is erased. Under
+ * verbatimModuleSyntax, `import { type X }` still loads its file.
  */
 function importsOf(file: string, text: string): Arrow[] {
   const arrows: Arrow[] = []
@@ -261,7 +261,7 @@ function importsOf(file: string, text: string): Arrow[] {
 
 const shown = (arrow: Arrow): string => (arrow.kind === 'file' ? `src/${arrow.to}` : arrow.to)
 
-/** One line for each import that leads back to a file on the way to it; types count too. */
+/** A line for each import that closes a cycle. Imports of types count too. */
 function cycles(graph: ReadonlyMap<string, Arrow[]>): string[] {
   const lines: string[] = []
   const done = new Set<string>()

@@ -1,8 +1,8 @@
-/** docs/cli.md: what each command's own help says, and what all commands have in common. */
+/** Writes docs/cli.md: the help of each command, and what all commands have in common. */
 import type { Command } from 'commander'
 import { COMMON_OPTIONS, commandsOf, createProgram } from '../src/cli/program.ts'
 
-/** As wide as the page's code blocks are comfortable to read. */
+/** The width at which the page's code blocks are easy to read. */
 const WIDTH = 90
 /** The arguments that the page explains once. */
 const KNOWN = [
@@ -10,7 +10,7 @@ const KNOWN = [
   ...['project', 'intent', 'route', 'routeId', 'count'],
 ]
 
-/** The page, as the commands are now. */
+/** The page for the current commands. */
 export function cliPage(): string {
   const program = createProgram()
   const leaves = commandsOf(program).filter(({ commands }) => commands.length === 0)
@@ -72,7 +72,7 @@ function helpOf(command: Command): string {
   return text.trimEnd()
 }
 
-/** The help of one command without what the page says once, or its heading says already. */
+/** The help of one command, without what the page explains once and what its heading says. */
 function sectionOf(command: Command): string {
   const description = command.description()
   const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: the pages as they look now, into docs/images/, on the simulator. Names of
- * pictures make these alone: `npm run screenshots -- whisper pulse`.
+ * `npm run screenshots`: takes pictures of the pages into docs/images/, on the simulator. With names, it
+ * takes only these pictures: `npm run screenshots -- whisper pulse`.
  */
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -18,7 +18,7 @@ const REQUESTS = [
   { path: '/health', type: 'text/plain', body: 'still here' },
 ]
 
-/** What each picture shows, and how a person gets there. */
+/** The pictures. Each function does what a user does before the picture is taken. */
 const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unknown>> = {
   home: (page) => page.getByText('900 sat').first().waitFor(),
   buy: async (page) => {
@@ -78,7 +78,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.locator('.operations').waitFor()
   },
   gate: async (page) => {
-    // Off by default, so it has a server of its own.
+    // GATE is off by default, so it needs its own server.
     const server = await startServer(end, { MAYFLY_GATE: 'on' })
     const gate = server.mayfly.gate(await register(server))
     const quote = await gate.intent({ route: 'render', method: 'POST', path: '/render/cat?size=2' })
@@ -110,7 +110,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   },
 }
 
-/** Pictures of the first screen only: the rest is in another picture, or very long. */
+/** Pictures of only the first screen, because the rest is in another picture or very long. */
 const FIRST_SCREEN = new Set(['pulse-late', 'docs'])
 
 const works: (() => unknown)[] = []
@@ -134,7 +134,7 @@ try {
           path: `${FOLDER}${name}-${size}-${colorScheme}.png`,
           fullPage: !FIRST_SCREEN.has(name),
         })
-        // The clock is moved for later pictures, and what this one shows would expire.
+        // Later pictures move the clock, and what this page shows would expire.
         await page.context().close()
       }
     }
@@ -168,7 +168,7 @@ async function buyMonitor(page: Page): Promise<PulseHolder> {
   return JSON.parse(text) as PulseHolder
 }
 
-/** A job that runs each minute and missed a few of them. */
+/** Pings once a minute, and misses a few minutes. */
 async function pingEachMinute(server: TestServer, holder: PulseHolder): Promise<void> {
   const job = server.mayfly.pulse(holder)
   for (let minute = 0; minute < 45; minute++) {

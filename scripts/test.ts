@@ -1,7 +1,6 @@
 /**
- * `node scripts/test.ts [folder or file …]`: runs the tests, by default all of them, and says how the time
- * is shared between the folders. Several files share a process: in a process for each, loading the service
- * took longer than most files.
+ * `node scripts/test.ts [folder or file …]`: runs the tests, by default all, and prints the time of each
+ * folder. Several files share a process, because loading the service takes longer than most files.
  */
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -11,12 +10,12 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const FILES_PER_PROCESS = 10
-/** They start browsers, nodes and programs, and take the longest: a process for each file, and first. */
+/** These start browsers, nodes and programs and take longest, so they run first, a process for each file. */
 const SLOW_FOLDERS = ['test/e2e', 'test/web', 'test/cli']
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const BATCHES = join(ROOT, '.cache/test')
-// What Node compiled, for the processes that tests start as well.
+// A cache of compiled code, also for the processes that tests start.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.cache/compiled')
 
 const began = performance.now()
@@ -25,7 +24,7 @@ const named = process.argv.slice(2)
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)
 if (files.length === 0) throw new Error(`no tests in ${named.join(', ')}`)
 
-// While one process waits for a disk or a node, another one has something to do.
+// One process more than processors, because processes often wait for a disk or a node.
 const results = run({ files: writeBatches(files), concurrency: availableParallelism() + 1 })
 results.on('test:fail', () => {
   process.exitCode = 1
@@ -43,7 +42,7 @@ function testFiles(path: string): string[] {
   return globSync(`${path}/**/*.test.ts`).map((file) => resolve(file))
 }
 
-/** A file for each process, which imports the tests that run in it, one after another. */
+/** Writes a file for each process. It imports the test files, which run one after another. */
 function writeBatches(all: string[]): string[] {
   rmSync(BATCHES, { recursive: true, force: true })
   mkdirSync(BATCHES, { recursive: true })
@@ -77,7 +76,7 @@ function addTime(file: string, ms: number): void {
   seconds.set(folder, (seconds.get(folder) ?? 0) + ms / 1000)
 }
 
-/** A line for each folder, the slowest first. Processes run side by side, so it adds up to more. */
+/** A line for each folder, the slowest first. Processes run in parallel, so the sum exceeds the real time. */
 function shares(): string {
   const lines = [...seconds]
     .toSorted(([, a], [, b]) => b - a)

@@ -1,6 +1,6 @@
 /**
- * What one cheap buyer, or nobody at all, can do to the others: an attack each. They come from a
- * penetration test, are bounded in count and time, and know nothing that a stranger does not.
+ * Attacks that one cheap buyer, or a stranger who buys nothing, can make on the others. They come from a
+ * penetration test. They are bounded in count and time, and use only what any stranger knows.
  */
 import {
   buyInbox,
@@ -18,7 +18,7 @@ import {
 
 export type Attack = {
   name: string
-  /** Before the measuring begins; what the attack has bought. */
+  /** Runs before the measurement, and returns the inboxes that the attack has bought. */
   prepare(target: Target): Promise<Inbox[]>
   run(target: Target, inboxes: Inbox[]): Promise<void>
 }
@@ -29,12 +29,12 @@ const MIB = 1024 * KIB
 const UNTIL_THE_END_MS = 60 * 60 * 1000
 const ATTACKER = networkAddress(1)
 
-/** 64 readers of each of seven inboxes, whose events are all headers, read nothing. */
+/** 64 streams of each of seven inboxes, whose events are all headers. The clients read nothing. */
 const streams: Attack = {
   name: '1 streams unread',
   async prepare(target) {
     const inboxes = await bought(target, 7, 'spark')
-    // As many empty lines as a head takes; and as many as there may be, and long.
+    // The most empty lines that a head may have. If the service refuses them, fewer and longer lines.
     const lines = await headersTaken(target, inboxes[0] as Inbox, [
       Array.from({ length: 7_400 }, () => ['a', '']),
       Array.from({ length: 240 }, (_, n) => [`x-${n}`, '"'.repeat(100)]),
@@ -53,7 +53,7 @@ const streams: Attack = {
   },
 }
 
-/** Pages of control characters: never read, pipelined on one connection, and read as fast as allowed. */
+/** Requests pages of control characters: unread, pipelined on one connection, and as fast as allowed. */
 const pages: Attack = {
   name: '2 pages unread, pipelined, read',
   async prepare(target) {
@@ -89,7 +89,7 @@ const pages: Attack = {
   },
 }
 
-/** A hundred searches through all of a large inbox, each hung up after half a second. */
+/** A hundred searches through a large inbox. Each client disconnects after half a second. */
 const searches: Attack = {
   name: '3 searches hung up',
   async prepare(target) {
@@ -120,7 +120,7 @@ const searches: Attack = {
   },
 }
 
-/** Sixteen uploads of 8 MiB from four networks that stop before their last byte. */
+/** Sixteen uploads of 8 MiB from four networks. Each stops before its last byte. */
 const uploads: Attack = {
   name: '4 slow uploads',
   prepare: async () => [],
@@ -140,7 +140,7 @@ const uploads: Attack = {
   },
 }
 
-/** A hundred networks have all the secrets quoted that they can; newcomers then want small ones. */
+/** A hundred networks request quotes for as many secrets as they can. Then newcomers request small ones. */
 const secrets: Attack = {
   name: '5 unpaid secrets',
   async prepare(target) {
@@ -149,7 +149,7 @@ const secrets: Attack = {
     const attacker = async (): Promise<void> => {
       while (next < 100 && performance.now() < until) {
         const address = networkAddress(next++)
-        // Large ones first, and then what room is left.
+        // Large secrets first, then smaller ones in the remaining budget.
         for (const [bytes, plan] of SIZES) {
           for (let n = 0; n < 2; n++) {
             if ((await quoteOf(target, { bytes, plan, address })) !== 402) break
@@ -165,7 +165,7 @@ const secrets: Attack = {
   async run(target) {
     const newcomers = { tried: 0, sold: 0 }
     for (let n = 200; !target.signal.aborted; n++) {
-      // The attack goes on; nobody who comes is known from before.
+      // The attack continues, and each request comes from a new network.
       await quoteOf(target, { bytes: 8 * MIB, plan: 'long', address: networkAddress(n) })
       const status = await quoteOf(target, {
         bytes: 64 * KIB,
@@ -188,7 +188,7 @@ const SIZES = [
   [64 * KIB, 'spark'],
 ] as const
 
-/** Asks for a WHISPER that nobody will pay; the status. */
+/** Requests the quote of a WHISPER that nobody will pay for. Returns the status. */
 async function quoteOf(
   target: Target,
   { bytes, plan, address }: { bytes: number; plan: string; address: string },
@@ -207,7 +207,7 @@ async function quoteOf(
   return answer?.status ?? 0
 }
 
-/** Six hundred senders to one inbox, each one byte short, and as many to an inbox that is full. */
+/** Six hundred senders to an inbox, and as many to a full one. Each leaves out the last byte. */
 const bodies: Attack = {
   name: '6 slow bodies',
   async prepare(target) {
@@ -233,7 +233,7 @@ const bodies: Attack = {
   },
 }
 
-/** Requests that are all headers, against the storage that was bought. */
+/** Requests that are all headers, to exceed the storage that was bought. */
 const headers: Attack = {
   name: '7 headers against storage',
   prepare: (target) => bought(target, 1, 'spark'),
@@ -263,7 +263,7 @@ function bought(target: Target, count: number, planId: 'spark' | 'long'): Promis
   return Promise.all(Array.from({ length: count }, () => buyInbox(target, planId, ATTACKER)))
 }
 
-/** An unread connection that comes back whenever the service closes it. */
+/** Opens an unread connection, and opens it again whenever the service closes it. */
 function reopened(target: Target, bytes: string): void {
   openUnread(target, bytes).once('close', async () => {
     await pause(1_000, target.signal)
@@ -273,14 +273,14 @@ function reopened(target: Target, bytes: string): void {
 
 type Lines = string[][]
 
-/** The first of these that the service takes. */
+/** The first of these headers that the service accepts. */
 async function headersTaken(target: Target, inbox: Inbox, some: Lines[]): Promise<Lines> {
   for (const lines of some)
     if ((await fillRaw(target, inbox, { count: 1, lines })) === 1) return lines
   return []
 }
 
-/** Requests that fetch would not send; how many were taken. */
+/** Sends requests that fetch would refuse to send. Returns how many the service stored. */
 async function fillRaw(
   target: Target,
   { publicId }: Inbox,

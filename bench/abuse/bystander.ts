@@ -1,16 +1,16 @@
 /**
- * Somebody who has nothing to do with it, on a thread of his own: he looks at `/health` and the
- * catalogue all the time, buys now and then, and repeats a purchase that he has paid for.
+ * A bystander of the attack, on its own thread. It requests `/health` and the catalogue all the time, buys
+ * from time to time, and repeats a paid purchase.
  */
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { buyInbox, fetchFrom, pay } from './target.ts'
 
-/** Milliseconds between two looks, and between two purchases. */
+/** Milliseconds between two requests, and between two purchases. */
 const LOOK_MS = 25
 const BUY_MS = 1_500
-/** An answer that takes longer is none. */
+/** An answer that takes longer counts as missing. */
 const PATIENCE_MS = 20_000
 
 export type Seen = {
@@ -27,7 +27,7 @@ const seen: Seen = {
   purchases: { tried: 0, done: 0 },
   repeats: { tried: 0, done: 0 },
 }
-/** Each request comes from another network, so that no limit of his own is measured. */
+/** Each request comes from another network, so that the bystander meets no limit of its own. */
 let asked = 0
 const address = (): string => `172.${16 + (asked % 16)}.${(asked++ >> 4) % 256}.9`
 let isOver = false
@@ -57,7 +57,7 @@ async function counting(counts: { tried: number; done: number }, work: () => Pro
   }
 }
 
-/** Pays for an inbox with L402 and gives the request that repeats it. */
+/** Pays for an inbox with L402. Returns the request that repeats the purchase. */
 async function paidPurchase(): Promise<() => Promise<void>> {
   const headers = {
     'content-type': 'application/json',

@@ -1,8 +1,7 @@
 /**
- * `npm run abuse -- [--seconds 20] [1 2 …]`: starts the service on its defaults, runs the attacks of
- * `attacks.ts` one after another, each on a service of its own, and prints what held: resident
- * memory, and what a bystander saw. Loopback alone; it stops by itself. The exit code is 1 where
- * something did not hold.
+ * `npm run abuse -- [--seconds 20] [1 2 …]`: runs the attacks of `attacks.ts` one after another, each on a
+ * new service with default settings. Prints the resident memory and what a bystander saw. Everything runs
+ * on loopback. Exits with 1 if an attack exceeded a limit.
  */
 import { EventEmitter } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
@@ -15,13 +14,13 @@ import { ATTACKS, type Attack } from './attacks.ts'
 import type { Seen } from './bystander.ts'
 import type { Target } from './target.ts'
 
-/** What is asked of all attacks. */
+/** The limits for all attacks. */
 const MOST = { residentMib: 450, p99Ms: 50 }
 const SAMPLE_MS = 50
-/** Filling inboxes takes its time; the attack itself has `--seconds`. */
+/** Time to fill inboxes. The attack itself has `--seconds`. */
 const PREPARE_MS = 180_000
 
-/** What the same bystander sees when nobody attacks. */
+/** No attack, for comparison. */
 const NOBODY: Attack = { name: '0 nobody', prepare: async () => [], run: async () => {} }
 
 type Outcome = Seen & { residentMib: number; notes: string[]; hasEnded: boolean }
@@ -57,7 +56,7 @@ async function attackOn(attack: Attack): Promise<Outcome> {
     { MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32' },
   )
   const ending = new AbortController()
-  // Each connection of an attack listens for its end.
+  // Each connection of an attack listens to the signal.
   EventEmitter.setMaxListeners(0, ending.signal)
   const notes: string[] = []
   let residentMib = 0
@@ -123,7 +122,7 @@ function holds({ residentMib, health, catalog, purchases, repeats, hasEnded }: O
   )
 }
 
-/** The last one may be under way when the time is over. */
+/** The requests without an answer, except the last one, which may be under way at the end. */
 function missed({ tried, done }: { tried: number; done: number }): number {
   return Math.max(0, tried - done - 1)
 }

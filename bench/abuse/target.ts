@@ -1,4 +1,4 @@
-/** What an attack has: the address of a service, client networks without end, and money. */
+/** What an attack uses: the address of a service, any number of client networks, and money. */
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
@@ -7,18 +7,18 @@ export type Inbox = { publicId: string; ownerToken: string }
 
 export type Target = {
   url: string
-  /** Ends the attack; whatever it has open is closed then. */
+  /** Ends the attack and closes its connections. */
   signal: AbortSignal
   /** Size of the store's files in bytes. */
   storeBytes(): number
-  /** Says what a row has beside its columns. */
+  /** Adds a remark to the row. */
   note(text: string): void
 }
 
-/** An address in a network of its own: `10.x.y.1`. */
+/** The address of the n-th client network: `10.x.y.1`. */
 export const networkAddress = (n: number): string => `10.${(n >> 8) & 255}.${n & 255}.1`
 
-/** The SDK, for a client at this address. */
+/** A client of the SDK with this address. */
 export function mayflyFrom(url: string, address: string): Mayfly {
   return createMayfly({ baseUrl: url, fetch: fetchFrom(address) })
 }
@@ -51,7 +51,7 @@ export function buyInbox(
   return mayflyFrom(url, address).buyCatch({ planId, onInvoice })
 }
 
-/** Bodies into an inbox, a few at a time, as fast as its rate limit lets them; how many it took. */
+/** Sends requests to an inbox as fast as its rate limit allows. Returns how many it stored. */
 export async function fill(
   { url, signal }: Target,
   { publicId }: Inbox,
@@ -74,7 +74,7 @@ export async function fill(
   return taken
 }
 
-/** A connection of its own that sends this and reads nothing, until the attack ends. */
+/** Opens a connection that sends these bytes and reads nothing until the attack ends. */
 export function openUnread({ url, signal }: Target, bytes: string | Buffer): Socket {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -85,7 +85,7 @@ export function openUnread({ url, signal }: Target, bytes: string | Buffer): Soc
   return socket
 }
 
-/** The same, and waits until all of it is sent or the service has closed. */
+/** Sends a request like `openUnread`, and waits until it is sent or the service has closed the connection. */
 export function sent(target: Target, head: string, body: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const socket = openUnread(target, Buffer.concat([Buffer.from(head, 'latin1'), body]))
@@ -118,7 +118,7 @@ export function upload(bytes: number, plan: string, address: string): string {
   )
 }
 
-/** Some time, or until the attack ends. */
+/** Waits for this time, or until the attack ends. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

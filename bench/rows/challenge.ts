@@ -45,7 +45,7 @@ async function challenges(engine: Engine, protocol: 'payment' | 'l402'): Promise
   }
 }
 
-/** What the framework alone does with the same body, on as many connections. */
+/** The rate of the framework alone, with the same body and as many connections. */
 export async function bareRate(url: string): Promise<number> {
   const { perSecond } = await load(
     {

@@ -1,6 +1,6 @@
 /**
- * CATCH ingest with a million events in 10 000 inboxes already stored, and with none, by turns: into
- * one inbox, and into all of them.
+ * CATCH ingest on a store with a million events in 10 000 inboxes and on an empty store, in turn: into one
+ * inbox, and into all inboxes.
  */
 import { stat } from 'node:fs/promises'
 import { type FileStore, newFileStore } from '../engine.ts'
@@ -40,7 +40,7 @@ export async function ingestFullRow(): Promise<string[]> {
 
 type Store = { program: MayflyProgram; filled: Filled }
 
-/** The service makes the store, which is filled while nobody has it open. */
+/** Lets the service create the store, and fills it while the service is stopped. */
 async function startFilled(store: FileStore, eventsEach: number): Promise<Store> {
   const first = await startMayflyOn(store)
   await first.stop()
@@ -65,7 +65,7 @@ async function compare(
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: BODY,
-        // Far apart, as they come: 7 919 and the number of inboxes have no common divisor.
+        // Consecutive requests go to distant inboxes. 7 919 and the number of inboxes have no common divisor.
         eachRequest: (request) => {
           next += 7_919
           return { ...request, path: `/c/${inboxes[next % inboxes.length]}` }

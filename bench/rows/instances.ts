@@ -1,6 +1,6 @@
 /**
- * Two instances against one on the same PostgreSQL: CATCH ingest with 64 connections in all, into
- * one inbox, whose row both want, and into many, as it comes.
+ * Compares two instances with one, on the same PostgreSQL: CATCH ingest with 64 connections in total, into
+ * one inbox, whose row both need, and into many.
  */
 import { createCost } from '../cost.ts'
 import type { BenchStore, Engine } from '../engine.ts'
@@ -65,7 +65,7 @@ async function compare(
   )
 }
 
-/** The connections are shared out among the programs; the worst of their latencies counts. */
+/** Divides the connections among the programs. The worst of their latencies counts. */
 async function ingest(
   programs: MayflyProgram[],
   inboxes: string[],

@@ -1,6 +1,6 @@
 /**
- * LND, a real one with a real payer: what our quote adds to the node's own time for an invoice, and
- * how soon a buyer who polls learns that the node has settled.
+ * A real LND with a real payer: what a quote adds to the node's own time for an invoice, and how soon a
+ * buyer who polls learns of the settlement.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -37,7 +37,7 @@ export async function lndRow(engine: Engine): Promise<string[]> {
     await writeFile(macaroon, await testbed.alice.bake(...permissions))
     const query = new URLSearchParams({ macaroon, cert: testbed.alice.certificateFile })
     const environment = { MAYFLY_LIGHTNING_URL: `lnd+${testbed.alice.baseUrl}?${query}` }
-    /** On a store of its own, so that no row pays for the open orders of another. */
+    /** Runs a row on a new store, so that the open orders of another row do not slow it down. */
     async function measured(row: (mayfly: Program) => Promise<string>): Promise<string> {
       const mayfly = await startMayfly(engine, environment)
       try {
@@ -57,7 +57,7 @@ export async function lndRow(engine: Engine): Promise<string[]> {
   }
 }
 
-/** Our quote and the node's own AddInvoice, by turns. The ratio is one of time. */
+/** Mayfly's quote and the node's own AddInvoice, in turn. The ratio compares their times. */
 async function quotes(mayfly: Program, node: LndNode, connections: number): Promise<string> {
   const quote = (seconds: number) =>
     load(
@@ -106,9 +106,9 @@ async function quotes(mayfly: Program, node: LndNode, connections: number): Prom
 }
 
 /**
- * From the moment that the node tells this process of a settlement, on an invoice stream of this
- * process's own, to the moment that a client in this process has our 200. Both are read off one
- * clock; the client polls without a pause, on one connection.
+ * The time from the node's report of a settlement to the 200 of a client that polls without a pause, on
+ * one connection. This process has its own stream of the node's reports and runs the client, so one clock
+ * measures both.
  */
 async function settlement(mayfly: Program, { alice, pay }: Testbed): Promise<string> {
   const told = await followInvoices(alice)
@@ -147,7 +147,7 @@ async function settlement(mayfly: Program, { alice, pay }: Testbed): Promise<str
   )
 }
 
-/** When the node told of each settlement, by payment hash. */
+/** When the node reported each settlement, by payment hash. */
 async function followInvoices(node: LndNode) {
   const settled = new Map<string, number>()
   let events = 0
@@ -158,7 +158,7 @@ async function followInvoices(node: LndNode) {
   })
 
   async function follow(): Promise<void> {
-    // Its headers come with the first event.
+    // The headers of the answer come with the first event.
     const { body } = await pool.request({
       method: 'GET',
       path: '/v1/invoices/subscribe',
@@ -173,7 +173,7 @@ async function followInvoices(node: LndNode) {
     }
   }
 
-  // It ends by being cut off.
+  // The stream ends with an error when its connection is closed.
   const ended = follow().catch(() => {})
   await until('the stream of invoices', async () => {
     await node.post('/v1/invoices', { value: '1' })

@@ -1,4 +1,4 @@
-/** A page of 50 out of 10 000 events, on one connection. */
+/** A page of 50 events out of 10 000, on one connection. */
 import type { Engine } from '../engine.ts'
 import { load } from '../load.ts'
 import { buyInbox, startMayfly } from '../program.ts'

@@ -1,7 +1,7 @@
 /**
- * The paid repeat: a credential is verified, its order settled, provisioned and delivered, and the
- * answer is durable. Orders are prepared first and are not part of the time; nobody tells the
- * service that they are paid, so that it is the repeat which settles.
+ * The paid repeat: verifies a credential, and settles, provisions and delivers its order durably. The
+ * orders are prepared before the measurement. The service does not learn of their payment until the repeat,
+ * so the repeat settles them.
  */
 import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
@@ -51,7 +51,7 @@ async function repeats(engine: Engine, protocol: Protocol): Promise<string> {
   }
 }
 
-/** Each order once, in turn. */
+/** Repeats each order once, in turn. */
 function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Measured> {
   let next = 0
   return load(
@@ -63,7 +63,7 @@ function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Me
       headers: { 'content-type': 'application/json' },
       body: BODY,
       eachRequest: (request) => {
-        // One request is made per connection that is never sent.
+        // autocannon prepares one request per connection that it never sends.
         const { key, authorization } = orders[next++ % orders.length] ?? {
           key: '',
           authorization: '',

@@ -1,4 +1,4 @@
-/** A native quote on the simulator: a new order and a signed invoice each. */
+/** A native quote on the simulator. Each is a new order with a signed invoice. */
 import { randomUUID } from 'node:crypto'
 import { createCost } from '../cost.ts'
 import type { Engine } from '../engine.ts'

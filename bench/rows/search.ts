@@ -1,7 +1,7 @@
 /**
- * A search (`q`) over 50 MiB of bodies that finds nothing, again and again on one connection, and
- * what it does to cheap requests on another: an owner's status, which reads the store, and an
- * ingest, which writes it.
+ * Searches (`q`) 50 MiB of bodies without a match, again and again on one connection, and measures how
+ * cheap requests on another connection slow down: an owner's status, which reads the store, and an ingest,
+ * which writes to it.
  */
 import { newFileStore } from '../engine.ts'
 import { type Filled, fill } from '../fill.ts'
@@ -13,7 +13,7 @@ const MIB = 1024 * 1024
 const BYTES = 50 * MIB
 const SECONDS = 5
 
-/** The letters of text that is all ASCII, and of one that is not: the latter is slower to fold. */
+/** The bodies: ASCII text, and other text, whose case is slower to fold. */
 const BODIES: [what: string, bytes: number, letters: string][] = [
   ['10 000 bodies of 5 KiB', Math.floor(BYTES / 10_000), 'The quick brown fox {"id":1234567890}, '],
   [
@@ -84,7 +84,7 @@ async function compare(
   )
 }
 
-/** Searches without a pause until it is stopped. */
+/** Searches without a pause until `stop` is called. */
 function searchOn({ url }: Program, { publicId, ownerToken }: Filled[number]) {
   const startedAt = performance.now()
   let count = 0
@@ -112,7 +112,7 @@ function searchOn({ url }: Program, { publicId, ownerToken }: Filled[number]) {
 }
 
 function bodyOf(letters: string, bytes: number): Buffer {
-  // Cut between characters, so that it stays text.
+  // Cut between two characters, so that the body stays text.
   const text = letters.repeat(Math.ceil(bytes / Buffer.byteLength(letters)))
   let end = text.length
   while (Buffer.byteLength(text.slice(0, end)) > bytes) end--

@@ -1,4 +1,4 @@
-/** WHISPER read: 64 connections, 64 KiB, each 200 a durable claim of one read. */
+/** WHISPER read: 64 connections, 64 KiB. Each 200 has spent one read durably. */
 import { randomBytes } from 'node:crypto'
 import { createHttp } from '../../src/client/http.ts'
 import type { WhisperCapability } from '../../src/client/index.ts'
@@ -9,7 +9,7 @@ import { loadBytes } from '../load-bytes.ts'
 import { startBare, startMayfly } from '../program.ts'
 import { takeTurns } from '../turns.ts'
 
-/** Each has 402 reads: enough of them that no round runs out. */
+/** Each whisper has 402 reads, so this number lasts for a round. */
 const WHISPERS_IN_ROUND = 120
 
 export async function whisperRow(engine: Engine): Promise<string[]> {
@@ -32,7 +32,7 @@ export async function whisperRow(engine: Engine): Promise<string[]> {
   }
 }
 
-/** Reads of one after the other, in turn, so that none is exhausted before the rest. */
+/** Reads the whispers in turn, so that none runs out of reads before the others. */
 export function read(
   url: string,
   whispers: WhisperCapability[],
