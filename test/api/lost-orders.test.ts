@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { books, poll, purchase, quoteOf, settlement } from '../support/buying.ts'
 import { runCommand } from '../support/command.ts'
+import { commandThreads } from '../support/command-threads.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query, settingsFor } from '../support/store.ts'
@@ -21,8 +22,10 @@ import {
 
 const SPARK = ['--product', 'catch', '--plan', 'spark']
 
+const run = commandThreads()
+
 const restore = (server: TestServer, ...args: string[]) =>
-  runCommand(['order', 'restore', ...args], settingsFor(server.databaseUrl))
+  run(['order', 'restore', ...args], settingsFor(server.databaseUrl))
 
 /** As a store is that was restored from a copy before the order. */
 async function lose(server: TestServer): Promise<void> {
@@ -92,7 +95,10 @@ test('an order that was lost is made good once, however many operators do it at 
   const { paymentHash } = await paidOrderVia(server, PAYMENT)
   await settled
   await lose(server)
-  const ran = await Promise.all([1, 2, 3].map(() => restore(server, paymentHash, ...SPARK)))
+  const args = ['order', 'restore', paymentHash, ...SPARK]
+  const ran = await Promise.all(
+    [1, 2, 3].map(() => runCommand(args, settingsFor(server.databaseUrl))),
+  )
   assert.deepEqual(ran.map(({ code }) => code).toSorted(), [0, 1, 1])
   const refused = ran.find(({ code }) => code === 1)
   assert.match(String(refused?.err), /is in this store and is settled/)
@@ -207,10 +213,7 @@ test('a lost WHISPER has no bytes to restore, and is noted as paid back', async 
   assert.match(refused.err, /cannot be restored: the content .+ is lost .+ --refunded$/m)
   const noted = await restore(server, ...whisper, '--refunded')
   assert.equal(noted.code, 0, noted.err)
-  const shown = await runCommand(
-    ['order', 'show', order.paymentHash],
-    settingsFor(server.databaseUrl),
-  )
+  const shown = await run(['order', 'show', order.paymentHash], settingsFor(server.databaseUrl))
   assert.match(shown.out, /^state +refunded$/m)
   assert.equal((await restore(server, ...whisper)).code, 1)
 })
