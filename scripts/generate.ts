@@ -113,12 +113,12 @@ never repeats what was sent.
 |---|---|---|
 ${phrases.join('\n')}
 
-Request headers above 32 KiB are answered with 431 and \`request too large\`. An answer with status
-500 carries \`X-Request-Id\`, and the log has the same id.
+Request headers above 32 KiB get 431 and \`request too large\`. An answer with status 500 has an
+\`X-Request-Id\`, which the log has, too.
 
 ## Extensions
 
-Operations also answer with these statuses, which the interface does not list. The paths of GATE exist only with
+These statuses and operations go beyond the interface that Mayfly implements. The paths of GATE exist only with
 \`MAYFLY_GATE=on\`.
 
 On every path:
@@ -139,7 +139,7 @@ By operation:
 |---|---|---|
 ${extensions(document).join('\n')}
 
-Operations that the interface does not list:
+More operations, without 408, 500 and 503:
 
 | operation | statuses |
 |---|---|
@@ -151,6 +151,7 @@ ${additions(document).join('\n')}
 
 /** Statuses that every operation above may have. */
 const EVERYWHERE = ['408', '500', '503 `service unavailable`']
+const ANYWHERE = ['408', '500', '503']
 
 /** A row for each status with its phrases, and the operations that answer with them. */
 function extensions(document: OpenApi): string[] {
@@ -174,7 +175,10 @@ function extensions(document: OpenApi): string[] {
 function additions(document: OpenApi): string[] {
   return operations(document)
     .filter(({ name }) => !LISTED[name])
-    .map(({ name, responses }) => `| \`${name}\` | ${Object.keys(responses).join(', ')} |`)
+    .map(({ name, responses }) => {
+      const statuses = Object.keys(responses).filter((status) => !ANYWHERE.includes(status))
+      return `| \`${name}\` | ${statuses.join(', ')} |`
+    })
 }
 
 function operations(document: OpenApi): ({ name: string } & Operation)[] {

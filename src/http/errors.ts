@@ -27,7 +27,7 @@ export const ERRORS = {
   'invalid idempotency key': {
     status: 400,
     advice:
-      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, at best a fresh UUIDv4.',
+      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, preferably a fresh UUIDv4.',
   },
   'idempotency key reused with a different request': {
     status: 400,
@@ -94,17 +94,17 @@ export const ERRORS = {
   'intent mismatch': {
     status: 401,
     advice:
-      'This project has no such intent, or the intent was made for another request, or the credential is for another intent. Nothing was spent; do not pay again.',
+      'This project has no such intent, or the intent or credential is for another request. Nothing was spent; do not pay again.',
   },
   'wrong preimage': {
     status: 401,
     advice:
-      "This intent is paid, and this is not its preimage. Nothing was spent. Do not pay again: prove with the preimage of the intent's invoice.",
+      "This intent is paid, and this is not its preimage. Do not pay again: prove with the preimage of the intent's invoice.",
   },
   'payment not verified': {
     status: 402,
     advice:
-      'The payment of this intent is not proven yet. If you have paid, you keep the claim: poll again, or prove with the preimage.',
+      'The payment of this intent is not proven yet. If you have paid, do not pay again: poll, or prove with the preimage.',
   },
   'payment required': {
     status: 402,
@@ -129,7 +129,7 @@ export const ERRORS = {
   'order not found': {
     status: 404,
     advice:
-      'No order has this id, or the Idempotency-Key is not its own. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
+      'No order has this id, or the Idempotency-Key belongs to another order. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
   },
   'order expired': {
     status: 404,
@@ -144,23 +144,23 @@ export const ERRORS = {
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but others could guess its Idempotency-Key, so only proof of the payment collects it. Do not pay again: repeat the request with `Payment-Preimage: <64 hex digits>`, the preimage that your wallet shows, or with the Payment or L402 credential. If the wallet shows no preimage, the operator can deliver the order. Use a fresh UUIDv4 as the key next time.',
+      'The order is paid, but others could guess its Idempotency-Key, so only proof of the payment collects it. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order. Use a fresh UUIDv4 as the key next time.',
   },
   'already delivered': {
     status: 404,
     advice:
-      'The capability was delivered and is not repeated. Nothing is owed; do not pay again for the same purchase.',
+      'The capability was delivered, and its answer is not repeated any more. Nothing is owed; do not pay again for the same purchase.',
   },
   'not found': {
     status: 404,
     advice:
-      'Unknown, expired, exhausted, destroyed, or not yours: these get the same answer on purpose.',
+      'It is unknown, expired, exhausted, destroyed, or not yours: on purpose, the answer does not tell.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists the methods of this path.' },
   'give-back refused': {
     status: 409,
     advice:
-      'This receipt is not the newest of its intent, or the intent was already given back twice. Nothing was changed. The operator can honour a payment that was never served; its payer owes nothing.',
+      'This receipt is not the newest of its intent, or the intent was already given back twice. Nothing was changed. The operator can honour a payment that was never served.',
   },
   'request timeout': {
     status: 408,
