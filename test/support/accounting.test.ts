@@ -9,7 +9,7 @@ import { unit } from './unit.ts'
 
 type Scene = { db: Db; ids: Record<'inbox' | 'monitor' | 'whisper', string> }
 
-/** A store in order, with one of each product sold and used. */
+/** A correct store on which each product was sold and used. */
 async function aStore(t: TestContext): Promise<Scene> {
   const server = await startServer(t)
   const wallet = simulatorWallet({ baseUrl: server.url })
@@ -21,7 +21,7 @@ async function aStore(t: TestContext): Promise<Scene> {
     await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body })
   }
   await server.mayfly.pulse(monitor).ping()
-  // A quote that nobody pays, whose bytes are reserved.
+  // Nobody pays this quote, and its bytes stay reserved.
   await fetch(`${server.url}/api/payments/whisper`, {
     method: 'POST',
     headers: {
@@ -38,7 +38,7 @@ async function aStore(t: TestContext): Promise<Scene> {
   return { db, ids }
 }
 
-/** The audit of the store with this done to it, which is undone afterwards. */
+/** Audits the store with this damage, and undoes the damage. */
 async function auditWith(db: Db, damage: string, told?: Told): Promise<string[]> {
   const settled = await settledBySimulator(db)
   const undo = new Error('undo')
@@ -46,7 +46,7 @@ async function auditWith(db: Db, damage: string, told?: Told): Promise<string[]>
   await db
     .tx(async (tx) => {
       await tx.run(damage)
-      // One connection answers one question at a time.
+      // One connection answers one query at a time.
       let last: Promise<unknown> = Promise.resolve()
       const read: Db['read'] = (text, ...values) => {
         const answer = last.then(() => tx.run<never>(text, ...values))

@@ -1,21 +1,21 @@
 /**
- * The books: what must be true of a whole store at rest, whatever happened to the processes on it,
- * and of what its clients were told. Each violation is a sentence.
+ * Audits a store: what must be true of it while nobody uses it, whatever happened to its processes, and
+ * whether it agrees with what its clients were told. Each violation is a sentence.
  */
 import { type HeaderColumns, headersJson, keptBytes } from '../../src/catch/kept.ts'
 import type { Db, Row } from '../../src/db/db.ts'
 
-/** What clients were told, and may hold the service to. */
+/** What the service told its clients. */
 export type Told = {
-  /** Orders that answered 200: the bodies, which may only ever be one and the same. */
+  /** The bodies of the 200 answers, by order. An order may have only one. */
   delivered: Map<string, Set<string>>
-  /** Bodies that an inbox answered with 204, by its public id. */
+  /** The bodies that an inbox accepted with 204, by its public id. */
   stored: Map<string, Set<string>>
-  /** By the public id of a WHISPER: the reads that were sold, asked for, and answered with 200. */
+  /** The reads of a WHISPER that were sold, requested, and answered with 200, by its public id. */
   reads: Map<string, { sold: number; asked: number; answered: number }>
-  /** Pings that a monitor answered with 204, by its public id. */
+  /** The number of pings that a monitor accepted with 204, by its public id. */
   pinged: Map<string, number>
-  /** Receipts of GATE intents: one and the same each. */
+  /** The receipts of GATE intents. An intent may have only one. */
   receipts: Map<string, Set<string>>
 }
 
@@ -31,14 +31,14 @@ export function nothingTold(): Told {
 
 export type Books = {
   db: Db
-  /** The payment hashes that the node holds for settled. */
+  /** The payment hashes of the invoices that are settled at the node. */
   settled: ReadonlySet<string>
-  /** Credits that the operator granted, by GATE project. */
+  /** The credits that the operator granted, by GATE project. */
   granted?: Record<string, number>
   told?: Told
 }
 
-/** Everything that is wrong. Nobody may use the store meanwhile, and nothing of it be expired. */
+/** All violations. Meanwhile nobody may use the store, and nothing in it may be expired. */
 export async function audit({ db, settled, granted = {}, told }: Books): Promise<string[]> {
   const asked = await Promise.all(RULES.map(({ text }) => db.read(text)))
   return [
@@ -53,7 +53,7 @@ export async function audit({ db, settled, granted = {}, told }: Books): Promise
 
 type Rule = { text: string; says: (row: Row) => string }
 
-/** Every row that one of these finds is a violation. */
+/** Every row that a rule finds is a violation. */
 const RULES: readonly Rule[] = [
   {
     text: `select public_id from (
@@ -154,7 +154,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** Whoever paid has what was sold. A WHISPER goes with its last read, so as many were asked for. */
+/** Every buyer has what was sold. A WHISPER may be gone if all of its reads were requested. */
 async function auditCapabilities(db: Db, told: Told | undefined): Promise<string[]> {
   const without = await db.read(
     `select o.order_id, o.product, o.public_id from purchase_order o
@@ -170,7 +170,7 @@ async function auditCapabilities(db: Db, told: Told | undefined): Promise<string
   })
 }
 
-/** What the node was paid is what was sold. */
+/** The node's settled invoices are those of the sold orders. */
 async function auditSettlements(db: Db, settled: ReadonlySet<string>): Promise<string[]> {
   const orders = await db.read(
     `select order_id, state, payment_hash from purchase_order where payment_hash is not null`,
@@ -195,7 +195,7 @@ async function auditCredits(db: Db, granted: Record<string, number>): Promise<st
   })
 }
 
-/** What each event counted is what is kept of it. Those of before `kept_bytes` counted their bodies. */
+/** Each event counts the bytes that are stored of it. Events from before `kept_bytes` count their bodies. */
 async function auditKept(db: Db): Promise<string[]> {
   const events = await db.read<
     { public_id: string; sequence: number; kept_bytes: number; body_bytes: number } & HeaderColumns
@@ -237,11 +237,11 @@ async function auditTold(db: Db, told: Told): Promise<string[]> {
   }
   for (const [publicId, { sold, asked, answered }] of told.reads) {
     const [row] = await db.read('select reads_left from whisper where public_id = $1', publicId)
-    // One that is gone had its last read: nothing else may have taken it.
+    // A whisper that is gone had its last read, because nothing else may delete it here.
     const spent = sold - Number(row?.reads_left ?? 0)
     if (answered > spent)
       wrong.push(`WHISPER ${publicId} gave ${answered} reads and spent ${spent}`)
-    // A lost answer has spent its read; nobody else has the token.
+    // A request whose answer was lost has spent a read. Only these clients have the token.
     if (spent > asked)
       wrong.push(`WHISPER ${publicId} was asked for ${asked} reads and spent ${spent}`)
   }
@@ -259,7 +259,7 @@ async function auditTold(db: Db, told: Told): Promise<string[]> {
   return wrong
 }
 
-/** The payment hashes that the simulator holds for settled. */
+/** The payment hashes of the invoices that are settled at the simulator. */
 export async function settledBySimulator(db: Db): Promise<ReadonlySet<string>> {
   const rows = await db.read(`select payment_hash from simulator_invoice where state = 'settled'`)
   return new Set(rows.map(({ payment_hash }) => String(payment_hash)))

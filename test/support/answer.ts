@@ -1,4 +1,4 @@
-/** An answer as far as most tests look at it. */
+/** The parts of an answer that most tests compare. */
 export type Answer = { status: number; text: string }
 
 export const UNAUTHORIZED: Answer = { status: 401, text: '{"error":"unauthorized"}' }

@@ -1,7 +1,7 @@
-/** What fuzz tests feed to parsers: noise, noise in the grammar's own letters, and near misses. */
+/** Inputs for the fuzz tests of parsers: noise, noise in the grammar's letters, and nearly valid texts. */
 import fc from 'fast-check'
 
-/** Texts that look like authentication fields often enough to reach the deep branches. */
+/** Texts that often look like authentication fields, so that they reach the deep branches. */
 const fieldText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: fc.constantFrom(...'aB=,"\\ \t/+_-.:;*\xe9') }),

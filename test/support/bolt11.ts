@@ -1,4 +1,4 @@
-/** Invoices for the tests of BOLT 11: from vectors, and made by hand of any fields. */
+/** Invoices for the tests of BOLT 11: from vectors, and with any fields. */
 import assert from 'node:assert/strict'
 import { hex, hexBytes, utf8 } from '../../src/lib/bytes.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
@@ -9,7 +9,7 @@ import vectors from '../vectors/bolt11.json' with { type: 'json' }
 export type OwnVector = (typeof vectors.own)[number]
 export type Field = [tag: number, words: ArrayLike<number>]
 
-// The order of secp256k1: s and its difference to this sign the same.
+// The order of secp256k1. A signature with ORDER - s is valid too.
 export const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
 export const SIGNATURE_WORDS = 104

@@ -1,4 +1,4 @@
-/** Real Chromium, out of npm. A page that says an error or breaks its policy fails its test. */
+/** Chromium from npm. A test fails if its page logs an error or violates its content security policy. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import {
 import type { After } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 
-/** The package's own list switches web security off, so this is ours, besides Playwright's. */
+/** Flags besides Playwright's. The package's own list would switch web security off. */
 const FLAGS = ['--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none']
 
 const require = createRequire(import.meta.url)
@@ -26,7 +26,7 @@ const CHROMIUM = '@sparticuz/chromium'
 
 /** An order is 402 until it is paid. */
 const UNPAID = /status of 402/
-/** A page that has not answered by then never will, on a busy machine either. */
+/** Long enough for a page on a busy machine. */
 const TIMEOUT_MS = 60_000
 
 export const WIDE = { width: 1280, height: 900 }
@@ -35,20 +35,20 @@ export const NARROW = { width: 360, height: 740 }
 export type Visit = {
   page: Page
   context: BrowserContext
-  /** What the page complained of so far; the test's end asserts that there is nothing. */
+  /** The errors of the page so far. At its end, the test asserts that there are none. */
   complaints: string[]
 }
 
-/** `expected` is what the console may say: answers that are no 2xx, which Chromium tells of. */
+/** `expected` matches allowed messages on the console: Chromium logs every answer that is not 2xx. */
 export type VisitOptions = BrowserContextOptions & { expected?: RegExp }
 
 export type Site = {
   server: TestServer
-  /** A person of their own: nothing kept from another visit. */
+  /** Opens a page for a new user, without anything stored by other visits. */
   visit(t: After, options?: VisitOptions): Promise<Visit>
 }
 
-/** A server and a browser for the suite that calls this in its body, until its end. */
+/** Starts a server and a browser for the suite that calls it in its body. Both stop with the suite. */
 export function startSite(environment: Record<string, string> = {}): Site {
   let server: TestServer | null = null
   let browser: Browser | null = null
@@ -58,7 +58,7 @@ export function startSite(environment: Record<string, string> = {}): Site {
     server = await startServer(end, environment)
     browser = await startBrowser(end)
   })
-  // Not within `before`, where it would be the end of that hook.
+  // Inside of `before`, this hook would run at the end of `before`.
   after(async () => {
     for (const work of works.toReversed()) await work()
   })
@@ -74,7 +74,7 @@ export function startSite(environment: Record<string, string> = {}): Site {
   }
 }
 
-/** One browser for a file. */
+/** Starts a browser for a file. */
 export async function startBrowser(t: After): Promise<Browser> {
   const browser = await playwright.launch({
     executablePath: join(await unpackedChromium(), 'chromium'),
@@ -87,9 +87,9 @@ export async function startBrowser(t: After): Promise<Browser> {
 }
 
 /**
- * The folder with the browser, unpacked once. The package unpacks into the folder for temporary files
- * and takes what it finds there for whole, so of test files that begin together one would start what
- * another is still writing. Here each unpacks into a folder of its own, and the first gives it the name.
+ * The folder with the browser, unpacked once. The package unpacks into the folder for temporary files and
+ * trusts what it finds there, so a test file could start a browser that another file is still unpacking.
+ * Here each test file unpacks into a new folder, and the first one renames it to the final name.
  */
 async function unpackedChromium(): Promise<string> {
   const packed = `file://${require.resolve(CHROMIUM)}`
@@ -110,7 +110,7 @@ async function unpackedChromium(): Promise<string> {
   return folder
 }
 
-/** A person of their own: nothing kept from another visit. */
+/** Opens a page for a new user, without anything stored by other visits. */
 export async function visit(
   t: After,
   browser: Browser,
@@ -122,7 +122,7 @@ export async function visit(
   const complaints: string[] = []
   page.on('console', (message) => {
     const isLoud = message.type() === 'error' || message.type() === 'warning'
-    // Chromium says so of each answer that is no 2xx, and some are the protocol's own.
+    // Chromium logs each answer that is not 2xx. Some of these belong to the protocol.
     const isExpected = expected.test(message.text())
     if (isLoud && !isExpected) complaints.push(message.text())
   })
@@ -134,10 +134,10 @@ export async function visit(
   return { page, context, complaints }
 }
 
-/** What axe-core finds serious or worse, a line each. */
+/** The serious and critical findings of axe-core, a line each. */
 export async function seriousFaults(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
-  // Not through the page's own scripts, whose policy would refuse it.
+  // The page's content security policy would refuse a script element.
   await session.send('Runtime.evaluate', { expression: AXE })
   const { result } = await session.send('Runtime.evaluate', {
     expression: `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
@@ -150,7 +150,7 @@ export async function seriousFaults(page: Page): Promise<string[]> {
   return result.value as string[]
 }
 
-/** How far things jumped so far (web.dev/cls): 0 where nothing did. */
+/** How far the layout has shifted (web.dev/cls): 0 if nothing moved. */
 export function layoutShift(page: Page): Promise<number> {
   return page.evaluate(
     () =>

@@ -1,6 +1,5 @@
 /**
- * What buyers do, as HTTP requests: purchase, quote, pay, poll. A field may have as many lines as a test
- * likes.
+ * The HTTP requests of buyers: purchase, quote, pay, poll. A header field may have any number of lines.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -19,7 +18,7 @@ import { query, type Stored } from './store.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
-/** The node is asked about one order at most this often. */
+/** The shortest time between two look-ups of one order at the node. */
 export const LOOKUP = 1_000
 
 export const NOT_FOUND = { status: 404, text: '{"error":"order not found"}' }
@@ -30,12 +29,12 @@ export const PURCHASE = '/api/payments/catch'
 export const SPARK = '{"planId":"spark"}'
 
 export type Ask = {
-  /** Default: a fresh one. Null: none. */
+  /** Default: a new key. Null sends no key. */
   key?: string | null
   method?: string
   target?: string
   body?: string | Uint8Array
-  /** X-Payment-Protocol. */
+  /** The value of X-Payment-Protocol. */
   protocol?: string
   authorization?: string | string[]
   /** The address that a trusted proxy reports. */
@@ -43,7 +42,7 @@ export type Ask = {
   headers?: Record<string, string | string[]>
 }
 
-/** Compares by its status and its text. */
+/** An answer. `deepEqual` compares its status and text. */
 export type Answer = {
   status: number
   text: string
@@ -51,16 +50,16 @@ export type Answer = {
   lines(name: string): string[]
   /** The only line of a field, or null. */
   header(name: string): string | null
-  /** The whole head and body, to look for what must not be there. */
+  /** The whole head and body, for tests that something is not in it. */
   whole: string
 }
 
-/** A quote, with the key that asked for it and the answer that it came in. */
+/** A quote, with its key and the answer that contained it. */
 export type Order = PaymentQuote & { key: string; answer: Answer }
 
 export const idempotencyKey = (key: string) => ({ 'idempotency-key': key })
 
-/** One purchase request, whatever its answer: the smallest inbox, but for what the ask says. */
+/** Sends one purchase request. Default: for the smallest inbox. */
 export function purchase(server: { url: string }, ask: Ask = {}): Promise<Answer> {
   const { key = randomUUID(), target = PURCHASE, body = SPARK, method = 'POST' } = ask
   return send(server.url + target, {
@@ -77,7 +76,7 @@ export function purchase(server: { url: string }, ask: Ask = {}): Promise<Answer
   })
 }
 
-/** A purchase request that has to be quoted. */
+/** Sends a purchase request, and asserts that its answer is a quote. */
 export async function openOrder(
   server: { url: string },
   { key = randomUUID(), ...ask }: Ask & { key?: string } = {},
@@ -87,14 +86,14 @@ export async function openOrder(
   return { ...JSON.parse(answer.text), key, answer }
 }
 
-/** Pays, and waits until the server says that the order is settled. */
+/** Pays, and waits until the server logs that the order is settled. */
 export async function payAndSettle(server: TestServer, order: PaymentQuote): Promise<void> {
   const settled = settlement(server, order)
   await server.pay(order.bolt11)
   await settled
 }
 
-/** Resolves when the server says that it has settled this order, or any where none is given. */
+/** Resolves when the server logs that it has settled this order. Default: any order. */
 export function settlement({ logged }: TestServer, order?: { paymentHash: string }): Promise<void> {
   return new Promise((resolve) => {
     const push = logged.push.bind(logged)
@@ -109,7 +108,7 @@ export function settlement({ logged }: TestServer, order?: { paymentHash: string
   })
 }
 
-/** Paid and settled, and delivered to nobody. */
+/** An order that is paid and settled, but not delivered. */
 export async function paidOrder(
   server: TestServer,
   ask: Ask & { key?: string } = {},
@@ -119,7 +118,7 @@ export async function paidOrder(
   return order
 }
 
-/** Paid, settled and collected by its buyer. */
+/** An order that is paid, settled and delivered. */
 export async function deliveredOrder(
   server: TestServer,
 ): Promise<Order & { inbox: CatchCapability; text: string }> {
@@ -137,7 +136,7 @@ export function poll(
   return send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
 }
 
-/** One request to the simulator's wallet. */
+/** Sends one request to the simulator's wallet. */
 export function simulatorPay({ url }: { url: string }, body: unknown): Promise<Answer> {
   return send(`${url}/simulator/pay`, {
     method: 'POST',
@@ -146,7 +145,7 @@ export function simulatorPay({ url }: { url: string }, body: unknown): Promise<A
   })
 }
 
-/** The quote that every 402 carries, in whatever flow. */
+/** The quote in a 402 of any flow. */
 export function quoteOf({ status, text }: Answer): PaymentQuote {
   if (status !== 402 && status !== 401) throw new Error(`no quote: ${status} ${text}`)
   return JSON.parse(text)
@@ -179,7 +178,7 @@ export function l402Credential(answer: Answer, preimage: string): string {
 
 export type Books = { orders: number; invoices: number; settled: number; inboxes: number }
 
-/** What there is in the store, which says whether a request did more than it may. */
+/** Counts what is in the store, for tests that a request did not do too much. */
 export async function books(server: Stored): Promise<Books> {
   const [row] = await query(
     server,
@@ -196,7 +195,7 @@ export async function assertNothingHappened(server: Stored): Promise<void> {
   assert.deepEqual(await books(server), { orders: 0, invoices: 0, settled: 0, inboxes: 0 })
 }
 
-/** The preimage of an invoice that nobody has paid yet, which only its node can know. */
+/** The preimage of an unpaid invoice, which otherwise only the node knows. */
 export async function preimageOf(server: Stored, paymentHash: string): Promise<string> {
   const [row] = await query(
     server,
@@ -225,7 +224,7 @@ async function answerOf(response: IncomingMessage): Promise<Answer> {
   const text = Buffer.concat(chunks).toString('utf8')
   const lines = (name: string): string[] => response.headersDistinct[name] ?? []
   const answer = { status: response.statusCode ?? 0, text }
-  // Not enumerable, so that an answer is compared by the rest.
+  // Not enumerable, so that `deepEqual` ignores these.
   return Object.defineProperties(answer as Answer, {
     lines: { value: lines },
     header: { value: (name: string) => lines(name)[0] ?? null },

@@ -1,4 +1,4 @@
-/** The streams of an inbox, as a reader has them and as the server does. */
+/** The streams of an inbox, on the side of the reader and of the server. */
 import assert from 'node:assert/strict'
 import { channel } from 'node:diagnostics_channel'
 import { get, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,14 +14,14 @@ const SENDERS = 64
 export type Listening = {
   status: number
   headers: Headers
-  /** The next event, or null when the stream is over. */
+  /** The next event, or null at the end of the stream. */
   next(): Promise<StreamEvent | null>
-  /** Everything that came so far. */
+  /** The text that has arrived so far. */
   text(): string
   leave(): void
 }
 
-/** Opens a stream of an inbox; it ends with the test at the latest. */
+/** Opens a stream of an inbox, which ends with the test at the latest. */
 export async function listen(
   t: TestContext,
   server: TestServer,
@@ -58,7 +58,7 @@ export async function listen(
   }
 }
 
-/** A stream from the beginning that is open, and of which nothing is read until it is iterated. */
+/** Opens a stream from the first event. Nothing is read until the test iterates over it. */
 export async function openUnread(
   t: TestContext,
   server: TestServer,
@@ -77,7 +77,7 @@ export async function openUnread(
   return response
 }
 
-/** The server's side of every request from now on whose path ends like this. */
+/** The server's responses to all later requests whose path has this suffix. */
 export function answersTo(t: TestContext, suffix: string): ServerResponse[] {
   const responses: ServerResponse[] = []
   const started = channel('http.server.request.start')
@@ -90,7 +90,7 @@ export function answersTo(t: TestContext, suffix: string): ServerResponse[] {
   return responses
 }
 
-/** Everything that a stream tells, and how it ends. */
+/** All events of a stream, and how it ends. */
 export async function followed(
   events: AsyncGenerator<CatchEvent, string, undefined>,
 ): Promise<{ events: CatchEvent[]; end: string }> {
@@ -102,7 +102,7 @@ export async function followed(
   }
 }
 
-/** Bodies 1 to `count`, many at a time; each has to be taken. */
+/** Sends the bodies 1 to `count`, many at a time, and asserts that each is stored. */
 export async function sendMany(
   { url }: TestServer,
   { publicId }: CatchCapability,

@@ -13,7 +13,7 @@ import { unit } from './unit.ts'
 export const UNAVAILABLE: Answer = { status: 401, text: '{"error":"catch unavailable"}' }
 export const INVALID_QUERY: Answer = { status: 400, text: '{"error":"invalid query"}' }
 
-/** Bought the quickest way; no token of it is used yet. */
+/** Buys an inbox. Its tokens are unused. */
 export function anInbox(
   { mayfly, pay }: TestServer,
   planId: 'spark' | 'standard' | 'long' = 'spark',
@@ -21,7 +21,7 @@ export function anInbox(
   return mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => pay(bolt11) })
 }
 
-/** Sells inboxes with room for bodies of 60 bytes, and for 100 bytes of body in two bare requests. */
+/** A server whose inboxes accept bodies of 60 bytes, and store two bare requests with 100 bytes of bodies. */
 export async function aSmallServer(t: After): Promise<TestServer> {
   const file = join(await temporaryFolder(t), 'catalog.json')
   const spark = { storageLimitBytes: SMALL_BYTES, maxBytesPerRequest: 60 }
@@ -29,7 +29,7 @@ export async function aSmallServer(t: After): Promise<TestServer> {
   return startServer(t, { MAYFLY_CATALOG: file })
 }
 
-/** One request to the inbox, at its address or below it. */
+/** Sends a request to the inbox. `path` is appended to its address. */
 export async function send(
   { url }: { url: string },
   { publicId }: { publicId: string },
@@ -40,7 +40,7 @@ export async function send(
 
 export type Bare = { method?: string; target?: string; headers?: string[]; body?: string }
 
-/** A request with the header lines that HTTP needs, and those that are given, in Latin-1. */
+/** Sends a request with only the headers that HTTP needs and the given ones, in Latin-1. */
 export function sendBare(
   { url }: { url: string },
   { publicId }: { publicId: string },
@@ -51,11 +51,11 @@ export function sendBare(
   return exchange(url, head, body)
 }
 
-/** What a bare request takes of an inbox's storage, but for the digits of its Content-Length. */
+/** The storage that a bare request uses, without its body and the digits of its Content-Length. */
 export const BARE_BYTES = 'Hostx'.length + 'Connectionclose'.length + 'Content-Length'.length
 const SMALL_BYTES = 2 * (BARE_BYTES + 'nn'.length) + 100
 
-/** A request with a token of the owner's; null sends none. */
+/** Sends a GET with the owner's token. Null sends no token. */
 export async function ask(
   { url }: { url: string },
   path: string,
@@ -64,7 +64,7 @@ export async function ask(
   return answerOf(await fetch(url + path, { headers: bearer(token) }))
 }
 
-/** A DELETE with a token of the owner's. */
+/** Sends a DELETE with the owner's token. */
 export async function askDelete(
   { url }: { url: string },
   path: string,
@@ -77,17 +77,17 @@ function bearer(token: string | null): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token}` }
 }
 
-/** All events that are there, newest first. */
+/** All events of the inbox, newest first. */
 export function eventsOf({ mayfly }: TestServer, inbox: CatchCapability): Promise<CatchEvent[]> {
   return Array.fromAsync(mayfly.catch(inbox).events())
 }
 
-/** A GET whose target goes out as it is. */
+/** Sends a GET whose target is not normalised. */
 export function get({ url }: { url: string }, target: string): Promise<Exchanged> {
   return exchange(url, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
 }
 
-/** What the operator's commands do, on the store of the running server. */
+/** Changes the store of the running server, like the operator's commands. */
 export async function asOperator({ databaseUrl }: Stored, change: Statement): Promise<void> {
   const store = await openDatabase(databaseUrl)
   await store.write(unit(change))

@@ -1,4 +1,4 @@
-/** The command line in processes of its own: one user, with a data folder of his own. */
+/** Runs the command line in processes, for a user with a new data folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export type CommandEnded = {
 
 export type Running = {
   child: ChildProcess
-  /** What has come so far. */
+  /** The output so far. */
   out(): string
   err(): string
   ended: Promise<CommandEnded>
@@ -24,7 +24,7 @@ export type Running = {
 
 export type CommandOptions = {
   environment?: Record<string, string>
-  /** null leaves stdin open. */
+  /** Null leaves stdin open. */
   input?: string | Uint8Array | null
   uid?: number
 }
@@ -34,11 +34,11 @@ export type CommandLine = {
   folder: string
   start(args: string[], options?: CommandOptions): Running
   run(args: string[], options?: CommandOptions): Promise<CommandEnded>
-  /** Runs what must end with 0, and reads the last line of its answer as JSON. */
+  /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
   json(args: string[], options?: CommandOptions): Promise<Record<string, unknown>>
 }
 
-/** `mayfly …` for one user of a service; what still runs when the test ends is killed. */
+/** `mayfly …` for one user of a service. At the end of the test, all of its processes are killed. */
 export async function commandLine(
   t: After,
   url: string,

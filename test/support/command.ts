@@ -1,4 +1,4 @@
-/** One command of the real program, run to its end. */
+/** Runs a command of the real program to its end. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -6,7 +6,7 @@ import { BIN, ENVIRONMENT } from './bin.ts'
 
 export type Ran = { code: number | null; out: string; err: string }
 
-/** `mayfly …args` with nothing but this environment. */
+/** Runs `mayfly …args` with only this environment. */
 export async function runCommand(
   args: string[],
   environment: Record<string, string> = {},

@@ -1,8 +1,8 @@
-/** Settings that are not what they should be. */
+/** Wrong settings. */
 import assert from 'node:assert/strict'
 import { ConfigError, readConfig } from '../../src/config.ts'
 
-/** The sentence with which this environment is refused. */
+/** The message with which this environment is refused. */
 export function messageOf(environment: Record<string, string>): string {
   try {
     readConfig(environment)

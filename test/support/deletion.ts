@@ -1,11 +1,11 @@
-/** Deletion in tests of a part: by the test's own clock, which nobody doubts. */
+/** Deletion in tests of one room: by the test's clock, which is always right. */
 import type { DeletionClock } from '../../src/db/deletion-clock.ts'
 import { type Clock, type DeletionTime, NOTHING_IS_OVER } from '../../src/lib/clock.ts'
 
-/** What the deletion clock would say at this time. */
+/** This time, as the deletion clock returns it. */
 export const overBy = (unixMs: number): DeletionTime => unixMs as DeletionTime
 
-/** Believes the clock, until the test says that it is held. */
+/** A deletion clock that follows this clock until the test holds it. */
 export function believing(clock: Clock): DeletionClock & { hold(isHeld: boolean): void } {
   let held = false
   const atOnce = (): DeletionTime => (held ? NOTHING_IS_OVER : overBy(clock.now()))

@@ -1,15 +1,15 @@
-/** A loopback HTTP server in LND's place, for answers that a real one does not give. */
+/** A loopback HTTP server in place of LND, for answers that a real LND does not give. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 
 export type FakeLnd = {
   baseUrl: string
-  /** Every request so far: `POST /v1/invoices` and its body. */
+  /** All requests so far: their lines, such as `POST /v1/invoices`, and bodies. */
   requests: { line: string; body: string; macaroon: string | undefined }[]
   close(): Promise<void>
 }
 
-/** Answers a request: returns false where it leaves that to the defaults. */
+/** Answers a request, or returns false for the default answer. */
 export type Answer = (request: { line: string }, response: ServerResponse) => boolean
 
 export const MACAROON = '0201036c6e64'.padEnd(128, '7')
@@ -17,7 +17,7 @@ export const PAYMENT_HASH = 'ab'.repeat(32)
 const R_HASH = Buffer.from(PAYMENT_HASH, 'hex').toString('base64')
 const KEY = new Uint8Array(32).fill(1)
 
-/** An LND on regtest that knows one open invoice, unless `answer` says otherwise. */
+/** Starts an LND on regtest that knows one open invoice. `answer` replaces answers. */
 export async function startFakeLnd(answer: Answer = () => false): Promise<FakeLnd> {
   const requests: FakeLnd['requests'] = []
   const server = createServer(async (request, response) => {
@@ -53,7 +53,7 @@ export type InvoiceChanges = Partial<
   Pick<InvoiceFields, 'network' | 'amountMsat' | 'timestamp' | 'expirySeconds' | 'paymentHash'>
 >
 
-/** LND's answer to a new invoice: for 21 sats and 900 seconds, except for `changes`. */
+/** LND's answer to a new invoice, for 21 sats and 900 seconds unless `changes` has others. */
 export function newInvoice(changes: InvoiceChanges = {}): Record<string, string> {
   const fields: InvoiceFields = {
     network: 'regtest',
@@ -68,12 +68,12 @@ export function newInvoice(changes: InvoiceChanges = {}): Record<string, string>
   return { r_hash: R_HASH, payment_request: encodeInvoice(fields, KEY), add_index: '1' }
 }
 
-/** LND's view of an invoice: the open one, except for `changes`. */
+/** LND's answer to a look-up of the open invoice, with `changes`. */
 export function invoice(changes: Record<string, unknown> = {}): Record<string, unknown> {
   return { r_hash: R_HASH, state: 'OPEN', settle_index: '0', ...changes }
 }
 
-/** A line of the stream, for the settlement with this number. */
+/** The line of the stream for the settlement with this number. */
 export function settlement(settleIndex: number): string {
   const hash = Buffer.alloc(32, settleIndex).toString('base64')
   const result = invoice({ r_hash: hash, state: 'SETTLED', settle_index: String(settleIndex) })
@@ -88,7 +88,7 @@ function answerAsLnd(line: string, response: ServerResponse): void {
     send(response, { chains, synced_to_chain: true })
   } else if (line === 'POST /v1/invoices') send(response, newInvoice())
   else if (line === `GET /v1/invoice/${PAYMENT_HASH}`) send(response, invoice())
-  // The stream is left open, and silent as LND's is: not even headers.
+  // The stream stays open without sending anything. LND does not send its headers either.
   else if (!line.startsWith('GET /v1/invoices/subscribe')) {
     send(response, { code: 5, message: 'Not Found', details: [] }, 404)
   }

@@ -1,4 +1,4 @@
-/** One API behind the middleware in each of its three forms, over real sockets. */
+/** An API behind each of the three forms of the middleware, over real sockets. */
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -16,16 +16,16 @@ export type Answered = {
   body?: string | Uint8Array<ArrayBuffer>
 }
 
-/** What the API does with a request that was let in. */
+/** What the API does with an admitted request. */
 export type Handler = (request: { range: string | null }) => Promise<Answered>
 
 export type Api = {
   url: string
-  /** Requests that have come, those that are over, and those of them whose client has gone. */
+  /** Numbers of requests: that have arrived, that are over, and whose client had gone before. */
   seen: { arrived: number; over: number; gone: number }
 }
 
-/** `POST /render/cat` of this form. A handler that throws is answered 500, as frameworks do it. */
+/** `POST /render/cat` in this form. If the handler throws, the answer is 500, as in frameworks. */
 export async function anApi(
   t: TestContext,
   { form, gate }: { form: Form; gate: Gate },
@@ -84,7 +84,7 @@ export async function anApi(
   return { url: `${url}/render/cat`, seen }
 }
 
-/** As servers run fetch-style handlers on Node: a client that goes aborts, and cancels the body. */
+/** Runs a fetch handler like servers on Node. A disconnect aborts the request and cancels the body. */
 async function adapted(
   handle: (request: Request) => Promise<Response>,
   incoming: IncomingMessage,
@@ -114,12 +114,12 @@ async function adapted(
 
 export type Sent = {
   answer: Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>
-  /** Resolves when the first bytes of the body are there. */
+  /** Resolves when the first bytes of the body have arrived. */
   begun: Promise<void>
   hangUp(): void
 }
 
-/** A request on a connection of its own. */
+/** Sends a request on a new connection. */
 export function send(url: string, headers: Record<string, string> = {}): Sent {
   const begun = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<Awaited<Sent['answer']>>()

@@ -22,14 +22,14 @@ export const proofOf = ({ intentId }: GateQuote, preimage: string): Record<strin
   'x-gate-preimage': preimage,
 })
 
-/** A GATE with a project, and its API with one route, whose clock is GATE's. */
+/** A GATE with a project, and the project's API with one route. Both have the same clock. */
 export async function aShop(
   t: TestContext,
   environment: Record<string, string> = {},
   project = {},
 ) {
   environment.MAYFLY_GATE = 'on'
-  // What is signed has the port in it otherwise, and a restart picks another.
+  // Otherwise the signed texts would contain the port, which changes with a restart.
   environment.MAYFLY_BASE_URL = 'http://127.0.0.1:8402'
   const server = await startServer(t, environment)
   const own = await register(server, project)
@@ -57,7 +57,7 @@ export async function aShop(
   async function quote(headers: Record<string, string> = {}): Promise<GateQuote> {
     return (await (await visit(headers)).json()) as GateQuote
   }
-  /** A Payment challenge, and the credential for it once it is paid. */
+  /** A Payment challenge, and a function that pays it and returns the credential. */
   async function challenge(): Promise<{ pay(): Promise<string> }> {
     const { headers } = await visit({ 'x-payment-protocol': 'payment' })
     const shown = challengeOf(headers)
@@ -69,13 +69,13 @@ export async function aShop(
       },
     }
   }
-  /** A receipt that the payer had the service make, without asking the API. */
+  /** A receipt that the payer got directly from the service, without the API. */
   async function receipt(): Promise<string> {
     const { intentId, bolt11 } = await quote()
     const outcome = await server.mayfly.gate(own).prove(intentId, await server.pay(bolt11))
     return outcome.settled ? outcome.receipt : ''
   }
-  /** Puts the service back to when this intent was not proven yet. */
+  /** Returns the intent to the state before its proof. */
   async function forget(intentId: string): Promise<void> {
     await query(server, 'delete from gate_receipt where intent_id = $1', intentId)
     await query(server, "update gate_intent set state = 'open' where intent_id = $1", intentId)

@@ -14,10 +14,10 @@ import { startServer } from './server.ts'
 export const BODY = '{"size": 2}'
 export const PATH = '/render/cat?size=2'
 
-/** Headers, and `key` and `body`; null leaves one out. */
+/** Headers, and `key` and `body`. Null leaves a member out. */
 export type Ask = Record<string, string | null>
 
-/** An answer whose body was JSON. */
+/** An answer with its body parsed as JSON. */
 export type Answer = { status: number; headers: Headers; body: unknown }
 
 /** A server with one project, and calls with its capability. */
@@ -28,13 +28,13 @@ export async function aShop(
     environment = {},
   }: { credits?: number; environment?: Record<string, string> } = {},
 ) {
-  // The same object at each start, so that a test may change it in between.
+  // Every start reads the same object, so that a test can change it before a restart.
   environment.MAYFLY_GATE = 'on'
   const server = await startServer(t, environment)
   const { projectId, capability, projects } = await register(server, { credits })
   const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
 
-  /** A GET, or with a body a POST. */
+  /** Sends a POST if there is a body, otherwise a GET. */
   async function send(path: string, ask: Ask, body?: string): Promise<Answer> {
     const headers = Object.entries(ask).filter((entry): entry is [string, string] => !!entry[1])
     const response = await fetch(server.url + path, {
@@ -93,7 +93,7 @@ export async function aShop(
         authorization: own.authorization,
         ...headers,
       }),
-    /** A challenge that was paid, and the credential for it. */
+    /** A paid challenge and its credential. */
     async credentialOf(ask: Ask = {}) {
       const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
       const quote = body as GateQuote
@@ -117,7 +117,7 @@ export function challengeOf(headers: Headers): PaymentChallenge {
   return challenge
 }
 
-/** A body that goes out without a type of its own. */
+/** A body that fetch sends without a Content-Type. */
 export function bytes(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text)
 }

@@ -1,4 +1,4 @@
-/** GATE on a store of its own, in front of a provider on loopback, with a clock that the test owns. */
+/** GATE on a new store, with a provider on loopback and a clock that the test controls. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Db } from '../../src/db/db.ts'
 import type { IntentRow } from '../../src/gate/intent-store.ts'
@@ -32,13 +32,13 @@ export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
 const WALLET_KEY = new Uint8Array(32).fill(1)
-/** The key that invoices of the wallet are signed with. */
+/** The public key that signs the wallet's invoices. */
 export const PAYEE = publicKeyOf(WALLET_KEY) ?? ''
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
-/** A wallet in memory, which pays its own invoices when asked to. */
+/** A wallet in memory, which can pay its own invoices. */
 export type PocketWallet = Wallet & {
-  /** What the next invoices are made of, besides what was asked. */
+  /** Replaces fields of the next invoices. */
   changes: Partial<Omit<InvoiceFields, 'description' | 'descriptionHash'>>
   description: { description: string } | { descriptionHash: string }
   pay(bolt11: string): string
@@ -90,14 +90,14 @@ export type World = {
   projects: Projects
   projectId: string
   capability: string
-  /** What was logged, by event. */
+  /** The logged events. */
   logged: ({ event: string } & Record<string, unknown>)[]
   project(): Promise<ProjectRow>
   intentRow(intentId: string): Promise<IntentRow>
   open(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<OpenOutcome>
-  /** An intent that is open; throws where there is none. */
+  /** Opens an intent. Throws if it is refused. */
   quoted(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<IntentRow>
-  /** Another service on the same store, as after a restart or on another server. */
+  /** Another service on the same store, like after a restart or on another server. */
   another(changes?: {
     secrets?: [string, ...string[]]
     db?: Db
@@ -196,8 +196,8 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
 export type Registered = { projectId: string; capability: string }
 
 /**
- * Registers a project in the store of a running server, as the operator's command does. The
- * simulator stands for its provider.
+ * Registers a project in the store of a running server, like the operator's command. Its provider is the
+ * simulator.
  */
 export async function register(
   { databaseUrl }: Stored,
@@ -231,7 +231,7 @@ export function aRequest(changes: Partial<ProtectedRequest> = {}): ProtectedRequ
   }
 }
 
-/** Why providers were refused, in order. */
+/** The logged reasons for refused providers, in order. */
 export function reasons(logged: World['logged']): unknown[] {
   return logged.filter(({ event }) => event.endsWith('_failed')).map(({ reason }) => reason)
 }
@@ -246,7 +246,7 @@ export async function pay(world: World, intent: IntentRow): Promise<ReceiptRow> 
   return authorized(world.service.prove(intent, world.wallet.pay(intent.bolt11)))
 }
 
-/** The receipt of what has to be authorized. */
+/** The receipt of a proof, which must be authorized. */
 export async function authorized(proving: Promise<ProofOutcome>): Promise<ReceiptRow> {
   const proven = await proving
   if (proven.kind !== 'authorized') throw new Error('not authorized')

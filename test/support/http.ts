@@ -1,9 +1,9 @@
-/** Plain requests, and what the server says of them in its answers and in its log. */
+/** Plain requests, and checks of their answers and of the server's log. */
 import assert from 'node:assert/strict'
 import type { TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
 
-/** One request and its answer; `line` is method and target. */
+/** Sends a request. `line` is its method and target. */
 export function ask(
   url: string,
   line: string,
@@ -12,7 +12,7 @@ export function ask(
   return exchange(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n${body}`)
 }
 
-/** `refusal` is status and phrase. The body is JSON of one member, never cached, never sniffed. */
+/** Asserts that the answer is this refusal: JSON with one member, never cached, never sniffed. */
 export function assertError(answer: Exchanged, refusal: Refusal, note: string = refusal): void {
   const [status, phrase] = statusAndPhrase(refusal)
   assert.equal(answer.status, status, note)
@@ -22,7 +22,7 @@ export function assertError(answer: Exchanged, refusal: Refusal, note: string = 
   assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', note)
 }
 
-/** As tests write a refusal: `404 order not found`. */
+/** Status and phrase: `404 order not found`. */
 export type Refusal = `${number} ${string}`
 
 export function statusAndPhrase(refusal: Refusal): [status: number, phrase: string] {
@@ -30,7 +30,7 @@ export function statusAndPhrase(refusal: Refusal): [status: number, phrase: stri
   return [Number(refusal.slice(0, at)), refusal.slice(at + 1)]
 }
 
-/** The lines of the log that tell of an error. */
+/** The log's lines about errors. */
 export function errorsLogged({ logged }: TestServer): Record<string, unknown>[] {
   return logged
     .map((line) => JSON.parse(line) as Record<string, unknown>)

@@ -1,4 +1,4 @@
-/** Several whole servers in this process, on one PostgreSQL database. */
+/** Two whole servers in this process, on one PostgreSQL database. */
 import type { TestContext } from 'node:test'
 import { Client } from 'pg'
 import { pino } from 'pino'
@@ -12,7 +12,7 @@ export const SECRET = '5eed'.repeat(16)
 export type Instance = {
   url: string
   mayfly: Mayfly
-  /** The events that it logged. */
+  /** The events that the instance has logged. */
   logged: ({ event: string } & Record<string, unknown>)[]
   stop(): Promise<void>
 }
@@ -20,17 +20,17 @@ export type Instance = {
 export type Fleet = {
   a: Instance
   b: Instance
-  /** The two in turn, as a load balancer would. */
+  /** Chooses the instances in turn, like a load balancer. */
   next(): Instance
-  /** One statement beside them. */
+  /** Runs a statement on the database. */
   sql(text: string, ...values: unknown[]): Promise<Record<string, unknown>[]>
-  /** Pays through the one, and comes back when the order is settled. */
+  /** Pays through one instance, and resolves when the order is settled. */
   pay(quote: { bolt11: string; orderId: string }): Promise<string>
-  /** Ends the connections that have this name, as an administrator does. */
+  /** Ends the connections with this name, like an administrator. */
   cut(name: string): Promise<void>
 }
 
-/** Two instances, stopped when the test ends. */
+/** Starts two instances, which stop when the test ends. */
 export async function twoInstances(
   t: Pick<TestContext, 'after'>,
   database: string,
@@ -67,7 +67,7 @@ export async function twoInstances(
   }
 }
 
-/** Pays an invoice through the simulator; its preimage. */
+/** Pays an invoice through the simulator. Returns the preimage. */
 export async function paid(url: string, bolt11: string): Promise<string> {
   const response = await fetch(`${url}/simulator/pay`, {
     method: 'POST',

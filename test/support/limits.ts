@@ -1,4 +1,4 @@
-/** Requests to a server with limits, and what its answers say of them. */
+/** Requests to a server with limits, and checks of the limits in its answers. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { startServer, type TestServer } from './server.ts'
 
 export const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
 
-/** What of an answer says where its limits stand. */
+/** The parts of an answer that say how much of a limit is left. */
 export type Answer = Pick<BuyerAnswer, 'status' | 'text' | 'header'>
 
 export const short = ({ status, text }: Answer): { status: number; text: string } => ({
@@ -27,7 +27,7 @@ export function limitHeaders({
   }
 }
 
-/** So many requests pass, each saying what is left, and the one after them is refused. */
+/** Asserts that this many requests pass and say how much is left, and that the next one is refused. */
 export async function tripsAt(
   count: number,
   { name, window }: { name: string; window: number },
@@ -63,7 +63,7 @@ export async function ask(
   return { status: answer.status, text: await answer.text(), header }
 }
 
-/** Bought in two requests and no poll. */
+/** Buys an inbox with two requests and without a poll. */
 export async function anInbox(
   server: TestServer,
   planId: 'spark' | 'standard' | 'long' = 'spark',

@@ -1,14 +1,14 @@
 /**
- * An LNURL-pay server on loopback, in front of any wallet. It answers as a good provider does,
- * unless a test replaces one of its answers.
+ * An LNURL-pay server on loopback, in front of any wallet. It answers like a good provider, unless a test
+ * replaces an answer.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { After } from './folder.ts'
 
-/** Who makes the invoices, and knows which of them were paid. */
+/** Makes the invoices, and knows which are paid. */
 export type Wallet = {
   createInvoice(amountMsat: number, metadata: string): Promise<string>
-  /** By its payment hash. */
+  /** Looks up an invoice by its payment hash. */
   lookUp(paymentHash: string): Promise<{ isSettled: boolean; preimage: string | null }>
   paymentHashOf(bolt11: string): string
 }
@@ -23,10 +23,10 @@ export type Answer = (
 ) => unknown
 
 export type LnurlServer = {
-  /** `host:port`, for the list of allowed ones. */
+  /** `host:port`, for the list of allowed hosts. */
   host: string
   address: string
-  /** The steps that were asked for, in order, with their URLs. */
+  /** The requested steps, in order, with their URLs. */
   requests: { step: Step | 'other'; url: string; headers: IncomingMessage['headers'] }[]
   answers: Partial<Record<Step, Answer>>
 }

@@ -7,14 +7,14 @@ import { isIP } from 'node:net'
 export type MmdbValue = string | number | boolean | { [name: string]: MmdbValue } | MmdbValue[]
 
 export type Mmdb = {
-  /** CIDR blocks and what is said of them. IPv4 blocks go into an IPv6 tree as `::a.b.c.d`. */
+  /** CIDR blocks and their data. IPv4 blocks go into an IPv6 tree as `::a.b.c.d`. */
   networks: Record<string, MmdbValue>
   ipVersion?: 4 | 6
   recordSize?: 24 | 28 | 32
   buildEpoch?: number
 }
 
-/** June 5th, 2026. */
+/** 5 June 2026. */
 const BUILD_EPOCH = Date.UTC(2026, 5, 5) / 1000
 
 export function mmdb({ networks, ipVersion = 6, recordSize = 24, buildEpoch }: Mmdb): Buffer {
@@ -47,7 +47,7 @@ export function mmdb({ networks, ipVersion = 6, recordSize = 24, buildEpoch }: M
   ])
 }
 
-/** The index of a node, where the data of a network begins, or nothing. */
+/** The index of a node, the offset of a network's data, or null for an empty branch. */
 type Branch = number | { offset: number } | null
 type Node = [Branch, Branch]
 
@@ -86,7 +86,7 @@ function ipv6Bytes(address: string): number[] {
   return [...head, ...zeros, ...tail].flatMap((group) => [group >> 8, group & 0xff])
 }
 
-/** A branch with nothing is the node count; one with data lies beyond it and the separator. */
+/** An empty branch is the node count. A branch with data is the offset beyond the separator. */
 function encodeNode(node: Node, nodeCount: number, recordSize: 24 | 28 | 32): Buffer {
   const [left, right] = node.map((branch) => {
     if (branch === null) return nodeCount
@@ -99,7 +99,7 @@ function encodeNode(node: Node, nodeCount: number, recordSize: 24 | 28 | 32): Bu
       bytes.writeUIntBE(right, 3, 3)
       break
     case 28:
-      // The middle byte has the four highest bits of both.
+      // The middle byte has the four highest bits of both branches.
       bytes.writeUIntBE(left & 0xffffff, 0, 3)
       bytes.writeUInt8(((left >>> 24) << 4) | (right >>> 24), 3)
       bytes.writeUIntBE(right & 0xffffff, 4, 3)
@@ -136,7 +136,7 @@ function encode(value: MmdbValue): Buffer {
   ])
 }
 
-/** In as few bytes as it takes. */
+/** Encodes an integer in as few bytes as possible. */
 function integer(value: number): Buffer {
   const hex = value === 0 ? '' : value.toString(16)
   const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')

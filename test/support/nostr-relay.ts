@@ -1,13 +1,13 @@
-/** A real Nostr relay on loopback, that keeps what it stores in memory. */
+/** A real Nostr relay on loopback, which stores its events in memory. */
 import { type Event, EventRepository, EventUtils, type Filter } from '@nostr-relay/common'
 import { NostrRelay } from '@nostr-relay/core'
 import { type WebSocket, WebSocketServer } from 'ws'
 
 export type Relay = {
   url: string
-  /** Cuts every connection; the clients come back. */
+  /** Cuts all connections. The clients reconnect. */
   cut(): void
-  /** No longer there, and there again at the same address. */
+  /** Stops the relay. `start` starts it again at the same address. */
   stop(): Promise<void>
   start(): Promise<void>
 }
@@ -49,7 +49,7 @@ export async function startRelay(): Promise<Relay> {
   }
 }
 
-/** What the relay asks of a store. */
+/** The store of the relay. */
 class Memory extends EventRepository {
   private readonly events = new Map<string, Event>()
 

@@ -1,4 +1,4 @@
-/** What the tests of orders ask with, and what they look at afterwards. */
+/** Requests for the tests of orders, and checks of their outcomes. */
 import assert from 'node:assert/strict'
 import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { Outcome } from '../../src/payment/order.ts'
@@ -7,24 +7,24 @@ import { CLIENT, KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
 export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'
 export const QUOTE_LIFE = QUOTE_SECONDS * SECOND
 
-/** A poll of somebody without the key. */
+/** A poll without the key. */
 export const plainPoll = { key: null, client: CLIENT, isPrefetch: false }
 
 /** A poll with the key that opened the order. */
 export const keyPoll = { key: KEY, client: CLIENT, isPrefetch: false }
 
-/** The same question so many times at once. */
+/** Calls `ask` this many times at once. */
 export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, ask))
 
-/** What the outcomes are, in alphabetical order. */
+/** The kinds of the outcomes, in alphabetical order. */
 export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) => kind).sort()
 
-/** The lines of the log about one event. */
+/** The log's lines with this event. */
 export const events = (shop: Shop, event: string) =>
   shop.logged.filter((line) => line.event === event)
 
-/** The node's answer to every look-up from now on. */
+/** Sets the node's answer to all later look-ups. */
 export function nodeSays(
   shop: Shop,
   state: InvoiceState | 'dead by guess' | 'unknown' | 'nothing',
@@ -37,7 +37,7 @@ export function nodeSays(
   }
 }
 
-/** The same, and what else a node may do. */
+/** Sets the node's answer to all later look-ups, or makes it unreachable or forget its invoices. */
 export function nodeIs(shop: Shop, how: InvoiceState | 'away' | 'forgotten'): void {
   if (how !== 'away' && how !== 'forgotten') {
     nodeSays(shop, how)
@@ -47,7 +47,7 @@ export function nodeIs(shop: Shop, how: InvoiceState | 'away' | 'forgotten'): vo
   shop.node.replaced.lookupInvoice = () => Promise.reject(error)
 }
 
-/** The capability that was delivered, with the outcome that any repeat must equal. */
+/** The delivered capability, and the outcome that every repeat must equal. */
 export function delivered(outcome: Outcome | null) {
   assert.equal(outcome?.kind, 'delivered')
   const body = outcome?.kind === 'delivered' ? outcome.body : ''

@@ -1,7 +1,7 @@
-/** Ports for the servers and nodes that this process starts, and nobody else's. */
+/** Ports for the servers and nodes that this process starts. No other process gets the same. */
 import { createServer, type Server } from 'node:net'
 
-// Below 32768 no outgoing connection is given the port between our look and the server's bind.
+// Outgoing connections get ports from 32768 on, so they cannot take one before the server binds it.
 const FIRST = 20_000
 const SLICES = 300
 const SLICE = 40
@@ -9,7 +9,7 @@ const SLICE = 40
 let slice: Promise<number> | undefined
 let next = 1
 
-/** A port that is free, and that no other process of the tests gets while this one lives. */
+/** A free port, which no other process of the tests gets while this process runs. */
 export async function freePort(): Promise<number> {
   slice ??= claimSlice()
   const first = await slice
@@ -25,8 +25,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * The first port of a slice is held open for as long as this process lives, and with it the slice:
- * test files run side by side, and a look at a port says nothing about who else has just looked.
+ * Claims a slice of ports for this process, by keeping its first port open. Test files run in parallel, so
+ * several of them could find the same port free.
  */
 async function claimSlice(): Promise<number> {
   for (let attempt = 0; attempt < SLICES; attempt++) {

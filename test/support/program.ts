@@ -1,4 +1,4 @@
-/** The real program in a process of its own, on a port that it picks. */
+/** Runs the real program in a process, on a port that it chooses. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -14,19 +14,19 @@ export type Ended = { code: number | null; signal: NodeJS.Signals | null }
 export type Program = {
   url: string
   pid: number
-  /** The lines of stdout so far, parsed. */
+  /** The parsed lines of stdout so far. */
   logged: Record<string, unknown>[]
-  /** Resolves to the first line with this event, which may be there already. */
+  /** Resolves to the first line with this event, now or later. */
   saw(event: string): Promise<Record<string, unknown>>
-  /** What it told people so far. */
+  /** The text on stderr so far. */
   told(): string
   signal(signal: NodeJS.Signals): void
-  /** Ends it without a chance to say goodbye. */
+  /** Kills the process with SIGKILL. */
   kill(): Promise<void>
   ended: Promise<Ended>
 }
 
-/** `mayfly serve` on this SQLite file, or on the store of this URL, once it listens. */
+/** Starts `mayfly serve` on this SQLite file or URL, and resolves when it listens. */
 export async function startProgram(
   t: After,
   file: string,
@@ -62,7 +62,7 @@ export async function startProgram(
   }
 }
 
-/** `mayfly serve` that is expected to stop by itself. */
+/** Runs `mayfly serve`, which must exit by itself. */
 export async function refusedStart(
   t: After,
   file: string,

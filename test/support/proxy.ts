@@ -1,6 +1,6 @@
 /**
- * A loopback proxy in front of a server that may restart on another port. What it does with a
- * request that carries a payment credential is the test's to say.
+ * A loopback proxy in front of a server that may restart on another port. The test decides what happens to
+ * requests with a payment credential.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,11 +14,11 @@ export type Proxied = {
 
 export type Proxy = {
   url: string
-  /** What the next paid repeat meets: its answer is lost, or it arrives twenty times at once. */
+  /** What happens to the next paid repeat: its answer is lost, or it arrives twenty times at once. */
   next: 'pass' | 'lose the answer' | 'send it 20 times'
   /** The answers to paid repeats so far. */
   paid: Proxied[]
-  /** The credential of the last one. */
+  /** The credential of the last paid repeat. */
   credential: string
 }
 
@@ -63,7 +63,7 @@ function write(response: ServerResponse, { status, headers, body }: Proxied): vo
   response.end(body)
 }
 
-/** What belongs to a connection, not to the message (RFC 9110 §7.6.1). */
+/** Headers that belong to a connection, not to the message (RFC 9110 §7.6.1). */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding'])
 
 function answerOf(url: string, incoming: IncomingMessage, body: Buffer): Promise<Proxied> {

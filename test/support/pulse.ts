@@ -13,13 +13,13 @@ export const DONE = { status: 204, text: '' }
 export const INVALID_SETTINGS = { status: 400, text: '{"error":"invalid settings"}' }
 export const INVALID_BODY = { status: 400, text: '{"error":"invalid request body"}' }
 
-/** What the owner of a monitor holds. */
+/** The owner's part of a capability. */
 export type Owner = Pick<PulseCapability, 'publicId' | 'ownerToken'>
 
-/** What a job that pings holds. */
+/** The part of a capability that a pinging job has. */
 export type Job = Pick<PulseCapability, 'publicId' | 'pingToken'>
 
-/** Bought the quickest way; no token of it is used yet. */
+/** Buys a monitor. Its tokens are unused. */
 export function aMonitor(
   { mayfly, pay }: TestServer,
   planId: 'spark' | 'standard' | 'long' = 'spark',
@@ -28,7 +28,7 @@ export function aMonitor(
   return mayfly.buyPulse({ planId, idempotencyKey, onInvoice: ({ bolt11 }) => pay(bolt11) })
 }
 
-/** A server whose plans of PULSE are changed. */
+/** Starts a server with changed plans of PULSE. */
 export async function aServerWith(
   t: After,
   pulse: Record<string, Record<string, unknown>>,
@@ -38,7 +38,7 @@ export async function aServerWith(
   return startServer(t, { MAYFLY_CATALOG: file })
 }
 
-/** A purchase whose body is sent as it is. */
+/** Sends a purchase with exactly this body. */
 export async function purchasePulse(
   { url }: TestServer,
   body: string,
@@ -53,7 +53,7 @@ export async function purchasePulse(
   )
 }
 
-/** A ping, with its own token but for what the request says. */
+/** Sends a ping. Default: with the job's token. */
 export async function ping(
   { url }: TestServer,
   { publicId, pingToken }: Job,
@@ -70,7 +70,7 @@ export async function ping(
 
 type OwnerRequest = { method: string; body?: string | undefined; type?: string | null }
 
-/** A call of the owner. */
+/** Sends a request of the owner. */
 export async function owner(
   { url }: TestServer,
   { publicId, ownerToken }: Owner,
@@ -88,17 +88,17 @@ export async function owner(
   )
 }
 
-/** A change of the settings, whose body is sent as it is. */
+/** Sends a change of the settings with exactly this body. */
 export function patch(server: TestServer, capability: Owner, body: string): Promise<Answer> {
   return owner(server, capability, { method: 'PATCH', body })
 }
 
-/** What is below the address that is shared. */
+/** Requests a path below the address of shared statuses. */
 export async function shared({ url }: TestServer, rest: string): Promise<Answer> {
   return answerOf(await fetch(`${url}/api/pulse/public/${rest}`))
 }
 
-/** Nowhere in the store, and in no line of the log. */
+/** Asserts that these texts are neither in the store nor in the log. */
 export async function assertNowhere(server: TestServer, texts: string[]): Promise<void> {
   for (const text of texts) assert.ok(!(await holds(server, text)), `the store holds ${text}`)
   for (const text of texts) assert.ok(!server.logged.some((line) => line.includes(text)), text)

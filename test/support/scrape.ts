@@ -5,7 +5,7 @@ import type { TestServer } from './server.ts'
 /** The value of each series, by its name and labels. */
 export type Series = Map<string, number>
 
-/** Where a server with MAYFLY_METRICS_PORT serves its metrics. */
+/** The address of the metrics of a server with MAYFLY_METRICS_PORT. */
 export function listener({ logged }: TestServer): string {
   const lines = logged.map((line) => JSON.parse(line) as { event: string; url: string })
   const found = lines.findLast(({ event }) => event === 'metrics.listening')
@@ -13,7 +13,7 @@ export function listener({ logged }: TestServer): string {
   return found.url
 }
 
-/** All metrics of such a server, as text and by series. */
+/** All metrics of a server with MAYFLY_METRICS_PORT, as text and by series. */
 export async function scrape(server: TestServer): Promise<{ text: string; series: Series }> {
   const answer = await fetch(listener(server))
   assert.equal(answer.status, 200)

@@ -1,4 +1,4 @@
-/** A whole server in this process, on a store of its own and a clock that the test owns. */
+/** A whole server in this process, with a new store and a clock that the test controls. */
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/config.ts'
@@ -8,13 +8,13 @@ import type { After } from './folder.ts'
 import { aDatabaseUrl, settingsFor } from './store.ts'
 
 export type TestClock = SteadyClock & {
-  /** So much time passes. */
+  /** Lets this much time pass. */
   advance(ms: number): void
-  /** Somebody sets the wall clock, and no time passes. */
+  /** Sets the wall clock forward or back, while no time passes. */
   jump(ms: number): void
 }
 
-/** Runs with the real time until it is moved. */
+/** A clock that runs with the real time until a test moves it. */
 export function testClock(): TestClock {
   let passed = 0
   let jumped = 0
@@ -32,29 +32,29 @@ export function testClock(): TestClock {
 
 export type TestServer = {
   url: string
-  /** Where its store is, as MAYFLY_DATABASE_URL says it. */
+  /** The value of MAYFLY_DATABASE_URL for its store. */
   databaseUrl: string
-  /** The file of its store, on SQLite. */
+  /** The file of its store if the engine is SQLite. */
   file: string
   clock: TestClock
   mayfly: Mayfly
-  /** What the server logged, a line each. */
+  /** The lines of the server's log. */
   logged: string[]
-  /** Pays an invoice through the simulator; the preimage. */
+  /** Pays an invoice through the simulator. Returns the preimage. */
   pay(bolt11: string): Promise<string>
   stop(): Promise<void>
-  /** Stops, and starts again on the same store. */
+  /** Stops the server, and starts it again on the same store. */
   restart(): Promise<void>
 }
 
-/** Stopped and swept away when the test ends. */
+/** Starts a server. The end of the test stops it and removes its store. */
 export async function startServer(
   t: After,
   environment: Record<string, string> = {},
   options: Omit<ServeOptions, 'clock'> = {},
 ): Promise<TestServer> {
   let server: Server | null = null
-  // Before the store goes, whose clean-up is told later and runs later.
+  // Set before the store's hook, so that the server stops before its store is removed.
   t.after(() => stop())
   const databaseUrl = await aDatabaseUrl(t)
   const clock = testClock()
@@ -64,7 +64,7 @@ export async function startServer(
   async function start(): Promise<Server> {
     const config = readConfig({
       MAYFLY_PORT: '0',
-      // A test that is about a limit switches it on.
+      // Tests of limits switch them on.
       MAYFLY_RATE_LIMITS: 'off',
       ...settingsFor(databaseUrl),
       ...environment,

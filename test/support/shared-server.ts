@@ -1,10 +1,11 @@
-/** One server for the tests of a suite that look only at what they made themselves. */
+/** A server that the tests of a suite share, if each looks only at what it made itself. */
 import { after } from 'node:test'
 import { startServer, type TestServer } from './server.ts'
 
 /**
- * Called once, in a suite. The first test that asks starts the server, and it stops with the suite. A test that
- * moves its clock, restarts it, reads its log or counts what is in its store needs a server of its own.
+ * Call this once in a suite. The first test that needs the server starts it, and the end of the suite stops
+ * it. A test that moves its clock, restarts it, reads its log or counts rows in its store needs its own
+ * server.
  */
 export function shareServer(): () => Promise<TestServer> {
   const endings: (() => unknown)[] = []

@@ -1,4 +1,4 @@
-/** Orders on a store of their own, with a node, a product and a clock that the test owns. */
+/** Orders on a new store, with a node, a product and a clock that the test controls. */
 import type { Db, Row, Statement } from '../../src/db/db.ts'
 import { type Clock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -22,17 +22,17 @@ export const SECOND = 1_000
 export const HOUR = 3_600 * SECOND
 export const DAY = 24 * HOUR
 export const QUOTE_SECONDS = 900
-/** What the capability of `anOffer` lives. */
+/** The lifetime of the capability that `anOffer` sells. */
 export const LIFE = 7 * DAY
 
 export type ManualClock = SteadyClock & {
-  /** So much time passes. */
+  /** Lets this much time pass. */
   advance(ms: number): void
-  /** Somebody sets the wall clock, and no time passes. */
+  /** Sets the wall clock forward or back, while no time passes. */
   jump(ms: number): void
 }
 
-/** Stands still until it is moved. */
+/** A clock that stands still until a test moves it. */
 export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualClock {
   let now = start
   let monotonic = 0
@@ -49,7 +49,7 @@ export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualC
   }
 }
 
-/** The simulator, of which a test may replace any answer, and which counts the look-ups. */
+/** The simulator. It counts look-ups, and a test can replace its answers. */
 export type TestNode = Lightning & {
   simulator: Simulator
   replaced: Partial<Lightning>
@@ -61,21 +61,21 @@ export type ShopOptions = {
   /** The secrets in hex, the current one first. */
   secrets?: [string, ...string[]]
   isSoldOut?: boolean
-  /** What the product provisions with each settlement, besides its row. */
+  /** What the product provisions at each settlement, besides its row. */
   provisions?: Provisioning['provision']
-  /** The node is this process and signs by itself, as the simulator does. */
+  /** Whether the node signs inside this process, like the simulator. */
   signsHere?: boolean
 }
 
 export type RepeatAsk = {
   key?: string
   request?: OrderRequest
-  /** What came along: `paid` is a right credential of the order that the key names. */
+  /** The state of the request's payment attempt. */
   credential?: 'none' | 'verified' | 'invalid'
   at?: Orders
-  /** The exact address that asks. Default: the one that opens the orders. */
+  /** The client's address. Default: that of the client that opens the orders. */
   client?: string | null
-  /** `Payment-Preimage` came with it, and is right. */
+  /** Whether the request has the right `Payment-Preimage`. */
   isProven?: boolean
 }
 
@@ -83,26 +83,26 @@ export type Shop = {
   databaseUrl: string
   db: Db
   clock: ManualClock
-  /** Believes the clock, until it is told to hold. */
+  /** The deletion clock. It follows the clock until the test holds it. */
   deletion: ReturnType<typeof believing>
   node: TestNode
   health: NodeHealth
   orders: Orders
-  /** The events that were logged. */
+  /** The logged events. */
   logged: ({ event: string } & Record<string, unknown>)[]
   log: Log
-  /** Opens an order that has to be pending. */
+  /** Opens an order, and asserts that it is pending. */
   quote(key?: string): Promise<Quote>
-  /** Opens an order and pays it; nobody has told us of it yet. */
+  /** Opens an order and pays it. The service has not learned of the payment yet. */
   paid(key?: string): Promise<Quote>
   pay(quote: Quote): Promise<void>
-  /** The same purchase request again, at this instance or another; null where there is no order. */
+  /** Repeats the purchase request at this instance or another. Null if there is no order. */
   repeat(ask?: RepeatAsk): Promise<Outcome | null>
-  /** The order as its row stands. */
+  /** The row of the order. */
   order(quote: { orderId: string }): Promise<Row | undefined>
   /** The public ids that the product provisioned. */
   provisioned(): Promise<unknown[]>
-  /** A first use of a dispensed token. */
+  /** Uses a delivered token for the first time. */
   use(publicId: string): Promise<void>
   /** Another instance on the same store. */
   another(options?: ShopOptions): Orders
@@ -111,7 +111,7 @@ export type Shop = {
 export const SECRET = '11'.repeat(32)
 export const KEY = '5f8a2c1e-0d3b-4a6f-9e7c-1b2d3e4f5a6b'
 
-/** Whose orders they are. */
+/** The address of the client that opens the orders. */
 export const CLIENT = '203.0.113.7'
 
 export const aName = (key = KEY, name: Partial<OrderName> = {}): OrderName => ({
@@ -260,7 +260,7 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
   return node
 }
 
-/** Provisions one row that names its order. Sold out, it has a condition that never holds. */
+/** A product that provisions a row with the order's id. If it is sold out, its condition never holds. */
 function aProduct(isSoldOut: boolean, provisions?: Provisioning['provision']): Provisioning {
   return {
     newPublicId: () => newId('catch'),

@@ -1,17 +1,17 @@
-/** HTTP as bytes on a connection of its own, for what no client would send. */
+/** HTTP as bytes on a new connection, for requests that no client would send. */
 import { connect } from 'node:net'
 
 export type Exchanged = {
   status: number
-  /** Of each answer that came back on the connection. */
+  /** The status of each answer on the connection. */
   statuses: number[]
   headers: Headers
-  /** The lines of the head but the first, as they came. */
+  /** The lines of the head, unchanged, without the first. */
   lines: string[]
   body: string
 }
 
-/** Sends bytes as they are and reads until the server closes the connection. */
+/** Sends these bytes and reads until the server closes the connection. */
 export async function exchange(url: string, head: string, ...rest: string[]): Promise<Exchanged> {
   const answer = await sendRaw(url, head, ...rest)
   const end = answer.indexOf('\r\n\r\n')
@@ -31,7 +31,7 @@ export async function exchange(url: string, head: string, ...rest: string[]): Pr
   }
 }
 
-/** All that comes back until the connection closes. The head is Latin-1, the rest UTF-8. */
+/** Everything that arrives until the connection closes. Sends the head as Latin-1 and the rest as UTF-8. */
 export function sendRaw(url: string, head: string, ...rest: string[]): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

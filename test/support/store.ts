@@ -8,10 +8,10 @@ import { connect, settingsOf } from '../../src/db/postgres/connection.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { aPostgresDatabase } from './postgres.ts'
 
-/** What has a store: a server, a shop, or the URL alone. */
+/** Anything with a store: a server, a shop, or only the URL. */
 export type Stored = { databaseUrl: string }
 
-/** The value of MAYFLY_DATABASE_URL for a store that is not there yet. */
+/** The value of MAYFLY_DATABASE_URL for a new store. */
 export async function aDatabaseUrl(t: After): Promise<string> {
   switch (process.env.MAYFLY_TEST_ENGINE ?? 'sqlite') {
     case 'sqlite':
@@ -23,14 +23,14 @@ export async function aDatabaseUrl(t: After): Promise<string> {
   }
 }
 
-/** Opens it as the program does, migrated. Who opens it closes it. */
+/** Opens and migrates a store like the program. The caller closes it. */
 export function openDatabase(databaseUrl: string): Promise<Db> {
   return isPostgres(databaseUrl)
     ? openStore({ kind: 'postgres', url: `${databaseUrl}?pool=4` })
     : openStore({ kind: 'sqlite', file: fileOf(databaseUrl) })
 }
 
-/** What a start needs on this engine besides its URL. */
+/** The settings that a start on this engine needs besides the URL. */
 export function settingsFor(databaseUrl: string): Record<string, string> {
   return {
     MAYFLY_DATABASE_URL: databaseUrl,
@@ -38,7 +38,7 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
   }
 }
 
-/** One statement beside the running server: the hand of fate. Values are `$1` and on. */
+/** Runs a statement beside the running server. Its values are `$1` and so on. */
 export async function query(
   { databaseUrl }: Stored,
   text: string,
@@ -63,8 +63,8 @@ export async function query(
 }
 
 /**
- * Whether the store holds a text: in its files, log and all, or, on a server whose files are its
- * own affair, in any cell of any table.
+ * Whether the store contains a text: in any of its files on SQLite, or in any cell of any table on
+ * PostgreSQL.
  */
 export async function holds({ databaseUrl }: Stored, text: string): Promise<boolean> {
   if (!isPostgres(databaseUrl)) {

@@ -1,19 +1,19 @@
-/** Timers that a test owns. */
+/** Timers that a test controls. */
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import type { TestContext } from 'node:test'
 
-/** How long a test waits, by the clock on the wall, for what has to happen. */
+/** How long a test waits in real time for a condition. */
 const WITHIN_MS = 60_000
 
 export type OwnedTimers = {
-  /** Ends the pauses of the watcher, one after the other, until this holds. */
+  /** Ends the watcher's pauses one after the other, until this is true. */
   sweeps(effect: () => unknown): Promise<void>
-  /** Waits until this holds, and ends no pause. */
+  /** Waits until this is true, without ending a pause. */
   noSweep(effect: () => unknown): Promise<void>
 }
 
-/** The watcher's pauses end when the test says so. `until` would wait for ever: it pauses, too. */
+/** Lets the test end the watcher's pauses. Do not use `until` then: it pauses too and would wait for ever. */
 export function ownedTimers(t: TestContext): OwnedTimers {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   syncBuiltinESMExports()

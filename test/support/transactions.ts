@@ -1,4 +1,4 @@
-/** Units as transactions of connections of their own, as those of many instances are. */
+/** Runs units as transactions on different connections, like those of many instances. */
 import { readFile } from 'node:fs/promises'
 import { Pool } from 'pg'
 import type { Statement } from '../../src/db/db.ts'
@@ -7,7 +7,7 @@ import { aPostgresDatabase } from './postgres.ts'
 /** Twenty connections to a PostgreSQL database with these migrations. */
 export async function aPool(migrations: string[]): Promise<Pool> {
   const pool = new Pool({ connectionString: await aPostgresDatabase(), max: 20 })
-  // The pool ends before its connections do, and the server may be told to stop in between.
+  // The pool ends before its connections have ended, and the server may stop in between.
   pool.on('error', () => {})
   for (const name of migrations) {
     const file = new URL(`../../src/db/migrations/${name}.sql`, import.meta.url)
@@ -17,7 +17,7 @@ export async function aPool(migrations: string[]): Promise<Pool> {
   return pool
 }
 
-/** True when every statement met its condition; otherwise nothing happened. */
+/** Returns true if every statement met its condition. Otherwise nothing was changed. */
 export async function inTransaction(pool: Pool, statements: Statement[]): Promise<boolean> {
   const client = await pool.connect()
   try {

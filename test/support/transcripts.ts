@@ -1,14 +1,14 @@
-/** Replays the HTTP transcripts of a page: requests and responses that take turns. */
+/** Replays the HTTP transcripts of a page: alternating requests and responses. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
 
 /**
- * Sends each request of the page and compares its answer. `{name}` stands for one value for good:
- * a given one, or what an answer has in its place; a name that begins with `key` is a fresh UUID.
- * A block `json name` is what that name stands for in base64url.
- * @returns how many requests there were.
+ * Sends each request of the page and compares its answer. The placeholder `{name}` has the same value
+ * everywhere: a given value, or the text in its place in an answer. Names that begin with `key` are new
+ * UUIDs. A block `json name` is the JSON whose base64url is the value of that name.
+ * @returns the number of requests.
  */
 export async function replay(
   url: string,
@@ -46,13 +46,13 @@ export async function replay(
   return replayed
 }
 
-/** The blocks with HTTP messages, and those with the JSON that a name stands for in base64url. */
+/** The blocks with HTTP messages, and the blocks `json name`. */
 function blocksOf(page: string): { info: string; text: string }[] {
   const blocks = page.matchAll(/^```(http|json \w+)\n(.*?)\n```$/gms)
   return [...blocks].map(([, info = '', text = '']) => ({ info, text }))
 }
 
-/** A name that an answer gave a value is that JSON, encoded; any other is to be made of it. */
+/** Compares the JSON with the value of the name, or sets the value from the JSON if it has none. */
 function standFor(name: string, text: string, values: Map<string, string>): void {
   const known = values.get(name)
   if (known === undefined) {
@@ -83,13 +83,13 @@ function parse(text: string): Message {
   }
 }
 
-/** Sends a request as it stands in the page, with its placeholders filled in. */
+/** Sends a request of the page, with its placeholders filled in. */
 function send(url: string, message: Message, values: Map<string, string>): Promise<Answer> {
   const { hostname, port } = new URL(url)
   const [, method, path, version] = /^([A-Z]+) (\/\S*) (HTTP\/1\.1)$/.exec(message.line) ?? []
   assert.ok(method && path && version, `a request line reads "${message.line}"`)
   const headers = message.headers.map(([name, value]): [string, string] =>
-    // As the page has it, whatever the port: what an inbox keeps of a request counts its bytes.
+    // `Host` stays as in the page, whatever the port, because an inbox counts its bytes.
     name === 'Host' ? [name, value] : [name, fill(value, values)],
   )
   return new Promise((resolve, reject) => {
@@ -113,7 +113,7 @@ function send(url: string, message: Message, values: Map<string, string>): Promi
   })
 }
 
-/** A name that no response has given a value stands for a fresh key. */
+/** Fills in the placeholders. A name without a value gets a new key. */
 function fill(text: string, values: Map<string, string>): string {
   return text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => {
     if (!values.has(name)) {
@@ -124,10 +124,10 @@ function fill(text: string, values: Map<string, string>): string {
   })
 }
 
-/** The values of the placeholders so far, and the words for what is compared. */
+/** The values of the placeholders so far, and a description of what is compared. */
 type Place = { values: Map<string, string>; where: string }
 
-/** Equal in shape and in every value that is no placeholder; a placeholder is one value for good. */
+/** Asserts that both have the same shape and values. Where a placeholder stands, its value must be. */
 function compare(expected: unknown, actual: unknown, { values, where }: Place): void {
   if (typeof expected === 'string' && PLACEHOLDER.test(expected)) {
     assert.ok(typeof actual === 'string', `${where} is a text`)

@@ -1,4 +1,4 @@
-/** Examples as their reader's compiler sees them: a module that imports `mayfly/client`. */
+/** Compiles examples like their reader's compiler: as a module that imports `mayfly/client`. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { type After, temporaryFolder } from './folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Fails with the compiler's words where the module does not type by the project's own rules. */
+/** Fails with the compiler's messages if the module violates the project's own rules. */
 export async function assertTyped(t: After, module: string): Promise<void> {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'examples.mts'), module)
@@ -18,7 +18,7 @@ export async function assertTyped(t: After, module: string): Promise<void> {
     compilerOptions: {
       paths: { 'mayfly/client': [join(root, 'src/client/index.ts')] },
       rootDir: '/',
-      // An example may name what its reader goes on with.
+      // An example may define a name that only its reader uses.
       noUnusedLocals: false,
       typeRoots: [join(root, 'node_modules/@types')],
     },

@@ -1,6 +1,6 @@
 import type { Durability, Statement, Unit } from '../../src/db/db.ts'
 
-/** These statements as one unit, for a test that asks nothing of them by name. */
+/** These statements as one unit, for tests that do not need their results by name. */
 export const unit = (...statements: Statement[]): Unit<'all'> => ({
   lockKey: 'a test',
   statements: { all: statements },

@@ -1,12 +1,12 @@
 /**
- * Waiting in tests: for a condition, with a bound, never for a length of time. The bound is for what
- * hangs, not for what is slow: a machine that starts nodes and browsers side by side is.
+ * Waits in tests: for a condition, with a time limit, never for a length of time. The limit is for what
+ * hangs. It is long, because a machine that starts nodes and browsers in parallel is slow.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type Patience = { withinMs?: number; everyMs?: number }
 
-/** The first value of `ask` that is neither null, undefined nor false; a throw counts as not yet. */
+/** The first value of `ask` that is not null, undefined or false. While `ask` throws, it is called again. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,

@@ -1,4 +1,4 @@
-/** Test vectors. Their shape is vouched for by the tests that compare them. */
+/** Reads test vectors. The tests that compare them check their shape. */
 import { readFileSync } from 'node:fs'
 
 export function vectors<T>(name: string): T {

@@ -1,6 +1,6 @@
 /**
- * A process that knows nothing but a receipt and the address of a service: what jose, by itself,
- * makes of it. Arguments: the receipt, the service, the project. Prints the claims as JSON.
+ * Verifies a receipt with jose alone, in a process that knows only the receipt and the service's address.
+ * Arguments: the receipt, the service, the project. Prints the claims as JSON.
  */
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 

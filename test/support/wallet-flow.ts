@@ -1,4 +1,4 @@
-/** The two flows of wallets, and orders on their way through one of them. */
+/** The two flows of wallets, and orders in one of them. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import {
@@ -23,7 +23,7 @@ export type WalletFlow = {
 export const PAYMENT: WalletFlow = { protocol: 'payment', credential: paymentCredential }
 export const L402: WalletFlow = { protocol: 'l402', credential: l402Credential }
 
-/** A fixed address, so that what is bound to it outlives a restart on another port. */
+/** A fixed address, so that challenges stay valid after a restart on another port. */
 export const BASE_URL = 'http://localhost:8402'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
@@ -35,7 +35,7 @@ export function startShop(
   return startServer(t, { MAYFLY_BASE_URL: BASE_URL, ...environment })
 }
 
-/** An order whose invoice is not paid, with the credential that will be right when it is. */
+/** Opens an order. Its credential is valid once the invoice is paid. */
 export async function openOrderVia(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
   const key = ask.key ?? randomUUID()
   const challenge = await purchase(server, { ...ask, key, protocol: flow.protocol })
@@ -46,14 +46,14 @@ export async function openOrderVia(server: TestServer, flow: WalletFlow, ask: As
   return { key, challenge, paymentHash, bolt11, orderId, preimage, authorization, ask: paid }
 }
 
-/** The same, paid. */
+/** Opens an order and pays its invoice. */
 export async function paidOrderVia(server: TestServer, flow: WalletFlow, ask: Ask = {}) {
   const order = await openOrderVia(server, flow, ask)
   await server.pay(order.bolt11)
   return order
 }
 
-/** `refusal` is status and phrase: `404 order not found`. */
+/** Asserts that the answer is this refusal, without a challenge or receipt. */
 export function assertError(answer: Answer, refusal: Refusal, note: string = refusal): void {
   const [status, error] = statusAndPhrase(refusal)
   assert.deepEqual([answer.status, answer.text], [status, JSON.stringify({ error })], note)
@@ -62,7 +62,7 @@ export function assertError(answer: Answer, refusal: Refusal, note: string = ref
   assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
 }
 
-/** The 401 for what is paid already: a scheme, a realm, and nothing that could be paid. */
+/** Asserts the 401 for a paid order: a scheme and a realm, but nothing to pay. */
 export function assertBareRefusal(answer: Answer, { protocol }: WalletFlow, note?: string): void {
   const [scheme, error] =
     protocol === 'l402'
@@ -82,7 +82,7 @@ export function capabilityOf({ status, text }: Answer): { publicId: string; owne
   return resource
 }
 
-/** The first use of a token, which seals the delivery. */
+/** Uses a token for the first time, which seals the order. */
 export async function use(server: TestServer, delivered: Answer): Promise<void> {
   const { publicId, ownerToken } = capabilityOf(delivered)
   const used = await fetch(`${server.url}/api/catch/${publicId}`, {

@@ -1,11 +1,11 @@
-/** A wallet on the simulator that counts, and that a test may make fail. */
+/** A wallet on the simulator. It records its calls, and a test can make it fail. */
 import { type Wallet, WalletError } from '../../src/client/index.ts'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
 
 export type TestWallet = Wallet & {
-  /** The invoices that it was asked to pay. */
+  /** The invoices that the wallet was asked to pay. */
   asked: string[]
-  /** What the next payments meet; `lost` pays and does not know. */
+  /** The outcome of the next payments. With `lost`, the wallet pays but reports an unknown outcome. */
   next: 'paid' | 'not paid' | 'lost' | 'unknown' | 'lies'
 }
 

@@ -1,13 +1,13 @@
-/** A watcher of a shop's orders. */
+/** Runs the watcher of a shop's orders. */
 import type { TestContext } from 'node:test'
 import type { InTurn } from '../../src/db/leases.ts'
 import { createWatcher } from '../../src/payment/watcher.ts'
 import type { Shop } from './shop.ts'
 
-/** A key of its own for each number. */
+/** The n-th key. */
 export const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
-/** As `watching`, at a node that tells of no settlement by itself. */
+/** Watches like `watching`, at a node that does not report settlements. */
 export function watchingSilence(t: TestContext, shop: Shop): { stop(): Promise<void> } {
   shop.node.replaced.watch = (_onSettled, signal) =>
     new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

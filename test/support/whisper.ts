@@ -1,4 +1,4 @@
-/** Buying and reading a WHISPER over plain HTTP, with every header and byte in the test's hands. */
+/** Buys and reads a WHISPER over plain HTTP. The test controls every header and byte. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
@@ -17,9 +17,9 @@ export type Purchase = {
   body?: Uint8Array
   readLimit?: string | number
   revealAt?: string
-  /** The client's address, where the server trusts us as a proxy. */
+  /** The client's address, if the server trusts the test as a proxy. */
   from?: string
-  /** Sent as they are; a list is one line each. Undefined takes a default away. */
+  /** Sent unchanged. A list is several lines. Undefined removes a default. */
   headers?: Record<string, string | string[] | undefined>
 }
 
@@ -37,11 +37,11 @@ export const short = ({ status, text }: Answer) => ({ status, text })
 /** A refusal with this phrase. */
 export const refusal = (error: string) => ({ status: 400, text: JSON.stringify({ error }) })
 
-/** A time from now on the clock of the server, as the API takes it. */
+/** A time this long from now on the server's clock, in the API's format. */
 export const iso = (server: TestServer, fromNow: number) =>
   new Date(server.clock.now() + fromNow).toISOString()
 
-/** `POST /api/payments/whisper`; the defaults make it a spark for `A_BODY`. */
+/** `POST /api/payments/whisper`. By default it buys a spark for `A_BODY`. */
 export function purchaseWhisper(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
   const { key = randomUUID(), plan = 'spark', body = A_BODY, readLimit, revealAt, from } = ask
   const headers: Record<string, string | string[] | undefined> = {
@@ -57,14 +57,14 @@ export function purchaseWhisper(shop: { url: string }, ask: Purchase = {}): Prom
   return send(`${shop.url}/api/payments/whisper`, { method: 'POST', headers, body })
 }
 
-/** A purchase that has to be quoted. */
+/** Sends a purchase request, and asserts that its answer is a quote. */
 export async function openWhisperOrder(shop: { url: string }, ask: Purchase = {}): Promise<Quote> {
   const answer = await purchaseWhisper(shop, ask)
   if (answer.status !== 402) throw new Error(`not quoted: ${answer.status} ${answer.text}`)
   return JSON.parse(answer.text) as Quote
 }
 
-/** A purchase that is paid and delivered. */
+/** Buys a whisper: pays the order and collects it. */
 export async function aWhisper(shop: Shop, ask: Purchase = {}): Promise<WhisperCapability> {
   const again = { ...ask, key: ask.key ?? randomUUID() }
   const quote = await openWhisperOrder(shop, again)
@@ -72,13 +72,13 @@ export async function aWhisper(shop: Shop, ask: Purchase = {}): Promise<WhisperC
   return delivered(shop, quote, again.key)
 }
 
-/** The capability of a paid order; its buyer may ask as often as he likes. */
+/** The capability of a paid order. Repeats are allowed until it is used. */
 export async function delivered(
   shop: { url: string },
   { orderId }: Quote,
   key?: string,
 ): Promise<WhisperCapability> {
-  // The stream settles it within moments; a look-up of its own is allowed once a second.
+  // The node's stream settles the order in a moment. The order's own look-up is limited to one per second.
   const { status, text } = await until('the order settles', async () => {
     const answer = await send(`${shop.url}/api/payments/${orderId}`, {
       headers: key === undefined ? {} : { 'idempotency-key': key },
@@ -89,7 +89,7 @@ export async function delivered(
   return (JSON.parse(text) as { resource: WhisperCapability }).resource
 }
 
-/** `GET /w/{publicId}` with its token; null sends none. */
+/** `GET /w/{publicId}` with its token. Null sends no token. */
 export function read(
   shop: { url: string },
   {
@@ -141,23 +141,23 @@ export function send(
   })
 }
 
-/** Refused for want of room, and told when to come back. */
+/** Asserts the refusal for a full budget, with a time to retry. */
 export function assertNoRoom(answer: Answer, message?: string): void {
   assert.deepEqual(short(answer), { status: 429, text: '{"error":"rate limited"}' }, message)
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
 }
 
-/** Whether an error of the SDK is this one. */
+/** A predicate for errors of the SDK with this phrase and status. */
 export function mayflyError(phrase: string, status: number) {
   return (error: unknown) =>
     error instanceof MayflyError && error.phrase === phrase && error.status === status
 }
 
-/** What is in the store. */
+/** The rows in the store. */
 export async function stored(server: Stored) {
   const count = async (table: string): Promise<number> =>
     Number((await query(server, `select count(*) as n from ${table}`))[0]?.n)
-  // What networks have in all; by parts it is test/whisper/reservation.test.ts that looks.
+  // The total of all networks. test/whisper/reservation.test.ts checks its parts.
   const unpaid = await query(server, 'select scope, byte_count from whisper_unpaid order by scope')
   return {
     orders: await count('purchase_order'),

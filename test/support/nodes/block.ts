@@ -1,23 +1,23 @@
-/** Blocks made by hand: btcd pays only one fixed address, which no wallet has at its start. */
+/** Makes blocks, because btcd can pay their reward only to an address that is set before its start. */
 import { createHash, randomBytes } from 'node:crypto'
 
 export type BlockPlan = {
   version: number
   previousHash: string
   height: number
-  /** Unix seconds. */
+  /** In unix seconds. */
   time: number
   coinbaseValue: bigint
   transactions: { txid: string; hash: string; data: string }[]
-  /** Who gets the coinbase: a scriptPubKey. */
+  /** The scriptPubKey that gets the coinbase. */
   script: Buffer
 }
 
 const BITS = 0x207fffff
-/** OP_TRUE: nobody in particular. */
+/** OP_TRUE, which anybody can spend. */
 export const NOBODY = Buffer.from('51', 'hex')
 
-/** The block, mined, and its hash. */
+/** Mines the block. Returns it with its hash. */
 export function mineBlock(plan: BlockPlan): { hash: string; block: string } {
   const reserved = Buffer.alloc(32)
   const coinbase = coinbaseOf(plan, reserved)
@@ -43,7 +43,7 @@ export function mineBlock(plan: BlockPlan): { hash: string; block: string } {
   return { hash: hash.reverse().toString('hex'), block: block.toString('hex') }
 }
 
-/** On regtest every second hash is good. */
+/** Changes the nonce until the hash is valid. On regtest, every second hash is. */
 function grind(header: Buffer): Buffer {
   for (let nonce = 0; ; nonce++) {
     header.writeUInt32LE(nonce, 76)
@@ -62,7 +62,7 @@ function coinbaseOf(plan: BlockPlan, reserved: Buffer): { bare: Buffer; full: Bu
     Buffer.from('6a24aa21a9ed', 'hex'),
     sha256d(Buffer.concat([witnessRoot, reserved])),
   ])
-  // BIP 34: the height comes first. The rest keeps two coinbases of one height apart.
+  // BIP 34: the height comes first. The random bytes make the coinbases of one height differ.
   const signature = Buffer.concat([push(scriptNumber(plan.height)), push(randomBytes(8))])
   const inputs = Buffer.concat([
     Buffer.from([1]),
@@ -88,7 +88,7 @@ function coinbaseOf(plan: BlockPlan, reserved: Buffer): { bare: Buffer; full: Bu
   }
 }
 
-/** The scriptPubKey of a SegWit address from our own node: its checksum is not looked at. */
+/** The scriptPubKey of a SegWit address of our own node. Ignores the checksum. */
 export function segwitScript(address: string): Buffer {
   const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const [version = 0, ...words] = [...address.slice(address.lastIndexOf('1') + 1, -6)].map(

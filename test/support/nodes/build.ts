@@ -12,7 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 const MODULE = import.meta.dirname
 const LND_VERSION = /lightningnetwork\/lnd (v\S+)/.exec(read('go.mod'))?.[1] ?? 'unknown'
 
-/** `lowscrypt` makes wallet keys cheap, so that a node is up in 0.3 s; nothing else changes. */
+/** `lowscrypt` makes wallet keys cheap, so that a node starts in 0.3 s. It changes nothing else. */
 const TAGS = [
   'chainrpc',
   'invoicesrpc',
@@ -26,10 +26,10 @@ const PACKAGES = ['github.com/lightningnetwork/lnd/cmd/lnd', 'github.com/btcsuit
 
 const LOCK_WAIT_MS = 30 * 60_000
 
-/** The folder with the binaries `lnd` and `btcd`, or why there is none. */
+/** The folder with the binaries `lnd` and `btcd`, or the reason why they are missing. */
 export type NodeBinaries = { folder: string } | { missing: string }
 
-/** Finds the binaries, building them when Go is there and they are not (5 minutes when cold). */
+/** Finds the binaries. Builds them if they are missing and Go is installed (5 minutes without a cache). */
 export async function nodeBinaries(): Promise<NodeBinaries> {
   const given = process.env.TESTNODES_BIN
   if (given) {
@@ -68,7 +68,7 @@ function build(folder: string): void {
   renameSync(draft, folder)
 }
 
-/** Test files run side by side: one of them builds, the others wait for it. */
+/** Runs the work under a lock: of the test files that run in parallel, one builds and the others wait. */
 async function underLock(lock: string, work: () => void): Promise<void> {
   mkdirSync(cacheFolder(), { recursive: true })
   const giveUpAt = Date.now() + LOCK_WAIT_MS
@@ -93,7 +93,7 @@ function claimed(lock: string): boolean {
   }
 }
 
-/** Whether the process that wrote the lock still lives. */
+/** Whether the process that wrote the lock is still running. */
 function isHeld(lock: string): boolean {
   try {
     process.kill(Number(readFileSync(lock, 'utf8')) || process.pid, 0)

@@ -3,9 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /**
  * The PEM in this file.
- *
- * @throws until it is all there: the file exists before its text does, and a client that was given
- *   half of it would trust nobody for as long as it lives.
+ * @throws until the file is complete. A client that got half of the certificate would trust no server.
  */
 export function readCertificate(file: string): string {
   const pem = readFileSync(file, 'utf8')

@@ -16,14 +16,14 @@ export type Chain = {
   rpc: { host: string; user: string; password: string; certificate: string }
   start(): Promise<void>
   stop(): Promise<void>
-  /** Blocks without transactions: quick, and whoever `script` is gets the reward. */
+  /** Mines empty blocks, which is quick. `script` gets the reward. */
   mineEmpty(count: number, script?: Buffer): Promise<void>
-  /** One block with what waits in the mempool, once something does. */
+  /** Waits for a transaction in the mempool, and mines a block with all that are there. */
   mineWaiting(): Promise<void>
 }
 
 const USER = 'test'
-// Votes for CSV, SegWit and taproot, which btcd's regtest turns on at block 432, as in 2015.
+// Votes for CSV, SegWit and taproot, which btcd's regtest activates at block 432.
 const VERSION = 0x20000007
 const HALVING = 150
 
@@ -42,9 +42,9 @@ export async function createChain(options: {
   mkdirSync(folder, { recursive: true })
   writeFileSync(config, '')
 
-  // btcd deletes its regtest database at every start: ours is the only copy of the chain. Until all of
-  // it is back nobody gets in. An LND that came back to a shorter chain would pay by its height for
-  // good, with HTLCs that expire too soon.
+  // btcd deletes its regtest database at every start, so these blocks are the only copy of the chain. The
+  // door stays closed until btcd has all blocks again: an LND that saw a shorter chain would keep its
+  // height, and send HTLCs that expire too soon.
   const blocks: string[] = []
   const times: number[] = []
   let tip = ''
@@ -167,7 +167,7 @@ export async function createChain(options: {
   }
 }
 
-/** BIP 113: a block must be later than the middle one of the last eleven. */
+/** BIP 113: the time of a block must be after the median of the last eleven. */
 function medianTime(times: number[]): number {
   const last = times.slice(-11).sort((a, b) => a - b)
   return last[Math.floor(last.length / 2)] ?? 0

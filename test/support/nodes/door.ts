@@ -1,15 +1,15 @@
-/** A port in front of another one, through which connections get only while it is open. */
+/** A port in front of another port. It accepts connections only while it is open. */
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../ports.ts'
 
 export type Door = {
   port: number
   open(): void
-  /** Ends the connections too. */
+  /** Closes the door, and ends its connections. */
   close(): void
 }
 
-/** Closed at first. It keeps no process alive. */
+/** The door is closed at first. It does not keep the process alive. */
 export async function createDoor(to: number): Promise<Door> {
   const port = await freePort()
   const sockets = new Set<Socket>()

@@ -1,4 +1,4 @@
-/** Reading the nodes' own JSON, whose form these tests can rely on but TypeScript cannot know. */
+/** Reads the nodes' JSON. Tests can rely on its form, which TypeScript does not know. */
 
 export type JsonObject = { [name: string]: unknown }
 

@@ -1,7 +1,7 @@
 /**
- * Outlives the test process by a moment: ends the nodes it was told of and removes their folder
- * when its input closes, which happens however the test process dies, and after a bound anyway.
- * Input: lines `+pid` and `-pid`. Arguments: the folder, which each node has in its command line.
+ * Ends the nodes and removes their folder when its input closes, which happens however the test process
+ * ends, or after a time limit. Input: lines `+pid` and `-pid`. Argument: the folder, which every node has
+ * in its command line.
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -21,7 +21,7 @@ function isOurs(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder)
   } catch {
-    // Without /proc the list has to do: it loses a pid as soon as that process ends.
+    // Without /proc, the list is enough: a pid leaves it as soon as the process ends.
     return process.platform !== 'linux'
   }
 }
@@ -30,11 +30,11 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Gone already.
+    // The process has ended already.
   }
 }
 
-// Ctrl-C reaches the whole terminal; the input closes a moment later.
+// Ctrl-C reaches this process too. The input closes a moment later.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 setTimeout(end, MAX_MINUTES * 60_000)
 createInterface({ input: process.stdin })

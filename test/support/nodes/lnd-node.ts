@@ -1,4 +1,4 @@
-/** One LND: its process and its REST port, with the administrator's macaroon. */
+/** An LND: its process, and its REST port with the administrator's macaroon. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'undici'
@@ -13,24 +13,24 @@ export type LndNode = {
   baseUrl: string
   /** `host:port` for other nodes. */
   address: string
-  /** PEM, and the file it is in. */
+  /** The PEM. `certificateFile` has it. */
   certificate(): string
   certificateFile: string
-  /** Hex of one of the macaroons that LND makes, and the file it is in. */
+  /** One of the macaroons that LND makes, in hex. `macaroonFile` has it. */
   macaroon(name: MacaroonName): string
   macaroonFile(name: MacaroonName): string
-  /** Hex of a macaroon with just these permissions, such as `invoices:read`. */
+  /** Bakes a macaroon with only these permissions, such as `invoices:read`. Returns it in hex. */
   bake(...permissions: string[]): Promise<string>
   get(path: string): Promise<JsonObject>
   post(path: string, body?: JsonObject): Promise<JsonObject>
-  /** The preimage, once the payment has come through. */
+  /** Pays an invoice. Resolves to the preimage after the payment. */
   pay(bolt11: string): Promise<string>
-  /** Starts the process, and waits for its RPC. */
+  /** Starts the process and waits for its RPC. */
   start(): Promise<void>
   stop(): Promise<void>
-  /** SIGKILL: no chance to put anything in order. */
+  /** Sends SIGKILL: the node cannot save anything. */
   kill(): Promise<void>
-  /** SIGSTOP: connections stay up, and nothing answers. */
+  /** Sends SIGSTOP: connections stay open, and nothing answers. */
   freeze(): void
   thaw(): void
 }
@@ -66,7 +66,7 @@ export async function createLndNode(options: {
       path,
       headers: { 'grpc-metadata-macaroon': macaroon('admin') },
       body: body ? JSON.stringify(body) : null,
-      // A payment whose HTLC hangs does not end by its own timeout.
+      // LND's own timeout does not end a payment whose HTLC hangs.
       signal: AbortSignal.timeout(2 * PAY_WITHIN_SECONDS * 1000),
     })
     const text = await response.body.text()
@@ -79,7 +79,7 @@ export async function createLndNode(options: {
     object(JSON.parse(await call('POST', path, body)))
 
   async function pay(bolt11: string): Promise<string> {
-    // A stream of one JSON object a line; only the last one is asked for.
+    // A stream with a JSON object per line. Only the last one is requested.
     const lines = await call('POST', '/v2/router/send', {
       payment_request: bolt11,
       timeout_seconds: PAY_WITHIN_SECONDS,
@@ -112,11 +112,11 @@ export async function createLndNode(options: {
         ...[`--restlisten=127.0.0.1:${rest}`, `--rpclisten=127.0.0.1:${grpc}`],
         ...[`--listen=${address}`, `--externalip=${address}`, '--nobootstrap'],
         ...['--bitcoin.defaultchanconfs=1', '--bitcoin.basefee=0', '--bitcoin.feerate=1'],
-        // Gossip and reconnection at the pace of a test.
+        // Gossip and reconnections that are fast enough for tests.
         ...['--trickledelay=50', '--gossip.channel-update-interval=100ms'],
         ...['--minbackoff=1s', '--maxbackoff=2s'],
         '--tlsdisableautofill',
-        // Otherwise it ends itself when the chain has been away for some minutes.
+        // By default, LND stops when the chain is unreachable for some minutes.
         '--healthcheck.chainbackend.attempts=0',
       ],
       join(folder, 'out.log'),
@@ -153,7 +153,7 @@ export async function createLndNode(options: {
   }
 }
 
-/** Whether `from` finds a way to send to the node with this public key. */
+/** Whether `from` finds a route to the node with this public key. */
 export async function hasRoute(from: LndNode, publicKey: string): Promise<boolean> {
   const { routes } = await from.get(`/v1/graph/routes/${publicKey}/1000`)
   return list(routes).length > 0

@@ -9,7 +9,7 @@ import { until } from '../until.ts'
 
 test('a test process that is killed takes its nodes and their folder with it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-keeper-'))
-  // A stand-in for a node: it would run for ever, and has the folder in its command line.
+  // A stand-in for a node. It runs for ever, and its command line contains the folder.
   const script = `
     import { readFileSync } from 'node:fs'
     import { createProcesses } from '${join(import.meta.dirname, 'processes.ts')}'

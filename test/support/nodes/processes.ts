@@ -1,21 +1,21 @@
-/** The processes of one testbed: started, signalled and ended by their own handles only. */
+/** The processes of one testbed. They are started, signalled and ended only by their own handles. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type Processes = {
   launch(command: string, args: string[], logFile: string): Running
-  /** Ends what still runs, without ceremony, and removes the folder. */
+  /** Kills the processes that still run, and removes the folder. */
   close(): Promise<void>
 }
 
 export type Running = {
-  /** Sends a signal; nothing happens when the process has ended. */
+  /** Sends a signal. Does nothing if the process has ended. */
   signal(name: NodeJS.Signals): void
-  /** Asks it to end, and makes it end when it does not. */
+  /** Asks the process to end, and kills it if it does not. */
   stop(): Promise<void>
   kill(): Promise<void>
-  /** Throws, with the end of the log, when the process has ended. */
+  /** Throws with the end of the log if the process has ended. */
   mustRun(): void
 }
 
@@ -24,11 +24,11 @@ const STOP_WITHIN_MS = 60_000
 export function createProcesses(folder: string): Processes {
   mkdirSync(folder, { recursive: true })
   const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), folder], {
-    // Its own process group: Ctrl-C for the tests is not for it.
+    // A new process group, so that a Ctrl-C for the tests does not reach it.
     detached: true,
     stdio: ['pipe', 'ignore', 'inherit'],
   })
-  // Neither keeps the test process alive; its end is what the keeper waits for.
+  // They must not keep the test process alive, because the keeper waits for its end.
   keeper.unref()
   keeper.stdin.on('error', () => {})
   if ('unref' in keeper.stdin && typeof keeper.stdin.unref === 'function') keeper.stdin.unref()
@@ -78,7 +78,7 @@ function handleOf(child: ChildProcess, logFile: string): Running {
         resolve()
       })
       signal(name)
-      // A stopped process hears nothing but this and SIGKILL.
+      // A stopped process reacts only to SIGCONT and SIGKILL.
       signal('SIGCONT')
     })
   }

@@ -1,6 +1,6 @@
 /**
- * Two real Lightning nodes on a real regtest chain: alice, whom Mayfly uses, and bob, who pays,
- * with a channel between them that has half the money on either side. About 5 seconds to start.
+ * Two real Lightning nodes on a real regtest chain: alice is Mayfly's node, and bob pays. Each has half of
+ * the money in the channel between them. The start takes about 5 seconds.
  */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,19 +17,19 @@ export type Testbed = {
   alice: LndNode
   bob: LndNode
   chain: Chain
-  /** Bob pays; the preimage. */
+  /** Lets bob pay. Returns the preimage. */
   pay(bolt11: string): Promise<string>
-  /** Waits until money can go both ways, such as after a restart of a node. */
+  /** Waits until payments can go both ways, such as after a restart of a node. */
   routesReady(): Promise<void>
-  /** Ends all and removes the folder. It also happens by itself when this process ends. */
+  /** Ends all processes and removes the folder. The end of this process does the same. */
   close(): Promise<void>
 }
 
 const CAPACITY_SATS = 16_000_000
-// The bottom of the chain, low enough that the rest goes past block 432 (see chain.ts).
+// The first blocks. With the later ones, the chain is longer than 432 blocks (see chain.ts).
 const FIRST_BLOCKS = 332
 
-/** @throws where there are no binaries and no Go to build them: ask `missingNodes` first. */
+/** @throws without binaries and without Go to build them. Call `missingNodes` first. */
 export async function startTestbed(folder = newFolder()): Promise<Testbed> {
   const binaries = await nodeBinaries()
   if ('missing' in binaries) throw new Error(binaries.missing)
@@ -65,7 +65,7 @@ export async function startTestbed(folder = newFolder()): Promise<Testbed> {
   }
 }
 
-/** Why there can be no testbed here, for `skip`, or false. On CI that is a failure. */
+/** Why a testbed is not possible here, for `skip`, or false. On CI it throws instead. */
 export async function missingNodes(): Promise<string | false> {
   const binaries = await nodeBinaries()
   if (!('missing' in binaries)) return false
@@ -100,7 +100,7 @@ async function openChannel(alice: LndNode, bob: LndNode, chain: Chain): Promise<
     perm: true,
     timeout: '60',
   })
-  // The peer has to finish its own start before it takes channels.
+  // The peer accepts channels only after it has finished its start.
   await until('a channel', () =>
     alice.post('/v1/channels', {
       node_pubkey_string: bobKey,
@@ -115,7 +115,7 @@ async function openChannel(alice: LndNode, bob: LndNode, chain: Chain): Promise<
 
 async function connected(alice: LndNode, bob: LndNode): Promise<void> {
   const [aliceKey, bobKey] = [await publicKey(alice), await publicKey(bob)]
-  // A channel is active up to a second before it is in the payer's own graph.
+  // A channel is active up to a second before it is in the payer's graph.
   for (const node of [alice, bob]) {
     await until('an active channel', async () => {
       const { num_active_channels, synced_to_chain } = await node.get('/v1/getinfo')

@@ -1,6 +1,6 @@
 /**
- * A certificate for 127.0.0.1 that signed itself, good until 2126, and its key, which guards nothing:
- * stand-ins show it where a node shows its own.
+ * A self-signed certificate for 127.0.0.1, valid until 2126, and its key, which protects nothing. Stand-ins
+ * use it like a node uses its own.
  */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIUAJvA7VdbldE6xthngkGSRDtoYugwCgYIKoZIzj0EAwIw
@@ -15,7 +15,7 @@ rjutyGwY+eiOO5USpW5Ec9mdXwlA4VRl3GIqPOA=
 -----END CERTIFICATE-----
 `
 
-/** Another one of the same key, which ran out. */
+/** An expired certificate with the same key. */
 export const EXPIRED_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBZjCCAQugAwIBAgIUNfPxYRCe+dM9Zmx1yprLBJk22zIwCgYIKoZIzj0EAwIw
 EzERMA8GA1UEAwwIc3RhbmQtaW4wHhcNMjYxMTIxMjIwNDAzWhcNMjYxMTIwMjIw

@@ -1,6 +1,6 @@
 /**
- * A stand-in for Core Lightning's clnrest, built from the documentation of its methods: the same
- * paths, JSON, codes and errors, on regtest. It is not Core Lightning, and no money moves.
+ * A stand-in for Core Lightning's clnrest, made from the documentation of its methods: the same paths, JSON,
+ * codes and errors, on regtest. It is not Core Lightning, and no money moves.
  */
 import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,19 +10,19 @@ import { type StandInServer, sendJson, startStandIn } from './http-server.ts'
 import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 
 export type ClnStandIn = StandInServer & {
-  /** A rune for these methods alone, or for all. */
+  /** A rune for only these methods. Default: for all. */
   rune(...methods: string[]): string
 }
 
 type Params = Record<string, unknown>
 
-/** `own` has the invoices it makes; `others` those that it can pay. */
+/** `own` has the invoices that it makes, and `others` those that it can pay. */
 export async function startCln(options: {
   clock: Clock
   own: Ledger
   others?: Ledger
   network?: string
-  /** Put into the answer of getinfo. */
+  /** Warnings in the answer of getinfo. */
   warnings?: Params
 }): Promise<ClnStandIn> {
   const { own, others, clock, network = 'regtest' } = options

@@ -1,17 +1,17 @@
-/** A loopback HTTP or HTTPS server for a stand-in, whose answers a test can spoil. */
+/** A loopback HTTP or HTTPS server for a stand-in. A test can replace its answers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
 
-/** Takes a request's place: true where it has answered, or means never to. */
+/** Handles a request. Returns true if it has answered, or if nobody is to answer. */
 export type Fault = (request: { line: string }, response: ServerResponse) => boolean
 
 export type StandInServer = {
   server: Server
   baseUrl: string
-  /** Every request so far, such as `POST /v1/invoice`, and its body. */
+  /** All requests so far: their lines, such as `POST /v1/invoice`, and bodies. */
   requests: { line: string; body: string }[]
-  /** What the next requests meet instead of the stand-in's own answer; null for nothing. */
+  /** Replaces the stand-in's answers to the next requests. Null ends this. */
   spoil(fault: Fault | null): void
   /** Cuts every connection. */
   cut(): void
@@ -53,7 +53,7 @@ export async function startStandIn(
     cut: () => server.closeAllConnections(),
     close: () =>
       new Promise((resolve) => {
-        // Also where it is closed already.
+        // Resolves also if the server is already closed.
         server.close(() => resolve())
         server.closeAllConnections()
       }),

@@ -1,6 +1,6 @@
 /**
- * The books of a stand-in node: real, signed regtest invoices, and who has paid them. Nothing here is
- * a Lightning node; a payment is a call.
+ * The ledger of a stand-in node: real, signed regtest invoices, and which are paid. It is not a Lightning
+ * node: a payment is a function call.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
@@ -13,33 +13,33 @@ export type LedgerInvoice = {
   preimage: string
   amountMsat: number
   memo: string
-  /** Unix milliseconds. */
+  /** In unix milliseconds. */
   createdAt: number
   expiresAt: number
-  /** How often it was paid; no good node lets it be more than 1. */
+  /** How often the invoice was paid. A good node allows one payment. */
   timesPaid: number
-  /** The number of its settlement, from 1; 0 before. */
+  /** The number of its settlement, from 1. It is 0 before. */
   settleIndex: number
 }
 
 export type Ledger = {
   make(ask: { amountMsat: number; memo: string; expirySeconds: number }): LedgerInvoice
   find(paymentHash: string): LedgerInvoice | undefined
-  /** The preimage. @throws where the invoice is unknown, paid or expired. */
+  /** Pays the invoice and returns its preimage. @throws if it is unknown, paid or expired. */
   pay(bolt11: string): string
-  /** A payment that was under way when the invoice expired, and comes through now. */
+  /** Settles an invoice whose payment was under way when it expired. */
   settleLate(paymentHash: string): void
-  /** Settled invoices in their order. */
+  /** The invoices in the order of their settlements. */
   settled: LedgerInvoice[]
-  /** How many invoices were made. */
+  /** The number of invoices that were made. */
   made(): number
-  /** Called at each settlement until the function that comes back is called. */
+  /** Calls the listener at each settlement, until the returned function is called. */
   onSettled(listener: (invoice: LedgerInvoice) => void): () => void
 }
 
 const KEY = new Uint8Array(32).fill(7)
 
-/** Who signs the invoices of every ledger. */
+/** The public key that signs the invoices of every ledger. */
 export const LEDGER_NODE_ID = publicKeyOf(KEY)
 
 export function createLedger(clock: Clock): Ledger {

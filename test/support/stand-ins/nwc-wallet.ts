@@ -1,6 +1,6 @@
 /**
- * A real wallet service of NIP-47 (`NWCWalletService` of @getalby/sdk) on a real relay. What it keeps
- * books with is a stand-in: the ledger beside it.
+ * A real wallet service of NIP-47 (`NWCWalletService` of @getalby/sdk) on a real relay. Only its node is a
+ * stand-in: the ledger.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -17,11 +17,11 @@ import type { Ledger, LedgerInvoice } from './ledger.ts'
 export type NwcWalletStandIn = {
   /** The connection string. */
   url: string
-  /** What its handlers answer in place of their own word; null for nothing. */
+  /** Replaces the answers of its handlers. Null ends this. */
   spoil(fault: ((method: string) => Answer | Promise<Answer> | null) | null): void
-  /** Tells of a payment, as often as one likes. */
+  /** Sends the notification of a payment. It can be sent any number of times. */
   tell(invoice: LedgerInvoice): Promise<void>
-  /** Every request so far, by its method. */
+  /** The methods of all requests so far. */
   requests: string[]
   close(): void
 }
@@ -44,7 +44,7 @@ export async function startNwcWallet(options: {
   const [walletSecret, clientSecret] = [randomBytes(32), randomBytes(32)]
   const keys = new NWCWalletServiceKeyPair(walletSecret.toString('hex'), publicKey(clientSecret))
   const service = new NWCWalletService({ relayUrls: [relayUrl] })
-  // The service waits for no answer to what it publishes; one that is cut off has no catcher.
+  // The service does not await what it publishes, so nothing would catch the error of a cut connection.
   const send = service.pool.publish.bind(service.pool)
   service.pool.publish = (...event) => send(...event).map((sent) => sent.catch(() => 'cut off'))
   const outgoing = new Map<string, Outgoing>()
@@ -56,7 +56,7 @@ export async function startNwcWallet(options: {
     error: { code, message },
   })
 
-  /** Every handler may be spoilt, and refuses what the connection does not allow. */
+  /** A handler. A test can replace its answer, and it refuses methods that the connection does not allow. */
   function handler<Request, Result>(
     method: string,
     handle: (request: Request) => Result | Answer | Promise<Result | Answer>,

@@ -1,6 +1,6 @@
 /**
- * A stand-in for phoenixd, built from its documentation and its Api.kt (0.7, 0.8): the same paths,
- * forms, JSON and errors, on regtest. It is not phoenixd, and no money moves.
+ * A stand-in for phoenixd, made from its documentation and its Api.kt (0.7, 0.8): the same paths, forms, JSON
+ * and errors, on regtest. It is not phoenixd, and no money moves.
  */
 import type { ServerResponse } from 'node:http'
 import { WebSocketServer } from 'ws'
@@ -10,21 +10,21 @@ import { type StandInServer, sendJson, sendText, startStandIn } from './http-ser
 import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 
 export type PhoenixdStandIn = StandInServer & {
-  /** The full password, and the one that cannot pay. */
+  /** The password with full access, and the password that cannot pay. */
   password: string
   limitedPassword: string
-  /** Tells all websockets of a payment, as often as one likes. */
+  /** Reports a payment to all websockets. It can be reported any number of times. */
   tell(invoice: LedgerInvoice): void
-  /** Cuts the websockets alone. */
+  /** Cuts only the websockets. */
   cutSockets(): void
-  /** How many websockets there are. */
+  /** The number of open websockets. */
   sockets(): number
 }
 
 const WRONG_PASSWORD =
   'Invalid authentication (use basic auth with the http password set in phoenix.conf)'
 
-/** `own` has the invoices it makes; `others` those that it can pay. */
+/** `own` has the invoices that it makes, and `others` those that it can pay. */
 export async function startPhoenixd(options: {
   clock: Clock
   own: Ledger
@@ -93,14 +93,14 @@ export async function startPhoenixd(options: {
       type: 'incoming_payment',
       subType: 'lightning',
       paymentHash: invoice.paymentHash,
-      // There before the payment, too.
+      // phoenixd shows the preimage before the payment too.
       preimage: invoice.preimage,
       description: invoice.memo,
       invoice: invoice.bolt11,
       isPaid,
       isExpired: !isPaid && clock.now() >= invoice.expiresAt,
       requestedSat: invoice.amountMsat / 1000,
-      // Less a fee, as with the first payment of all.
+      // phoenixd deducts a fee from the first payment.
       receivedSat: isPaid ? invoice.amountMsat / 1000 - 1 : 0,
       fees: isPaid ? 1000 : 0,
       expiresAt: invoice.expiresAt,
@@ -114,13 +114,13 @@ export async function startPhoenixd(options: {
     const paymentHash = hashOf(bolt11)
     if (paymentHash === null) return sendText(response, 'Parameter invoice is invalid', 400)
     const before = outgoing.get(paymentHash)
-    // Failures are HTTP 200.
+    // A failed payment is HTTP 200.
     const refuse = (reason: string) => sendJson(response, { paymentHash, reason })
     if (before?.preimage) return refuse('this invoice has already been paid')
     if (before && !before.completedAt) return refuse('another payment is in progress')
     const payment: Outgoing = {}
     outgoing.set(paymentHash, payment)
-    // Others get a word in, as they would while HTLCs are under way.
+    // Lets other requests run, as they would while HTLCs are under way.
     await new Promise((resolve) => setImmediate(resolve))
     payment.completedAt = clock.now()
     try {
