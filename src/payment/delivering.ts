@@ -8,8 +8,11 @@ import { type Products, provisioningOf } from './provisioning.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
 export type Delivering = {
-  /** The outcome for a client with this claim; delivers a paid order if the claim suffices. */
-  answer(order: OrderRow, claim: Claim): Promise<Outcome>
+  /**
+   * The outcome for a client with this claim; delivers a paid order if the claim suffices. `claim` is called
+   * only if the outcome depends on it, because judging a key takes as long as the rest.
+   */
+  answer(order: OrderRow, claim: () => Claim): Promise<Outcome>
   /** The outcome of an order whose delivery was claimed just now. `seed`: the plain one, if known. */
   handOver(delivered: OrderRow, seed?: Uint8Array): Outcome
 }
@@ -26,7 +29,7 @@ export function createDelivering(deps: {
 }): Delivering {
   const { store, secrets, clock, log, products } = deps
 
-  async function answer(order: OrderRow, claim: Claim): Promise<Outcome> {
+  async function answer(order: OrderRow, claim: () => Claim): Promise<Outcome> {
     switch (order.state) {
       case 'opening':
         return { kind: 'checkout unavailable' }
@@ -35,11 +38,11 @@ export function createDelivering(deps: {
       case 'dead':
         return { kind: 'order expired' }
       case 'paid_unfulfilled':
-        return order.contested > reachOf(claim) ? UNPROVEN : { kind: 'checkout unavailable' }
+        return order.contested > reachOf(claim()) ? UNPROVEN : { kind: 'checkout unavailable' }
       case 'refunded':
         return { kind: 'order refunded' }
       case 'settled':
-        return order.delivered_at === null ? deliver(order, claim) : replay(order, claim)
+        return order.delivered_at === null ? deliver(order, claim()) : replay(order, claim())
     }
   }
 

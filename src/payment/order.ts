@@ -1,5 +1,5 @@
 /** An order as its buyer sees it, and what its row means. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
@@ -172,20 +172,22 @@ export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
   // A restored order has lost its body, and the operator chose its plan; its credential binds the request.
   if (order.restored_at !== null) return true
   if (order.plan_id !== request.planId) return false
-  let hash: Buffer
+  let hashed: Buffer
   try {
-    hash = requestHash(request, planOf(order))
+    hashed = requestHash(request, planOf(order))
   } catch {
     return true
   }
-  return hash.equals(order.request_hash)
+  return hashed.equals(order.request_hash)
 }
 
 /** The hash of its request that an order stores, to recognise a different request under the same key. */
 export function requestHash(request: OrderRequest, plan: Json): Buffer {
   const { product, planId, bodySha256 } = request
   const terms = termsUnder(plan, request)
-  return createHash('sha256').update(jcs({ product, planId, terms, bodySha256 })).digest()
+  // As text first: that is faster than a Hash object, or bytes.
+  const text = hash('sha256', jcs({ product, planId, terms, bodySha256 }), 'binary')
+  return Buffer.from(text, 'latin1')
 }
 
 /** The terms of a request under a plan. */

@@ -140,7 +140,9 @@ export function createOrders(deps: {
     const current = await store.find([order.order_id])
     if (!current) return { kind: 'order not found' }
     // Never a challenge here: the client would pay a second time.
-    return current.state === 'pending' ? { kind: 'checkout unavailable' } : answer(current, PROOF)
+    return current.state === 'pending'
+      ? { kind: 'checkout unavailable' }
+      : answer(current, () => PROOF)
   }
 
   /**
@@ -161,7 +163,11 @@ export function createOrders(deps: {
   /** The checks of docs/design.md in their order, once the request is known to be the order's. */
   async function outcomeOf(
     order: OrderRow,
-    { status, claim, body }: { status: CredentialStatus; claim: Claim; body: Uint8Array | null },
+    {
+      status,
+      claim,
+      body,
+    }: { status: CredentialStatus; claim: () => Claim; body: Uint8Array | null },
   ): Promise<Outcome> {
     if (isSealed(order, clock.now())) return outcomeOfSealed(order)
     if (status === 'verified') return redeem(order, body)
@@ -206,7 +212,8 @@ export function createOrders(deps: {
         }
         const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
         const used = isUse ? await claims.afterUse(order, name) : order
-        return outcomeOf(used, { status, claim: claims.ofKey(used, name, by === 'alias'), body })
+        const claim = (): Claim => claims.ofKey(used, name, by === 'alias')
+        return outcomeOf(used, { status, claim, body })
       },
     }
   }
@@ -247,14 +254,15 @@ export function createOrders(deps: {
         const hash = requestHash(request, offer.plan)
         const opened = await quoting.open({ orderId, name, request, offer, requestHash: hash })
         if (opened.kind !== 'opened') return opened
-        const { order } = opened
+        const { order, openedAs } = opened
         // An order that existed before may have been opened under another plan.
         if (!hash.equals(order.request_hash) && !isSameRequest(order, request)) {
           return { kind: 'idempotency key reused with a different request' }
         }
         // Of several calls at once, some may come from another client than the one who opened it.
-        const used = await claims.afterUse(order, name)
-        return answer(used, claims.ofKey(used, name, false))
+        const isOpener = openedAs === name && name.client !== null
+        const used = isOpener ? order : await claims.afterUse(order, name)
+        return answer(used, () => claims.ofKey(used, name, false))
       },
     }
   }
@@ -276,7 +284,7 @@ export function createOrders(deps: {
       }
       const order = await refresh(found)
       if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }
-      return answer(order, claims.ofPoll(order, { key, client }))
+      return answer(order, () => claims.ofPoll(order, { key, client }))
     },
 
     async reconcile(paymentHash, by) {

@@ -38,9 +38,12 @@ const CLAIM_MS = 30_000
 const OPENING_WAIT_MS = 10_000
 const OPENING_CHECK_MS = 50
 
-/** An order with its invoice, or why there is no order. */
+/**
+ * An order with its invoice, or why there is no order. `openedAs` is the name of the opening that inserted
+ * it, the same object; null if the order existed before.
+ */
 export type Opened =
-  | { kind: 'opened'; order: OrderRow }
+  | { kind: 'opened'; order: OrderRow; openedAs: OrderName | null }
   | { kind: 'checkout unavailable' }
   | TooMany
 
@@ -74,12 +77,21 @@ export function createQuoting(deps: {
 }): Quoting {
   const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
   const underWay = new Map<string, Promise<Opened>>()
+  const [secretId] = fingerprints(secrets)
+  /** The text of each plan on sale, which orders store. */
+  const planTexts = new WeakMap<Offer['plan'], string>()
 
   const askFor = (order: NewOrder): InvoiceRequest => ({
     amountMsat: order.amount_sats * 1000,
     memo: order.memo,
     expirySeconds: quoteSeconds,
   })
+
+  function textOf(plan: Offer['plan']): string {
+    const text = planTexts.get(plan) ?? jcs(plan)
+    planTexts.set(plan, text)
+    return text
+  }
 
   function logQuoted(order: OrderRow): void {
     log.info({
@@ -143,12 +155,12 @@ export function createQuoting(deps: {
     const isLimited = maxOpen !== undefined
     const order: NewOrder = {
       order_id: orderId,
-      secret_id: fingerprints(secrets)[0],
+      secret_id: secretId,
       key_hash: keyHash(secrets, name.key),
       request_hash: requestHash,
       product: request.product,
       plan_id: request.planId,
-      plan: jcs(offer.plan),
+      plan: textOf(offer.plan),
       terms: jcs(termsUnder(offer.plan, request)),
       memo: offer.memo,
       amount_sats: offer.plan.priceSats,
@@ -175,15 +187,15 @@ export function createQuoting(deps: {
     )
     if ('refused' in done) {
       // The order exists already.
-      if (done.refused === 'order') return opened(await awaitInvoice(orderId))
+      if (done.refused === 'order') return opened(await awaitInvoice(orderId), null)
       const isOfNetwork = done.refused === 'limit'
       const retryAfterSeconds = isOfNetwork ? await secondsToNext(offer) : null
       return { kind: 'rate limited', retryAfterSeconds }
     }
-    if (!signed) return opened(await invoice(insertedOrder(order)))
+    if (!signed) return opened(await invoice(insertedOrder(order)), name)
     const quoted = insertedOrder(order, signed.invoice)
     logQuoted(quoted)
-    return opened(quoted)
+    return opened(quoted, name)
   }
 
   /**
@@ -250,8 +262,8 @@ export function createQuoting(deps: {
   }
 }
 
-function opened(order: OrderRow | null): Opened {
-  return order ? { kind: 'opened', order } : { kind: 'checkout unavailable' }
+function opened(order: OrderRow | null, openedAs: OrderName | null): Opened {
+  return order ? { kind: 'opened', order, openedAs } : { kind: 'checkout unavailable' }
 }
 
 function networkOf(network: string): Network {

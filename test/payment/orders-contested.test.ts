@@ -3,6 +3,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { formerOrderIds } from '../../src/payment/idempotency.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import type { PollAsk } from '../../src/payment/orders.ts'
+import { CONTESTED } from '../../src/payment/store.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, kinds, many, nodeSays, QUOTE_LIFE } from '../support/orders.ts'
 import {
@@ -120,6 +121,20 @@ suite('a key that can be guessed', () => {
     assert.deepEqual(await shop.repeat({ key: WEAK, client: null }), PROOF_REQUIRED)
     assert.deepEqual(await poll(shop, quote.orderId, { client: null }), PROOF_REQUIRED)
     delivered(await poll(shop, quote.orderId, { client: null, ...proven }))
+  })
+
+  test('a key that can be guessed asks for proof from its first quote on, if nobody can tell whose it is', async (t) => {
+    const shop = await aShop(t)
+    assert.equal((await open(shop, WEAK, null)).proofRequired, true)
+    assert.equal(await contestedIn(shop), CONTESTED.beforePayment)
+  })
+
+  test('of two addresses that open an order at once, the one that did not open it contests it', async (t) => {
+    const shop = await aShop(t)
+    const [first, second] = await Promise.all([open(shop), open(shop, WEAK, ELSEWHERE)])
+    assert.equal(first.orderId, second.orderId)
+    assert.equal(second.proofRequired, true)
+    assert.equal(await contestedIn(shop), CONTESTED.beforePayment)
   })
 
   test('a key that can be guessed repeats no answer by itself, and for ten minutes together with the order’s id', async (t) => {
