@@ -9,7 +9,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import { hkdfSha256, hmacSha256 } from '../protocol/hmac.ts'
+import { hkdfSha256, hmacSha256Latin1 } from '../protocol/hmac.ts'
 
 export type Secrets = {
   /**
@@ -48,7 +48,9 @@ export function createSecrets(secrets: [Uint8Array, ...Uint8Array[]]): Secrets {
 
 /** HMAC-SHA-256 over parts, each with its length, so that no two lists of parts share an input. */
 export function keyedHash(key: Uint8Array, ...parts: string[]): Buffer {
-  const message = Buffer.alloc(parts.reduce((sum, part) => sum + 4 + Buffer.byteLength(part), 0))
+  let size = 0
+  for (const part of parts) size += 4 + Buffer.byteLength(part)
+  const message = Buffer.allocUnsafe(size)
   let at = 0
   for (const part of parts) {
     const length = message.write(part, at + 4)
@@ -56,7 +58,7 @@ export function keyedHash(key: Uint8Array, ...parts: string[]): Buffer {
     at += 4 + length
   }
   // A purchase computes several of these, and the HMAC of node:crypto takes several times as long.
-  return Buffer.from(hmacSha256(key, message).buffer)
+  return Buffer.from(hmacSha256Latin1(key, message), 'latin1')
 }
 
 const NONCE_BYTES = 12

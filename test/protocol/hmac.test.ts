@@ -55,3 +55,19 @@ for (const length of [0, 63, 64, 65]) {
     assert.equal(hex(hmacSha256(key, utf8('x'))), expected)
   })
 }
+
+for (const length of [959, 960, 961, 100_000]) {
+  test(`HMAC agrees with node:crypto for a message of ${length} bytes`, () => {
+    const message = new Uint8Array(length).fill(7)
+    const expected = createHmac('sha256', 'key').update(message).digest('hex')
+    assert.equal(hex(hmacSha256(utf8('key'), message)), expected)
+  })
+}
+
+test('an HMAC stays as it is while others are computed', () => {
+  const first = hmacSha256(utf8('key'), utf8('first'))
+  const before = hex(first)
+  hmacSha256(utf8('key'), utf8('second'))
+  assert.equal(hex(first), before)
+  assert.equal(first.buffer.byteLength, 32)
+})
