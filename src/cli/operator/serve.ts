@@ -8,21 +8,7 @@ import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'
 import { onceATurn } from './log-output.ts'
-
-/** Fields that could carry a secret are removed, should one ever be logged. */
-export const REDACTED = [
-  'req',
-  'res',
-  'headers',
-  'body',
-  'authorization',
-  'preimage',
-  '["payment-preimage"]',
-  '*.headers',
-  '*.authorization',
-  '*.preimage',
-  '*["payment-preimage"]',
-]
+import { REDACTED, withoutSecrets } from './log-redaction.ts'
 
 export function addServe(program: Command): void {
   program
@@ -59,7 +45,7 @@ async function start(): Promise<Server> {
         base: null,
         messageKey: 'message',
         timestamp: pino.stdTimeFunctions.isoTime,
-        formatters: { level: (level) => ({ level }) },
+        formatters: { level: (level) => ({ level }), log: withoutSecrets },
         redact: { paths: REDACTED, remove: true },
       },
       output,
