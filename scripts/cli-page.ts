@@ -9,6 +9,9 @@ const KNOWN = [
   ...['name', 'event', 'inbox', 'order', 'paymentHash'],
   ...['project', 'intent', 'route', 'routeId', 'count'],
 ]
+/** The lines of the options that the page explains once. */
+const KNOWN_OPTIONS =
+  / {2}--(?:(?:plan|name|resume|key-file|filter) <|project <id> +the project,).*\n/g
 
 /** The page for the current commands. */
 export function cliPage(): string {
@@ -40,15 +43,19 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
 - **Arguments.** \`<name>\` is what something is saved under, \`<event>\` the id or sequence number of a webhook,
   and \`<inbox>\` a public id, \`catch_…\`. \`<order>\` is an order's payment hash, as in the log, or its id.
   \`<project>\`, \`<routeId>\` and \`<intent>\` are ids of GATE.
+- **Options.** Commands that buy take \`--plan\` (\`spark\`, the default, \`standard\` or \`long\`), \`--name\` to save
+  it under, and \`--resume <name>\` to continue an interrupted purchase. \`catch listen\`, \`events\` and \`export\`
+  take \`--filter\`, such as \`method=POST,contentType=application/json,q=opened\`. \`gate intent\`, \`prove\` and
+  \`poll\` take \`--project <id>\`, and \`--key-file <file>\` with the project's capability.
 - **Answers** go to stdout, notes and errors to stderr. With \`--json\`, and where stdout is no terminal, an
   answer is JSON, one value per line; \`catch listen\` and \`pulse watch\` write a line for each event.
   \`whisper read\`, \`catch export\` and \`catch show --body\` write bytes. The operator's commands, except
   \`doctor\`, answer in JSON only with \`--json\`.
 - **Errors** are one sentence on stderr. With \`--json\` there is also \`{"error": "…"}\` on stdout.
 - **Buying** saves the purchase in a file before it asks the service, and the capability before it shows it.
-  The same command with the same \`--name\`, or with \`--resume\`, continues an interrupted purchase with the
-  same invoice, and never pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet
-  in \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\`. [nodes.md](nodes.md) has the forms of that address;
+  The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
+  pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in
+  \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\`. [nodes.md](nodes.md) has the forms of that address;
   \`simulator:\` pays on a service that runs on the simulator.
 - **Capabilities** are saved by name in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on macOS
   \`~/Library/Application Support/mayfly\`, on Windows \`%LOCALAPPDATA%\\mayfly\`), for its owner only. They are
@@ -81,6 +88,7 @@ function sectionOf(command: Command): string {
     .replace(/^[\s\S]*?(?=^(?:Arguments|Options|Examples):)/m, '')
     .replace(isKnown ? /^Arguments:\n(?: .*\n)+/m : '', '')
     .replace(/ +-h, --help +.*(\n|$)/, '')
+    .replaceAll(KNOWN_OPTIONS, '')
     .replace(/^Options:\n\n/m, '')
     .replace(/^Examples:\n(?: {2}.*\n)+/m, tellingExamples)
     .replace(COMMON_OPTIONS.trimEnd(), '')

@@ -106,8 +106,8 @@ function errorsPage(document: OpenApi): string {
 
 # Errors
 
-The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable, so programs may compare it, and
-never repeats what was sent.
+The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable, and never repeats what was sent. A
+400 charged, spent and stored nothing.
 
 | phrase | status | meaning, and what to do |
 |---|---|---|

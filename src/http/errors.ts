@@ -9,8 +9,7 @@ type Entry = {
 export const ERRORS = {
   'invalid plan': {
     status: 400,
-    advice:
-      'The plan is unknown or not on sale. GET /api/catalog lists the plans. Nothing was charged.',
+    advice: 'The plan is unknown or not on sale. GET /api/catalog lists the plans.',
   },
   'invalid request body': {
     status: 400,
@@ -18,16 +17,16 @@ export const ERRORS = {
   },
   'unsupported media type': {
     status: 400,
-    advice: 'Send the documented Content-Type, without Content-Encoding. Nothing was charged.',
+    advice: 'Send the documented Content-Type, without Content-Encoding.',
   },
   'request too large': {
     status: 400,
-    advice: 'The body or the headers exceed their limit. Nothing was stored.',
+    advice: 'The body or the headers exceed their limit.',
   },
   'invalid idempotency key': {
     status: 400,
     advice:
-      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, preferably a fresh UUIDv4.',
+      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, such as a fresh UUIDv4.',
   },
   'idempotency key reused with a different request': {
     status: 400,
@@ -44,35 +43,34 @@ export const ERRORS = {
   'invalid settings': {
     status: 400,
     advice:
-      "A setting is unknown, has the wrong type or is out of range, or the grace is below the plan's minimum. Nothing was changed.",
+      "A setting is unknown, has the wrong type or is out of range, or the grace is below the plan's minimum.",
   },
   'invalid ciphertext': {
     status: 400,
-    advice: 'The body must be at least 30 encrypted bytes. Nothing was charged.',
+    advice: 'The body must be at least 30 encrypted bytes.',
   },
   'ciphertext too large': {
     status: 400,
-    advice: "The body exceeds the plan's maxCiphertextBytes. Nothing was stored or charged.",
+    advice: "The body exceeds the plan's maxCiphertextBytes.",
   },
   'invalid read limit': {
     status: 400,
-    advice:
-      "X-Whisper-Read-Limit must be an integer from 1 to the plan's readLimit. Nothing was charged.",
+    advice: "X-Whisper-Read-Limit must be an integer from 1 to the plan's readLimit.",
   },
   'invalid reveal time': {
     status: 400,
     advice:
-      "X-Whisper-Reveal-At must be ISO 8601 with an offset, in the future and within the plan's lifetime. Nothing was charged.",
+      "X-Whisper-Reveal-At must be ISO 8601 with an offset, in the future and within the plan's lifetime.",
   },
   'invalid binding': {
     status: 400,
     advice:
-      'The route is unknown, its method or path does not match, or servers may read the path differently. No invoice was made.',
+      'The route is unknown, its method or path does not match, or servers may read the path differently.',
   },
   'malformed proof': {
     status: 400,
     advice:
-      'The body must be {"preimage": "<64 lower-case hex digits>"} and nothing else. Nothing was spent; prove again.',
+      'The body must be {"preimage": "<64 lower-case hex digits>"} and nothing else. Prove again.',
   },
   'invoice expired': {
     status: 400,
@@ -139,17 +137,17 @@ export const ERRORS = {
   'order refunded': {
     status: 404,
     advice:
-      'The order was paid and could not be provisioned, and the operator has refunded it. To buy again, use a new key.',
+      'The order could not be provisioned, and the operator has refunded it. To buy again, use a new key.',
   },
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but others could guess its Idempotency-Key, so only proof of the payment collects it. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order. Use a fresh UUIDv4 as the key next time.',
+      'The order is paid, but others could guess its Idempotency-Key. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
   },
   'already delivered': {
     status: 404,
     advice:
-      'The capability was delivered, and its answer is not repeated any more. Nothing is owed; do not pay again for the same purchase.',
+      'The capability was delivered, and its answer is not repeated any more. Nothing is owed; do not pay again.',
   },
   'not found': {
     status: 404,

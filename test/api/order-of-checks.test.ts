@@ -220,7 +220,7 @@ async function set(server: TestServer, { orderId }: Order, change: string): Prom
   await query(server, `update purchase_order set ${change} where order_id = $1`, orderId)
 }
 
-/** The tables of a text: each row with its state, and its cells by their columns. */
+/** The tables of a text: an entry for each state of each row, with the row's cells by their columns. */
 function tablesOf(text: string): { state: string; cells: [column: string, cell: string][] }[][] {
   return text.split('\n\n').flatMap((block) => {
     if (!block.startsWith('|')) return []
@@ -234,10 +234,12 @@ function tablesOf(text: string): { state: string; cells: [column: string, cell: 
           .map((cell) => cell.trim()),
       )
     return [
-      rows.map(([state = '', ...cells]) => ({
-        state,
-        cells: cells.map((_, i): [string, string] => [head[i + 1] ?? '', answerAt(cells, i)]),
-      })),
+      rows.flatMap(([states = '', ...cells]) =>
+        states.split('; ').map((state) => ({
+          state,
+          cells: cells.map((_, i): [string, string] => [head[i + 1] ?? '', answerAt(cells, i)]),
+        })),
+      ),
     ]
   })
 }
