@@ -5,13 +5,8 @@
  * those that all clients share, are not counted.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { rateLimited } from './limits.ts'
-import {
-  createResponseUsage,
-  createTally,
-  type ResponseBudgetLimits,
-  type Use,
-} from './response-usage.ts'
+import { createResponseQueue, type Waiting } from './response-queue.ts'
+import { createResponseUsage, type ResponseBudgetLimits, type Use } from './response-usage.ts'
 import { createTurnQueue } from './turn-queue.ts'
 
 export type { ResponseBudgetLimits } from './response-usage.ts'
@@ -23,13 +18,6 @@ const MIB = 1024 * 1024
  * client network a third of the total.
  */
 const DEFAULT_LIMITS = { perCapability: 12 * MIB, perNetwork: 16 * MIB, inAll: 48 * MIB }
-/** How many responses of one capability, and of one client network, may wait. */
-const MAX_WAITING = { perCapability: 32, perNetwork: 128 }
-/** A waiting response checks this often whether a slow reader must be disconnected. */
-const CHECK_MS = 2_000
-/** After this many checks, a waiting response is refused. */
-const MAX_CHECKS = 5
-const RETRY_SECONDS = 2
 
 /** The memory that one response or stream may hold. It is released with the connection at the latest. */
 export type Reservation = {
@@ -78,15 +66,6 @@ type Entry = Use & {
   disconnect(): void
 }
 
-type Waiter = {
-  entry: Entry
-  bytes: number
-  /** The value of the progress counter when it began to wait. */
-  since: number
-  checks: number
-  end(isAdmitted: boolean): void
-}
-
 /** @param networkOf the client network of a request. */
 export function createResponseBudget(
   networkOf: (request: FastifyRequest) => string,
@@ -94,10 +73,9 @@ export function createResponseBudget(
 ): ResponseBudget {
   const usage = createResponseUsage(limits)
   const entries = new Set<Entry>()
-  const waitingOf = { capability: createTally(), network: createTally() }
   const byRequest = new WeakMap<FastifyRequest, Reservation>()
   const waitTurn = createTurnQueue()
-  let waiting: Waiter[] = []
+  const queue = createResponseQueue<Entry>({ onCheck: disconnectSlowest, onRefused: end })
   /** A counter of all readers' progress: a lower value is longer ago. */
   let progress = 0
   let closedReaders = 0
@@ -117,89 +95,49 @@ export function createResponseBudget(
 
   /** Networks that hold nothing go first; the others follow in the order in which they came. */
   function admitWaiting(): void {
-    if (waiting.length === 0) return
-    const [first, others] = [[] as Waiter[], [] as Waiter[]]
-    for (const waiter of waiting) {
-      ;(usage.ofNetwork(waiter.entry.network) === 0 ? first : others).push(waiter)
-    }
-    for (const waiter of [...first, ...others]) {
+    if (queue.waiters().size === 0) return
+    const waiters = [...queue.waiters()]
+    const holdsBytes = ({ entry }: Waiting<Entry>): boolean => usage.ofNetwork(entry.network) > 0
+    const first = waiters.filter((waiter) => !holdsBytes(waiter))
+    for (const waiter of [...first, ...waiters.filter(holdsBytes)]) {
       if (usage.exhaustedLimit(waiter.entry, waiter.bytes) !== null) continue
       admit(waiter.entry, waiter.bytes)
       waiter.end(true)
     }
   }
 
-  /** The slowest reader under the exhausted limit. Under the total, the slowest of the largest network. */
-  function slowest(limit: keyof ResponseBudgetLimits, asking: Entry): Entry | null {
-    const network = limit === 'inAll' ? usage.largestNetwork() : asking.network
-    // A waiting response holds no memory that another could use.
-    const waits = new Set(waiting.map(({ entry }) => entry))
-    let found: Entry | null = null
-    for (const entry of entries) {
-      if (waits.has(entry) || (entry.bytes === 0 && !entry.hasSlot)) continue
-      const isUnderLimit =
-        limit === 'perCapability'
-          ? entry.capability === asking.capability
-          : entry.network === network
-      if (!isUnderLimit) continue
-      if (found === null || entry.progressedAt < found.progressedAt) found = entry
-    }
-    return found
-  }
-
   /** Disconnects the slowest reader if it made no progress during the wait; at the last check, in any case. */
-  function disconnectSlowest(waiter: Waiter): void {
-    const limit = usage.exhaustedLimit(waiter.entry, waiter.bytes)
-    const victim = limit === null ? null : slowest(limit, waiter.entry)
+  function disconnectSlowest({ entry, bytes, since }: Waiting<Entry>, isLastCheck: boolean): void {
+    const limit = usage.exhaustedLimit(entry, bytes)
+    const victim = limit === null ? null : slowest(limit, entry)
     if (!victim) return
-    const isLastCheck = waiter.checks === MAX_CHECKS - 1
-    if (victim.progressedAt > waiter.since && !isLastCheck) return
+    if (victim.progressedAt > since && !isLastCheck) return
     closedReaders++
     victim.disconnect()
     end(victim)
   }
 
-  function countWaiting({ needsSlot, capability, network }: Entry, change: 1 | -1): void {
-    if (!needsSlot) return
-    waitingOf.capability.add(capability, change)
-    waitingOf.network.add(network, change)
-  }
-
-  function wait(entry: Entry, bytes: number): Promise<boolean> {
-    const isFull =
-      waitingOf.capability.of(entry.capability) >= MAX_WAITING.perCapability ||
-      waitingOf.network.of(entry.network) >= MAX_WAITING.perNetwork
-    if (entry.needsSlot && isFull) throw rateLimited(RETRY_SECONDS)
-    return new Promise((resolve, reject) => {
-      const timer = setInterval(() => {
-        waiter.checks++
-        if (!entry.needsSlot || waiter.checks < MAX_CHECKS) return disconnectSlowest(waiter)
-        waiter.end(false)
-        end(entry)
-        reject(rateLimited(RETRY_SECONDS))
-      }, CHECK_MS)
-      const waiter: Waiter = {
-        entry,
-        bytes,
-        since: progress,
-        checks: 0,
-        end(isAdmitted) {
-          clearInterval(timer)
-          waiting = waiting.filter((other) => other !== waiter)
-          countWaiting(entry, -1)
-          if (isAdmitted || entry.hasLeft) resolve(isAdmitted)
-        },
-      }
-      countWaiting(entry, 1)
-      waiting.push(waiter)
-    })
+  /** The slowest reader under the exhausted limit. Under the total, the slowest of the largest network. */
+  function slowest(limit: keyof ResponseBudgetLimits, asking: Entry): Entry | null {
+    const network = limit === 'inAll' ? usage.largestNetwork() : asking.network
+    const isUnderLimit = (entry: Entry): boolean =>
+      limit === 'perCapability' ? entry.capability === asking.capability : entry.network === network
+    // A waiting response holds no memory that another could use.
+    const waiting = new Set(Array.from(queue.waiters(), ({ entry }) => entry))
+    let found: Entry | null = null
+    for (const entry of entries) {
+      if (waiting.has(entry) || (entry.bytes === 0 && !entry.hasSlot)) continue
+      if (!isUnderLimit(entry)) continue
+      if (found === null || entry.progressedAt < found.progressedAt) found = entry
+    }
+    return found
   }
 
   function end(entry: Entry): void {
     if (entry.hasEnded) return
     entry.hasLeft = true
     entries.delete(entry)
-    for (const waiter of waiting) if (waiter.entry === entry) waiter.end(false)
+    for (const waiter of queue.waiters()) if (waiter.entry === entry) waiter.end(false)
     // The bytes of a read are in memory until it ends.
     if (entry.isReading) return
     entry.hasEnded = true
@@ -236,7 +174,9 @@ export function createResponseBudget(
         // A response above the capability's limit comes from a large plan, and may use the whole limit.
         const bytes = Math.min(wanted, limits.perCapability)
         setBytes(entry, 0)
-        if (usage.exhaustedLimit(entry, bytes) !== null) return wait(entry, bytes)
+        if (usage.exhaustedLimit(entry, bytes) !== null) {
+          return queue.wait({ entry, bytes, since: progress })
+        }
         admit(entry, bytes)
         return true
       },
@@ -267,7 +207,7 @@ export function createResponseBudget(
     forStream: (reply, capability) => open(reply, capability, false),
     reservationOf: (request) => byRequest.get(request),
     reservedBytes: usage.inAll,
-    waiting: () => waiting.length,
+    waiting: () => queue.waiters().size,
     closedReaders: () => closedReaders,
   }
 }

@@ -171,6 +171,7 @@ test('an answer that found no room in time is refused, and a stream goes on wait
   const patient = waits(stream('a', 'one').reserve(50))
   for (let look = 0; look < 5; look++) t.mock.timers.tick(LOOK)
   await refused
+  assert.equal(budget.closedReaders(), 1, 'the refused answer is over, and nobody disconnects it')
   assert.equal(await patient.isOver(), false)
   assert.equal(budget.reservedBytes(), 100)
   reading.resolve()
