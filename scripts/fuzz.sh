@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# npm run fuzz: schemathesis reads openapi.json of a running server and sends it what the document
-# allows and what it does not, for two minutes. Needs Python 3.10 or newer; installs into a virtual
-# environment of its own under .cache. Settings of the environment hold, such as MAYFLY_GATE=on or an
-# empty database of a PostgreSQL server; `-- --seed 5` repeats a run.
+# npm run fuzz: starts a server, and schemathesis sends it valid and invalid requests by its openapi.json
+# for two minutes. Needs Python 3.10 or newer, and installs into a virtual environment under .cache. The
+# server reads the environment, such as MAYFLY_GATE=on or the URL of an empty PostgreSQL database.
+# `-- --seed 5` repeats a run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,13 +31,13 @@ for _ in $(seq 150); do
   sleep 0.2
 done
 
-# From the temporary folder, since it keeps notes where it runs.
+# Runs in the temporary folder, because schemathesis writes files into its working directory.
 status=0
 cd "$work"
 timeout "$SECONDS_AT_MOST" "$tools/bin/schemathesis" run "$url/openapi.json" \
   --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,unsupported_method,negative_data_rejection \
   --max-examples 40 --workers 2 --exclude-path-regex '/stream$' --suppress-health-check all "$@" || status=$?
-# 124: the time ran out with nothing found.
+# 124: the time was over, and schemathesis had found nothing.
 if [ "$status" -ne 0 ] && [ "$status" -ne 124 ]; then exit "$status"; fi
 curl --silent --show-error --fail --max-time 10 "$url/health" >/dev/null
 echo 'fuzzed, and still healthy'
