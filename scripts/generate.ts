@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { OPTIONS, readConfig } from '../src/config.ts'
 import { ERRORS } from '../src/http/errors.ts'
+import { PRODUCT_NAMES } from '../src/lib/product-names.ts'
 import { serve } from '../src/serve.ts'
 import { cliPage } from './cli-page.ts'
 
@@ -113,9 +114,6 @@ The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable, and 
 |---|---|---|
 ${phrases.join('\n')}
 
-Request headers above 32 KiB get 431 and \`request too large\`. An answer with status 500 has an
-\`X-Request-Id\`, which the log has, too.
-
 ## Extensions
 
 These statuses and operations go beyond the interface that Mayfly implements. The paths of GATE exist only with
@@ -129,8 +127,8 @@ On every path:
 | 404 | nothing is at this path |
 | 405 | the path does not take this method; \`Allow\` lists those it takes |
 | 408 | the request did not arrive in time |
-| 431 | the request headers are too large |
-| 500 | the service failed |
+| 431 | the request headers are above 32 KiB (\`request too large\`) |
+| 500 | the service failed; the log has the same \`X-Request-Id\` |
 | 503 | the store is away or full (\`service unavailable\`), if the operation needs it |
 
 By operation:
@@ -152,6 +150,7 @@ ${additions(document).join('\n')}
 /** Statuses that every operation above may have. */
 const EVERYWHERE = ['408', '500', '503 `service unavailable`']
 const ANYWHERE = ['408', '500', '503']
+const PURCHASES = PRODUCT_NAMES.map((name) => `\`POST /api/payments/${name}\``).join(', ')
 
 /** A row for each status with its phrases, and the operations that answer with them. */
 function extensions(document: OpenApi): string[] {
@@ -169,7 +168,9 @@ function extensions(document: OpenApi): string[] {
   }
   return [...names]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([row, operations]) => `${row} | ${operations.join(', ')} |`)
+    .map(
+      ([row, operations]) => `${row} | ${operations.join(', ').replace(PURCHASES, 'purchases')} |`,
+    )
 }
 
 function additions(document: OpenApi): string[] {
