@@ -129,7 +129,7 @@ suite('a key that can be guessed', () => {
     assert.equal(await contestedIn(shop), CONTESTED.beforePayment)
   })
 
-  test('of two addresses that open an order at once, the one that did not open it contests it', async (t) => {
+  test('when two addresses open an order at once, the one that did not open it contests it', async (t) => {
     const shop = await aShop(t)
     const [first, second] = await Promise.all([open(shop), open(shop, WEAK, ELSEWHERE)])
     assert.equal(first.orderId, second.orderId)
