@@ -68,7 +68,7 @@ export async function destroyConfirmed({
   destroy,
   onGone,
 }: {
-  /** Such as `inbox`. */
+  /** What is destroyed, such as `inbox`. */
   noun: string
   /** A sentence about what is lost. */
   loss: string

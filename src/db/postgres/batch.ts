@@ -1,6 +1,6 @@
 /**
  * Runs a batch of units as one transaction in two round trips: first all statements, then, if every unit met
- * its conditions, the commit. A unit that did not is run again alone, so that it fails alone.
+ * its conditions, the commit. A unit that did not meet them runs again alone, so that only it fails.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
@@ -63,7 +63,7 @@ export async function runBatch(slot: Slot, jobs: Job[]): Promise<void> {
         break
       case 'failed':
         if (together.length > 1) {
-          // Next the jobs before it, then this one alone.
+          // Next come the jobs before the failed one, then the failed job alone.
           size = Math.max(1, outcome.at)
           break
         }

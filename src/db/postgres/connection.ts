@@ -33,7 +33,7 @@ export type Connection = {
   send(pipeline: Query[]): Promise<PipelineAnswer>
   /** Closes the socket at once, even during a pipeline. */
   drop(): void
-  /** Ends the session; nothing may be under way. */
+  /** Ends the session. No pipeline may be under way. */
   end(): Promise<void>
 }
 

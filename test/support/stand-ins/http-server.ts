@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
 
-/** Handles a request. Returns true if it has answered, or if nobody is to answer. */
+/** Handles a request. Returns true if it has answered, or if the request must stay without an answer. */
 export type Fault = (request: { line: string }, response: ServerResponse) => boolean
 
 export type StandInServer = {
