@@ -152,7 +152,7 @@ export const ERRORS = {
   'not found': {
     status: 404,
     advice:
-      'It is unknown, expired, exhausted, destroyed, or not yours: on purpose, the answer does not tell.',
+      'It is unknown, expired, exhausted, destroyed, or not yours: on purpose, the answer does not say which.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists the methods of this path.' },
   'give-back refused': {
