@@ -2,6 +2,7 @@
 // Plain JavaScript, so that an old Node can read it and say what is wrong.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { useCompileCache } from './compile-cache.mjs'
 import { jobIn, runJob } from './job.mjs'
 
 const [major] = process.versions.node.split('.').map(Number)
@@ -21,6 +22,7 @@ if (major < 24) {
   process.stderr.write(tooOld())
   process.exit(1)
 }
+useCompileCache()
 await import(part('main'))
 
 async function tellOf({ name }) {
@@ -29,6 +31,7 @@ async function tellOf({ name }) {
     return
   }
   try {
+    useCompileCache()
     const { pingAfter } = await import(part('cli/pulse-run'))
     await pingAfter(name)
   } catch (error) {

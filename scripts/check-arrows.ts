@@ -143,7 +143,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The measured store and node say which observer they report to.
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their names and defaults. The rates file only changes them.
-  { from: /^rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
+  { from: /^rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.
@@ -175,6 +175,8 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return `browsers load ${from}, so it imports no package and nothing of Node`
   }
   const { to } = arrow
+  // Used before anything is compiled, so it is plain JavaScript and no part of src/.
+  if (file === 'main.ts' && to === '../bin/compile-cache.mjs') return null
   if (!sources.has(to)) return 'there is no such file'
   const room = roomOf(to)
   if (room === null)

@@ -1,4 +1,5 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
+import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
@@ -10,6 +11,9 @@ import { operator } from './command.ts'
 import { onceATurn } from './log-output.ts'
 import { REDACTED, withoutSecrets } from './log-redaction.ts'
 
+/** By then the code of the first requests is compiled, too. Costs a moment at the first start only. */
+const FLUSH_AFTER_MS = 3_000
+
 export function addServe(program: Command): void {
   program
     .command('serve')
@@ -20,6 +24,8 @@ export function addServe(program: Command): void {
         // Signals are listened for before anything is started, so that every one has a listener.
         const stop = signalled()
         const server = await start()
+        // A service may run until it is killed, and the next start needs what this one compiled.
+        setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
         await stop
         process.stderr.write(
           'Stopping after the requests under way. Signal again to stop at once.\n',

@@ -1,4 +1,7 @@
 /** Reuses the threads of closed stores: starting a thread takes longer than opening a file in an idle one. */
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 
 const MAX_IDLE = 4
@@ -14,9 +17,30 @@ export function takeWorker(): Worker {
     worker.ref()
     return worker
   }
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  return new Worker(new URL(`./worker.${extension}`, import.meta.url))
+  return startWorker()
 }
+
+function startWorker(): Worker {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const file = new URL(`./worker.${extension}`, import.meta.url)
+  const cache = getCompileCacheDir()
+  if (cache === undefined) return new Worker(file)
+  // A thread does not use the cache of its process by itself. From source, each would load the parser of
+  // TypeScript. The cache is below the folder that we name, by version and user.
+  return new Worker(IN_CACHE, {
+    eval: true,
+    workerData: { file: fileURLToPath(file), cache: dirname(cache) },
+  })
+}
+
+/** Neither `require` nor `import`: which of them is there depends on how the process was started. */
+const IN_CACHE = `
+  const { createRequire, enableCompileCache, flushCompileCache } = process.getBuiltinModule('module')
+  const { file, cache } = process.getBuiltinModule('worker_threads').workerData
+  enableCompileCache(cache)
+  createRequire(file)(file)
+  flushCompileCache()
+`
 
 /** Takes back a thread that has closed its file. An idle thread does not keep the process running. */
 export async function putBack(worker: Worker): Promise<void> {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { putBack, takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+
+const run = promisify(execFile)
+const SQLITE = new URL('../../../src/db/sqlite/sqlite.ts', import.meta.url).href
 
 /** A thread that the pool does not have, however many are idle now. */
 const ENDINGS: Record<string, (worker: Worker) => unknown> = {
@@ -38,3 +45,23 @@ for (const [what, end] of Object.entries(ENDINGS)) {
     await next.terminate()
   })
 }
+
+test('a thread of the store uses the compile cache of its process, and adds to it', async (t) => {
+  const cache = await temporaryFolder(t)
+  const script = `const { enableCompileCache } = await import('node:module')
+    enableCompileCache(${JSON.stringify(cache)})
+    const { openSqlite } = await import(${JSON.stringify(SQLITE)})
+    const db = await openSqlite(${JSON.stringify(join(cache, 'mayfly.db'))})
+    await db.close()
+    process.exit()`
+  const open = () =>
+    run(process.execPath, ['--input-type=module', '-e', script], {
+      env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+    })
+  const first = await open()
+  assert.match(first.stderr, /no transpile cache for StrippedTypeScript \S*\/worker\.ts/)
+  const second = await open()
+  assert.match(second.stderr, /\/sqlite\/worker\.ts was accepted/)
+  // The parser of TypeScript is not loaded for any file.
+  assert.doesNotMatch(second.stderr, /no transpile cache/)
+})
