@@ -1,6 +1,6 @@
 /** The plans on sale: the built-in plans, in which the operator's file can change each field. */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { ConfigError } from './config.ts'
 import { PLAN_IDS, type PlanId } from './lib/product-names.ts'
 
@@ -20,7 +20,7 @@ export function readPlans<Plan extends { planId: string }>(
     const change = section(changes[planId], fields, `${product}.${planId}`)
     const plan: unknown = { ...builtIn[planId], ...change, planId }
     if (!validator.Check(plan)) {
-      const field = validator.Errors(plan)[0]
+      const [field] = validator.Errors(plan)[1]
       const where = `${product}.${planId}${field ? field.instancePath.replaceAll('/', '.') : ''}`
       throw new ConfigError(`MAYFLY_CATALOG: ${where} ${field?.message ?? 'is not valid'}.`)
     }

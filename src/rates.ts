@@ -1,8 +1,9 @@
 /** The rate limits in force: the defaults, with the changes of the operator's file. */
-import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+
+import { Compile } from 'typebox/schema'
 import { ConfigError } from './config.ts'
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from './http/limits.ts'
+import { Type } from './http/type.ts'
 
 /** The largest rate, burst and number of open orders. A larger number would limit nothing. */
 const MAX_SETTING = 1_000_000_000
@@ -60,12 +61,12 @@ const UNCHANGED: Changes = { changes: {} }
 function readFile(setting: unknown, limits: readonly Limit[]): Changes {
   const names = limits.map(({ name }) => name)
   const file = Compile(
-    Type.Partial(
-      Type.Object({
-        ...Object.fromEntries(names.map((name) => [name, RateSchema])),
-        openOrders: OpenOrdersSchema,
-      }),
-      // Set here because Partial makes a new object. Without it, a mistyped name would be ignored.
+    Type.Object(
+      {
+        ...Object.fromEntries(names.map((name) => [name, Type.Optional(RateSchema)])),
+        openOrders: Type.Optional(OpenOrdersSchema),
+      },
+      // Without it, a mistyped name would be ignored.
       { additionalProperties: false },
     ),
   )
@@ -73,7 +74,7 @@ function readFile(setting: unknown, limits: readonly Limit[]): Changes {
     const { openOrders, ...changes } = setting as Changes['changes'] & Omit<Changes, 'changes'>
     return { changes, ...(openOrders === undefined ? {} : { openOrders }) }
   }
-  const name = file.Errors(setting)[0]?.instancePath.split('/')[1]
+  const name = file.Errors(setting)[1][0]?.instancePath.split('/')[1]
   throw new ConfigError(`MAYFLY_RATE_LIMITS: ${fault(name, names)}.`)
 }
 

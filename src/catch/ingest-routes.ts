@@ -1,7 +1,6 @@
 /** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
@@ -10,6 +9,7 @@ import { type ClientAddress, clientNetwork, type IsProxied } from '../http/clien
 import { type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
 import type { CatchService, InboxFacts } from './service.ts'

@@ -1,5 +1,5 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import {
   AtLeast0,
   AtLeast1,
@@ -10,6 +10,7 @@ import {
   planFields,
   UpTo,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** The storage of one inbox, a tebibyte: more than the disk of a small machine. */

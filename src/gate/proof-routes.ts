@@ -1,10 +1,11 @@
 /** Polling an intent, proving its payment, and giving its receipt back. */
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { authScheme } from '../protocol/auth-params.ts'

@@ -6,6 +6,7 @@ import type { TSchema } from 'typebox'
 import { collectMethods } from './allowed-methods.ts'
 import type { ApiSurface } from './api-surface.ts'
 import { type Backpressure, createBackpressure } from './backpressure.ts'
+import { COMPILERS } from './compilers.ts'
 import { createCors } from './cors.ts'
 import { exceedsDrainLimit } from './discarded-body.ts'
 import { answerClientError, sendError, sendProblem } from './error-response.ts'
@@ -13,8 +14,7 @@ import { problem } from './errors.ts'
 import { deferContinue, sendContinue } from './expect-continue.ts'
 import { mountOpenapi } from './openapi.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
-import { compileSerializer } from './serialization.ts'
-import { compileValidator, type InvalidPhrases } from './validation.ts'
+import type { InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
 const MAX_HEADER_BYTES = 32 * 1024
@@ -72,8 +72,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   answerExpectations(app)
   // The service is not a proxy. By default, Node closes the connection without an answer.
   app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
-  app.setValidatorCompiler(compileValidator)
-  app.setSerializerCompiler(compileSerializer)
   const allowed = collectMethods(app)
   const answerNotFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = allowed(request.raw.url ?? '/')
@@ -99,7 +97,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sendError(error, { request, reply, log })
   })
   app.setNotFoundHandler(answerNotFound)
-  await mountOpenapi(app, options.publicUrl, options.schemas)
+  mountOpenapi(app, options.publicUrl, options.schemas)
   return app
 }
 
@@ -110,6 +108,7 @@ function createServer(
 ): App {
   const rawRoots = surfaces.flatMap(({ roots }) => roots).filter(({ hasRawPaths }) => hasRawPaths)
   const app: App = Fastify({
+    schemaController: COMPILERS,
     // Requests are logged here, with an event name and a route pattern.
     logger: false,
     bodyLimit: MAX_JSON_BYTES,

@@ -1,6 +1,7 @@
 /** Whether the process is alive. It does not depend on the node; the catalogue and /ready report that. */
-import { Type } from 'typebox'
+
 import type { App } from './app.ts'
+import { Type } from './type.ts'
 
 export function mountHealth(app: App): void {
   app.route({

@@ -1,6 +1,5 @@
 /** How the OpenAPI document describes a paid route. */
 import type { FastifySchema } from 'fastify'
-import { Type } from 'typebox'
 import type { PaidRoute } from './paid-route.ts'
 import { paymentPreimageHeader } from './payment-preimage.ts'
 import {
@@ -11,6 +10,7 @@ import {
   PaymentQuote,
   PlanIdSchema,
 } from './schemas.ts'
+import { Type } from './type.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
   const offers = offersOf(route)

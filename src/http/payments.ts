@@ -1,5 +1,5 @@
 /** The poll: a buyer without a wallet protocol learns of the settlement and collects the capability. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { isId } from '../lib/ids.ts'
 import { renderPending } from '../payment/flows/native.ts'
 import type { App } from './app.ts'
@@ -10,6 +10,7 @@ import { LIMITS } from './limits.ts'
 import type { Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
 import { DateTime, errors, ProofRequired } from './schemas.ts'
+import { Type } from './type.ts'
 
 /** A client may poll a pending order again after this. */
 const POLL_SECONDS = 1

@@ -1,5 +1,5 @@
 /** The JSON body of a purchase: `{"planId": …}` and nothing else. */
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { parseJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { problem } from './errors.ts'

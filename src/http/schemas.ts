@@ -1,7 +1,8 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
-import { Type } from 'typebox'
+
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { ERRORS, type Phrase } from './errors.ts'
+import { Type } from './type.ts'
 
 export const PlanIdSchema = Type.Enum([...PLAN_IDS])
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])

@@ -1,9 +1,10 @@
 /** The payer's side of the simulator. Mounted with that backend only. */
-import { Type } from 'typebox'
+
 import type { Simulator } from '../lightning/simulator.ts'
 import type { App } from './app.ts'
 import { problem } from './errors.ts'
 import { errors } from './schemas.ts'
+import { Type } from './type.ts'
 
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096

@@ -1,7 +1,7 @@
 /** Validates requests with the schemas that also make the types and the OpenAPI document. */
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import type { Phrase } from './errors.ts'
 
 /** The error phrases for a body and for a query that the schema refuses. */
@@ -12,10 +12,12 @@ export type InvalidPhrases = { body?: Phrase; query?: Phrase }
  * is not an integer stays text and is refused.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const validator = Compile(schema)
+  // Compiled for the first request: most routes of a service wait long for theirs, or for ever.
+  let validator: { Check(value: unknown): boolean } | null = null
   const integers = httpPart === 'querystring' ? integerProperties(schema) : []
   return (value: unknown) => {
     const read = integers.length > 0 ? withIntegers(value, integers) : value
+    validator ??= Compile(schema)
     return validator.Check(read) ? { value: read } : { error: new Error('refused by its schema') }
   }
 }

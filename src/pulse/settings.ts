@@ -1,5 +1,5 @@
 /** Parses the JSON body of a change of settings: any members of PulseSettings, and no others. */
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { problem } from '../http/errors.ts'
 import { parseJsonBytes } from '../lib/json.ts'
 import { PulseSettings } from './schema.ts'

@@ -1,5 +1,5 @@
 /** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import {
   AtLeast1,
   configuredPlanFields,
@@ -7,6 +7,7 @@ import {
   PlanIdSchema,
   planFields,
 } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 
