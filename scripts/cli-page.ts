@@ -14,8 +14,8 @@ const KNOWN_OPTIONS =
   / {2}--(?:(?:plan|name|resume|key-file|filter) <|project <id> +the project,).*\n/g
 
 /** The page for the current commands. */
-export function cliPage(): string {
-  const program = createProgram()
+export async function cliPage(): Promise<string> {
+  const program = await createProgram()
   const leaves = commandsOf(program).filter(({ commands }) => commands.length === 0)
   const seen = new Map<string, string>()
   const sections = leaves.map((command) => {

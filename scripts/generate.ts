@@ -27,7 +27,7 @@ export async function generate(): Promise<Generated[]> {
     { file: 'openapi.json', text: `${JSON.stringify(document, null, 2)}\n` },
     // With the beta, because its operators look up its phrases there.
     { file: 'docs/errors.md', text: errorsPage(await describeService({ MAYFLY_GATE: 'on' })) },
-    { file: 'docs/cli.md', text: cliPage() },
+    { file: 'docs/cli.md', text: await cliPage() },
     { file: 'docs/operate.md', text: await withSettings('docs/operate.md') },
   ]
 }

@@ -4,9 +4,7 @@ import type { Config } from './config.ts'
 import type { Db } from './db/db.ts'
 import { createHints, type Hints } from './db/hints.ts'
 import { alone, createInTurn, type InTurn } from './db/leases.ts'
-import { openPostgresHints } from './db/postgres/hints.ts'
 import { type OpenBucket, openMemoryBucket } from './http/limits.ts'
-import { openSharedLimits, purgeLimits } from './http/shared-limits.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import type { Secrets } from './secrets/secrets.ts'
 
@@ -34,6 +32,11 @@ export async function joinInstances(
       close: hints.close,
     }
   }
+  // Both load PostgreSQL's client, which a SQLite store never needs.
+  const [{ openSharedLimits, purgeLimits }, { openPostgresHints }] = await Promise.all([
+    import('./http/shared-limits.ts'),
+    import('./db/postgres/hints.ts'),
+  ])
   const [secret] = secrets.keys('rate limit')
   const limits = openSharedLimits(where.url, secret, {
     onAway: (reason) => log.warn({ event: 'limits.alone', reason }),

@@ -5,7 +5,7 @@
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import { CATCH, openCatch } from './catch/product.ts'
 import type { Config } from './config.ts'
-import { GATE, openGate } from './gate/product.ts'
+import { GATE } from './gate/product.ts'
 import type { ApiSurface } from './http/api-surface.ts'
 import { LIMITS, type Limit } from './http/limits.ts'
 import type {
@@ -63,7 +63,10 @@ const PRODUCTS: Record<AnyProduct, Entry> = {
   gate: {
     facts: GATE,
     isOn: ({ gate }) => gate === 'on',
-    open: (parts, { config }) => openGate({ ...parts, allowed: config.gateAllowedHosts }),
+    open: async (parts, { config }) => {
+      const { openGate } = await import('./gate/open.ts')
+      return openGate({ ...parts, allowed: config.gateAllowedHosts })
+    },
   },
 }
 

@@ -32,8 +32,8 @@ import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
 import { llmsText } from './llms.ts'
-import { listenForScrapes, type MetricsListener } from './metrics/listener.ts'
-import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import type { MetricsListener } from './metrics/listener.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
@@ -96,7 +96,7 @@ export async function serve(
   let isStopping = false
 
   // With the metrics off, the parts below are used without their measuring wrappers.
-  const metrics = config.metricsPort === null ? null : createMetrics()
+  const metrics = config.metricsPort === null ? null : await openMetrics()
   const ownSecrets = secretsGiven(config)
   const store = await openStore(config.databaseUrl, {
     onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),
@@ -272,11 +272,18 @@ export async function serve(
   }
 }
 
+/** With the metrics off, their library is not loaded. */
+async function openMetrics(): Promise<Metrics> {
+  const { createMetrics } = await import('./metrics/metrics.ts')
+  return createMetrics()
+}
+
 /** Opens the metrics listener, and returns its address with the actual port. */
 async function openScrapes(
   metrics: Metrics,
   { metricsHost: host, metricsPort }: Config,
 ): Promise<MetricsListener & { url: string }> {
+  const { listenForScrapes } = await import('./metrics/listener.ts')
   try {
     const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })
     return { ...listener, url: `http://${hostInUrl(host)}:${listener.port}/metrics` }

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { basename, dirname, join } from 'node:path'
-import { type CityResponse, Reader } from 'maxmind'
+import type { CityResponse, Reader } from 'maxmind'
 import { continentOf } from './continents.ts'
 import type { CatchIpLocation } from './schema.ts'
 
@@ -118,7 +118,9 @@ async function openDatabase(
 }
 
 async function read(file: string): Promise<Reader<CityResponse>> {
-  const reader = new Reader<CityResponse>(await readFile(file))
+  // Most services have no database, and do without its library.
+  const [{ Reader }, bytes] = await Promise.all([import('maxmind'), readFile(file)])
+  const reader = new Reader<CityResponse>(bytes)
   // One lookup walks the tree, so that a truncated file is refused now and not at a later address.
   reader.get('192.0.2.1')
   return reader

@@ -1,9 +1,10 @@
 /** The end of a command: its exit code, and one sentence that says what to do next. */
-import { MayflyError, UnreadableWhisper } from '../client/index.ts'
+import { MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
 import { codeOf } from '../lib/errors.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
+import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
 import { span } from './text.ts'
 
 /** The exit codes of all commands. */

@@ -1,31 +1,61 @@
 /** The command line: all commands and their common options. docs/cli.md is generated from it. */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { addBuy } from './buy.ts'
-import { addCatalog } from './catalog.ts'
-import { addCatch } from './catch.ts'
-import { addCompletion } from './completion.ts'
 import { examples } from './examples.ts'
 import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
-import { addGate } from './gate.ts'
-import { addBackup } from './operator/backup.ts'
-import { addClock } from './operator/clock.ts'
-import { addDoctor } from './operator/doctor.ts'
-import { addGateOperator } from './operator/gate.ts'
-import { addModeration } from './operator/moderate.ts'
-import { addOrder } from './operator/order.ts'
-import { addServe } from './operator/serve.ts'
-import { addPay } from './pay.ts'
-import { addPulse } from './pulse.ts'
-import { addSavedCommands } from './saved-commands.ts'
-import { addWhisper } from './whisper.ts'
+
+/** The file of some commands, which is loaded only to run one of them or to describe them all. */
+type Part = {
+  /** The commands for which this part alone is enough. */
+  names: readonly string[]
+  load(): Promise<(program: Command) => unknown>
+}
+
+/** In the order of the help. */
+const OF_CLIENTS: readonly Part[] = [
+  { names: ['buy'], load: async () => (await import('./buy.ts')).addBuy },
+  {
+    names: ['list', 'show', 'forget', 'import'],
+    load: async () => (await import('./saved-commands.ts')).addSavedCommands,
+  },
+  { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
+  { names: ['catch'], load: async () => (await import('./catch.ts')).addCatch },
+  { names: ['whisper'], load: async () => (await import('./whisper.ts')).addWhisper },
+  { names: ['pulse'], load: async () => (await import('./pulse.ts')).addPulse },
+  {
+    names: ['gate'],
+    async load() {
+      const { addGate } = await import('./gate.ts')
+      const { addGateOperator } = await import('./operator/gate.ts')
+      return (program) => addGateOperator(addGate(program))
+    },
+  },
+  { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
+  // The script has all commands in it.
+  { names: [], load: async () => (await import('./completion.ts')).addCompletion },
+]
+
+const OF_OPERATORS: readonly Part[] = [
+  { names: ['serve'], load: async () => (await import('./operator/serve.ts')).addServe },
+  { names: ['doctor'], load: async () => (await import('./operator/doctor.ts')).addDoctor },
+  { names: ['order'], load: async () => (await import('./operator/order.ts')).addOrder },
+  {
+    names: ['suspend', 'resume'],
+    load: async () => (await import('./operator/moderate.ts')).addModeration,
+  },
+  { names: ['clock'], load: async () => (await import('./operator/clock.ts')).addClock },
+  {
+    names: ['backup', 'restore'],
+    load: async () => (await import('./operator/backup.ts')).addBackup,
+  },
+]
 
 /** Runs one command, and resolves to its exit code. */
 export async function runProgram(given: string[]): Promise<number> {
   // Commander's own `help` supports only one level of commands.
   const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
   if (args[0] !== 'serve') allowEarlyEnd()
-  const program = createProgram()
+  const program = await createProgram(args[0])
   try {
     if (args.length === 0) program.outputHelp()
     else await program.parseAsync(args, { from: 'user' })
@@ -38,8 +68,8 @@ export async function runProgram(given: string[]): Promise<number> {
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
 }
 
-/** Creates all commands, to run or to describe them. */
-export function createProgram(): Command {
+/** @param only the command that will run, so that no other is loaded; by default and for an unknown name, all. */
+export async function createProgram(only?: string): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
     .version(version(), '-V, --version')
@@ -62,24 +92,15 @@ export function createProgram(): Command {
       ),
     )
     .addHelpText('after', exitCodes())
-  program.commandsGroup('Commands:')
-  addBuy(program)
-  addSavedCommands(program)
-  addCatalog(program)
-  addCatch(program)
-  addWhisper(program)
-  addPulse(program)
-  const gate = addGate(program)
-  addPay(program)
-  addCompletion(program)
-  program.commandsGroup('Commands of the operator, on the machine of the service:')
-  addServe(program)
-  addDoctor(program)
-  addOrder(program)
-  addModeration(program)
-  addClock(program)
-  addBackup(program)
-  addGateOperator(gate)
+  const parts = [...OF_CLIENTS, ...OF_OPERATORS]
+  const chosen = parts.filter(({ names }) => only !== undefined && names.includes(only))
+  const add = async (group: string, some: readonly Part[]): Promise<void> => {
+    program.commandsGroup(group)
+    for (const part of some)
+      if (chosen.length === 0 || chosen.includes(part)) (await part.load())(program)
+  }
+  await add('Commands:', OF_CLIENTS)
+  await add('Commands of the operator, on the machine of the service:', OF_OPERATORS)
   for (const command of commandsOf(program)) command.copyInheritedSettings(program)
   program.addHelpText('afterAll', ({ command }) => (command === program ? '' : COMMON_OPTIONS))
   return program

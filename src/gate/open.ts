@@ -1,12 +1,29 @@
-/** Opens the provider of GATE. */
+/** Opens GATE and its provider. Loaded only where GATE is switched on. */
+import type { OpenProduct, ProductParts } from '../http/product.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import type { AllowedHosts } from '../protocol/lnurl.ts'
+import { createGateChallenges } from './challenge.ts'
 import { createLnurlClient } from './lnurl-client.ts'
 import { createLnurlProvider, createSimulatedProvider, type Provider } from './provider.ts'
+import { createReceipts } from './receipts.ts'
+import { mountGate } from './routes.ts'
+import { createGate } from './service.ts'
 
 /** A provider's invoice must live for at least a minute, even if the quote is shorter. */
 const SHORTEST_SIMULATED_SECONDS = 120
+
+export async function openGate(
+  parts: ProductParts & { allowed: AllowedHosts },
+): Promise<OpenProduct> {
+  const { app, secrets, publicUrl } = parts
+  const provider = openProvider(parts)
+  const receipts = await createReceipts(secrets.keys('gate receipt'))
+  const service = createGate({ ...parts, provider, receipts })
+  const challenges = createGateChallenges({ keys: secrets.keys('gate challenge'), publicUrl })
+  mountGate(app, { ...parts, service, challenges })
+  return { purge: service.purge, foreign: service.foreign, close: provider.close }
+}
 
 /** The provider that pays into Lightning Addresses, or the simulator in its place. */
 export function openProvider(deps: {

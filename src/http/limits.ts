@@ -3,7 +3,8 @@
  * empty, a request is refused before anything is stored, spent or charged.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { type Problem, problem } from './errors.ts'
 

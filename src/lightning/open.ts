@@ -2,17 +2,10 @@
 import type { Db } from '../db/db.ts'
 import type { Clock, Deletion } from '../lib/clock.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
-import { createCln } from './cln/cln.ts'
-import { readClnUrl } from './cln/url.ts'
 import type { Lightning } from './lightning.ts'
-import { createLnd } from './lnd/lnd.ts'
-import { readLndUrl } from './lnd/url.ts'
 import type { AccessProblem } from './node/access.ts'
 import type { LightningNode } from './node/node.ts'
-import { readNwcUrl } from './nwc/url.ts'
-import { createPhoenixd } from './phoenixd/phoenixd.ts'
-import { readPhoenixdUrl } from './phoenixd/url.ts'
-import { createSimulator, type Simulator } from './simulator.ts'
+import type { Simulator } from './simulator.ts'
 
 export type Opened = {
   lightning: Lightning
@@ -39,6 +32,7 @@ export async function openLightning(url: string, deps: OpenDeps): Promise<Opened
   const kind = backendOf(url)
   if (kind === null) throw new Error(`MAYFLY_LIGHTNING_URL must be ${BACKEND_FORMS}`)
   if (kind === 'simulator') {
+    const { createSimulator } = await import('./simulator.ts')
     const simulator = await createSimulator(deps)
     return { lightning: simulator, simulator, problem: null, close: async () => {} }
   }
@@ -51,6 +45,7 @@ export async function openLightning(url: string, deps: OpenDeps): Promise<Opened
   }
 }
 
+/** Loads the chosen backend only. */
 async function createNode(
   kind: Exclude<Backend, 'simulator'>,
   url: string,
@@ -58,18 +53,33 @@ async function createNode(
 ): Promise<LightningNode> {
   switch (kind) {
     case 'lnd': {
+      const [{ createLnd }, { readLndUrl }] = await Promise.all([
+        import('./lnd/lnd.ts'),
+        import('./lnd/url.ts'),
+      ])
       const cursor = storedCursor(db, CURSORS.lnd)
       return createLnd({ ...(await readLndUrl(url)), clock, cursor, onWarning })
     }
-    case 'phoenixd':
+    case 'phoenixd': {
+      const [{ createPhoenixd }, { readPhoenixdUrl }] = await Promise.all([
+        import('./phoenixd/phoenixd.ts'),
+        import('./phoenixd/url.ts'),
+      ])
       return createPhoenixd({ ...(await readPhoenixdUrl(url)), clock, onWarning })
+    }
     case 'cln': {
+      const [{ createCln }, { readClnUrl }] = await Promise.all([
+        import('./cln/cln.ts'),
+        import('./cln/url.ts'),
+      ])
       const cursor = storedCursor(db, CURSORS.cln)
       return createCln({ ...(await readClnUrl(url)), clock, cursor, onWarning })
     }
     case 'nwc': {
-      // Loaded only if it is needed, because it is large.
-      const { createNwc } = await import('./nwc/nwc.ts')
+      const [{ createNwc }, { readNwcUrl }] = await Promise.all([
+        import('./nwc/nwc.ts'),
+        import('./nwc/url.ts'),
+      ])
       return createNwc({ ...readNwcUrl(url), clock, onWarning })
     }
     default:

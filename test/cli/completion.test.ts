@@ -5,8 +5,8 @@ import { completionScript } from '../../src/cli/completion.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { runCommand } from '../support/command.ts'
 
-describe('the completion script of bash', () => {
-  const script = completionScript(createProgram(), 'bash')
+describe('the completion script of bash', async () => {
+  const script = completionScript(await createProgram(), 'bash')
 
   /** What bash offers for the last word of a line. */
   const offered = (line: string): string[] => {
@@ -42,7 +42,7 @@ describe('the completion script of bash', () => {
 })
 
 test('each completion script has every command and option', async () => {
-  const program = createProgram()
+  const program = await createProgram()
   for (const shell of ['bash', 'zsh', 'fish']) {
     const script = completionScript(program, shell)
     for (const command of commandsOf(program)) {
@@ -57,7 +57,7 @@ test('each completion script has every command and option', async () => {
 
 test('completion prints its script, and knows three shells', async () => {
   const { code, out } = await runCommand(['completion', 'bash'])
-  assert.deepEqual([code, out], [0, completionScript(createProgram(), 'bash')])
+  assert.deepEqual([code, out], [0, completionScript(await createProgram(), 'bash')])
   const other = await runCommand(['completion', 'csh', '--json'])
   assert.equal(other.code, 2)
   assert.deepEqual(JSON.parse(other.out), {

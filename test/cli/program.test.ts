@@ -139,7 +139,7 @@ describe('a command that cannot do its work', () => {
 
 test('every command has a help with examples, and the page of all is fresh', async (t) => {
   const cli = await commandLine(t, NOBODY)
-  for (const command of commandsOf(createProgram())) {
+  for (const command of commandsOf(await createProgram())) {
     if (command.commands.length > 0) continue
     let help = ''
     command.configureOutput({
