@@ -2,7 +2,7 @@
  * `node scripts/test.ts [folder or file …]`: runs the tests, by default all, and prints the time of each
  * folder. Several files share a process, because loading the service takes longer than most files.
  */
-import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -10,75 +10,117 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const FILES_PER_PROCESS = 10
-/** These start browsers, nodes and programs and take longest, so they run first, a process for each file. */
+/** These start browsers, nodes and programs. A few files in a process share what they start. */
 const SLOW_FOLDERS = ['test/e2e', 'test/web', 'test/cli']
+const SLOW_FILES_PER_PROCESS = 4
+/** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
+const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd'].map((name) => `test/e2e/${name}.test.ts`)
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
-const BATCHES = join(ROOT, '.cache/test')
+const CACHE = join(ROOT, '.cache')
+/** How long each file took when it last ran: the slowest begin, or the run would end with one at work. */
+const DURATIONS = join(CACHE, 'test-durations.json')
+const PREPARATION = new URL('test-process.ts', import.meta.url).href
 // A cache of compiled code, also for the processes that tests start.
-process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.cache/compiled')
+process.env.NODE_COMPILE_CACHE ??= join(CACHE, 'compiled')
 
 const began = performance.now()
-const seconds = new Map<string, number>()
+const durations = readDurations()
+const taken: Record<string, number> = {}
 const named = process.argv.slice(2)
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)
 if (files.length === 0) throw new Error(`no tests in ${named.join(', ')}`)
+mkdirSync(CACHE, { recursive: true })
+// A folder of its own, because another run in the same clone may still read its files.
+const scratch = mkdtempSync(join(CACHE, 'test-'))
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
+// An exit handler does not run when a signal ends the process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-// One process more than processors, because processes often wait for a disk or a node.
-const results = run({ files: writeBatches(files), concurrency: availableParallelism() + 1 })
+// More processes than processors, because processes often wait for a disk or a node.
+const results = run({ files: writeBatches(batches()), concurrency: availableParallelism() + 2 })
 results.on('test:fail', () => {
   process.exitCode = 1
 })
 for (const event of ['test:pass', 'test:fail'] as const) {
   results.on(event, ({ file, nesting, details }) => {
-    if (nesting === 0 && file !== undefined) addTime(file, details.duration_ms)
+    if (nesting === 0 && file !== undefined) addTime(relative(ROOT, file), details.duration_ms)
   })
 }
 for await (const line of results.compose(spec)) process.stdout.write(line)
+writeFileSync(DURATIONS, JSON.stringify({ ...durations, ...taken }))
 process.stdout.write(`${shares()}\n`)
 
 function testFiles(path: string): string[] {
-  if (path.endsWith('.ts')) return [resolve(path)]
-  return globSync(`${path}/**/*.test.ts`).map((file) => resolve(file))
+  const paths = path.endsWith('.ts') ? [path] : globSync(`${path}/**/*.test.ts`)
+  return paths.map((file) => relative(ROOT, resolve(file)))
 }
 
-/** Writes a file for each process. It imports the test files, which run one after another. */
-function writeBatches(all: string[]): string[] {
-  rmSync(BATCHES, { recursive: true, force: true })
-  mkdirSync(BATCHES, { recursive: true })
-  const isSlow = (file: string): boolean => SLOW_FOLDERS.includes(folderOf(file))
-  const slow = all.filter(isSlow).map((file) => [file])
-  const others = Object.values(
-    Object.groupBy(
-      all.filter((file) => !isSlow(file)),
-      folderOf,
-    ),
+/** The files of each process, the slowest process first. */
+function batches(): string[][] {
+  const groups = Object.values(
+    Object.groupBy(files, (file) => (SHARE_NODES.includes(file) ? 'nodes' : folderOf(file))),
   )
-  const batches = [...slow, ...others.flatMap((folder = []) => chunks(folder.toSorted()))]
-  return batches.map((batch, i) => {
-    const file = join(BATCHES, `${String(i).padStart(3, '0')}.test.ts`)
-    writeFileSync(file, batch.map((test) => `import '${pathToFileURL(test)}'\n`).join(''))
+  return groups
+    .flatMap((group = []) => chunks(group.toSorted(bySlowness)))
+    .toSorted((a, b) => durationOf(b) - durationOf(a))
+}
+
+function chunks(group: string[]): string[][] {
+  const isSlow = group.some((file) => SLOW_FOLDERS.includes(folderOf(file)))
+  const count = Math.ceil(group.length / (isSlow ? SLOW_FILES_PER_PROCESS : FILES_PER_PROCESS))
+  return Array.from({ length: count }, (_, i) => group.filter((_, at) => at % count === i))
+}
+
+/** Two files for each process: one imports the tests, which run one after another, and one prepares for them. */
+function writeBatches(all: string[][]): string[] {
+  return all.map((batch, i) => {
+    const name = String(i).padStart(3, '0')
+    const imports = batch.map((file) => `import '${pathToFileURL(join(ROOT, file))}'\n`)
+    writeFileSync(join(scratch, `${name}.tests.ts`), imports.join(''))
+    const file = join(scratch, `${name}.test.ts`)
+    // The runner is loaded with the tests, and the preparation comes before it.
+    writeFileSync(file, `import '${PREPARATION}'\nawait import('./${name}.tests.ts')\n`)
     return file
   })
 }
 
-function chunks(folder: string[]): string[][] {
-  const count = Math.ceil(folder.length / FILES_PER_PROCESS)
-  return Array.from({ length: count }, (_, i) => folder.filter((_, at) => at % count === i))
+function durationOf(batch: string[]): number {
+  return batch.reduce((sum, file) => sum + msOf(file), 0)
+}
+
+function bySlowness(a: string, b: string): number {
+  return msOf(b) - msOf(a) || a.localeCompare(b)
+}
+
+/** Without a duration, a file of a slow folder is slow. */
+function msOf(file: string): number {
+  return durations[file] ?? (SLOW_FOLDERS.includes(folderOf(file)) ? 20_000 : 1_000)
+}
+
+function readDurations(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>
+  } catch {
+    return {}
+  }
 }
 
 function folderOf(file: string): string {
-  return relative(ROOT, file).split('/').slice(0, 2).join('/')
+  return file.split('/').slice(0, 2).join('/')
 }
 
 function addTime(file: string, ms: number): void {
-  const folder = folderOf(file)
-  seconds.set(folder, (seconds.get(folder) ?? 0) + ms / 1000)
+  taken[file] = (taken[file] ?? 0) + ms
 }
 
 /** A line for each folder, the slowest first. Processes run in parallel, so the sum exceeds the real time. */
 function shares(): string {
-  const lines = [...seconds]
+  const folders = new Map<string, number>()
+  for (const [file, ms] of Object.entries(taken)) {
+    folders.set(folderOf(file), (folders.get(folderOf(file)) ?? 0) + ms / 1000)
+  }
+  const lines = [...folders]
     .toSorted(([, a], [, b]) => b - a)
     .map(([folder, s]) => `${s.toFixed(0).padStart(6)} s  ${folder}`)
   const all = ((performance.now() - began) / 1000).toFixed(0)

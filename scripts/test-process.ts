@@ -1,0 +1,24 @@
+/** What each process of `npm test` begins with: scripts/test.ts has it imported before the tests. */
+import hooks from 'node:async_hooks'
+import { readFileSync } from 'node:fs'
+
+/** Far longer than a process takes on a busy machine. One that never ends would stop the whole run. */
+const MAX_MINUTES = 10
+
+setTimeout(() => {
+  const open = process.getActiveResourcesInfo().join(', ')
+  process.stderr.write(`This process still ran after ${MAX_MINUTES} minutes: ${open}\n`)
+  process.exit(1)
+}, MAX_MINUTES * 60_000).unref()
+
+process.on('exit', (code) => {
+  if (code === 0) return
+  const imports = readFileSync(String(process.argv[1]).replace(/\.test\.ts$/, '.tests.ts'), 'utf8')
+  const names = imports.matchAll(/test\/\S+\.test\.ts/g)
+  process.stderr.write(`A process failed that ran ${[...names].join(', ')}\n`)
+})
+
+// To name the test of an error that nobody caught, the runner follows every promise, which is up to half of the
+// work in tests of streams. Without that, a rejection that nobody caught fails its file and names no test.
+const { createHook } = hooks
+hooks.createHook = (callbacks) => createHook({ ...callbacks, trackPromises: false })
