@@ -1,43 +1,38 @@
 /** GATE with real money on regtest: bob has the API and the address, alice pays, Mayfly is alice's. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startPaidApi } from '../../examples/paid-api.ts'
 import type { GateQuote } from '../../src/client/index.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { BIN } from '../support/bin.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from '../support/lnurl-server.ts'
 import { string } from '../support/nodes/json.ts'
 import type { LndNode } from '../support/nodes/lnd-node.ts'
-import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
+import { missingNodes, type Testbed } from '../support/nodes/testbed.ts'
 import { startServer } from '../support/server.ts'
 import { settingsFor } from '../support/store.ts'
 import { until } from '../support/until.ts'
+import { sellingOver } from './lnd-market.ts'
+import { shareNodes } from './shared-nodes.ts'
 
 const run = promisify(execFile)
 const VERIFIER = fileURLToPath(new URL('../support/verify-receipt.ts', import.meta.url))
 
 describe('GATE over LND', { skip: await missingNodes() }, () => {
-  let testbed: Testbed
-  before(async () => {
-    testbed = await startTestbed()
-  })
-  after(() => testbed?.close())
+  const nodes = shareNodes()
 
   test('the API answers a client who has paid bob, and anybody can verify the receipt', async (t) => {
-    const { url, api, project, balance } = await aMarket(t, testbed)
+    const { url, api, project, balance } = await aMarket(t, nodes.testbed)
     const before = await balance()
     const refused = await fetch(`${api}/render/cat?size=2`, { method: 'POST', body: 'a' })
     const quote = (await refused.json()) as GateQuote
     assert.equal(refused.status, 402)
     assert.equal(decodeInvoice(quote.bolt11).amountMsat, 50_000)
 
-    const preimage = await testbed.alice.pay(quote.bolt11)
+    const preimage = await nodes.testbed.alice.pay(quote.bolt11)
     const answer = await fetch(`${api}/render/cat?size=2`, {
       method: 'POST',
       body: 'a',
@@ -57,7 +52,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
   })
 
   test('a provider that tells of the payment makes the preimage unnecessary', async (t) => {
-    const { server, api, lnurl } = await aMarket(t, testbed)
+    const { server, api, lnurl } = await aMarket(t, nodes.testbed)
     // LUD-21 leaves it to the provider whether it shows the preimage.
     lnurl.answers.verify = async (_url, _response, usual) => ({
       ...(await usual()),
@@ -69,7 +64,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
     const headers = { 'x-gate-intent': quote.intentId }
     const visit = () => fetch(`${api}/render/dog`, { method: 'POST', headers })
     assert.equal((await visit()).status, 402)
-    await testbed.alice.pay(quote.bolt11)
+    await nodes.testbed.alice.pay(quote.bolt11)
     server.clock.advance(2_000)
     const answer = await visit()
     assert.equal(answer.status, 200)
@@ -79,7 +74,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
   })
 
   test('an invoice that nobody paid opens nothing', async (t) => {
-    const { api } = await aMarket(t, testbed)
+    const { api } = await aMarket(t, nodes.testbed)
     const quote = (await (await fetch(`${api}/render/cow`, { method: 'POST' })).json()) as GateQuote
     for (const proof of [{}, { 'x-gate-preimage': '00'.repeat(32) }]) {
       const answer = await fetch(`${api}/render/cow`, {
@@ -95,7 +90,7 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
 async function aMarket(t: TestContext, { alice, bob }: Testbed) {
   const lnurl: LnurlServer = await startLnurlServer(t, lndWallet(bob))
   const environment = {
-    ...(await over(t, alice)),
+    ...(await sellingOver(t, alice)),
     MAYFLY_GATE: 'on',
     MAYFLY_GATE_ALLOWED_HOSTS: lnurl.host,
   }
@@ -108,7 +103,7 @@ async function aMarket(t: TestContext, { alice, bob }: Testbed) {
     ],
     {
       env: {
-        PATH: process.env.PATH ?? '',
+        ...ENVIRONMENT,
         ...environment,
         ...settingsFor(server.databaseUrl),
       },
@@ -121,14 +116,6 @@ async function aMarket(t: TestContext, { alice, bob }: Testbed) {
   const balance = async (): Promise<number> =>
     Number((await bob.get('/v1/balance/channels')).balance)
   return { server, url, lnurl, api: api.url, project, balance }
-}
-
-/** Settings to use this node, with a macaroon of just what Mayfly asks for. */
-async function over(t: After, node: LndNode): Promise<Record<string, string>> {
-  const macaroon = join(await temporaryFolder(t), 'mayfly.macaroon')
-  writeFileSync(macaroon, await node.bake('invoices:read', 'invoices:write', 'info:read'))
-  const query = new URLSearchParams({ macaroon, cert: node.certificateFile })
-  return { MAYFLY_LIGHTNING_URL: `lnd+${node.baseUrl}?${query}` }
 }
 
 function lndWallet(node: LndNode): Wallet {

@@ -1,23 +1,21 @@
 /** Selling over LND while all is well: quotes, payments and deliveries, on two real nodes. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { serve } from '../../src/serve.ts'
 import type { After } from '../support/folder.ts'
-import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
+import { missingNodes } from '../support/nodes/testbed.ts'
 import { startProgram } from '../support/program.ts'
 import { startServer, testClock } from '../support/server.ts'
 import { aDatabaseUrl, settingsFor } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
-  type Books,
   capabilityOf,
   collect,
   EXPIRED,
-  openBooks,
   pending,
   poll,
   purchase,
@@ -26,27 +24,20 @@ import {
   untilSettled,
   useInbox,
 } from './lnd-market.ts'
+import { shareNodes } from './shared-nodes.ts'
 
 describe('selling over LND', { skip: await missingNodes() }, () => {
-  let testbed: Testbed
-  let books: Books
-
-  before(async () => {
-    testbed = await startTestbed()
-    books = openBooks(testbed.alice)
-  })
-  after(() => testbed?.close())
-
-  const onAlice = (t: After) => sellingOver(t, testbed.alice)
+  const nodes = shareNodes()
+  const onAlice = (t: After) => sellingOver(t, nodes.testbed.alice)
 
   test('an inbox bought from another node takes a webhook and shows it', async (t) => {
     const server = await startServer(t, await onAlice(t))
     const inbox = await server.mayfly.buyCatch({
       planId: 'standard',
-      onInvoice: ({ bolt11 }) => testbed.pay(bolt11),
+      onInvoice: ({ bolt11 }) => nodes.testbed.pay(bolt11),
     })
     await useInbox(server.url, inbox)
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test("a quote carries the node's own invoice, and no way to pay it but Lightning", async (t) => {
@@ -57,31 +48,31 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     assert.equal(invoice.amountMsat, amountSats * 1000)
     assert.equal(invoice.paymentHash, paymentHash)
     assert.equal(invoice.expiresAt, Date.parse(expiresAt))
-    const { state } = await testbed.alice.get(`/v1/invoice/${paymentHash}`)
+    const { state } = await nodes.testbed.alice.get(`/v1/invoice/${paymentHash}`)
     assert.equal(state, 'OPEN')
     await assert.rejects(server.pay(bolt11), /404/)
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test('an order paid between two polls is delivered by the second', async (t) => {
     const server = await startServer(t, await onAlice(t))
     const order = await quote(server.url)
     assert.deepEqual(await poll(server.url, order.orderId), pending(order))
-    await testbed.pay(order.bolt11)
+    await nodes.testbed.pay(order.bolt11)
     // The node is asked about one order once a second at most.
     server.clock.advance(1_000)
     assert.equal((await poll(server.url, order.orderId)).status, 200)
     assert.deepEqual((await poll(server.url, order.orderId)).body, { error: 'already delivered' })
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test('an order is settled while nobody polls it, and is there for its buyer', async (t) => {
     const server = await startServer(t, await onAlice(t))
     const { orderId, paymentHash, bolt11 } = await quote(server.url)
-    await testbed.pay(bolt11)
+    await nodes.testbed.pay(bolt11)
     await untilSettled(server, paymentHash)
     assert.equal((await poll(server.url, orderId)).status, 200)
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test('an order paid while the service was killed is found at its next start', async (t) => {
@@ -90,20 +81,20 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     const first = await startProgram(t, databaseUrl, { environment })
     const { orderId, paymentHash, bolt11 } = await quote(first.url)
     await first.kill()
-    await testbed.pay(bolt11)
+    await nodes.testbed.pay(bolt11)
 
     const second = await startProgram(t, databaseUrl, { environment })
     assert.equal((await second.saw('order.settled')).paymentHash, paymentHash)
     const inbox = capabilityOf(await poll(second.url, orderId))
     assert.deepEqual((await poll(second.url, orderId)).body, { error: 'already delivered' })
     await useInbox(second.url, inbox)
-    await books.balance({ databaseUrl })
+    await nodes.books.balance({ databaseUrl })
   })
 
   test('50 orders paid at once become 50 capabilities, one each', async (t) => {
     const server = await startServer(t, await onAlice(t))
     const orders = await Promise.all(Array.from({ length: 50 }, () => quote(server.url)))
-    const payments = Promise.all(orders.map(({ bolt11 }) => testbed.pay(bolt11)))
+    const payments = Promise.all(orders.map(({ bolt11 }) => nodes.testbed.pay(bolt11)))
     const inboxes = await Promise.all(orders.map(({ orderId }) => collect(server.url, orderId)))
     await payments
     assert.equal(new Set(inboxes.map((inbox) => inbox.publicId)).size, 50)
@@ -111,34 +102,34 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     for (const { orderId } of orders) {
       assert.deepEqual((await poll(server.url, orderId)).body, { error: 'already delivered' })
     }
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test('an unpaid order is pending until the node calls its invoice dead', async (t) => {
     const server = await serveShortQuotes(t, await onAlice(t))
     const key = randomUUID()
     const order = await quote(server.url, key)
-    testbed.alice.freeze()
+    nodes.testbed.alice.freeze()
     try {
       // Past the quote on our clock, and the node cannot say that nobody paid.
       server.clock.advance(60_000)
       assert.deepEqual(await poll(server.url, order.orderId), pending(order))
       assert.deepEqual((await purchase(server.url, key)).body, order)
     } finally {
-      testbed.alice.thaw()
+      nodes.testbed.alice.thaw()
     }
     await until('the end of the order', async () => {
       return (await poll(server.url, order.orderId)).status !== 402
     })
     assert.deepEqual(await poll(server.url, order.orderId), EXPIRED)
     assert.deepEqual(await purchase(server.url, key), EXPIRED)
-    await assert.rejects(testbed.pay(order.bolt11), /invoice expired/)
+    await assert.rejects(nodes.testbed.pay(order.bolt11), /invoice expired/)
     assert.deepEqual(await poll(server.url, order.orderId), EXPIRED)
-    await books.balance(server)
+    await nodes.books.balance(server)
   })
 
   test('every payment that the node ever received has bought something', async () => {
-    await books.close()
+    await nodes.books.close()
   })
 })
 
