@@ -48,19 +48,32 @@ export type Site = {
   visit(t: After, options?: VisitOptions): Promise<Visit>
 }
 
-/** Starts a server and a browser for the suite that calls it in its body. Both stop with the suite. */
+let sites = 0
+let shared: Promise<Browser> | undefined
+
+/**
+ * Starts a server for the suite that calls this in its body, and a browser that all suites of a process share:
+ * each visit has a context of its own. The last suite closes the browser.
+ */
 export function startSite(environment: Record<string, string> = {}): Site {
+  sites++
   let server: TestServer | null = null
   let browser: Browser | null = null
   const works: (() => unknown)[] = []
   const end: After = { after: (work) => works.push(work) }
   before(async () => {
     server = await startServer(end, environment)
-    browser = await startBrowser(end)
+    shared ??= launch()
+    browser = await shared
   })
   // Inside of `before`, this hook would run at the end of `before`.
   after(async () => {
     for (const work of works.toReversed()) await work()
+    sites--
+    if (sites > 0) return
+    const open = await shared
+    shared = undefined
+    await open?.close()
   })
   return {
     get server() {
@@ -74,16 +87,20 @@ export function startSite(environment: Record<string, string> = {}): Site {
   }
 }
 
-/** Starts a browser for a file. */
+/** Starts a browser that ends with the test. */
 export async function startBrowser(t: After): Promise<Browser> {
-  const browser = await playwright.launch({
+  const browser = await launch()
+  t.after(() => browser.close())
+  return browser
+}
+
+async function launch(): Promise<Browser> {
+  return playwright.launch({
     executablePath: join(await unpackedChromium(), 'chromium'),
     chromiumSandbox: false,
     timeout: 2 * TIMEOUT_MS,
     args: FLAGS,
   })
-  t.after(() => browser.close())
-  return browser
 }
 
 /**
