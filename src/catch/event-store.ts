@@ -2,44 +2,11 @@
  * Events in the store. The unit that stores an event checks every limit of its inbox. A reader asks
  * for the size of an event before its bytes, so that it reads only what fits into memory.
  */
-import type { Db, Row, Statement, Value } from '../db/db.ts'
+import type { Db, Statement, Value } from '../db/db.ts'
+import { EVENTS_JSON, FOUND, SMALL_PAGE } from './event-maps.ts'
+import type { EventRow, EventSize, Found, FoundRow, JsonRow, PageRow } from './event-rows.ts'
 import { MAX_TYPE_COLUMN } from './kept.ts'
 import type { Access } from './schema.ts'
-
-export type EventRow = {
-  sequence: number
-  salt: number
-  received_at: number
-  access: Access
-  method: string
-  path: string
-  query: string
-  /** JSON. Only events that are older than `header_lines` have headers here; others an empty list. */
-  headers: string
-  header_lines: Uint8Array | null
-  content_type: string | null
-  body: Uint8Array
-  body_bytes: number
-  body_sha256: string
-  source_ip: string
-  ip_location: string | null
-} & Row
-
-/** An event and an upper bound of its size in bytes. Of a large event, only the size is read. */
-export type WholeEvent = EventRow & { size: number }
-export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
-
-/** The parts of an event that a search looks at. A long content type is in `header_lines` alone. */
-export type SearchedEvent = {
-  sequence: number
-  body_bytes: number
-  path: string
-  query: string
-  content_type: string | null
-  headers: string
-  header_lines: Uint8Array | null
-  body: Uint8Array
-} & Row
 
 export type NewEvent = {
   salt: number
@@ -155,22 +122,24 @@ export const purgeEvents = (publicId: string, max: number): Statement => ({
 export function createEventStore(db: Db) {
   return {
     /**
-     * The newest events that match the filter, at most `limit`. Of an event that is larger than
-     * `bytes` divided by `limit`, only the size is read.
+     * A page of the newest events that match the filter, at most `limit`. Of an event that is larger than
+     * its part of `bytes`, only the size is read.
      */
     newest(
       publicId: string,
       filter: EventFilter,
-      max: { limit: number; bytes: number },
-    ): Promise<EventSize[]> {
+      max: { limit: number; bytes: number; latestSequence: number },
+    ): Promise<PageRow[]> {
       const { where, values } = conditions(publicId, filter)
-      return db.read<EventSize>(
-        `select ${smallEvent(values.length + 1)} from catch_event where ${where}
+      // One more than the page has, which tells whether there are more.
+      const limit = max.limit + 1
+      return db.readMapped<PageRow>({
+        text: `select ${smallEvent(values.length + 1)} from catch_event where ${where}
          order by sequence desc ${limitedTo(values.length + 2)}`,
-        ...values,
-        bytesEach(max.bytes, max.limit),
-        max.limit,
-      )
+        values: [...values, bytesEach(max.bytes, limit), limit],
+        through: SMALL_PAGE,
+        parameters: [max.limit, max.latestSequence, 0, null],
+      })
     },
 
     /** The events above a sequence, oldest first; large ones as in `newest`. */
@@ -189,16 +158,19 @@ export function createEventStore(db: Db) {
       )
     },
 
-    /** These events, newest first; large ones as in `newest`. */
-    async sized(publicId: string, sequences: number[], bytes: number): Promise<EventSize[]> {
-      if (sequences.length === 0) return []
-      return db.read<EventSize>(
-        `select ${smallEvent(2)} from catch_event
+    /** A page of the events that a search has found, newest first; large ones as in `newest`. */
+    sized(
+      publicId: string,
+      { sequences, nextCursor }: Found,
+      max: { bytes: number; latestSequence: number },
+    ): Promise<PageRow[]> {
+      return db.readMapped<PageRow>({
+        text: `select ${smallEvent(2)} from catch_event
          where public_id = $1 and sequence in (${placeholders(3, sequences)}) order by sequence desc`,
-        publicId,
-        bytesEach(bytes, sequences.length),
-        ...sequences,
-      )
+        values: [publicId, bytesEach(max.bytes, sequences.length), ...sequences],
+        through: SMALL_PAGE,
+        parameters: [sequences.length, max.latestSequence, 1, nextCursor],
+      })
     },
 
     /**
@@ -232,27 +204,33 @@ export function createEventStore(db: Db) {
       return { sizes, last }
     },
 
-    /** The searched parts of these events, newest first. */
-    searched(publicId: string, sequences: number[]): Promise<SearchedEvent[]> {
-      return db.read<SearchedEvent>(
-        `select sequence, body_bytes, path, query, content_type, '' as headers,
+    /** Those of these events in which a search finds this text, newest first. */
+    searched(publicId: string, sequences: number[], wanted: string): Promise<FoundRow[]> {
+      return db.scan<FoundRow>({
+        text: `select sequence, body_bytes, path, query, content_type, '' as headers,
            case when content_type is null and octet_length(header_lines) > ${MAX_TYPE_COLUMN}
              then header_lines end as header_lines, body
          from catch_event where public_id = $1 and sequence in (${placeholders(2, sequences)})
          order by sequence desc`,
-        publicId,
-        ...sequences,
-      )
+        values: [publicId, ...sequences],
+        through: FOUND,
+        parameters: [wanted],
+      })
+    },
+
+    /** These events in JSON, newest first. */
+    json(publicId: string, sequences: number[]): Promise<JsonRow[]> {
+      return db.readMapped<JsonRow>({
+        text: wholeEvents(sequences),
+        values: [publicId, ...sequences],
+        through: EVENTS_JSON,
+        parameters: [],
+      })
     },
 
     /** Whole events, newest first. */
     events(publicId: string, sequences: number[]): Promise<EventRow[]> {
-      return db.read<EventRow>(
-        `select ${EVENT_COLUMNS} from catch_event
-         where public_id = $1 and sequence in (${placeholders(2, sequences)}) order by sequence desc`,
-        publicId,
-        ...sequences,
-      )
+      return db.read<EventRow>(wholeEvents(sequences), publicId, ...sequences)
     },
   }
 }
@@ -277,6 +255,10 @@ const smallEvent = (place: number): string => {
     body_bytes, body_sha256, source_ip, ip_location,
     ${BYTES_WITHOUT_LINES} + ${MAX_HEADER_LINES_BYTES} as size`
 }
+
+const wholeEvents = (sequences: number[]): string =>
+  `select ${EVENT_COLUMNS} from catch_event
+   where public_id = $1 and sequence in (${placeholders(2, sequences)}) order by sequence desc`
 
 const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
 

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { rfc3339 } from '../lib/clock.ts'
 import { eventId } from './event-id.ts'
-import type { EventRow } from './event-store.ts'
+import type { EventRow } from './event-rows.ts'
 import { contentTypeOf, headersJson } from './kept.ts'
 import type { CatchEvent } from './schema.ts'
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { problem } from '../http/errors.ts'
 import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/event-stream.ts'
 import { eventJson } from './event.ts'
-import type { EventRow } from './event-store.ts'
+import type { EventRow } from './event-rows.ts'
 import type { CatchService } from './service.ts'
 
 /** Sends stored events, then new ones, until the inbox ends or the client leaves. */

@@ -5,8 +5,10 @@
 
 import { problem } from '../http/errors.ts'
 import type { Reservation } from '../http/response-budget.ts'
-import { eventJson } from './event.ts'
-import type { EventFilter, EventSize, EventStore, WholeEvent } from './event-store.ts'
+import { concat, utf8 } from '../lib/bytes.ts'
+import { PAGE_BEGINNING, pageEnd } from './event-maps.ts'
+import type { EventSize, Found } from './event-rows.ts'
+import type { EventFilter, EventStore } from './event-store.ts'
 
 /** A page ends early before its JSON exceeds this. Its cursor continues after it. */
 export const MAX_PAGE_BYTES = 6 * 1024 * 1024
@@ -25,7 +27,7 @@ export type PageAsk = {
   limit: number
   latestSequence: number
   /** The results of a search, newest first; null for the newest events. */
-  found: { sequences: number[]; nextCursor: number | null } | null
+  found: Found | null
 }
 
 /** The memory that rows use while they become JSON. Escaping at most doubles a text. */
@@ -46,57 +48,61 @@ export async function* pageParts(
   }: { store: EventStore; reservation: Reservation; isOpen: () => Promise<boolean> },
 ): AsyncGenerator<Buffer, Buffer> {
   await reserve(reservation, 2 * SMALL_BYTES)
-  const rows = await reservation.whileReading(() =>
-    found
-      ? store.sized(publicId, found.sequences, SMALL_BYTES)
-      : store.newest(publicId, filter, { limit: limit + 1, bytes: SMALL_BYTES }),
-  )
-  const chosen = rows.slice(0, limit)
-  const hasMore = rows.length > limit
-  let nextCursor = found ? found.nextCursor : hasMore ? (chosen.at(-1)?.sequence ?? null) : null
-  const end = (): string => `],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
-  const made = (text: string): Buffer => {
-    const bytes = Buffer.from(text)
-    reservation.resize(bytes.length)
-    return bytes
+  const most = { bytes: SMALL_BYTES, latestSequence }
+  const rows =
+    found?.sequences.length === 0
+      ? []
+      : await reservation.whileReading(() =>
+          found
+            ? store.sized(publicId, found, most)
+            : store.newest(publicId, filter, { limit, ...most }),
+        )
+  const [first] = rows
+  const made = (...parts: Uint8Array[]): Buffer => {
+    const { buffer, byteOffset, byteLength } =
+      parts.length === 1 ? (parts[0] as Uint8Array) : concat(...parts)
+    reservation.resize(byteLength)
+    return Buffer.from(buffer, byteOffset, byteLength)
   }
-  await reservation.waitTurn()
-  if (chosen.every(isWhole)) return made(`{"events":[${chosen.map(eventJson).join(',')}${end()}`)
+  let nextCursor = first ? first.next : (found?.nextCursor ?? null)
+  const end = (): Uint8Array => utf8(pageEnd(nextCursor, latestSequence))
+  if (first === undefined) return made(BEGINNING, end())
+  if (first.json) return made(first.json)
 
   let bytes = PAGE_FRAME_BYTES
   let last: number | null = null
-  for (const run of runs(chosen)) {
+  for (const run of runs(rows)) {
     await reserve(reservation, heldBy(run))
     const [isStillOpen, events] = await reservation.whileReading(() =>
       Promise.all([
         isOpen(),
-        store.events(
+        store.json(
           publicId,
           run.map(({ sequence }) => sequence),
         ),
       ]),
     )
     if (!isStillOpen) throw problem('unauthorized')
-    let text = last === null ? '{"events":[' : ''
+    const parts: Uint8Array[] = []
     let isFull = false
-    for (const event of events) {
-      await reservation.waitTurn()
-      const json = eventJson(event)
-      const length = Buffer.byteLength(json) + 1
-      isFull = last !== null && bytes + length > MAX_PAGE_BYTES
+    for (const { sequence, json } of events) {
+      isFull = last !== null && bytes + json.length + 1 > MAX_PAGE_BYTES
       if (isFull) break
-      text += last === null ? json : `,${json}`
-      bytes += length
-      last = event.sequence
+      parts.push(last === null ? BEGINNING : COMMA, json)
+      bytes += json.length + 1
+      last = sequence
     }
     if (isFull) {
       nextCursor = last
-      return made(text + end())
+      return made(...parts, end())
     }
-    yield made(text)
+    yield made(...parts)
   }
   return made(end())
 }
+
+const BEGINNING = utf8(PAGE_BEGINNING)
+const COMMA = utf8(',')
 
 /** As many of the first rows as fit, but at least one. */
 export function fitting<T extends { size: number }>(rows: T[], most = PART_BYTES): T[] {
@@ -107,9 +113,6 @@ export function fitting<T extends { size: number }>(rows: T[], most = PART_BYTES
   })
   return cut === -1 ? rows : rows.slice(0, cut)
 }
-
-/** Whether the row has the whole event, and not only its size. */
-export const isWhole = (row: EventSize): row is WholeEvent => row.body !== null
 
 function runs<T extends { size: number }>(rows: T[]): T[][] {
   const found: T[][] = []

@@ -1,16 +1,12 @@
 /** Search over events: a case-insensitive substring of text body, query, path or content type. */
-import { isUtf8 } from 'node:buffer'
 import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
-import type { EventFilter, EventStore, SearchedEvent } from './event-store.ts'
-import { contentTypeOf } from './kept.ts'
+import type { Found } from './event-rows.ts'
+import type { EventFilter, EventStore } from './event-store.ts'
 
 /** One slice of a search reads the sizes of at most this many events. */
 const SEARCH_EVENTS = 256
 /** One slice of a search reads about this many bytes of events. */
 const SEARCH_BYTES = 512 * 1024
-
-/** The sequences found, newest first. `nextCursor` is null if no older events are left to search. */
-export type Found = { sequences: number[]; nextCursor: number | null }
 
 /** Finds the newest events that contain a text: as many as fit into a page, but at least one. */
 export type Search = (ask: SearchAsk, gone: AbortSignal) => Promise<Found>
@@ -35,13 +31,8 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
     for (;;) {
       const window = await slice(() => store.sizes(publicId, { ...filter, below }, SEARCH_EVENTS))
       for (const run of runs(window.sizes)) {
-        const matching = await slice(async () => {
-          const events = await store.searched(
-            publicId,
-            run.map(({ sequence }) => sequence),
-          )
-          return events.filter((event) => matches(text, event))
-        })
+        const ofRun = run.map(({ sequence }) => sequence)
+        const matching = await slice(() => store.searched(publicId, ofRun, text))
         for (const { sequence, body_bytes } of matching) {
           const isFull =
             sequences.length === max.limit ||
@@ -57,20 +48,6 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
   }
 
   return (ask, gone) => scheduler.run(ask.publicId, gone, (slice) => search(ask, slice))
-}
-
-function matches(text: string, event: SearchedEvent): boolean {
-  const wanted = text.toLowerCase()
-  if (event.path.toLowerCase().includes(wanted)) return true
-  if (event.query.toLowerCase().includes(wanted)) return true
-  if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
-  // A binary body is not searched.
-  const { body } = event
-  if (!isUtf8(body)) return false
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    .toString('utf8')
-    .toLowerCase()
-    .includes(wanted)
 }
 
 /** Cuts events into runs of a bounded number of bytes. */

@@ -14,16 +14,11 @@ import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
-import {
-  createEventStore,
-  deleteEvent,
-  type EventFilter,
-  type EventRow,
-  purgeEvents,
-} from './event-store.ts'
+import { type EventRow, isWhole } from './event-rows.ts'
+import { createEventStore, deleteEvent, type EventFilter, purgeEvents } from './event-store.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
-import { fitting, heldBy, isWhole, MAX_PAGE_BYTES, pageParts } from './page.ts'
+import { fitting, heldBy, MAX_PAGE_BYTES, pageParts } from './page.ts'
 import type { CatchIpLocation, CatchState, CatchStatus, EventQuery } from './schema.ts'
 import { createSearch } from './search.ts'
 import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'

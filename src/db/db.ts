@@ -10,6 +10,27 @@ export type Row = Record<string, Value>
 /** With `expect`, a different number of rows refuses the whole unit. */
 export type Statement = { text: string; values: Value[]; expect?: number }
 
+/**
+ * A pure function of the rows of a query. An engine may run it in the thread that reads them, so that the rows
+ * need not be copied to this one and their work holds up nobody here. A thread cannot be given a function: it
+ * imports `module` and runs what that exports as `name`. The rows that a map makes share no memory with the
+ * query's.
+ */
+export type RowMap = {
+  /** `import.meta.url` of the module. What it imports stays in memory, so it should import little. */
+  module: string
+  name: string
+  map: (rows: Row[], ...parameters: Value[]) => Row[]
+}
+
+/** A query, and the map of its rows with the map's own parameters. */
+export type MappedQuery = {
+  text: string
+  values: Value[]
+  through: RowMap
+  parameters: Value[]
+}
+
 /** Statements that are committed together or not at all. */
 export type Unit<Name extends string = string> = {
   /**
@@ -39,6 +60,12 @@ export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): P
 export type Db = {
   /** Rows of one query. Sees every acknowledged write, and never waits for one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
+
+  /** The same, with the rows that a map makes of the query's. */
+  readMapped<T extends Row = Row>(query: MappedQuery): Promise<T[]>
+
+  /** The same for a part of a long work, such as a search: other reads need not wait for it. */
+  scan<T extends Row = Row>(query: MappedQuery): Promise<T[]>
 
   /**
    * Runs one unit as one transaction. Units that arrive together share one commit.

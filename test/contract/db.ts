@@ -4,11 +4,15 @@ import { suite, type TestContext, test } from 'node:test'
 import {
   attempt,
   type Db,
+  type Row,
+  type RowMap,
   type Statement,
   StoreError,
   UnitRefused,
+  type Value,
   ValueRefused,
 } from '../../src/db/db.ts'
+import { FAILING, JOINED, NO_ROWS } from '../support/row-maps.ts'
 import { unit, withDurability } from '../support/unit.ts'
 
 /** An empty store, and the same store opened anew after `db` was closed. */
@@ -58,6 +62,9 @@ export function dbContract(
     values: [],
     expect: 1,
   })
+  /** Rows with their bytes as buffers, which are compared by what they hold. */
+  const shown = (rows: Row[]) =>
+    rows.map(({ bytes, ...row }) => ({ ...row, bytes: Buffer.from(bytes as Uint8Array) }))
   const ids = async (db: Db): Promise<unknown[]> =>
     (await db.read('select id from item order by id')).map((row) => row.id)
   const counted = async (db: Db): Promise<unknown> => (await db.read('select n from counter'))[0]?.n
@@ -337,6 +344,51 @@ export function dbContract(
       assert.deepEqual(good, { status: 'fulfilled', value: [] })
     })
 
+    for (const how of ['readMapped', 'scan'] as const) {
+      test(`${how} resolves to the rows that the map makes of the query's`, async (t) => {
+        const { db } = await opened(t)
+        const large = Buffer.alloc(40_000, 7)
+        const insert = 'insert into item (id, n, bytes) values ($1, 1, $2)'
+        await db.write(
+          unit(
+            { text: insert, values: ['a', large] },
+            { text: insert, values: ['b', Buffer.from('end')] },
+          ),
+        )
+        const query = { text: 'select id, bytes from item order by id', values: [] }
+        const ask = (through: RowMap, ...parameters: Value[]) =>
+          db[how]({ ...query, through, parameters })
+        const [once, twice, nothing, plain] = await Promise.all([
+          ask(JOINED, 1),
+          ask(JOINED, 2),
+          ask(NO_ROWS),
+          db.read(query.text),
+        ])
+        const bytes = Buffer.concat([large, Buffer.from('end')])
+        assert.deepEqual(shown(once), [{ ids: 'a b', bytes }])
+        assert.deepEqual(shown(twice), [{ ids: 'a b', bytes: Buffer.concat([bytes, bytes]) }])
+        assert.deepEqual(nothing, [])
+        assert.deepEqual(shown(plain), [
+          { id: 'a', bytes: large },
+          { id: 'b', bytes: Buffer.from('end') },
+        ])
+      })
+
+      test(`${how} fails alone if its map or its query fails`, async (t) => {
+        const { db } = await opened(t)
+        const text = 'select id, bytes from item'
+        const ask = { text, values: [], through: FAILING, parameters: [] }
+        const [map, query, good] = await Promise.allSettled([
+          db[how](ask),
+          db[how]({ ...ask, text: 'select * from no_such_table' }),
+          db.read(text),
+        ])
+        assert.match(String(map.status === 'rejected' && map.reason), /this map fails/)
+        assert.ok(query.status === 'rejected' && query.reason instanceof StoreError)
+        assert.deepEqual(good, { status: 'fulfilled', value: [] })
+      })
+    }
+
     test('a read does not wait behind writes, nor behind a transaction', async (t) => {
       const { db } = await opened(t)
       await db.write(unit(anItem('before')))
@@ -440,6 +492,9 @@ export function dbContract(
       await db.close()
       await assert.rejects(db.write(unit(anItem('a'))), StoreError)
       await assert.rejects(db.read('select id from item'), StoreError)
+      const mapped = { text: 'select id from item', values: [], through: NO_ROWS, parameters: [] }
+      await assert.rejects(db.readMapped(mapped), StoreError)
+      await assert.rejects(db.scan(mapped), StoreError)
       await assert.rejects(
         db.tx(() => Promise.resolve()),
         StoreError,

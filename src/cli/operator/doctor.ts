@@ -257,7 +257,14 @@ function checkDataFolder({ walletUrl }: Config): Finding {
 
 /** Checking the node needs no store. */
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
-const NO_STORE: Db = { read: refuse, write: refuse, tx: refuse, close: async () => undefined }
+const NO_STORE: Db = {
+  read: refuse,
+  readMapped: refuse,
+  scan: refuse,
+  write: refuse,
+  tx: refuse,
+  close: async () => undefined,
+}
 
 function inTime<T>(work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,9 @@
 /** The store on a PostgreSQL server: reads on some connections, group commit on others. */
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import {
   type Answer,
   type Db,
+  type MappedQuery,
   type Row,
   type Statement,
   StoreError,
@@ -46,9 +47,19 @@ export async function openPostgres(
   const writer = createWriter({ small: slot(), large: slot() })
   const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, slot))
   let isClosed = false
+  let lastTurn: Promise<unknown> = Promise.resolve()
 
   function refuseClosed(): void {
     if (isClosed) throw new StoreError('the store is closed')
+  }
+
+  async function readMapped<T extends Row>(query: MappedQuery): Promise<T[]> {
+    refuseClosed()
+    const rows = await reader.read(query.text, query.values)
+    // The maps run in this thread, one in a turn of its loop, so that requests are answered in between.
+    lastTurn = lastTurn.then(() => turn())
+    await lastTurn
+    return query.through.map(rows, ...query.parameters) as T[]
   }
 
   return {
@@ -56,6 +67,8 @@ export async function openPostgres(
       refuseClosed()
       return reader.read(text, values) as Promise<T[]>
     },
+    readMapped,
+    scan: readMapped,
     async write<Name extends string>(unit: Unit<Name>) {
       refuseClosed()
       return writer.write(unit) as Promise<Answer<Name>>

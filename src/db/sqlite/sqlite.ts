@@ -5,6 +5,7 @@ import { coalesce } from '../coalesce.ts'
 import {
   type Answer,
   type Db,
+  type MappedQuery,
   type Row,
   type Statement,
   StoreAway,
@@ -18,6 +19,7 @@ import {
 import { makeFolderOf } from '../folder.ts'
 import { byName, inARow, nameAt } from '../unit.ts'
 import { createPacker, putBytes, TRANSFER_FROM_BYTES } from './message.ts'
+import type { NamedMap } from './row-maps.ts'
 import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
 import { putBack, takeWorker } from './worker-pool.ts'
 
@@ -69,12 +71,22 @@ export async function openSqlite(
     outcome: (reply, place, unit) =>
       reply.kind === 'units' ? unitAnswer(reply.results[place], unit) : NO_ANSWER,
   })
-  const packQueries = createPacker()
-  const queries = batcher<Statement, Row[]>(reader, {
-    request: (batch) => ({ kind: 'queries', message: packQueries(batch.map((query) => [query])) }),
-    outcome: (reply, place) =>
-      reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
-  })
+  const queries = queriesOf(reader)
+  /** The thread of long work, started when it is first needed, since many services never search. */
+  let isClosed = false
+  let scanning: Promise<{ thread: Thread; queries: Batcher<Query, Row[]> }> | null = null
+
+  function scanner(): NonNullable<typeof scanning> {
+    if (isClosed) return Promise.reject(CLOSED)
+    scanning ??= startThread({ file, role: 'scanner', truncateEveryMs }).then(
+      (thread) => ({ thread, queries: queriesOf(thread) }),
+      (error: unknown) => {
+        scanning = null
+        throw error
+      },
+    )
+    return scanning
+  }
 
   async function run(text: string, values: Statement['values']): Promise<Row[]> {
     const reply = await replyOf(writer, { kind: 'run', text, values })
@@ -86,6 +98,9 @@ export async function openSqlite(
   return {
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
       queries.add({ text, values }) as Promise<T[]>,
+    readMapped: <T extends Row>(query: MappedQuery) => queries.add(query) as Promise<T[]>,
+    scan: async <T extends Row>(query: MappedQuery) =>
+      (await scanner()).queries.add(query) as Promise<T[]>,
     write: <Name extends string>(unit: Unit<Name>) => units.add(unit) as Promise<Answer<Name>>,
     tx: (work) =>
       units.alone(async () => {
@@ -103,11 +118,35 @@ export async function openSqlite(
         }
       }),
     close: async () => {
-      await Promise.all([units.idle(), queries.idle()])
+      isClosed = true
+      const scans = await scanning?.catch(() => null)
+      await Promise.all([units.idle(), queries.idle(), scans?.queries.idle()])
+      await scans?.thread.stop()
       await reader.stop()
       await writer.stop()
     },
   }
+}
+
+type Query = Statement | MappedQuery
+
+function queriesOf(thread: Thread): Batcher<Query, Row[]> {
+  const pack = createPacker()
+  return batcher<Query, Row[]>(thread, {
+    request: (batch) => ({
+      kind: 'queries',
+      message: pack(batch.map((query) => [query])),
+      maps: batch.some((query) => 'through' in query) ? batch.map(mapOf) : null,
+    }),
+    outcome: (reply, place) =>
+      reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
+  })
+}
+
+function mapOf(query: Query): NamedMap | null {
+  if (!('through' in query)) return null
+  const { through, parameters } = query
+  return { module: through.module, name: through.name, parameters }
 }
 
 const NO_ANSWER = new StoreError('the store gave no answer')
@@ -146,6 +185,13 @@ function rowsOf(table: Table | null): Row[] {
   return rows
 }
 
+type Batcher<Input, Outcome> = {
+  add(input: Input): Promise<Outcome>
+  /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
+  alone<T>(work: () => Promise<T>): Promise<T>
+  idle(): Promise<void>
+}
+
 /**
  * Sends units to a thread, several in a message. The thread puts everything that arrived while it was
  * busy into one commit: this is the group commit.
@@ -160,12 +206,7 @@ function batcher<Input, Outcome>(
     /** The outcome of the input at this index of the batch. */
     outcome: (reply: Reply, index: number, input: Input) => Outcome | Error
   },
-): {
-  add(input: Input): Promise<Outcome>
-  /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
-  alone<T>(work: () => Promise<T>): Promise<T>
-  idle(): Promise<void>
-} {
+): Batcher<Input, Outcome> {
   let waiting: Job<Input, Outcome>[] = []
   let underWay = 0
   let isExclusive = false
@@ -268,12 +309,15 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
       // `close` is the last request of this store: the reply to a later one would reach the next.
       isStopped = true
       await closed
-      await putBack(worker)
+      // A scanner gives way for good, so no other store may have its thread.
+      if (options.role === 'scanner') await worker.terminate()
+      else await putBack(worker)
     },
   }
   const reply = await replyOf(thread, { kind: 'open', options })
   if (reply.kind !== 'unusable') return thread
-  await putBack(worker)
+  if (options.role === 'scanner') await worker.terminate()
+  else await putBack(worker)
   throw unusable(options.file, reply)
 }
 

@@ -6,18 +6,25 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { concat } from '../../lib/bytes.ts'
-import { messageOf } from '../../lib/errors.ts'
 import type { Statement, Value } from '../db.ts'
+import { describe, type Failure, failure, isOfSqlite } from './failure.ts'
 import { createUnpacker, type Message, TRANSFER_FROM_BYTES } from './message.ts'
+import { type Cells, mapRows, type NamedMap } from './row-maps.ts'
+import { giveWay } from './thread-priority.ts'
 
-export type WorkerOptions = { file: string; role: 'writer' | 'reader'; truncateEveryMs: number }
+export type WorkerOptions = {
+  file: string
+  /** A scanner reads in slices of a long work, and gives way to everybody else. */
+  role: 'writer' | 'reader' | 'scanner'
+  truncateEveryMs: number
+}
 
 export type Request =
   /** For a thread that has no open file. */
   | { kind: 'open'; options: WorkerOptions }
   | { kind: 'units'; message: Message; isFlushed: boolean }
-  /** Each a unit of one statement. */
-  | { kind: 'queries'; message: Message }
+  /** Each a unit of one statement. `maps` are those of the queries at the same places; null if none has one. */
+  | { kind: 'queries'; message: Message; maps: (NamedMap | null)[] | null }
   | { kind: 'run'; text: string; values: Value[] }
   | { kind: 'close' }
 
@@ -30,8 +37,6 @@ export type Table = { columns: string[]; cells: Value[]; byteCells: number[]; by
 /** Null for a unit that succeeded and returned no rows, as most do. */
 export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
 export type QueryResult = { table: Table | null } | Failure
-/** `isOfValue`: the only fault is a value, which would be refused every time. */
-type Failure = { error: string; isOfValue?: boolean }
 /** One message contains several replies, in the order of the requests. */
 export type Reply =
   | { kind: 'units'; results: UnitResult[] }
@@ -51,7 +56,7 @@ const BUSY_TIMEOUT_MS = 5_000
 const SQLITE_BUSY = 5
 /** Writes wait while the log is truncated, so a long read, such as a backup, must not delay that. */
 const TRUNCATE_TIMEOUT_MS = 100
-const CACHE_KIBIBYTES = 12_000
+const CACHE_KIBIBYTES = { writer: 12_000, reader: 12_000, scanner: 2_000 }
 /** 16 MiB of log between two checkpoints, so that pages that change often are copied less often. */
 const CHECKPOINT_PAGES = 4_000
 
@@ -118,7 +123,7 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
     case 'queries':
       return {
         kind: 'queries',
-        results: unpack(request.message).map(([query]) => attempt(query)),
+        results: unpack(request.message).map(([query], at) => attempt(query, request.maps?.[at])),
       }
     case 'run':
       hasWritten = true
@@ -170,8 +175,11 @@ function open({ file, role }: WorkerOptions): DatabaseSync {
 }
 
 function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
-  opened.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}; pragma cache_size = -${CACHE_KIBIBYTES}`)
-  if (role === 'reader') {
+  opened.exec(
+    `pragma busy_timeout = ${BUSY_TIMEOUT_MS}; pragma cache_size = -${CACHE_KIBIBYTES[role]}`,
+  )
+  if (role === 'scanner') giveWay()
+  if (role !== 'writer') {
     opened.exec('pragma query_only = on')
     return
   }
@@ -283,9 +291,12 @@ function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
   return { outcome: hasRows ? { tables } : null }
 }
 
-function attempt(query: { text: string; values: Value[] } | undefined): QueryResult {
+function attempt(
+  query: { text: string; values: Value[] } | undefined,
+  map?: NamedMap | null,
+): QueryResult {
   try {
-    return { table: query ? run(query.text, query.values).table : null }
+    return { table: query ? run(query.text, query.values, map).table : null }
   } catch (error) {
     return failure(error)
   }
@@ -295,16 +306,21 @@ function execute(text: string): void {
   prepare(text).statement.run()
 }
 
-function run(text: string, values: Value[]): { table: Table | null; count: number } {
+function run(
+  text: string,
+  values: Value[],
+  map?: NamedMap | null,
+): { table: Table | null; count: number } {
   const { statement, columns } = prepare(text)
   if (columns.length === 0) {
     return { table: null, count: Number(statement.run(...values).changes) }
   }
   const rows = statement.all(...values) as unknown as Value[][]
-  return { table: pack(columns, rows), count: rows.length }
+  const cells = map ? mapRows(map, { columns, rows }) : { columns, rows }
+  return { table: pack(cells), count: rows.length }
 }
 
-function pack(columns: string[], rows: Value[][]): Table {
+function pack({ columns, rows }: Cells): Table {
   const cells: Value[] = []
   const byteCells: number[] = []
   const parts: Uint8Array[] = []
@@ -357,32 +373,5 @@ function truncateLog(): void {
     // A reader or another process uses the log; the next interval tries again.
   } finally {
     database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  }
-}
-
-/**
- * SQLite's result codes for a refused value (sqlite.org/rescode.html): too big, constraint, mismatch. Below,
- * Node's codes for a value that cannot be converted between SQLite and JavaScript.
- */
-const VALUE_CODES = new Set([18, 19, 20])
-const VALUE_ERRORS = new Set(['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'])
-
-function failure(error: unknown): Failure {
-  const { code, message } = describe(error)
-  const named = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const isOfValue = VALUE_CODES.has(Number(code) & 0xff) || VALUE_ERRORS.has(named)
-  return { error: message, isOfValue }
-}
-
-function isOfSqlite(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error
-}
-
-function describe(error: unknown): { code: string; message: string } {
-  const code = error instanceof Error && 'errcode' in error ? String(error.errcode) : ''
-  const named = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return {
-    code: named === 'CORRUPT' ? named : code,
-    message: messageOf(error),
   }
 }

@@ -1,0 +1,61 @@
+/** Events as rows: what a reader asks the store for. */
+import type { Row } from '../db/db.ts'
+import type { Access } from './schema.ts'
+
+export type EventRow = {
+  sequence: number
+  salt: number
+  received_at: number
+  access: Access
+  method: string
+  path: string
+  query: string
+  /** JSON. Only events that are older than `header_lines` have headers here; others an empty list. */
+  headers: string
+  header_lines: Uint8Array | null
+  content_type: string | null
+  body: Uint8Array
+  body_bytes: number
+  body_sha256: string
+  source_ip: string
+  ip_location: string | null
+} & Row
+
+/** An event and an upper bound of its size in bytes. Of a large event, only the size is read. */
+export type WholeEvent = EventRow & { size: number }
+export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
+
+/** The parts of an event that a search looks at. A long content type is in `header_lines` alone. */
+export type SearchedEvent = {
+  sequence: number
+  body_bytes: number
+  path: string
+  query: string
+  content_type: string | null
+  headers: string
+  header_lines: Uint8Array | null
+  body: Uint8Array
+} & Row
+
+/** Whether the row has the whole event, and not only its size. */
+export const isWhole = (row: EventSize): row is WholeEvent => row.body !== null
+
+/**
+ * A whole page as JSON in one row; or each of its events as a row, with its size alone. `next` is the cursor of
+ * what follows the page.
+ */
+export type PageRow = {
+  json: Uint8Array | null
+  sequence: number
+  size: number
+  next: number | null
+} & Row
+
+/** An event in JSON. */
+export type JsonRow = { sequence: number; json: Uint8Array } & Row
+
+/** An event in which a search has found its text. */
+export type FoundRow = { sequence: number; body_bytes: number } & Row
+
+/** What a search has found, newest first. `nextCursor` is null if no older events are left to search. */
+export type Found = { sequences: number[]; nextCursor: number | null }

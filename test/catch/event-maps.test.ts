@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { found, smallPage } from '../../src/catch/event-maps.ts'
+import { packHeaders } from '../../src/catch/kept.ts'
+
+/** Every character that a header may have in the store: one byte each, but no line feed. */
+const ALL_BYTES = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))
+  .filter((letter) => letter !== '\n')
+  .join('')
+
+test('every byte that a header can have is in the JSON of a page as JSON.stringify has it', () => {
+  for (const value of [ALL_BYTES, ...ALL_BYTES, '', 'a: b:c']) {
+    const headers = [...['Host', 'a'], ...['X-Odd', value], ...['X-Odd', '']]
+    const [shown] = pageOf({ header_lines: packHeaders(headers) }).events
+    assert.deepEqual(shown.headers, [
+      { name: 'Host', value: 'a' },
+      { name: 'X-Odd', value },
+      { name: 'X-Odd', value: '' },
+    ])
+    const json = JSON.stringify(shown.headers)
+    assert.ok(jsonOf({ header_lines: packHeaders(headers) }).includes(`"headers":${json},`))
+  }
+})
+
+test('a page whose JSON is much longer than what is stored is whole', () => {
+  const events = pageOf(
+    ...Array.from({ length: 50 }, (_, i) => ({
+      header_lines: packHeaders(['a', `"${'\\'.repeat(8000)}"`]),
+      body: Buffer.from('"€'.repeat(i)),
+    })),
+  ).events
+  assert.equal(events.length, 50)
+  assert.deepEqual(events[49].body, '"€'.repeat(49))
+  assert.equal(events[0].headers[0].value.length, 8002)
+})
+
+test('a search finds in a body exactly what both have in lower case', () => {
+  const letters = [...'aZäÖßkKiI\u212a\u0130\u0307€Σςσ😀 ']
+  const texts = letters.flatMap((a) => letters.map((b) => `${a}${b}`))
+  const long = 'x'.repeat(64 * 1024 - 1)
+  for (const body of [...texts, ...texts.map((text) => `${long}${text}${long}`)]) {
+    for (const wanted of ['k', 'i', 'az', 'ZA', 'ä', 'ö', 'k\u212a', 'i\u0307', 'σ', '😀', 'xk']) {
+      assert.equal(
+        found([anEvent({ body: Buffer.from(body) })], wanted).length === 1,
+        body.toLowerCase().includes(wanted.toLowerCase()),
+        `${wanted} in ${body.replace(long, '…')}`,
+      )
+    }
+  }
+})
+
+test('a search finds a text across the pieces in which it looks at a large body', () => {
+  const piece = 64 * 1024
+  const wanted = 'Needle'
+  for (let at = piece - wanted.length; at <= piece; at++) {
+    const body = Buffer.from('.'.repeat(at) + wanted.toUpperCase() + '.'.repeat(10))
+    assert.equal(found([anEvent({ body })], wanted).length, 1, `at ${at}`)
+    assert.equal(found([anEvent({ body })], `${wanted}s`).length, 0)
+  }
+})
+
+type Change = { header_lines?: Uint8Array; body?: Uint8Array }
+
+const anEvent = (change: Change) => ({
+  ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },
+  ...{ path: '', query: '', headers: '[]', header_lines: packHeaders([]), content_type: null },
+  ...{ body: new Uint8Array(), body_bytes: 0, body_sha256: '', source_ip: '', ip_location: null },
+  ...change,
+  size: 0,
+})
+
+function jsonOf(...events: Change[]): string {
+  const [page] = smallPage(events.map(anEvent), 50, 7, 0, null)
+  return Buffer.from(page?.json ?? []).toString()
+}
+
+const pageOf = (...events: Change[]) => JSON.parse(jsonOf(...events))
