@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
-import { createCln } from '../../../src/lightning/cln/cln.ts'
 import type { LightningNode } from '../../../src/lightning/node/node.ts'
 import { createNwc } from '../../../src/lightning/nwc/nwc.ts'
 import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
@@ -10,12 +9,12 @@ import { createPhoenixd } from '../../../src/lightning/phoenixd/phoenixd.ts'
 import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { type ManualClock, manualClock } from '../../support/shop.ts'
-import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { sendJson } from '../../support/stand-ins/http-server.ts'
 import { createLedger, type Ledger, type LedgerInvoice } from '../../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
 import { startPhoenixd } from '../../support/stand-ins/phoenixd.ts'
+import { clnOver } from './cln-over.ts'
 
 type Fields = Record<string, unknown>
 
@@ -43,18 +42,7 @@ async function clnWorld(t: TestContext): Promise<World> {
   const clock = manualClock(Date.now())
   const own = createLedger(clock)
   const standIn = await startCln({ clock, own })
-  const lightning = createCln({
-    baseUrl: standIn.baseUrl,
-    rune: standIn.rune(),
-    certificate: CERTIFICATE,
-    private: false,
-    clock,
-    cursor: { read: async () => 0, write: async () => {} },
-  })
-  t.after(async () => {
-    await lightning.close()
-    await standIn.close()
-  })
+  const lightning = clnOver(t, standIn, { clock })
   const answer = (method: string, body: unknown) =>
     standIn.spoil(({ line }, response) => {
       if (line !== `POST /v1/${method}`) return false

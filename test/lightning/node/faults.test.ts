@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { Server as TlsServer } from 'node:tls'
-import { createCln } from '../../../src/lightning/cln/cln.ts'
 import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import type { LightningNode } from '../../../src/lightning/node/node.ts'
 import { createNwc } from '../../../src/lightning/nwc/nwc.ts'
@@ -11,16 +10,13 @@ import { createPhoenixd } from '../../../src/lightning/phoenixd/phoenixd.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { testClock } from '../../support/server.ts'
 import { aShop } from '../../support/shop.ts'
-import {
-  CERTIFICATE,
-  CERTIFICATE_KEY,
-  EXPIRED_CERTIFICATE,
-} from '../../support/stand-ins/certificate.ts'
+import { CERTIFICATE_KEY, EXPIRED_CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { createLedger, type Ledger, type LedgerInvoice } from '../../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
 import { startPhoenixd } from '../../support/stand-ins/phoenixd.ts'
 import { until } from '../../support/until.ts'
+import { clnOver } from './cln-over.ts'
 
 type World = {
   lightning: LightningNode
@@ -79,25 +75,11 @@ async function clnWorld(t: TestContext, options: Options): Promise<World> {
   const rune = standIn.rune(...methods.filter((each) => each !== options.lacking))
   const secret = options.wrongSecret ? 'hunter2hunter2hunter2hunter2hunter2hunter2hu' : rune
   const warnings: string[] = []
-  let payIndex = 0
-  const lightning = createCln({
-    baseUrl: standIn.baseUrl,
+  const lightning = clnOver(t, standIn, {
     rune: secret,
-    certificate: CERTIFICATE,
-    private: false,
     clock,
     timeouts: TIMEOUTS,
-    cursor: {
-      read: async () => payIndex,
-      write: async (index) => {
-        payIndex = index
-      },
-    },
     onWarning: (message) => warnings.push(message),
-  })
-  t.after(async () => {
-    await lightning.close()
-    await standIn.close()
   })
   return { lightning, own, warnings, secret, ...httpFaults(standIn), tell: () => {} }
 }
@@ -328,18 +310,7 @@ test('phoenixd: an amount that is not whole sats is refused', async (t) => {
 test('Core Lightning: an error says what vouches for a certificate that is not known', async (t) => {
   const clock = testClock()
   const standIn = await startCln({ clock, own: createLedger(clock) })
-  const lightning = createCln({
-    baseUrl: standIn.baseUrl,
-    rune: standIn.rune(),
-    certificate: undefined,
-    private: false,
-    clock,
-    cursor: { read: async () => 0, write: async () => {} },
-  })
-  t.after(async () => {
-    await lightning.close()
-    await standIn.close()
-  })
+  const lightning = clnOver(t, standIn, { clock, certificate: undefined })
   const problem = await lightning.checkAccess()
   assert.match(problem?.sentence ?? '', /the cert of MAYFLY_LIGHTNING_URL does not vouch for; use/)
   assert.equal(problem?.isAway, false)
@@ -350,18 +321,7 @@ test('Core Lightning: an error says of a certificate that ran out that the node 
   const standIn = await startCln({ clock, own: createLedger(clock) })
   assert.ok(standIn.server instanceof TlsServer)
   standIn.server.setSecureContext({ cert: EXPIRED_CERTIFICATE, key: CERTIFICATE_KEY })
-  const lightning = createCln({
-    baseUrl: standIn.baseUrl,
-    rune: standIn.rune(),
-    certificate: EXPIRED_CERTIFICATE,
-    private: false,
-    clock,
-    cursor: { read: async () => 0, write: async () => {} },
-  })
-  t.after(async () => {
-    await lightning.close()
-    await standIn.close()
-  })
+  const lightning = clnOver(t, standIn, { clock, certificate: EXPIRED_CERTIFICATE })
   const problem = await lightning.checkAccess()
   assert.match(problem?.sentence ?? '', /ran out; make the node a new one, and copy it here again/)
   assert.equal(problem?.isAway, false)
