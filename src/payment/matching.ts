@@ -38,8 +38,9 @@ export function createMatching(deps: { db: Db; store: OrderStore; clock: Clock }
     if (credential.kind === 'none') return byKey('none')
     if (paymentHash === null) return byKey('invalid')
 
+    // A payment hash belongs to one order. Most credentials come with the key of theirs.
+    if (named?.order.payment_hash === paymentHash) return byKey(statusFor(named.order, credential))
     const paid = await store.findByPaymentHash(paymentHash)
-    if (paid && paid.order_id === named?.order.order_id) return byKey(statusFor(paid, credential))
     if (named && isDecided(named.order, request, clock.now())) return byKey('invalid')
     if (!paid) {
       const isLost = credential.kind === 'verified' && !(await hasTombstone(db, paymentHash))
