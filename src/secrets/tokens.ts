@@ -3,9 +3,18 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { isToken, type TokenKind, tokenOf } from '../lib/ids.ts'
 import { hkdfSha256 } from '../protocol/hmac.ts'
 
-/** The token of this kind that derives from a delivery seed; always the same. */
+/** The tokens that were derived from a seed, for as long as the seed itself is in memory. */
+const derived = new WeakMap<Uint8Array, Map<TokenKind, string>>()
+
+/**
+ * The token of this kind that derives from a delivery seed; always the same. A seed is never changed. The
+ * settlement that stores the hashes and the answer that has the tokens share the work.
+ */
 export function tokenFromSeed(kind: TokenKind, seed: Uint8Array): string {
-  return tokenOf(kind, hkdfSha256(seed, `mayfly/token/${kind}`))
+  const known = derived.get(seed) ?? new Map<TokenKind, string>()
+  const token = known.get(kind) ?? tokenOf(kind, hkdfSha256(seed, `mayfly/token/${kind}`))
+  derived.set(seed, known.set(kind, token))
+  return token
 }
 
 /** SHA-256 of a token: 256 random bits need no slow hash. */
