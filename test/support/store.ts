@@ -27,10 +27,10 @@ export async function aDatabaseUrl(t: After): Promise<string> {
 /** The same for a store that has its tables already: a copy of an empty one, which costs less than a migration. */
 export async function aMigratedDatabaseUrl(t: After): Promise<string> {
   migrated ??= migrateTemplate()
-  const template = await migrated
-  if (isPostgres(template)) return aPostgresDatabase(template)
+  if (process.env.MAYFLY_TEST_ENGINE === 'postgres') return aPostgresDatabase(await migrated)
+  // First, because a clean-up that is told while another test runs belongs to that test.
   const databaseUrl = await aDatabaseUrl(t)
-  await copyFile(fileOf(template), fileOf(databaseUrl))
+  await copyFile(fileOf(await migrated), fileOf(databaseUrl))
   return databaseUrl
 }
 
