@@ -14,6 +14,7 @@ const OPTIONAL = {
     /\/node_modules\/undici\/|\/lightning\/(?:lnd|cln|phoenixd|nwc)\//,
   GATE: /\/node_modules\/jose\/|\/gate\/(?!product|limits)/,
   'the metrics': /\/node_modules\/prom-client\/|\/src\/metrics\//,
+  'the library that signs invoices': /\/node_modules\/tiny-secp256k1\//,
   'the library of location databases': /\/node_modules\/(?:maxmind|mmdb-lib)\//,
   'the maker of the OpenAPI document': /\/node_modules\/(?:@fastify\/swagger|yaml)\//,
   "Fastify's own compilers of schemas": /\/node_modules\/(?:ajv|@fastify\/ajv-compiler)\//,

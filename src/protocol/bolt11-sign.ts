@@ -1,6 +1,7 @@
 /** The signature of a Lightning invoice (BOLT 11): signing an invoice, and finding its payee. */
 import { hash } from 'node:crypto'
-import { isPrivate, pointFromScalar, recover, signRecoverable, verify } from 'tiny-secp256k1'
+import { createRequire } from 'node:module'
+import type * as Curve from 'tiny-secp256k1'
 import { concat, hex, hexBytes, utf8 } from '../lib/bytes.ts'
 import { bytesToWords, encodeBech32 } from './bech32.ts'
 import {
@@ -61,7 +62,10 @@ export function encodeInvoice(fields: InvoiceFields, privateKey: Uint8Array): st
     payeeField(fields.payee, privateKey),
     field(TAG.features, FEATURES),
   )
-  const { signature, recoveryId } = signRecoverable(digest(signedData(prefix, words)), privateKey)
+  const { signature, recoveryId } = curve().signRecoverable(
+    digest(signedData(prefix, words)),
+    privateKey,
+  )
   return encodeBech32(
     prefix,
     concat(words, bytesToWords(concat(signature, Uint8Array.of(recoveryId)))),
@@ -81,13 +85,13 @@ export function payeeOf(invoice: Invoice): string {
 
 /** Hex of the public key that `payeeOf` finds in the invoices of this private key; null if it is invalid. */
 export function publicKeyOf(privateKey: Uint8Array): string | null {
-  const key = isPrivate(privateKey) ? pointFromScalar(privateKey, true) : null
+  const key = curve().isPrivate(privateKey) ? curve().pointFromScalar(privateKey, true) : null
   return key && hex(key)
 }
 
 function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | null {
   try {
-    const key = recover(digest(signedData), signature, recoveryId, true)
+    const key = curve().recover(digest(signedData), signature, recoveryId, true)
     return key && hex(key)
   } catch {
     // The library throws for an r or s that is out of range or not on the curve.
@@ -98,12 +102,22 @@ function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | 
 function namedKey({ signedData, signature }: Invoice, payee: string): string | null {
   const key = hexBytes(payee)
   try {
-    return key !== null && verify(digest(signedData), key, signature, true) ? payee : null
+    return key !== null && curve().verify(digest(signedData), key, signature, true) ? payee : null
   } catch {
     // The library throws for a key that is not a point, and for an r or s that is out of range.
     return null
   }
 }
+
+/**
+ * The library, loaded for the first signature: its WebAssembly takes 5 MB of memory, and a service with a real node
+ * signs nothing.
+ */
+function curve(): typeof Curve {
+  loaded ??= createRequire(import.meta.url)('tiny-secp256k1') as typeof Curve
+  return loaded
+}
+let loaded: typeof Curve | null = null
 
 function digest(data: Uint8Array): Uint8Array {
   return hash('sha256', data, 'buffer')
