@@ -20,6 +20,13 @@ export async function openStore(where: StoreUrl, options: PostgresOptions = {}):
   return migrated(await openPostgres(where.url, options), POSTGRES)
 }
 
+/** Starts what the store of this URL will need, so that it is there when the store is opened. */
+export async function prepareStore(where: StoreUrl): Promise<void> {
+  if (where.kind !== 'sqlite') return
+  const { startWorkersAhead } = await import('./sqlite/worker-pool.ts')
+  startWorkersAhead()
+}
+
 async function migrated(db: Db, dialect: Dialect): Promise<Db> {
   try {
     await migrate(db, dialect)

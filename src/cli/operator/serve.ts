@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
+import { prepareStore } from '../../db/open.ts'
 import { codeOf } from '../../lib/errors.ts'
 import type { Server } from '../../serve.ts'
 import { examples } from '../examples.ts'
@@ -40,9 +41,11 @@ export function addServe(program: Command): void {
 
 /** @throws CliError for what the operator can change. */
 async function start(): Promise<Server> {
-  const [{ pino }, { serve }] = await Promise.all([import('pino'), import('../../serve.ts')])
   try {
     const config = readConfig()
+    // The threads start while this one loads everything else.
+    await prepareStore(config.databaseUrl)
+    const [{ pino }, { serve }] = await Promise.all([import('pino'), import('../../serve.ts')])
     const output = onceATurn(pino.destination())
     process.once('exit', output.flush)
     const log = pino(

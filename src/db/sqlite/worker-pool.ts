@@ -20,6 +20,11 @@ export function takeWorker(): Worker {
   return startWorker()
 }
 
+/** Starts the two threads of a store that will be opened, while its process still loads what opens it. */
+export function startWorkersAhead(): void {
+  for (let i = 0; i < 2; i++) void putBack(startWorker())
+}
+
 function startWorker(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = new URL(`./worker.${extension}`, import.meta.url)

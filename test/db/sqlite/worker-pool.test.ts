@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
-import { putBack, takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
+import { putBack, startWorkersAhead, takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 const run = promisify(execFile)
@@ -64,4 +64,15 @@ test('a thread of the store uses the compile cache of its process, and adds to i
   assert.match(second.stderr, /\/sqlite\/worker\.ts was accepted/)
   // The parser of TypeScript is not loaded for any file.
   assert.doesNotMatch(second.stderr, /no transpile cache/)
+})
+
+test('the threads that were started ahead are the next two that are taken', async () => {
+  await emptyPool()
+  startWorkersAhead()
+  const ahead = [takeWorker(), takeWorker()]
+  const later = takeWorker()
+  // Those started ahead have been starting for longer, so a later one cannot be among them.
+  assert.equal(new Set([...ahead, later]).size, 3)
+  assert.ok(ahead.every(({ threadId }) => threadId < later.threadId))
+  await Promise.all([...ahead, later].map((worker) => worker.terminate()))
 })
