@@ -14,6 +14,7 @@ import { paidRepeatRow } from './rows/paid-repeat.ts'
 import { pulseRow } from './rows/pulse.ts'
 import { quoteRow } from './rows/quote.ts'
 import { searchRow } from './rows/search.ts'
+import { startRow } from './rows/start.ts'
 import { whisperRow } from './rows/whisper.ts'
 
 type Rows = Record<string, (engine: Engine) => Promise<string[]>>
@@ -26,6 +27,7 @@ const ROWS: Rows = {
   'paid-repeat': paidRepeatRow,
   pulse: pulseRow,
   quote: quoteRow,
+  start: startRow,
   whisper: whisperRow,
 }
 

@@ -20,7 +20,8 @@ export type Program = {
 
 export type MayflyProgram = Program & { store: BenchStore }
 
-const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
+/** The arguments of `npm start`, for Node. */
+export const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
 
 /** Starts the service on a new store, which is removed when it stops. */
 export async function startMayfly(
@@ -119,8 +120,7 @@ async function start(args: string[], environment: Record<string, string>): Promi
     url,
     memoryMib() {
       if (child.exitCode !== null || child.signalCode !== null) return 0
-      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+      return residentMib(child.pid ?? 0)
     },
     cpuMs: () => cpuMsOf(child.pid ?? 0),
     stop: () =>
@@ -132,11 +132,18 @@ async function start(args: string[], environment: Record<string, string>): Promi
   }
 }
 
-function listening(child: ChildProcess): Promise<string> {
+export function residentMib(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+}
+
+/** The URL that a program logs. npm writes lines of its own before. */
+export function listening(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('the program ended before it listened')))
     if (!child.stdout) return reject(new Error('the program has no output'))
     createInterface(child.stdout).on('line', (line) => {
+      if (!line.startsWith('{')) return
       const facts = JSON.parse(line) as { event?: string; url?: string }
       if (facts.event === 'listening' && facts.url) resolve(facts.url)
     })
