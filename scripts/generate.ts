@@ -22,11 +22,14 @@ export type Generated = { file: string; text: string }
 
 /** All generated files, from the current code. */
 export async function generate(): Promise<Generated[]> {
-  const document = await describeService()
+  const [document] = await describeService()
   return [
     { file: 'openapi.json', text: `${JSON.stringify(document, null, 2)}\n` },
     // With the beta, because its operators look up its phrases there.
-    { file: 'docs/errors.md', text: errorsPage(await describeService({ MAYFLY_GATE: 'on' })) },
+    {
+      file: 'docs/errors.md',
+      text: errorsPage(whole(await describeService({ MAYFLY_GATE: 'on' }))),
+    },
     { file: 'docs/cli.md', text: await cliPage() },
     { file: 'docs/operate.md', text: await withSettings('docs/operate.md') },
   ]
@@ -43,10 +46,15 @@ export async function findStale(): Promise<string[]> {
 }
 
 type Operation = { responses: Record<string, { description: string }> }
-type OpenApi = { paths: Record<string, Record<string, Operation>> }
+type OpenApi = {
+  paths: Record<string, Record<string, Operation>>
+  tags?: { externalDocs?: { url: string } }[]
+}
 
-/** Starts a service on a new store for a moment, and returns its document. */
-async function describeService(settings: Record<string, string> = {}): Promise<OpenApi> {
+/** Starts a service on a new store for a moment, and returns its document and those that it links. */
+async function describeService(
+  settings: Record<string, string> = {},
+): Promise<[OpenApi, ...OpenApi[]]> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-generate-'))
   try {
     const config = readConfig({
@@ -57,14 +65,41 @@ async function describeService(settings: Record<string, string> = {}): Promise<O
     })
     const server = await serve(config, pino({ level: 'silent' }))
     try {
-      const response = await fetch(`${server.url}/openapi.json`)
-      return (await response.json()) as OpenApi
+      const read = async (path: string): Promise<OpenApi> =>
+        (await (await fetch(server.url + path)).json()) as OpenApi
+      const main = await read('/openapi.json')
+      const linked = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
+      return [main, ...(await Promise.all(linked.map((url) => read(new URL(url).pathname))))]
     } finally {
       await server.stop()
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** The operations of all documents; only the descriptions of the answers are looked at, so these are resolved. */
+function whole(documents: OpenApi[]): OpenApi {
+  return {
+    paths: Object.assign({}, ...documents.map((each) => resolved(each.paths, each))),
+  }
+}
+
+/** With each `$ref` replaced by what it refers to. */
+function resolved(node: unknown, document: object): unknown {
+  if (Array.isArray(node)) return node.map((item) => resolved(item, document))
+  if (typeof node !== 'object' || node === null) return node
+  if ('$ref' in node) {
+    const names = String(node.$ref).split('/').slice(1)
+    const part = names.reduce(
+      (at: unknown, name) => (at as Record<string, unknown>)[name],
+      document,
+    )
+    return resolved(part, document)
+  }
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, resolved(value, document)]),
+  )
 }
 
 const PURCHASE = [200, 400, 401, 402, 429]
@@ -143,6 +178,7 @@ More operations, without 408, 500 and 503:
 |---|---|
 | \`GET /llms.txt\` | 200 |
 | \`GET /openapi.json\` | 200 |
+| \`GET /openapi-gate.json\` | 200 |
 ${additions(document).join('\n')}
 `
 }

@@ -12,6 +12,7 @@ import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
+import { publicId } from './schema.ts'
 import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
@@ -23,6 +24,32 @@ const RETRY_BODY_SECONDS = 10
  * than its connection, and only waits for the store.
  */
 const SMALL_BYTES = 8 * 1024
+
+/** A client has a method of its own for each of HTTP's. */
+const SEND = {
+  POST: 'sendToInbox',
+  GET: 'sendGetToInbox',
+  HEAD: 'sendHeadToInbox',
+  PUT: 'sendPutToInbox',
+  PATCH: 'sendPatchToInbox',
+  DELETE: 'sendDeleteToInbox',
+  OPTIONS: 'sendOptionsToInbox',
+}
+
+/** Any bytes of any type are stored. These are the types that clients ask for by name. */
+const ANY_BODY = {
+  'x-name': 'AnyBody',
+  description: 'Optional; bytes of any type are stored as sent',
+  content: {
+    'application/json': { schema: {}, example: { type: 'invoice.paid' } },
+    'text/plain': { schema: Type.String(), example: 'hello' },
+    'application/x-www-form-urlencoded': {
+      schema: { type: 'object', additionalProperties: true },
+      example: { type: 'invoice.paid' },
+    },
+    'application/octet-stream': { schema: Type.String({ format: 'binary' }), example: 'hello' },
+  },
+}
 
 export function mountIngest(
   app: App,
@@ -70,7 +97,10 @@ export function mountIngest(
     schema: {
       tags: ['catch'],
       summary: 'Send a request to an inbox; sub-paths are kept',
-      params: Type.Object({ publicId: Type.String() }),
+      operationId: SEND,
+      security: [{}, { bearer: [] }],
+      params: Type.Object({ publicId }),
+      requestBody: ANY_BODY,
       response: {
         204: NoContent,
         ...errors(

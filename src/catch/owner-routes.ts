@@ -9,12 +9,13 @@ import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
-import { errors, NoContent } from '../http/schemas.ts'
+import { DOWNLOAD } from '../http/response-headers.ts'
+import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'
-import { CatchEvent, CatchStatus, EventPage, EventQuery } from './schema.ts'
+import { CatchEvent, CatchStatus, EventPage, EventQuery, publicId } from './schema.ts'
 import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
 
@@ -27,13 +28,17 @@ const security = [{ bearer: [] }]
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const eventParams = Type.Object({
-  publicId: Type.String(),
-  eventId: Type.String({ format: 'uuid' }),
+  publicId,
+  eventId: Type.String({
+    format: 'uuid',
+    description: 'Of the event',
+    examples: ['0190c7a4-6f3e-7c1d-9b2a-5d8e7f6a4b3c'],
+  }),
 })
 /** Accepts any event id: a malformed one is answered with `not found`. */
 const anyEventId = () => () => true
 
-const inboxParams = Type.Object({ publicId: Type.String() })
+const inboxParams = Type.Object({ publicId })
 
 export function mountOwner(
   app: App,
@@ -178,6 +183,7 @@ function createHandlers({
 const SCHEMAS = {
   status: {
     tags: ['catch'],
+    operationId: 'getInbox',
     summary: 'The state and counters of an inbox',
     security,
     params: inboxParams,
@@ -185,6 +191,7 @@ const SCHEMAS = {
   },
   destroy: {
     tags: ['catch'],
+    operationId: 'destroyInbox',
     summary: 'Destroy an inbox with its events and both capabilities',
     security,
     params: inboxParams,
@@ -192,6 +199,7 @@ const SCHEMAS = {
   },
   events: {
     tags: ['catch'],
+    operationId: 'listEvents',
     summary: 'Events, newest first; a page may end early where bodies are large',
     security,
     params: inboxParams,
@@ -203,17 +211,31 @@ const SCHEMAS = {
   },
   stream: {
     tags: ['catch'],
+    operationId: 'streamEvents',
     summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
     security,
     params: inboxParams,
-    headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+    headers: Type.Object({
+      'last-event-id': Type.Optional(
+        Type.String({
+          description:
+            'The sequence of the last event that the client has: the stream goes on after it',
+          examples: ['17'],
+        }),
+      ),
+    }),
     response: {
-      200: Type.String({ description: 'text/event-stream of `capture`, then `end`' }),
+      200: answer(Type.String(), {
+        type: 'text/event-stream',
+        description:
+          'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
+      }),
       ...errors('invalid query', ...OWNER_ERRORS),
     },
   },
   event: {
     tags: ['catch'],
+    operationId: 'getEvent',
     summary: 'One event',
     security,
     params: eventParams,
@@ -221,16 +243,22 @@ const SCHEMAS = {
   },
   body: {
     tags: ['catch'],
+    operationId: 'getEventBody',
     summary: 'The raw body of one event, to download',
     security,
     params: eventParams,
     response: {
-      200: Type.String({ contentEncoding: 'binary', description: 'The body, byte for byte' }),
+      200: answer(Type.String({ format: 'binary' }), {
+        type: 'application/octet-stream',
+        description: 'The body, byte for byte',
+        headers: DOWNLOAD,
+      }),
       ...errors(...OWNER_ERRORS),
     },
   },
   deleteEvent: {
     tags: ['catch'],
+    operationId: 'deleteEvent',
     summary: 'Delete one event for good; frees its bytes, not its count',
     security,
     params: eventParams,

@@ -16,6 +16,8 @@ import {
   CatchIpLocation,
   CatchPlan,
   CatchStatus,
+  EventPage,
+  ListedCatchPlan,
 } from './schema.ts'
 import { createCatch } from './service.ts'
 
@@ -37,7 +39,15 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
     responseHeaders: [],
   },
   limits: Object.values(INGEST),
-  schemas: { CatchCapability, CatchStatus, CatchEvent, CatchIpLocation },
+  schemas: {
+    CatchCapability,
+    CatchStatus,
+    CatchEvent,
+    CatchIpLocation,
+    EventPage,
+    CatchCatalog,
+    CatchPlan: ListedCatchPlan,
+  },
   guide: CATCH_GUIDE,
 }
 

@@ -24,6 +24,12 @@ const limits = {
   maxBytesPerRequest: AtLeast1,
 }
 
+/** Names an inbox in a path. */
+export const publicId = Type.String({
+  description: 'Of the inbox',
+  examples: ['catch_2mQx7RkT0cLz3H5jW9NfXb'],
+})
+
 /** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
 export const CatchPlan = Type.Object(
   {
@@ -36,10 +42,16 @@ export const CatchPlan = Type.Object(
 )
 export type CatchPlan = Static<typeof CatchPlan>
 
-export const CatchCatalog = Type.Object({
-  description: Type.String(),
-  plans: Type.Array(Type.Object({ ...planFields, ...limits })),
-})
+/** A plan in the catalogue. */
+export const ListedCatchPlan = Type.Object(
+  { ...planFields, ...limits },
+  { additionalProperties: false },
+)
+
+export const CatchCatalog = Type.Object(
+  { description: Type.String(), plans: Type.Array(ListedCatchPlan) },
+  { additionalProperties: false },
+)
 export type CatchCatalog = Static<typeof CatchCatalog>
 
 const KIB = 1024
@@ -143,7 +155,8 @@ export const CatchStatus = Type.Object(
  */
 export type CatchStatus = Static<typeof CatchStatus>
 
-export const Access = Type.Enum(['public', 'authenticated'])
+const ACCESSES = ['public', 'authenticated'] as const
+export const Access = Type.Enum([...ACCESSES])
 export type Access = Static<typeof Access>
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -195,14 +208,51 @@ export type CatchEvent = Static<typeof CatchEvent>
 
 export const EventQuery = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: 20 })),
-    cursor: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Returns sequences below this one' }),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 50,
+        default: 20,
+        description: 'At most this many events',
+        examples: [50],
+      }),
     ),
-    access: Type.Optional(Access),
-    method: Type.Optional(Type.String({ minLength: 1, maxLength: 20 })),
-    contentType: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
-    q: Type.Optional(Type.String({ maxLength: 120 })),
+    cursor: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Returns sequences below this one: the `nextCursor` of the page before',
+        examples: [21],
+      }),
+    ),
+    access: Type.Optional(
+      Type.Enum([...ACCESSES], {
+        description: 'Whether the sender had the ingest token',
+        examples: ['authenticated'],
+      }),
+    ),
+    method: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 20,
+        description: 'Only requests with this method',
+        examples: ['POST'],
+      }),
+    ),
+    contentType: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Only requests of this type, without its parameters',
+        examples: ['application/json'],
+      }),
+    ),
+    q: Type.Optional(
+      Type.String({
+        maxLength: 120,
+        description: 'Only requests that contain this text in path, query or body',
+        examples: ['invoice.paid'],
+      }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -6,14 +6,15 @@ import { checkoutUnavailable, problem } from '../http/errors.ts'
 import { idempotencyKey } from '../http/idempotency-key.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
-import { errors } from '../http/schemas.ts'
+import { wwwAuthenticate } from '../http/response-headers.ts'
+import { errors, KEY_EXAMPLE } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
 import type { OpenOutcome, ProtectedRequest } from './intents.ts'
 import type { ProjectRow } from './project-store.ts'
 import { renderQuote } from './render.ts'
-import { GatePaymentChallenge, GateQuote } from './schema.ts'
+import { GatePaymentChallenge, GateQuote, gateHeaders } from './schema.ts'
 import type { GateService } from './service.ts'
 
 /** The maximum body of a protected request, which is enough for an API call. */
@@ -27,30 +28,56 @@ declare module 'fastify' {
 }
 
 const headers = Type.Object({
-  'idempotency-key': Type.String({ minLength: 8, maxLength: 128 }),
-  'x-gate-project': Type.String(),
-  'x-gate-route': Type.String(),
-  'x-gate-method': Type.String(),
-  'x-gate-path': Type.String(),
-  'x-payment-protocol': Type.Optional(Type.Enum(['payment'])),
+  'idempotency-key': Type.String({
+    minLength: 8,
+    maxLength: 128,
+    description: 'Names this intent: a fresh UUIDv4 for each protected request',
+    examples: [KEY_EXAMPLE],
+  }),
+  'x-gate-project': Type.String(gateHeaders.project),
+  'x-gate-route': Type.String(gateHeaders.route),
+  'x-gate-method': Type.String(gateHeaders.method),
+  'x-gate-path': Type.String(gateHeaders.path),
+  'x-payment-protocol': Type.Optional(
+    Type.Enum(['payment'], {
+      description: 'Omitted: a quote. `payment`: a challenge',
+      examples: ['payment'],
+    }),
+  ),
   'x-gate-visitor': Type.Optional(
     Type.String({
       description:
         'The network of the visitor, `203.0.113.0/24` or `2001:db8:1::/48`: new intents are then limited by it, and else by project',
+      examples: ['203.0.113.0/24'],
     }),
   ),
 })
 
 const schema = {
   tags: ['gate'],
+  operationId: 'createIntent',
   summary: 'Create or recover one payment intent, bound to one request',
   security: [{ bearer: [] }],
-  consumes: ['application/json', 'application/octet-stream'],
+  requestBody: {
+    description: 'The body of the protected request, byte for byte: it is hashed and not kept',
+    content: {
+      'application/json': { schema: {}, example: { size: 2 } },
+      'application/octet-stream': { schema: Type.String({ format: 'binary' }), example: 'bytes' },
+    },
+  },
   headers,
   response: {
-    402: Type.Union([GateQuote, GatePaymentChallenge], {
-      description: 'The quote of this request, in the flow that was asked for',
-    }),
+    402: {
+      description: 'The quote of this request, or a challenge if that was asked for',
+      headers: wwwAuthenticate(
+        'The challenge; none in a quote',
+        'Payment id="k2Vx…", realm="gate", method="lightning", intent="charge", request="eyJh…"',
+      ),
+      content: {
+        'application/json': { schema: GateQuote },
+        'application/problem+json': { schema: GatePaymentChallenge },
+      },
+    },
     ...errors(
       'invalid binding',
       'invalid idempotency key',

@@ -1,6 +1,15 @@
 /** GATE's entry. The service does not sell it: payers pay the project. `open.ts` puts its parts together. */
 import type { ProductFacts } from '../http/product.ts'
 import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './limits.ts'
+import {
+  GateAuthorization,
+  GateGiveBack,
+  GateJwks,
+  GatePaymentChallenge,
+  GatePending,
+  GateProof,
+  GateQuote,
+} from './schema.ts'
 
 export const GATE: ProductFacts = {
   name: 'gate',
@@ -10,6 +19,21 @@ export const GATE: ProductFacts = {
     responseHeaders: ['Gate-Receipt'],
   },
   limits: [NEW_INTENTS, NEW_INTENTS_OF_VISITOR],
-  schemas: {},
+  schemas: {
+    GateQuote,
+    GatePaymentChallenge,
+    GatePending,
+    GateAuthorization,
+    GateProof,
+    GateGiveBack,
+    GateJwks,
+  },
+  document: {
+    tag: 'gate',
+    path: '/openapi-gate.json',
+    title: 'Mayfly GATE',
+    about:
+      "Payment intents for a project's own API. The operations are in a document of their own.",
+  },
   guide: '',
 }

@@ -4,7 +4,8 @@ import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
-import { errors, NoContent } from '../http/schemas.ts'
+import { RETRY_AFTER } from '../http/response-headers.ts'
+import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -15,7 +16,14 @@ import type { GateChallenges } from './challenge.ts'
 import type { IntentRow } from './intent-store.ts'
 import type { ProofOutcome } from './proofs.ts'
 import { renderAuthorization, renderPending } from './render.ts'
-import { GateAuthorization, GateGiveBack, GatePending, GateProof } from './schema.ts'
+import {
+  GateAuthorization,
+  GateGiveBack,
+  GatePending,
+  GateProof,
+  gateHeaders,
+  intentId,
+} from './schema.ts'
 import type { GateService } from './service.ts'
 
 /** How soon to ask again about a payment that the operator must look at. */
@@ -40,7 +48,23 @@ declare module 'fastify' {
 }
 
 const security = [{ bearer: [] }]
-const intentParams = Type.Object({ intentId: Type.String() })
+const intentParams = Type.Object({ intentId })
+const authorized = answer(GateAuthorization, {
+  name: 'Authorized',
+  description: 'Paid: the receipt lets one request in',
+  headers: {
+    'Gate-Receipt': {
+      description: 'The receipt, a compact JWS',
+      schema: Type.String(),
+      example: 'eyJhbGciOiJFZERTQSJ9.eyJ…',
+    },
+  },
+})
+const pending = answer(GatePending, {
+  name: 'Pending',
+  description: 'Not paid, as far as anybody can tell',
+  headers: RETRY_AFTER,
+})
 const commonErrors = ['rate limited', 'internal error'] as const
 
 /** The handlers check headers themselves, since each has its own error phrase. */
@@ -64,12 +88,13 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
       },
       schema: {
         tags: ['gate'],
+        operationId: 'pollIntent',
         summary: 'Poll an intent; asks its provider where that can verify',
         security,
         params: intentParams,
         response: {
-          200: GateAuthorization,
-          402: GatePending,
+          200: authorized,
+          402: pending,
           ...errors(
             'invalid project capability',
             'intent mismatch',
@@ -80,7 +105,8 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
       },
       validatorCompiler: uncheckedHeaders,
     },
-    async (request, reply) => answer(reply, await service.poll(claimOf(request).intent), clock),
+    async (request, reply) =>
+      sendOutcome(reply, await service.poll(claimOf(request).intent), clock),
   )
 }
 
@@ -131,22 +157,30 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
         config: { invalid: { body: 'malformed proof' } },
         schema: {
           tags: ['gate'],
+          operationId: 'proveIntent',
           summary: 'Prove the payment of an intent by its preimage',
-          security,
+          security: [...security, { payment: [] }],
           params: intentParams,
           headers: Type.Object({
-            'x-gate-project': Type.String({ pattern: PROJECT.source }),
+            'x-gate-project': Type.String({ pattern: PROJECT.source, ...gateHeaders.project }),
             'x-gate-method': Type.Optional(
-              Type.String({ description: 'Required with Authorization: Payment' }),
+              Type.String({
+                description: 'Required with Authorization: Payment',
+                examples: gateHeaders.method.examples,
+              }),
             ),
             'x-gate-path': Type.Optional(
-              Type.String({ pattern: '^/', description: 'Required with Authorization: Payment' }),
+              Type.String({
+                pattern: '^/',
+                description: 'Required with Authorization: Payment',
+                examples: gateHeaders.path.examples,
+              }),
             ),
           }),
           body: GateProof,
           response: {
-            200: GateAuthorization,
-            402: GatePending,
+            200: authorized,
+            402: pending,
             ...errors(
               'malformed proof',
               'unsupported media type',
@@ -166,7 +200,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
         const { intent, credentialPreimage } = claimOf(request)
         const { preimage } = request.body
         if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
-        return answer(reply, await service.prove(intent, preimage), clock)
+        return sendOutcome(reply, await service.prove(intent, preimage), clock)
       },
     )
   })
@@ -187,6 +221,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
         },
         schema: {
           tags: ['gate'],
+          operationId: 'giveBackReceipt',
           summary: "Give a receipt back: the project's server failed the request that it let in",
           security,
           params: intentParams,
@@ -217,7 +252,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
   })
 }
 
-function answer(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {
+function sendOutcome(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {
   if (outcome.kind === 'wrong preimage') throw wrongPreimage()
   if (outcome.kind === 'unhonoured') throw notHonoured()
   if (outcome.kind === 'pending') {

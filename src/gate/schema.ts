@@ -6,6 +6,25 @@ import { Type } from '../http/type.ts'
 export const VerificationKind = Type.Enum(['provider', 'preimage'])
 export type VerificationKind = Static<typeof VerificationKind>
 
+/** Names an intent in a path. */
+export const intentId = Type.String({
+  description: 'Of the intent',
+  examples: ['gate_intent_9NfXb2mQx7RkT0cLz3H5jW'],
+})
+
+/** What the headers of GATE mean, with an example of each. */
+export const gateHeaders = {
+  route: { description: 'The route of the project', examples: ['render'] },
+  method: { description: 'Of the protected request', examples: ['POST'] },
+  path: {
+    description: 'Path and query of the protected request',
+    examples: ['/render/cat?size=2'],
+  },
+  project: {
+    description: 'The project',
+    examples: ['gate_project_RkT0cLz3H5jW9NfXb2mQx7'],
+  },
+}
 const bound = {
   projectId: Type.String(),
   routeId: Type.String(),
@@ -117,14 +136,20 @@ export type GateAuthorization = Static<typeof GateAuthorization>
 
 export const GateProof = Type.Object(
   { preimage: Type.String({ pattern: '^[0-9a-f]{64}$' }) },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ preimage: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069' }],
+  },
 )
 export type GateProof = Static<typeof GateProof>
 
 /** A receipt's id is a UUID, which fits this length. */
 export const GateGiveBack = Type.Object(
   { receiptId: Type.String({ minLength: 1, maxLength: 64 }) },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ receiptId: '5b1d6f0c-2f4e-4a7b-8c9d-0e1f2a3b4c5d' }],
+  },
 )
 export type GateGiveBack = Static<typeof GateGiveBack>
 

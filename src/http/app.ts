@@ -12,7 +12,7 @@ import { exceedsDrainLimit } from './discarded-body.ts'
 import { answerClientError, sendError, sendProblem } from './error-response.ts'
 import { problem } from './errors.ts'
 import { deferContinue, sendContinue } from './expect-continue.ts'
-import { mountOpenapi } from './openapi.ts'
+import { mountOpenapi, type OwnDocument } from './openapi.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
 import type { InvalidPhrases } from './validation.ts'
 
@@ -49,6 +49,8 @@ export type AppOptions = {
   surfaces?: readonly ApiSurface[]
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
+  /** The groups of operations with an OpenAPI document of their own. */
+  documents?: readonly OwnDocument[]
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Backpressure on every response. Made here by default. */
@@ -97,7 +99,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     sendError(error, { request, reply, log })
   })
   app.setNotFoundHandler(answerNotFound)
-  mountOpenapi(app, options.publicUrl, options.schemas)
+  mountOpenapi(app, options.publicUrl, {
+    schemas: options.schemas,
+    own: options.documents ?? [],
+  })
   return app
 }
 

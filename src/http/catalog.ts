@@ -40,6 +40,7 @@ export function mountCatalog(
     {
       schema: {
         tags: ['payments'],
+        operationId: 'getCatalog',
         summary: 'Products, plans and prices',
         response: {
           200: Type.Object(
@@ -47,6 +48,7 @@ export function mountCatalog(
             {
               additionalProperties: false,
               description: 'What is on sale, and whether it can be bought now',
+              'x-schema': 'Catalogue',
             },
           ),
           ...errors('rate limited'),

@@ -1,45 +1,154 @@
-/** Names schemas in the document: each is written once, and referred to by `$ref`. */
+/** Names the parts of a document: each is written once, and referred to by `$ref`. */
 import type { TSchema } from 'typebox'
 
 type Node = unknown
+type Members = Record<string, Node>
 
-/** @returns the document with `components.schemas`, and with a reference at each place of a named schema. */
-export function nameSchemas<Document extends object>(
-  document: Document,
+/** Parts that are written once if several operations have them. Inner parts come first. */
+const SHARED = ['headers', 'responses', 'requestBodies', 'parameters'] as const
+type Kind = (typeof SHARED)[number]
+/** A member of a schema that names it in the document. */
+const SCHEMA_NAME = 'x-schema'
+
+/** @returns the paths and their `components`, with a reference at each place of a named or shared part. */
+export function nameParts(
+  paths: object,
   named: Record<string, TSchema>,
-): Document {
-  const names = new Map(
-    Object.entries(named).map(([name, schema]) => [JSON.stringify(canonical(schema)), name]),
-  )
-  const schemas: Record<string, Node> = {}
+): { paths: object; components: object } {
+  const { node, schemas } = nameSchemas(paths, named)
+  const components: Record<string, object> = {}
+  let shared = node
+  for (const kind of SHARED) {
+    const { node, parts } = share(shared, kind)
+    shared = node
+    if (Object.keys(parts).length > 0) components[kind] = sorted(parts)
+  }
+  return { paths: withoutNames(shared) as object, components: { ...components, schemas } }
+}
+
+function nameSchemas(paths: Node, named: Record<string, TSchema>): { node: Node; schemas: object } {
+  const names = new Map(Object.entries(named).map(([name, part]) => [JSON.stringify(part), name]))
+  const schemas: Members = {}
 
   function refer(node: Node): Node {
     if (Array.isArray(node)) return node.map(refer)
     if (typeof node !== 'object' || node === null) return node
-    const name = names.get(JSON.stringify(canonical(node)))
+    const name = nameIn(node) ?? names.get(JSON.stringify(node))
     if (name === undefined) return inside(node)
     schemas[name] ??= inside(node)
     return { $ref: `#/components/schemas/${name}` }
   }
 
   function inside(node: object): Node {
-    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, refer(value)]))
+    const members = Object.entries(node)
+      .filter(([key]) => key !== SCHEMA_NAME)
+      .map(([key, value]): [string, Node] => [key, refer(value)])
+    return Object.fromEntries([...typeOfEnum(node), ...members])
   }
 
-  const referring = refer(document) as Document & { components?: object }
-  const sorted = Object.fromEntries(
-    Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),
-  )
-  return { ...referring, components: { ...referring.components, schemas: sorted } }
+  return { node: refer(paths), schemas: sorted({ ...schemas }) }
 }
 
-/** The same for all spellings of a schema: the library changes the order of members, and constants. */
-function canonical(node: Node): Node {
-  if (Array.isArray(node)) return node.map(canonical)
-  if (typeof node !== 'object' || node === null) return node
-  const members = Object.entries(node)
-    .filter(([key]) => key !== 'const' && key !== 'x-response-description')
-    .map(([key, value]) => [key, canonical(value)] as [string, Node])
-  if ('const' in node) members.push(['enum', [node.const]])
-  return Object.fromEntries(members.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+/** The name that a schema brings along, if it is made for one service. */
+const nameIn = (node: object): string | undefined =>
+  SCHEMA_NAME in node ? String(node[SCHEMA_NAME]) : undefined
+
+/** The library leaves out the type of an enumeration. Some generators then take it for anything. */
+function typeOfEnum(node: object): [string, Node][] {
+  const isUntyped = 'enum' in node && Array.isArray(node.enum) && !('type' in node)
+  return isUntyped ? [['type', 'string']] : []
 }
+
+function share(paths: Node, kind: Kind): { node: Node; parts: Members } {
+  const places = new Map<string, { name: string; part: Members; count: number }>()
+  visit(paths, kind, ({ name, part }) => {
+    const text = JSON.stringify(part)
+    const place = places.get(text) ?? { name, part, count: 0 }
+    places.set(text, { ...place, count: place.count + 1 })
+    return part
+  })
+  const names = new Map<string, string>()
+  const parts: Members = {}
+  const repeated = [...places].filter(([, { count }]) => count > 1)
+  // If two parts have one name, the more frequent one gets it, and the other one stays where it is.
+  for (const [text, { name, part }] of repeated.toSorted(([, a], [, b]) => b.count - a.count)) {
+    const free = namesFor(name).find((each) => !(each in parts))
+    if (free === undefined) continue
+    names.set(text, free)
+    parts[free] = withoutNames(part)
+  }
+  const node = visit(paths, kind, ({ part }) => {
+    const name = names.get(JSON.stringify(part))
+    return name === undefined ? part : { $ref: `#/components/${kind}/${name}` }
+  })
+  return { node, parts }
+}
+
+type Place = { name: string; part: Members }
+
+/** Replaces each part of a kind in all operations. */
+function visit(paths: Node, kind: Kind, replace: (place: Place) => Node): Node {
+  return mapMembers(paths, (methods) =>
+    mapMembers(methods, (operation) => {
+      const found = { ...(operation as Members) }
+      if (kind === 'parameters' && Array.isArray(found.parameters)) {
+        found.parameters = found.parameters.map((part) =>
+          replace({ name: `${part.name} · ${part.description}`, part }),
+        )
+      }
+      if (kind === 'requestBodies' && found.requestBody) {
+        const part = found.requestBody as Members
+        found.requestBody = replace({ name: nameOf(part), part })
+      }
+      if (kind === 'responses' || kind === 'headers') {
+        found.responses = mapMembers(found.responses, (answer) => {
+          const part = answer as Members
+          if (kind === 'responses') return replace({ name: nameOf(part), part })
+          if (!part.headers) return part
+          const headers = mapMembers(part.headers, (header, name) =>
+            replace({ name, part: header as Members }),
+          )
+          return { ...part, headers }
+        })
+      }
+      return found
+    }),
+  )
+}
+
+/** What a shared part is called: as it says, or like its schema, or by its description. */
+function nameOf(part: Members): string {
+  const [{ schema = {} } = {}] = Object.values((part.content ?? {}) as Record<string, Schema>)
+  const [, name] = /^#\/components\/schemas\/(\w+)$/.exec(schema.$ref ?? '') ?? []
+  const ofSchema = name === 'Error' ? undefined : name
+  return String(part['x-name'] ?? ofSchema ?? (part.content ? part.description : 'NoContent'))
+}
+
+type Schema = { schema?: { $ref?: string } }
+
+/** `order not found · order expired`: OrderNotFound, and if that is taken, OrderNotFoundOrderExpired. */
+function namesFor(text: string): string[] {
+  const words = text.split(' · ').map((part) =>
+    part
+      .split(/[^A-Za-z0-9]+/)
+      .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+      .join(''),
+  )
+  return words.map((_, i) => words.slice(0, i + 1).join('')).filter((name) => name !== '')
+}
+
+function withoutNames(node: Node): Node {
+  if (Array.isArray(node)) return node.map(withoutNames)
+  if (typeof node !== 'object' || node === null) return node
+  const members = Object.entries(node).filter(([key]) => key !== 'x-name')
+  return Object.fromEntries(members.map(([key, value]) => [key, withoutNames(value)]))
+}
+
+function mapMembers(node: Node, map: (value: Node, key: string) => Node): Members {
+  return Object.fromEntries(
+    Object.entries(node as Members).map(([key, value]) => [key, map(value, key)]),
+  )
+}
+
+const sorted = (members: Members): Members =>
+  Object.fromEntries(Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,15 +1,8 @@
 /** The machine-readable description, made from the schemas that validate. */
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
-import { COMPILERS } from './compilers.ts'
-import { nameSchemas } from './openapi-names.ts'
-import {
-  ErrorSchema,
-  L402Challenge,
-  PaymentAuthChallenge,
-  PaymentQuote,
-  PlanSelection,
-} from './schemas.ts'
+import { type Described, describeRoutes } from './openapi-document.ts'
+import { SHARED_SCHEMAS } from './schemas.ts'
 
 const OPENAPI_VERSION = '0.1.0'
 
@@ -19,84 +12,83 @@ const SERVICE_INFO = {
   docs: { apiReference: '/openapi.json', llms: '/llms.txt' },
 }
 
+/** A group of operations with a document of its own, which the main one links. */
+export type OwnDocument = { tag: string; path: `/${string}.json`; title: string; about: string }
+
 /**
- * Must be mounted before the routes that it describes. The document is made at the first request for it: most
- * services are never asked, and the library that makes it is large.
+ * Must be mounted before the routes that it describes. A document is made at the first request for it, since
+ * most services are never asked.
  * @param schemas the products' schemas by their names in the document.
  */
 export function mountOpenapi(
   app: FastifyInstance,
   publicUrl: () => string,
-  schemas: Record<string, TSchema>,
+  { schemas, own }: { schemas: Record<string, TSchema>; own: readonly OwnDocument[] },
 ): void {
-  const named = {
-    ...schemas,
-    Error: ErrorSchema,
-    PlanSelection,
-    PaymentQuote,
-    PaymentAuthChallenge,
-    L402Challenge,
-  }
+  const named = { ...schemas, ...SHARED_SCHEMAS }
   const routes: Described[] = []
   app.addHook('onRoute', ({ method, url, schema }) => {
     if (schema?.tags) routes.push({ method, url, schema })
   })
-  let served: Promise<string> | null = null
-  app.get('/openapi.json', async (_request, reply) => {
-    // Made once: the routes are fixed when the server listens.
-    served ??= describe(routes).then(
-      (document) =>
-        JSON.stringify({
-          ...nameSchemas(document, named),
-          servers: [{ url: publicUrl() }],
-          'x-service-info': SERVICE_INFO,
-        }),
-      (error) => {
-        served = null
-        throw error
-      },
-    )
-    return reply
-      .header('cache-control', 'public, max-age=300')
-      .header('access-control-allow-origin', '*')
-      .type('application/json; charset=utf-8')
-      .serializer((body: string) => body)
-      .send(await served)
-  })
+  const isOwn =
+    (tag: string) =>
+    ({ schema }: Described) =>
+      schema.tags?.includes(tag) ?? false
+
+  serve('/openapi.json', () => ({
+    ...documentOf(
+      INFO,
+      routes.filter((route) => !own.some(({ tag }) => isOwn(tag)(route))),
+    ),
+    tags: own.map(({ tag, path, about }) => ({
+      name: tag,
+      description: about,
+      externalDocs: { url: publicUrl() + path },
+    })),
+    'x-service-info': SERVICE_INFO,
+  }))
+  for (const { tag, path, title, about } of own) {
+    serve(path, () => documentOf({ title, description: about }, routes.filter(isOwn(tag))))
+  }
+
+  function documentOf(info: { title: string; description: string }, some: Described[]): object {
+    const { paths, components } = describeRoutes(some, named)
+    return {
+      openapi: '3.1.0',
+      info: { ...info, version: OPENAPI_VERSION },
+      servers: [{ url: publicUrl() }],
+      paths,
+      components: { securitySchemes: SECURITY_SCHEMES, ...components },
+    }
+  }
+
+  function serve(path: string, document: () => object): void {
+    let served = ''
+    app.get(path, async (_request, reply) => {
+      // Made once: the routes are fixed when the server listens.
+      served ||= JSON.stringify(document())
+      return reply
+        .header('cache-control', 'public, max-age=300')
+        .header('access-control-allow-origin', '*')
+        .type('application/json; charset=utf-8')
+        .serializer((body: string) => body)
+        .send(served)
+    })
+  }
 }
 
-type Described = Pick<RouteOptions, 'method' | 'url' | 'schema'>
-
-/** The library reads routes as they are mounted, so they are mounted once more, on a server of its own. */
-async function describe(routes: Described[]): Promise<object> {
-  const [{ default: Fastify }, { default: swagger }] = await Promise.all([
-    import('fastify'),
-    import('@fastify/swagger'),
-  ])
-  const app = Fastify({ schemaController: COMPILERS })
-  await app.register(swagger, { openapi: OPENAPI })
-  for (const route of routes) app.route({ ...route, handler: async () => null })
-  await app.ready()
-  return app.swagger()
+const INFO = {
+  title: 'Mayfly',
+  description:
+    'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts.',
 }
 
-const OPENAPI = {
-  openapi: '3.1.0',
-  info: {
-    title: 'Mayfly',
-    version: OPENAPI_VERSION,
-    description:
-      'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts.',
+const SECURITY_SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'A token of the capability' },
+  payment: {
+    type: 'http',
+    scheme: 'Payment',
+    description: 'HTTP Payment Authentication with a Lightning charge',
   },
-  components: {
-    securitySchemes: {
-      bearer: { type: 'http', scheme: 'bearer' },
-      payment: {
-        type: 'http',
-        scheme: 'Payment',
-        description: 'HTTP Payment Authentication with a Lightning charge',
-      },
-      l402: { type: 'http', scheme: 'L402', description: 'A macaroon and a preimage' },
-    },
-  },
-} as const
+  l402: { type: 'http', scheme: 'L402', description: 'A macaroon and a preimage' },
+}

@@ -2,20 +2,26 @@
 import type { FastifySchema } from 'fastify'
 import type { PaidRoute } from './paid-route.ts'
 import { paymentPreimageHeader } from './payment-preimage.ts'
+import { wwwAuthenticate } from './response-headers.ts'
 import {
+  answer,
   ErrorSchema,
   errors,
+  KEY_EXAMPLE,
   L402Challenge,
   PaymentAuthChallenge,
   PaymentQuote,
   PlanIdSchema,
+  settled,
 } from './schemas.ts'
 import { Type } from './type.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
   const offers = offersOf(route)
+  const product = route.product.slice(0, 1).toUpperCase() + route.product.slice(1)
   return {
     tags: ['payments'],
+    operationId: `buy${product}`,
     summary: route.summary,
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
@@ -26,20 +32,28 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         maxLength: 128,
         description:
           'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; an order whose key can be guessed and came from two addresses is delivered to proof of payment alone.',
+        examples: [KEY_EXAMPLE],
       }),
       'x-payment-protocol': Type.Optional(
-        Type.Enum(['payment', 'l402'], { description: 'Omitted: the native flow' }),
+        Type.Enum(['payment', 'l402'], {
+          description: 'Omitted: the native flow',
+          examples: ['l402'],
+        }),
       ),
       'accept-payment': Type.Optional(
-        Type.String({ description: '`lightning/charge` selects the Payment flow too' }),
+        Type.String({
+          description: '`lightning/charge` selects the Payment flow too',
+          examples: ['lightning/charge'],
+        }),
       ),
       'accept-authenticate': Type.Optional(
-        Type.String({ description: '`L402` selects the L402 flow too' }),
+        Type.String({ description: '`L402` selects the L402 flow too', examples: ['L402'] }),
       ),
       authorization: Type.Optional(
         Type.String({
           description:
             'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
+          examples: ['L402 AgEG…:7f83b165…'],
         }),
       ),
       'payment-preimage': paymentPreimageHeader,
@@ -47,17 +61,10 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     }),
     body: route.bodySchema,
     response: {
-      200: {
+      200: answer(settled(route.resourceSchema, `Settled${product}`), {
         description: 'Paid: the capability. Save it; it is not shown again after its first use.',
-        headers: {
-          'Payment-Receipt': Type.String({ description: 'With a Payment credential: its receipt' }),
-        },
-        content: {
-          'application/json': {
-            schema: Type.Object({ settled: Type.Literal(true), resource: route.resourceSchema }),
-          },
-        },
-      },
+        headers: PAYMENT_RECEIPT,
+      }),
       ...errors(
         'invalid plan',
         'invalid request body',
@@ -78,32 +85,43 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'checkout unavailable',
         ...(route.phrases ?? []),
       ),
-      401: {
-        description:
-          'invalid L402 credential · invalid payment credential, for an order that is paid already',
-        headers: {
-          'WWW-Authenticate': Type.String({
-            description:
-              'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
-          }),
-        },
-        content: { 'application/json': { schema: Type.Union([L402Challenge, ErrorSchema]) } },
-      },
-      402: {
-        description:
-          'Pay the invoice. Native: a quote, then poll the order. Payment and L402: a challenge, then repeat this request with the credential.',
-        headers: {
-          'WWW-Authenticate': Type.String({
-            description: 'The Payment or the L402 challenge; none in the native flow',
-          }),
-        },
-        content: {
-          'application/json': { schema: Type.Union([PaymentQuote, L402Challenge]) },
-          'application/problem+json': { schema: PaymentAuthChallenge },
-        },
-      },
+      401: INVALID_CREDENTIAL,
+      402: PAYMENT_REQUIRED,
     },
   } as FastifySchema
+}
+
+const PAYMENT_RECEIPT = {
+  'Payment-Receipt': {
+    description: 'With a Payment credential: its receipt, base64url of canonical JSON',
+    schema: Type.String(),
+    example: 'eyJtZXRob2QiOiJsaWdodG5pbmciLCJzdGF0dXMiOiJzdWNjZXNzIn0',
+  },
+}
+
+const INVALID_CREDENTIAL = answer(Type.Union([L402Challenge, ErrorSchema]), {
+  name: 'InvalidCredential',
+  description:
+    'invalid L402 credential · invalid payment credential, for an order that is paid already',
+  headers: wwwAuthenticate(
+    'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
+    'L402 macaroon="AgEG…", invoice="lnbcrt1u1p…"',
+  ),
+})
+
+/** The L402 challenge stands first: a generated client takes the first that fits, and a quote is part of both. */
+const PAYMENT_REQUIRED = {
+  'x-name': 'PaymentRequired',
+  description:
+    'Pay the invoice. Native: a quote, then poll the order. Payment and L402: a challenge, then repeat this request with the credential.',
+  headers: wwwAuthenticate(
+    'The Payment or the L402 challenge; none in the native flow',
+    'Payment id="k2Vx…", realm="mayfly", method="lightning", intent="charge", request="eyJh…"',
+  ),
+  content: {
+    'application/json': { schema: Type.Union([L402Challenge, PaymentQuote]) },
+    'application/problem+json': { schema: PaymentAuthChallenge },
+  },
 }
 
 /** What each plan costs, for registries (draft-payment-discovery-01). Only the 402 is binding. */

@@ -10,6 +10,7 @@ export const paymentPreimageHeader = Type.Optional(
   Type.String({
     description:
       '64 hex digits: the preimage that the wallet got for the payment: proves it, so that the capability is handed over whoever else may know the key',
+    examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
   }),
 )
 

@@ -9,7 +9,8 @@ import { idempotencyKey } from './idempotency-key.ts'
 import { LIMITS } from './limits.ts'
 import type { Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
-import { DateTime, errors, ProofRequired } from './schemas.ts'
+import { RETRY_AFTER } from './response-headers.ts'
+import { answer, errors, KEY_EXAMPLE, PendingPayment, settledPayment } from './schemas.ts'
 import { Type } from './type.ts'
 
 /** A client may poll a pending order again after this. */
@@ -26,23 +27,31 @@ export function mountPoll(
     {
       schema: {
         tags: ['payments'],
+        operationId: 'pollOrder',
         summary: 'Poll an order; the settled capability is returned once',
-        params: Type.Object({ orderId: Type.String() }),
+        params: Type.Object({
+          orderId: Type.String({
+            description: 'Of the quote',
+            examples: ['order_5jW9mNf2XbA7qRkT0cLz3H'],
+          }),
+        }),
         headers: Type.Object({
           'idempotency-key': Type.Optional(
-            Type.String({ description: 'Proves the buyer: the answer can then be repeated' }),
+            Type.String({
+              description: 'Proves the buyer: the answer can then be repeated',
+              examples: [KEY_EXAMPLE],
+            }),
           ),
           'payment-preimage': paymentPreimageHeader,
         }),
         response: {
-          200: Type.Object(
-            { settled: Type.Literal(true), resource: Type.Union(deps.resources) },
-            { description: 'Paid: the capability. Save it; a plain poll gets it once' },
-          ),
-          402: Type.Object(
-            { settled: Type.Literal(false), expiresAt: DateTime, proofRequired: ProofRequired },
-            { description: 'Not paid yet. Ask again after `Retry-After`' },
-          ),
+          200: answer(settledPayment(deps.resources), {
+            description: 'Paid: the capability. Save it; a plain poll gets it once',
+          }),
+          402: answer(PendingPayment, {
+            description: 'Not paid yet. Ask again after `Retry-After`',
+            headers: RETRY_AFTER,
+          }),
           ...errors(
             'invalid idempotency key',
             'order not found',

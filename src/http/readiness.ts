@@ -7,6 +7,8 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { App } from './app.ts'
 import { ERRORS, type Phrase } from './errors.ts'
+import { RETRY_AFTER } from './response-headers.ts'
+import { answer } from './schemas.ts'
 import { Type } from './type.ts'
 
 /** The store is probed at most this often; requests in between get the last result. */
@@ -27,6 +29,16 @@ export type Readiness = {
 const NOT_READY = 'not ready' satisfies Phrase
 const Part = Type.Enum(['up', 'down'])
 
+const Ready = Type.Object(
+  { status: Type.Literal('ready') },
+  { description: 'The store answers, and the node takes money', 'x-schema': 'Ready' },
+)
+
+const NotReady = Type.Object(
+  { error: Type.String(), store: Part, node: Part, stopping: Type.Boolean() },
+  { 'x-schema': 'NotReady' },
+)
+
 /** Mounts `GET /ready`, which is neither rate limited nor logged. */
 export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }: Readiness): void {
   const isStoreUp = createStoreProbe(db, clock)
@@ -36,16 +48,11 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
     config: { isUnlogged: true },
     schema: {
       tags: ['system'],
+      operationId: { GET: 'getReadiness', HEAD: 'headReadiness' },
       summary: 'Readiness: the store answers and the node takes money',
       response: {
-        200: Type.Object(
-          { status: Type.Literal('ready') },
-          { description: 'The store answers, and the node takes money' },
-        ),
-        503: Type.Object(
-          { error: Type.String(), store: Part, node: Part, stopping: Type.Boolean() },
-          { 'x-response-description': NOT_READY },
-        ),
+        200: Ready,
+        503: answer(NotReady, { description: NOT_READY, headers: RETRY_AFTER }),
       },
     },
     async handler(_request, reply) {

@@ -1,7 +1,9 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
 
+import type { TSchema } from 'typebox'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { ERRORS, type Phrase } from './errors.ts'
+import { ERROR_HEADERS } from './response-headers.ts'
 import { Type } from './type.ts'
 
 export const PlanIdSchema = Type.Enum([...PLAN_IDS])
@@ -13,28 +15,45 @@ export const AtLeast1 = Count(1)
 /** An integer from 1 that an operator may set up to `maximum`. */
 export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
-export const ErrorSchema = Type.Object({ error: Type.String() })
+export const ErrorSchema = Type.Object({
+  error: Type.String({ description: 'A phrase of docs/errors.md; it never changes' }),
+})
 
-/** The error answers of an operation, for its `response`, by status, with their phrases. */
+/** The error answers of an operation, for its `response`, by status, with their phrases and headers. */
 export function errors(...phrases: Phrase[]) {
-  const responses: Record<number, typeof ErrorSchema> = {}
-  const descriptions = new Map<number, string>()
+  const described = new Map<number, string>()
   // An operation that needs the store may find it unavailable.
   const isStored = phrases.includes('internal error')
   for (const phrase of isStored ? [...phrases, 'service unavailable' as const] : phrases) {
     const { status } = ERRORS[phrase]
-    const others = descriptions.get(status)
-    descriptions.set(status, others === undefined ? phrase : `${others} · ${phrase}`)
-    responses[status] = Type.Object(
-      { error: Type.String() },
-      // Written once, beside the schema. A `description` would appear inside of the schema as well.
-      { 'x-response-description': descriptions.get(status) },
-    )
+    const others = described.get(status)
+    described.set(status, others === undefined ? phrase : `${others} · ${phrase}`)
   }
-  return responses
+  return Object.fromEntries(
+    [...described].map(([status, description]) => [
+      status,
+      answer(ErrorSchema, { description, headers: ERROR_HEADERS[status] ?? {} }),
+    ]),
+  )
 }
 
-export const PlanSelection = Type.Object({ planId: PlanIdSchema }, { additionalProperties: false })
+/** An answer that says more than its schema, or is not JSON. `name` is for answers of several operations. */
+export function answer(
+  schema: TSchema,
+  about: { description: string; headers?: object; type?: string; name?: string },
+) {
+  const { description, headers = {}, type = 'application/json', name } = about
+  return {
+    ...(name === undefined ? {} : { 'x-name': name }),
+    ...{ description, headers },
+    content: { [type]: { schema } },
+  }
+}
+
+export const PlanSelection = Type.Object(
+  { planId: PlanIdSchema },
+  { additionalProperties: false, examples: [{ planId: 'spark' }] },
+)
 
 /** In a quote whose key another client has used as well. */
 export const ProofRequired = Type.Optional(
@@ -43,6 +62,9 @@ export const ProofRequired = Type.Optional(
       'The Idempotency-Key can be guessed and came from another address too: once paid, the capability is handed over to proof of the payment alone. Better: buy under a fresh UUIDv4, before paying',
   }),
 )
+
+/** The Idempotency-Key of the examples. */
+export const KEY_EXAMPLE = '3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90'
 
 const quoteFields = {
   orderId: Type.String(),
@@ -98,6 +120,27 @@ export const L402Challenge = Type.Object({
   ...quoteFields,
 })
 
+/** The 402 of the poll. */
+export const PendingPayment = Type.Object({
+  settled: Type.Literal(false),
+  expiresAt: DateTime,
+  proofRequired: ProofRequired,
+})
+
+/** A purchase that is paid, with what was bought: one of these. */
+export const settledPayment = (resources: TSchema[]) =>
+  Type.Object(
+    {
+      settled: Type.Literal(true),
+      resource: Type.Union(resources, { discriminator: { propertyName: 'product' } }),
+    },
+    { 'x-schema': 'SettledPayment' },
+  )
+
+/** A purchase of this product that is paid. */
+export const settled = (resource: TSchema, name: string) =>
+  Type.Object({ settled: Type.Literal(true), resource }, { 'x-schema': name })
+
 /** The fields that every plan has. */
 export const planFields = {
   planId: PlanIdSchema,
@@ -131,3 +174,13 @@ export const configuredPlanFields = {
 }
 
 export const NoContent = Type.Null({ description: 'Done; no body.' })
+
+/** The schemas of this room by their names in the OpenAPI document. */
+export const SHARED_SCHEMAS = {
+  Error: ErrorSchema,
+  PlanSelection,
+  PaymentQuote,
+  PaymentAuthChallenge,
+  L402Challenge,
+  PendingPayment,
+}

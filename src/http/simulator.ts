@@ -9,6 +9,20 @@ import { Type } from './type.ts'
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
 
+const SimulatedPayment = Type.Object(
+  { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
+  {
+    additionalProperties: false,
+    examples: [{ bolt11: 'lnbcrt1u1p…' }],
+    'x-schema': 'SimulatedPayment',
+  },
+)
+
+const SimulatedProof = Type.Object(
+  { preimage: Type.String(), paymentHash: Type.String() },
+  { description: 'Paid, and the order is settled', 'x-schema': 'SimulatedProof' },
+)
+
 /** `onPaid` settles the order in the store. The payer gets the answer after that. */
 export function mountSimulator(
   app: App,
@@ -20,16 +34,11 @@ export function mountSimulator(
     {
       schema: {
         tags: ['simulator'],
+        operationId: 'payWithSimulator',
         summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
-        body: Type.Object(
-          { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
-          { additionalProperties: false },
-        ),
+        body: SimulatedPayment,
         response: {
-          200: Type.Object(
-            { preimage: Type.String(), paymentHash: Type.String() },
-            { description: 'Paid, and the order is settled' },
-          ),
+          200: SimulatedProof,
           ...errors(
             'invalid request body',
             'unsupported media type',

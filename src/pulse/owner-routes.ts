@@ -7,10 +7,10 @@ import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
-import { errors, NoContent } from '../http/schemas.ts'
+import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
-import { PulseSettings, PulseStatus } from './schema.ts'
+import { PulseSettings, PulseStatus, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
@@ -22,7 +22,7 @@ const MAX_SETTINGS_BYTES = 16 * 1024
 type Owned = { Params: { publicId: string } }
 
 const security = [{ bearer: [] }]
-const monitorParams = Type.Object({ publicId: Type.String() })
+const monitorParams = Type.Object({ publicId })
 
 export function mountOwner(
   app: App,
@@ -96,6 +96,7 @@ function createHandlers({ service, clock }: { service: PulseService; clock: Cloc
 const SCHEMAS = {
   status: {
     tags: ['pulse'],
+    operationId: 'getMonitor',
     summary: 'The state, counters and settings of a monitor',
     security,
     params: monitorParams,
@@ -103,18 +104,22 @@ const SCHEMAS = {
   },
   stream: {
     tags: ['pulse'],
+    operationId: 'streamMonitor',
     summary: 'Pings and changes of state as they happen (server-sent events)',
     security,
     params: monitorParams,
     response: {
-      200: Type.String({
-        description: 'text/event-stream of `state` and `ping` with the status, then `end`',
+      200: answer(Type.String(), {
+        type: 'text/event-stream',
+        description:
+          'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
       }),
       ...errors(...OWNER_ERRORS),
     },
   },
   destroy: {
     tags: ['pulse'],
+    operationId: 'destroyMonitor',
     summary: 'Destroy a monitor with both capabilities and what it shares',
     security,
     params: monitorParams,
@@ -122,6 +127,7 @@ const SCHEMAS = {
   },
   change: {
     tags: ['pulse'],
+    operationId: 'updateMonitor',
     summary: 'Change any of the settings of a monitor',
     security,
     params: monitorParams,

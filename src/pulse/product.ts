@@ -6,6 +6,7 @@ import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
 import {
+  ListedPulsePlan,
   PULSE_PLANS,
   PublicPulseStatus,
   PulseCapability,
@@ -30,7 +31,14 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
   limits: [PINGS, PUBLIC_STATUS],
-  schemas: { PulseCapability, PulseSettings, PulseStatus, PublicPulseStatus },
+  schemas: {
+    PulseCapability,
+    PulseSettings,
+    PulseStatus,
+    PublicPulseStatus,
+    PulseCatalog,
+    PulsePlan: ListedPulsePlan,
+  },
   guide: PULSE_GUIDE,
 }
 

@@ -9,14 +9,15 @@ import type { EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
-import { errors, NoContent, PlanSelection } from '../http/schemas.ts'
+import { CONTENT_POLICY } from '../http/response-headers.ts'
+import { answer, errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
 import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import { mountOwner } from './owner-routes.ts'
-import { PublicPulseStatus, PulseCapability, type PulsePlan } from './schema.ts'
+import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
@@ -28,9 +29,13 @@ type Owned = { Params: { publicId: string } }
 type Shared = { Params: { publicStatusId: string } }
 
 const security = [{ bearer: [] }]
-const monitorParams = Type.Object({ publicId: Type.String() })
+const monitorParams = Type.Object({ publicId })
 const sharedParams = Type.Object({
-  publicStatusId: Type.String({ pattern: '^pulse_status_[A-Za-z0-9_-]{22,}$' }),
+  publicStatusId: Type.String({
+    pattern: '^pulse_status_[A-Za-z0-9_-]{22,}$',
+    description: 'What the owner shares; not the id of the monitor',
+    examples: ['pulse_status_NfXb2mQx7RkT0cLz3H5jW9'],
+  }),
 })
 
 export function mountPulse(
@@ -77,6 +82,7 @@ function mountPing(app: App, { service, limits }: { service: PulseService; limit
     config: { hasEmptyResponse: true },
     schema: {
       tags: ['pulse'],
+      operationId: 'pingMonitor',
       summary: 'Record one heartbeat; a body is ignored and never stored',
       security,
       params: monitorParams,
@@ -119,6 +125,7 @@ function mountShared(
     {
       schema: {
         tags: ['pulse'],
+        operationId: 'getSharedStatus',
         summary: 'What the owner of a monitor shares',
         params: sharedParams,
         response: {
@@ -137,13 +144,15 @@ function mountShared(
     {
       schema: {
         tags: ['pulse'],
+        operationId: 'getBadge',
         summary: 'The name and state of a shared monitor, as an SVG badge',
         params: sharedParams,
         response: {
-          200: {
+          200: answer(Type.String(), {
+            type: 'image/svg+xml',
             description: 'An SVG document',
-            content: { 'image/svg+xml': { schema: Type.String() } },
-          },
+            headers: CONTENT_POLICY,
+          }),
           ...errors('not found', 'rate limited', 'internal error'),
         },
       },

@@ -23,6 +23,12 @@ const limits = {
   minimumGraceSeconds: AtLeast1,
 }
 
+/** Names a monitor in a path. */
+export const publicId = Type.String({
+  description: 'Of the monitor',
+  examples: ['pulse_H5jW9NfXb2mQx7RkT0cLz3'],
+})
+
 /** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
 export const PulsePlan = Type.Object(
   {
@@ -36,10 +42,16 @@ export const PulsePlan = Type.Object(
 )
 export type PulsePlan = Static<typeof PulsePlan>
 
-export const PulseCatalog = Type.Object({
-  description: Type.String(),
-  plans: Type.Array(Type.Object({ ...planFields, ...limits })),
-})
+/** A plan in the catalogue. */
+export const ListedPulsePlan = Type.Object(
+  { ...planFields, ...limits },
+  { additionalProperties: false },
+)
+
+export const PulseCatalog = Type.Object(
+  { description: Type.String(), plans: Type.Array(ListedPulsePlan) },
+  { additionalProperties: false },
+)
 export type PulseCatalog = Static<typeof PulseCatalog>
 
 const DAY = 24 * 60 * 60
@@ -118,7 +130,10 @@ export const PulseSettings = Type.Object(
     graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),
     publicStatusEnabled: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ name: 'backup', expectedIntervalSeconds: 3600, graceSeconds: 600 }],
+  },
 )
 export type PulseSettings = Static<typeof PulseSettings>
 

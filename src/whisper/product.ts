@@ -5,7 +5,14 @@ import { WHISPER_GUIDE } from './guide.ts'
 import { READS } from './limits.ts'
 import { WHISPER_PROVISIONING } from './provisioning.ts'
 import { mountWhisper } from './routes.ts'
-import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './schema.ts'
+import {
+  ListedWhisperPlan,
+  NotRevealed,
+  WHISPER_PLANS,
+  WhisperCapability,
+  WhisperCatalog,
+  WhisperPlan,
+} from './schema.ts'
 import { createWhisper } from './service.ts'
 import type { UnpaidBytes } from './unpaid.ts'
 
@@ -34,7 +41,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
     responseHeaders: [],
   },
   limits: [READS],
-  schemas: { WhisperCapability },
+  schemas: { WhisperCapability, NotRevealed, WhisperCatalog, WhisperPlan: ListedWhisperPlan },
   guide: WHISPER_GUIDE,
 }
 

@@ -6,7 +6,8 @@ import { problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
-import { errors } from '../http/schemas.ts'
+import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
+import { answer, errors } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
@@ -97,17 +98,22 @@ function mountRead(
     {
       schema: {
         tags: ['whisper'],
+        operationId: 'readWhisper',
         summary: 'Read the encrypted bytes; each 200 spends one read',
         security: [{ bearer: [] }],
-        params: Type.Object({ publicId: Type.String() }),
+        params: Type.Object({
+          publicId: Type.String({
+            description: 'Of the whisper',
+            examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],
+          }),
+        }),
         response: {
-          200: {
+          200: answer(Type.String({ format: 'binary' }), {
+            type: 'application/octet-stream',
             description: 'The bytes as they were uploaded',
-            content: {
-              'application/octet-stream': { schema: Type.String({ format: 'binary' }) },
-            },
-          },
-          425: NotRevealed,
+            headers: ATTACHMENT,
+          }),
+          425: answer(NotRevealed, { description: 'not revealed', headers: RETRY_AFTER }),
           ...errors('not found', 'rate limited', 'internal error'),
         },
       },

@@ -1,14 +1,8 @@
 /** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
 import type { Static } from 'typebox'
-import {
-  AtLeast1,
-  configuredPlanFields,
-  DateTime,
-  PlanIdSchema,
-  planFields,
-} from '../http/schemas.ts'
+import { AtLeast1, configuredPlanFields, DateTime, planFields } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
-import type { PlanId } from '../lib/product-names.ts'
+import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
@@ -32,17 +26,24 @@ export const WhisperPlan = Type.Object(
 )
 export type WhisperPlan = Static<typeof WhisperPlan>
 
-export const WhisperCatalog = Type.Object({
-  description: Type.String(),
-  clientEncryption: Type.Literal('AES-256-GCM'),
-  plans: Type.Array(
-    Type.Object({
-      ...planFields,
-      readLimit: AtLeast1,
-      maxCiphertextBytes: Type.Integer({ minimum: MIN_CIPHERTEXT_BYTES }),
-    }),
-  ),
-})
+/** A plan in the catalogue. */
+export const ListedWhisperPlan = Type.Object(
+  {
+    ...planFields,
+    readLimit: AtLeast1,
+    maxCiphertextBytes: Type.Integer({ minimum: MIN_CIPHERTEXT_BYTES }),
+  },
+  { additionalProperties: false },
+)
+
+export const WhisperCatalog = Type.Object(
+  {
+    description: Type.String(),
+    clientEncryption: Type.Literal('AES-256-GCM'),
+    plans: Type.Array(ListedWhisperPlan),
+  },
+  { additionalProperties: false },
+)
 export type WhisperCatalog = Static<typeof WhisperCatalog>
 
 const KIB = 1024
@@ -84,9 +85,26 @@ export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
 
 /** Headers of a purchase, for openapi.json. The strict checks are in `routes.ts`. */
 export const whisperHeaders = {
-  'x-whisper-plan': PlanIdSchema,
-  'x-whisper-read-limit': Type.Optional(ReadLimit),
-  'x-whisper-reveal-at': Type.Optional(DateTime),
+  'x-whisper-plan': Type.Enum([...PLAN_IDS], {
+    description: 'The plan to buy',
+    examples: ['spark'],
+  }),
+  'x-whisper-read-limit': Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_READS,
+      description: "How often it can be read. Omitted: the plan's `readLimit`, which is the most",
+      examples: [1],
+    }),
+  ),
+  // No `format`: a generator that knows date-time only in JSON leaves the whole operation out.
+  'x-whisper-reveal-at': Type.Optional(
+    Type.String({
+      description:
+        'Nobody can read it before: RFC 3339 with an offset, in the future and inside the lifetime of the plan',
+      examples: ['2030-01-31T09:00:00Z'],
+    }),
+  ),
 }
 
 export const WhisperCapability = Type.Object({
@@ -105,7 +123,7 @@ export const WhisperCapability = Type.Object({
  */
 export type WhisperCapability = Static<typeof WhisperCapability>
 
-export const NotRevealed = Type.Object(
-  { error: Type.Literal('not revealed'), revealAt: DateTime },
-  { description: 'not revealed' },
-)
+export const NotRevealed = Type.Object({
+  error: Type.Literal('not revealed'),
+  revealAt: DateTime,
+})

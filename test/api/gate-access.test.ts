@@ -9,6 +9,7 @@ import { decodeChargeRequest, serialisePaymentCredential } from '../../src/proto
 import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { aShop, challengeOf } from '../support/gate-server.ts'
+import { openapi } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 
 describe('the capability of a project', () => {
@@ -188,11 +189,15 @@ test('GATE answers 404 everywhere, and is not in the description, unless it is s
   assert.equal(/gate/i.test(document), false)
 })
 
-test('the description has every operation of GATE when it is switched on', async (t) => {
+test('GATE has a description of its own, which the main one links when it is switched on', async (t) => {
   const { url } = await aShop(t)
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
-    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
-  }
+  const main = await openapi({ url })
+  assert.ok(!Object.keys(main.paths).some((path) => path.includes('gate')))
+  assert.deepEqual(
+    main.tags?.map(({ externalDocs }) => externalDocs.url),
+    [`${url}/openapi-gate.json`],
+  )
+  const document = await openapi({ url }, '/openapi-gate.json')
   const responses = (path: string, method: string) =>
     Object.keys(document.paths[path]?.[method]?.responses ?? {})
   assert.deepEqual(responses('/api/gate/intents', 'post'), [

@@ -7,6 +7,7 @@ import { Compile } from 'typebox/compile'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { settlement } from '../support/buying.ts'
 import { ask, assertError } from '../support/http.ts'
+import { type Document, openapi } from '../support/openapi.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -206,15 +207,17 @@ suite('HTTP', () => {
   })
 
   test('each answer of each operation is described in words of its own', async (t) => {
-    const { paths } = await openapi(await startServer(t, { MAYFLY_GATE: 'on' }))
-    const wordless = Object.entries(paths).flatMap(([path, operations]) =>
+    const server = await startServer(t, { MAYFLY_GATE: 'on' })
+    const { paths } = await openapi(server)
+    const gate = await openapi(server, '/openapi-gate.json')
+    const wordless = Object.entries({ ...paths, ...gate.paths }).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, { responses }]) =>
         Object.entries(responses)
           .filter(([, { description }]) => !description || description === 'Default Response')
           .map(([status]) => `${method} ${path} ${status}`),
       ),
     )
-    assert.ok('/api/gate/intents' in paths)
+    assert.ok('/api/gate/intents' in gate.paths)
     assert.deepEqual(wordless, [])
   })
 
@@ -308,41 +311,6 @@ suite('HTTP', () => {
   })
 })
 
-type Operation = {
-  summary?: string
-  responses: Record<
-    string,
-    { description?: string; content?: { 'application/json'?: { schema: TSchema } } }
-  >
-}
-
-type Document = {
-  openapi: string
-  info: { version: string }
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, unknown> }
-}
-
-async function openapi({ url }: TestServer): Promise<Document> {
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
-  return resolved(document, document) as Document
-}
-
-/** With each `$ref` replaced by what it refers to. */
-function resolved(node: unknown, document: Document): unknown {
-  if (Array.isArray(node)) return node.map((item) => resolved(item, document))
-  if (typeof node !== 'object' || node === null) return node
-  if ('$ref' in node) {
-    const name = String(node.$ref).replace('#/components/schemas/', '')
-    const schema = document.components.schemas[name]
-    assert.ok(schema, `${name} is named and not there`)
-    return resolved(schema, document)
-  }
-  return Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [key, resolved(value, document)]),
-  )
-}
-
 type Request = { headers?: Record<string, string>; body?: unknown }
 
 /** Asks, and holds the answer to the document; the parsed answer. */
@@ -372,7 +340,7 @@ async function describedAnswers(
     assert.ok(response, `${what} is not described`)
     const text = await answer.text()
     const value: unknown = text === '' ? null : JSON.parse(text)
-    const schema = response.content?.['application/json']?.schema
+    const schema = response.content?.['application/json']?.schema as TSchema | undefined
     if (method === 'HEAD' || answer.status === 204) assert.equal(text, '', what)
     else assert.ok(Compile(schema ?? Type.Never()).Check(value), `${what}: ${text}`)
     return value

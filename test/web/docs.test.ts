@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { seriousFaults, startSite } from '../support/browser.ts'
-
-type Openapi = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+import { openapi } from '../support/openapi.ts'
 
 suite('the reference', () => {
   const site = startSite({ MAYFLY_GATE: 'on' })
 
   test('the reference has every operation of openapi.json, with every answer', async (t) => {
-    const openapi = (await (await fetch(`${site.server.url}/openapi.json`)).json()) as Openapi
-    const expected = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    const main = await openapi(site.server)
+    const gate = await openapi(site.server, '/openapi-gate.json')
+    const expected = Object.entries({ ...main.paths, ...gate.paths }).flatMap(([path, methods]) =>
       Object.entries(methods).map(
         ([method, { responses }]) =>
           `${method.toUpperCase()} ${path} ${Object.keys(responses).join(' ')}`,
@@ -59,7 +59,7 @@ suite('the reference', () => {
     await buying.locator('summary').filter({ hasText: /^402/ }).click()
     const answers = await buying.getByRole('table').allInnerTexts()
     assert.ok(answers.some((table) => /bolt11\s+string/.test(table)))
-    assert.match(await buying.innerText(), /PaymentQuote[\s\S]+L402Challenge[\s\S]+PaymentAuthCh/)
+    assert.match(await buying.innerText(), /L402Challenge[\s\S]+PaymentQuote[\s\S]+PaymentAuthCh/)
     assert.match(await buying.innerText(), /-d '\{"planId":"spark"\}'/)
     await buying.locator('summary').filter({ hasText: /^200/ }).click()
     assert.match(await buying.innerText(), /resource\.ingestToken\s+string/)

@@ -1,7 +1,7 @@
 /** The page with the reference, generated from /openapi.json. */
 import { button, field, notice } from '../components.ts'
 import { breakable, byId, el, fill } from '../dom.ts'
-import { type Openapi, type Operation, operationsOf } from './openapi.ts'
+import { joined, type Openapi, type Operation, operationsOf } from './openapi.ts'
 import { operationView } from './operation-view.ts'
 
 /** The groups in the order in which people need them. Any others follow. */
@@ -20,9 +20,10 @@ await start()
 
 async function start(): Promise<void> {
   try {
-    const answer = await fetch('/openapi.json')
-    if (!answer.ok) throw new Error(`openapi.json was answered with ${answer.status}`)
-    show((await answer.json()) as Openapi)
+    const main = await load('/openapi.json')
+    const others = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
+    const paths = others.map((url) => new URL(url).pathname)
+    show(joined([main, ...(await Promise.all(paths.map(load)))]))
   } catch (error) {
     fill(
       place,
@@ -35,6 +36,12 @@ async function start(): Promise<void> {
     )
     reportError(error)
   }
+}
+
+async function load(path: string): Promise<Openapi> {
+  const answer = await fetch(path)
+  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`)
+  return (await answer.json()) as Openapi
 }
 
 function show(openapi: Openapi): void {

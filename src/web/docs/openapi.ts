@@ -49,6 +49,8 @@ export type Openapi = {
   info: { title: string; version: string }
   paths: Record<string, Record<string, Described>>
   components?: { schemas?: Record<string, Schema> }
+  /** A group of operations may have a document of its own. */
+  tags?: { name: string; externalDocs?: { url: string } }[]
 }
 
 /** An operation. It has several methods if they all do the same. */
@@ -66,6 +68,37 @@ export type FieldRow = {
 
 /** Deeper fields are only in openapi.json. A schema that contains itself would never end. */
 const MAX_DEPTH = 5
+
+/** One document of several, with every shared part where it is used; only schemas keep their names. */
+export function joined(documents: readonly Openapi[]): Openapi {
+  const whole = documents.map((each) => ({
+    ...each,
+    paths: unfolded(each.paths, each) as Openapi['paths'],
+  }))
+  const [first] = whole
+  if (!first) throw new Error('there is no document')
+  return {
+    ...first,
+    paths: Object.assign({}, ...whole.map(({ paths }) => paths)),
+    components: {
+      schemas: Object.assign({}, ...whole.map(({ components }) => components?.schemas)),
+    },
+  }
+}
+
+function unfolded(node: unknown, document: Openapi): unknown {
+  if (Array.isArray(node)) return node.map((each) => unfolded(each, document))
+  if (typeof node !== 'object' || node === null) return node
+  const [, kind = '', name = ''] =
+    ('$ref' in node && /^#\/components\/(\w+)\/(\w+)$/.exec(String(node.$ref))) || []
+  if (kind !== '' && kind !== 'schemas') {
+    const parts = document.components as Record<string, Record<string, unknown>> | undefined
+    return unfolded(parts?.[kind]?.[name], document)
+  }
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, unfolded(value, document)]),
+  )
+}
 
 /** The operations in the order of the document. Those that differ only in their method are one. */
 export function operationsOf({ paths }: Openapi): Operation[] {
