@@ -35,6 +35,11 @@ export function readBody(
   { tooLarge = 'request too large', reserve = () => true, evicted, minimumRate }: BodyOptions = {},
 ): Promise<Buffer> {
   const declared = declaredBytes(request)
+  // Most bodies arrive together with the headers, and need no listeners.
+  const isHere = request.complete && !request.destroyed && request.readableLength <= limit
+  if (isHere && (declared ?? 0) <= limit && reserve(request.readableLength)) {
+    return Promise.resolve((request.read() as Buffer | null) ?? Buffer.alloc(0))
+  }
   return new Promise((resolve, reject) => {
     // The client may have disconnected before, while its order was looked up. No event would follow.
     if (request.destroyed) return reject(problem('request timeout'))

@@ -95,3 +95,33 @@ test('a body that finds no room is refused at once, and nothing of it is held', 
     headers: { 'retry-after': '10' },
   })
 })
+
+/** A request that has arrived whole, in two pieces. */
+function arrived(body: Buffer): IncomingMessage {
+  const request = aRequest(body, Math.ceil(body.length / 2) || 1, {})
+  return Object.assign(request, { complete: true })
+}
+
+test('a body that came together with the headers is reserved, and read without waiting', async () => {
+  for (const sent of [Buffer.from('{"id":1}'), Buffer.alloc(0)]) {
+    const request = arrived(sent)
+    const reserved: number[] = []
+    const body = await readBody(request, KIB, {
+      reserve: (bytes) => reserved.push(bytes) > 0,
+    })
+    assert.deepEqual(body, sent)
+    assert.deepEqual(reserved, [sent.length])
+    assert.equal(request.listenerCount('data'), 0)
+  }
+})
+
+test('a body that came together with the headers is refused above the limit, and without memory', async () => {
+  const phrase = (body: Promise<Buffer>): Promise<unknown> =>
+    body.then(
+      () => 'accepted',
+      (error: { phrase?: string }) => error.phrase,
+    )
+  assert.equal(await phrase(readBody(arrived(Buffer.alloc(KIB + 1)), KIB)), 'request too large')
+  const full = readBody(arrived(Buffer.alloc(KIB)), KIB, { reserve: () => false })
+  assert.equal(await phrase(full), 'rate limited')
+})
