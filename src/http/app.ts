@@ -1,5 +1,4 @@
 /** The HTTP server: limits, errors, CORS and the headers of every answer. Knows no product. */
-import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
@@ -117,7 +116,8 @@ function createServer(
     // Requests are logged here, with an event name and a route pattern.
     logger: false,
     bodyLimit: MAX_JSON_BYTES,
-    genReqId: () => randomUUID(),
+    // An error that is logged gets an id. Making one for each request would cost every ingest.
+    genReqId: () => '',
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,

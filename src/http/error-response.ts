@@ -1,4 +1,5 @@
 /** Error responses: for thrown errors, and for requests that Node's parser refuses. */
+import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -13,14 +14,15 @@ export function sendError(
 ): void {
   const known = publicProblem(error, request)
   if (known) return void sendProblem(reply, known)
+  const requestId = randomUUID()
   log.error({
     event: 'http.failed',
-    requestId: request.id,
+    requestId,
     method: request.method,
     route: request.routeOptions.url ?? 'none',
     err: error,
   })
-  reply.header('x-request-id', request.id)
+  reply.header('x-request-id', requestId)
   sendProblem(reply, error instanceof StoreAway ? serviceUnavailable() : problem('internal error'))
 }
 
