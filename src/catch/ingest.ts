@@ -7,8 +7,8 @@ import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import { insertEvents, type NewEvent } from './event-store.ts'
 
-/** Few, so that the store starts on them while other requests are still being read. */
-const EVENTS_TOGETHER = 8
+/** Half of a busy turn of the event loop: the store starts on them while the others are still being read. */
+const EVENTS_TOGETHER = 32
 /** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
 

@@ -1,7 +1,6 @@
 /** The embedded store: one SQLite file, a writer thread with group commit, and a reader thread. */
 import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { coalesce } from '../coalesce.ts'
 import {
   type Answer,
   type Db,
@@ -13,31 +12,25 @@ import {
   StoreUnusable,
   type Unit,
   UnitRefused,
-  type Value,
   ValueRefused,
 } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
 import { byName, inARow, nameAt } from '../unit.ts'
-import { createPacker, putBytes, TRANSFER_FROM_BYTES } from './message.ts'
+import { type Batcher, createBatcher } from './batcher.ts'
+import { createPacker, TRANSFER_FROM_BYTES } from './message.ts'
+import { createFeeder, createRingMemory } from './ring.ts'
 import type { NamedMap } from './row-maps.ts'
-import type { QueryResult, Reply, Request, Table, UnitResult, WorkerOptions } from './worker.ts'
+import { rowsOf } from './table.ts'
+import type { Committed, QueryResult, Reply, Request, UnitResult, WorkerOptions } from './worker.ts'
 import { putBack, takeWorker } from './worker-pool.ts'
 
 /**
- * A message costs both threads more than most units, so the units of one turn of the event loop share
- * messages. With this limit, the thread begins with the first units while the last requests of the turn are
- * still being read.
+ * The units and queries of one turn of the event loop are handed over together. With this limit, the thread
+ * begins with the first ones while the last requests of the turn are still being read.
  */
-const UNITS_IN_MESSAGE = 8
+const IN_BATCH = 32
 /** Deleted bytes leave the write-ahead log within this time, well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
-
-/** A unit or a query, and the promise of its outcome. */
-type Job<Input, Outcome> = {
-  input: Input
-  resolve: (outcome: Outcome) => void
-  reject: (error: Error) => void
-}
 
 /**
  * Opens the file, readable for its owner only, and creates it if it is missing. Deleted data is in none of
@@ -50,7 +43,8 @@ export async function openSqlite(
 ): Promise<Db> {
   makeFolderOf(file)
   refuseReadOnly(file)
-  const writer = await startThread({ file, role: 'writer', truncateEveryMs })
+  const ring = createRingMemory()
+  const writer = await startThread({ file, role: 'writer', truncateEveryMs }, ring)
   // SQLite creates the log and its index with the file's mode at that time.
   await Promise.all(
     ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
@@ -61,16 +55,7 @@ export async function openSqlite(
       throw error
     },
   )
-  const packUnits = createPacker()
-  const units = batcher<Unit, Answer>(writer, {
-    request: (batch) => ({
-      kind: 'units',
-      message: packUnits(batch.map(({ statements }) => inARow(statements))),
-      isFlushed: batch.some(({ durability }) => durability !== 'deferred'),
-    }),
-    outcome: (reply, place, unit) =>
-      reply.kind === 'units' ? unitAnswer(reply.results[place], unit) : NO_ANSWER,
-  })
+  const units = unitsOf(writer, ring)
   const queries = queriesOf(reader)
   /** The thread of long work, started when it is first needed, since many services never search. */
   let isClosed = false
@@ -132,15 +117,23 @@ type Query = Statement | MappedQuery
 
 function queriesOf(thread: Thread): Batcher<Query, Row[]> {
   const pack = createPacker()
-  return batcher<Query, Row[]>(thread, {
-    request: (batch) => ({
+  const batcher = createBatcher<Query, Row[]>(IN_BATCH, (queries) => {
+    const reason = thread.ended()
+    if (reason) return reason
+    const request: Request = {
       kind: 'queries',
-      message: pack(batch.map((query) => [query])),
-      maps: batch.some((query) => 'through' in query) ? batch.map(mapOf) : null,
-    }),
-    outcome: (reply, place) =>
-      reply.kind === 'queries' ? queryRows(reply.results[place]) : NO_ANSWER,
+      message: pack(queries.map((query) => [query])),
+      maps: queries.some((query) => 'through' in query) ? queries.map(mapOf) : null,
+    }
+    thread.send(request, (reply) =>
+      batcher.settle(queries.length, (index) => {
+        if (reply instanceof Error) return reply
+        return reply.kind === 'queries' ? queryRows(reply.results[index]) : NO_ANSWER
+      }),
+    )
+    return queries.length
   })
+  return batcher
 }
 
 function mapOf(query: Query): NamedMap | null {
@@ -172,107 +165,47 @@ function storeError({ error, isOfValue }: { error: string; isOfValue?: boolean }
   return isFull ? new StoreAway(error) : new StoreError(error)
 }
 
-function rowsOf(table: Table | null): Row[] {
-  if (table === null) return []
-  const { columns, cells, byteCells, bytes } = table
-  putBytes(cells, byteCells, bytes)
-  const rows: Row[] = []
-  for (let at = 0; at < cells.length; at += columns.length) {
-    const row: Row = {}
-    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = cells[at + i] as Value
-    rows.push(row)
-  }
-  return rows
-}
-
-type Batcher<Input, Outcome> = {
-  add(input: Input): Promise<Outcome>
-  /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
-  alone<T>(work: () => Promise<T>): Promise<T>
-  idle(): Promise<void>
-}
-
 /**
- * Sends units to a thread, several in a message. The thread puts everything that arrived while it was
- * busy into one commit: this is the group commit.
+ * The thread puts everything that arrives while it is busy into its next commit: this is the group commit. It
+ * looks for units in the ring itself, and must be woken only when it has found none.
  */
-function batcher<Input, Outcome>(
-  thread: Thread,
-  {
-    request,
-    outcome,
-  }: {
-    request: (batch: Input[]) => Request
-    /** The outcome of the input at this index of the batch. */
-    outcome: (reply: Reply, index: number, input: Input) => Outcome | Error
-  },
-): Batcher<Input, Outcome> {
-  let waiting: Job<Input, Outcome>[] = []
-  let underWay = 0
-  let isExclusive = false
-  const schedule = coalesce(flush)
-  let wakeups: (() => void)[] = []
-
-  function flush(): void {
-    if (isExclusive || waiting.length === 0) return
-    const batch = waiting
-    waiting = []
-    underWay++
-    thread.send(request(batch.map(({ input }) => input)), (reply) => {
-      for (let index = 0; index < batch.length; index++) {
-        const job = batch[index] as Job<Input, Outcome>
-        const done = reply instanceof Error ? reply : outcome(reply, index, job.input)
-        if (done instanceof Error) job.reject(done)
-        else job.resolve(done)
-      }
-      underWay--
-      if (underWay === 0) wake()
-    })
-  }
-
-  function wake(): void {
-    const woken = wakeups
-    wakeups = []
-    for (const resume of woken) resume()
-  }
-
-  function freed(): Promise<void> {
-    return new Promise((resume) => wakeups.push(resume))
-  }
-
-  return {
-    add: (input) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ input, resolve, reject })
-        if (waiting.length >= UNITS_IN_MESSAGE) flush()
-        else schedule()
-      }),
-    async alone(work) {
-      // Checked and set without an await between: of two that wake together, one continues.
-      while (isExclusive || underWay > 0) await freed()
-      isExclusive = true
-      try {
-        return await work()
-      } finally {
-        isExclusive = false
-        wake()
-        flush()
-      }
-    },
-    async idle() {
-      for (;;) {
-        // A thread that has ended answers at once, so there may be nothing left to wait for.
-        flush()
-        if (!isExclusive && underWay === 0 && waiting.length === 0) return
-        await freed()
-      }
-    },
-  }
+function unitsOf(thread: Thread, ring: SharedArrayBuffer): Batcher<Unit, Answer> {
+  const feeder = createFeeder(ring)
+  const pack = createPacker()
+  const batcher = createBatcher<Unit, Answer>(IN_BATCH, (inputs) => {
+    const reason = thread.ended()
+    if (reason) return reason
+    if (!feeder.hasRoom()) return 0
+    const units = inputs.map(({ statements }) => inARow(statements))
+    const isFlushed = inputs.some(({ durability }) => durability !== 'deferred')
+    const count = feeder.put(units, isFlushed)
+    if (count === 0) {
+      // The first unit is too large for the ring.
+      thread.post({ kind: 'units', message: pack(units.slice(0, 1)), isFlushed })
+      feeder.putMessage()
+    }
+    if (feeder.mustWake()) thread.post({ kind: 'wake' })
+    return Math.max(count, 1)
+  })
+  thread.onCommitted((results) => {
+    if (results instanceof Error) return batcher.fail(results)
+    const count = typeof results === 'number' ? results : results.length
+    batcher.settle(count, (index, unit) =>
+      unitAnswer(typeof results === 'number' ? null : results[index], unit),
+    )
+  })
+  return batcher
 }
 
 type Thread = {
   /** Calls back in the order of the requests; with an Error once the thread has ended. */
   send(request: Request, onReply: (reply: Reply | Error) => void): void
+  /** Sends a request that has no reply of its own. */
+  post(request: Request): void
+  /** Calls back with the results of each commit; with an Error once the thread has ended. */
+  onCommitted(listener: (results: Committed | Error) => void): void
+  /** Why the thread can take no more requests, or null. */
+  ended(): Error | null
   stop(): Promise<void>
 }
 
@@ -281,28 +214,43 @@ const replyOf = (thread: Thread, request: Request): Promise<Reply> =>
     thread.send(request, (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)))
   })
 
-async function startThread(options: WorkerOptions): Promise<Thread> {
+/** @param ring the memory through which a writer takes units. */
+async function startThread(
+  options: WorkerOptions,
+  ring: SharedArrayBuffer | null = null,
+): Promise<Thread> {
   const worker = takeWorker()
   /** The callbacks of the requests without a reply, in order. */
   const pending: ((reply: Reply | Error) => void)[] = []
+  let onCommitted: (results: Committed | Error) => void = () => undefined
   let failure: Error | null = null
   let isStopped = false
 
   const fail = (error: Error): void => {
     failure ??= new StoreError(`the store's thread ended: ${error.message}`)
     for (const onReply of pending.splice(0)) onReply(failure)
+    onCommitted(failure)
   }
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('it exited')))
-  worker.on('message', (replies: Reply[]) => {
-    for (const reply of replies) pending.shift()?.(reply)
+  worker.on('message', (reply: Reply) => {
+    if (reply.kind === 'units') onCommitted(reply.results)
+    else pending.shift()?.(reply)
   })
 
+  const post = (request: Request): void => worker.postMessage(request, handedOver(request))
+  const ended = (): Error | null => failure ?? (isStopped ? CLOSED : null)
   const thread: Thread = {
+    post,
+    ended,
+    onCommitted(listener) {
+      onCommitted = listener
+    },
     send(request, onReply) {
-      if (failure || isStopped) return onReply(failure ?? CLOSED)
+      const reason = ended()
+      if (reason) return onReply(reason)
       pending.push(onReply)
-      worker.postMessage(request, handedOver(request))
+      post(request)
     },
     async stop() {
       const closed = replyOf(thread, { kind: 'close' })
@@ -314,7 +262,7 @@ async function startThread(options: WorkerOptions): Promise<Thread> {
       else await putBack(worker)
     },
   }
-  const reply = await replyOf(thread, { kind: 'open', options })
+  const reply = await replyOf(thread, { kind: 'open', options, ring })
   if (reply.kind !== 'unusable') return thread
   if (options.role === 'scanner') await worker.terminate()
   else await putBack(worker)

@@ -5,11 +5,12 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import { concat } from '../../lib/bytes.ts'
 import type { Statement, Value } from '../db.ts'
 import { describe, type Failure, failure, isOfSqlite } from './failure.ts'
-import { createUnpacker, type Message, TRANSFER_FROM_BYTES } from './message.ts'
-import { type Cells, mapRows, type NamedMap } from './row-maps.ts'
+import { createUnpacker, type Message } from './message.ts'
+import { type Batch, createDrain, type Drain } from './ring.ts'
+import { mapRows, type NamedMap } from './row-maps.ts'
+import { pack, type Table, transferable } from './table.ts'
 import { giveWay } from './thread-priority.ts'
 
 export type WorkerOptions = {
@@ -21,25 +22,24 @@ export type WorkerOptions = {
 
 export type Request =
   /** For a thread that has no open file. */
-  | { kind: 'open'; options: WorkerOptions }
+  | { kind: 'open'; options: WorkerOptions; ring: SharedArrayBuffer | null }
+  /** There are units in the ring, and this thread waited for them. */
+  | { kind: 'wake' }
+  /** Units that do not fit into a block of the ring, which says when it is their turn. */
   | { kind: 'units'; message: Message; isFlushed: boolean }
   /** Each a unit of one statement. `maps` are those of the queries at the same places; null if none has one. */
   | { kind: 'queries'; message: Message; maps: (NamedMap | null)[] | null }
   | { kind: 'run'; text: string; values: Value[] }
   | { kind: 'close' }
 
-/**
- * The form in which rows are copied between threads at the least cost: cells row by row, the column names
- * once, and the bytes of all rows in one piece. A cell of bytes holds their length.
- */
-export type Table = { columns: string[]; cells: Value[]; byteCells: number[]; bytes: Uint8Array }
-
 /** Null for a unit that succeeded and returned no rows, as most do. */
 export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
 export type QueryResult = { table: Table | null } | Failure
-/** One message contains several replies, in the order of the requests. */
+/** In the order of the units. A number: so many units succeeded, and none returned rows. */
+export type Committed = number | UnitResult[]
+/** In the order of the requests. Units are answered by the commit that they were in. */
 export type Reply =
-  | { kind: 'units'; results: UnitResult[] }
+  | { kind: 'units'; results: Committed }
   | { kind: 'queries'; results: QueryResult[] }
   | { kind: 'run'; result: QueryResult }
   | { kind: 'closed' }
@@ -68,37 +68,67 @@ let database: DatabaseSync
 let hasWritten = false
 /** Each file has a new packer on the other side, so it needs a new unpacker here. */
 let unpack = createUnpacker()
+/** Only a writer has one. */
+let drain: Drain
+let isCommitScheduled = false
+/** Batches that arrived as messages, until their turn comes. */
+const posted: Batch[] = []
 /** `configure` turns it on. */
 let isFlushing = true
 const prepared = new Map<string, Prepared>()
 let truncation: NodeJS.Timeout
 
-port.on('message', (first: Request) => {
-  if (first.kind !== 'units') return answer(first)
-  // Units that arrived during the last commit share the next one.
-  const batches = [unpack(first.message)]
-  let units = batches[0]?.length ?? 0
-  let { isFlushed } = first
-  let next: Request | undefined
-  while (units < MAX_UNITS_IN_COMMIT) {
-    next = (receiveMessageOnPort(port) as { message: Request } | undefined)?.message
-    if (next?.kind !== 'units') break
-    const batch = unpack(next.message)
+port.on('message', (request: Request) => {
+  if (request.kind === 'units') posted.push(batchOf(request))
+  if (request.kind !== 'units' && request.kind !== 'wake') return send(replyTo(request))
+  if (!isCommitScheduled) commitUnits()
+})
+
+/**
+ * Commits what is in the ring. What arrives during a commit shares the next one, which has a turn of the event
+ * loop of its own, so that timers and messages run in between.
+ */
+function commitUnits(): void {
+  isCommitScheduled = false
+  const batches = takeBatches()
+  if (batches.length > 0) {
+    flushCommits(batches.some(({ isFlushed }) => isFlushed))
+    const results = runUnits(batches.flatMap(({ units }) => units))
+    drain.free()
+    const hasNoRows = results.every((result) => result === null)
+    send({ kind: 'units', results: hasNoRows ? results.length : results })
+  }
+  if (drain.wait()) return
+  isCommitScheduled = true
+  setImmediate(commitUnits)
+}
+
+function takeBatches(): Batch[] {
+  const batches: Batch[] = []
+  for (let units = 0; units < MAX_UNITS_IN_COMMIT; ) {
+    const next = drain.take()
+    if (next === null) break
+    const batch = next === 'message' ? takePosted() : next
     batches.push(batch)
-    units += batch.length
-    isFlushed ||= next.isFlushed
-    next = undefined
+    units += batch.units.length
   }
-  flushCommits(isFlushed)
-  const results = runUnits(batches.flat())
-  const replies: Reply[] = []
-  let from = 0
-  for (const { length } of batches) {
-    replies.push({ kind: 'units', results: results.slice(from, from + length) })
-    from += length
+  return batches
+}
+
+/** The batch that the ring has announced. It was posted before that, but its event may not have run yet. */
+function takePosted(): Batch {
+  for (;;) {
+    const batch = posted.shift()
+    if (batch) return batch
+    const received = receiveMessageOnPort(port) as { message: Request } | undefined
+    if (received?.message.kind === 'units') posted.push(batchOf(received.message))
+    else if (!received) throw new Error('the ring announced a batch that was not posted')
   }
-  send(replies)
-  if (next && next.kind !== 'units') answer(next)
+}
+
+const batchOf = ({ message, isFlushed }: { message: Message; isFlushed: boolean }): Batch => ({
+  units: unpack(message),
+  isFlushed,
 })
 
 /** A deferred commit reaches the disk with the next flushed one, because both are in the same log file. */
@@ -108,18 +138,14 @@ function flushCommits(isWanted: boolean): void {
   isFlushing = isWanted
 }
 
-function answer(request: Exclude<Request, { kind: 'units' }>): void {
-  send([replyTo(request)])
+function send(reply: Reply): void {
+  port.postMessage(reply, tablesOf(reply).flatMap(transferable))
 }
 
-function send(replies: Reply[]): void {
-  port.postMessage(replies, replies.flatMap(tablesOf).flatMap(large))
-}
-
-function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
+function replyTo(request: Exclude<Request, { kind: 'units' | 'wake' }>): Reply {
   switch (request.kind) {
     case 'open':
-      return openFile(request.options)
+      return openFile(request)
     case 'queries':
       return {
         kind: 'queries',
@@ -135,9 +161,10 @@ function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
   }
 }
 
-function openFile(given: WorkerOptions): Reply {
-  options = given
+function openFile(request: { options: WorkerOptions; ring: SharedArrayBuffer | null }): Reply {
+  options = request.options
   unpack = createUnpacker()
+  if (request.ring) drain = createDrain(request.ring)
   try {
     database = open(options)
   } catch (error) {
@@ -320,37 +347,13 @@ function run(
   return { table: pack(cells), count: rows.length }
 }
 
-function pack({ columns, rows }: Cells): Table {
-  const cells: Value[] = []
-  const byteCells: number[] = []
-  const parts: Uint8Array[] = []
-  for (const row of rows) {
-    for (const value of row) {
-      if (value instanceof Uint8Array) {
-        byteCells.push(cells.length)
-        parts.push(value)
-        cells.push(value.length)
-      } else cells.push(value)
-    }
-  }
-  const [only, ...others] = parts
-  return { columns, cells, byteCells, bytes: only && others.length === 0 ? only : concat(...parts) }
-}
-
 function tablesOf(reply: Reply): (Table | null)[] {
   if (reply.kind === 'queries') return reply.results.map(tableOf)
-  if (reply.kind !== 'units') return []
+  if (reply.kind !== 'units' || typeof reply.results === 'number') return []
   return reply.results.flatMap((result) => (result && 'tables' in result ? result.tables : []))
 }
 
 const tableOf = (result: QueryResult): Table | null => ('table' in result ? result.table : null)
-
-/** The buffer of a table that is transferred to the other thread without a copy. */
-function large(table: Table | null): ArrayBuffer[] {
-  if (table === null || table.bytes.byteLength < TRANSFER_FROM_BYTES) return []
-  const { buffer } = table.bytes
-  return buffer instanceof ArrayBuffer ? [buffer] : []
-}
 
 function prepare(text: string): Prepared {
   const known = prepared.get(text)
