@@ -1,5 +1,5 @@
 /**
- * Reads CPU times from Linux's /proc. They measure the cost of a request on a busy machine too.
+ * Reads CPU times and written bytes from Linux's /proc. They measure the cost of a request on a busy machine too.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -10,6 +10,11 @@ const MS_PER_TICK = 10
 export function cpuMsOf(pid: number): number {
   const { own } = ticksOf(pid) ?? { own: 0 }
   return own * MS_PER_TICK
+}
+
+/** The bytes that a process has made the kernel write to disks. */
+export function writtenBytesOf(pid: number): number {
+  return Number(/write_bytes: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? 0)
 }
 
 /** The CPU time of a process and its children, ended ones included. */

@@ -7,6 +7,7 @@ import { type Engine, SQLITE, startPostgresEngine } from './engine.ts'
 import { challengeRow } from './rows/challenge.ts'
 import { ingestRow } from './rows/ingest.ts'
 import { ingestFullRow } from './rows/ingest-full.ts'
+import { ingestTurnsRow } from './rows/ingest-turns.ts'
 import { instancesRow } from './rows/instances.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
@@ -35,7 +36,12 @@ const ROWS: Rows = {
 const ENGINES: Record<string, { start(): Promise<Engine>; rows: Rows }> = {
   sqlite: {
     start: async () => SQLITE,
-    rows: { ...ROWS, 'ingest-full': ingestFullRow, search: searchRow },
+    rows: {
+      ...ROWS,
+      'ingest-full': ingestFullRow,
+      'ingest-turns': ingestTurnsRow,
+      search: searchRow,
+    },
   },
   postgres: {
     start: startPostgresEngine,

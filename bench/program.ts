@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createMayfly } from '../src/client/index.ts'
-import { cpuMsOf } from './cpu.ts'
+import { cpuMsOf, writtenBytesOf } from './cpu.ts'
 import type { BenchStore, Engine } from './engine.ts'
+import type { Inside } from './inside.ts'
 
 export type Program = {
   url: string
@@ -15,11 +16,17 @@ export type Program = {
   memoryMib(): number
   /** CPU time until now, in milliseconds. */
   cpuMs(): number
+  /** Bytes that it has made the kernel write to disks until now. */
+  writtenBytes(): number
+  /** How busy its threads are. Only if it is watched. */
+  inside(): Promise<Inside>
   stop(): Promise<void>
 }
 
 export type MayflyProgram = Program & { store: BenchStore }
 
+/** Makes a program tell how busy its threads are. */
+const WATCH = ['--import', new URL('inside.ts', import.meta.url).href]
 /** The arguments of `npm start`, for Node. */
 export const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
 
@@ -27,14 +34,16 @@ export const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
 export async function startMayfly(
   engine: Engine,
   environment: Record<string, string> = {},
+  watching: { isWatched?: boolean } = {},
 ): Promise<MayflyProgram> {
-  return onOwnStore(engine, (store) => startMayflyOn(store, environment))
+  return onOwnStore(engine, (store) => startMayflyOn(store, environment, watching))
 }
 
 /** Starts the service on an existing store, with limits for any load. The store stays when it stops. */
 export async function startMayflyOn(
   store: BenchStore,
   environment: Record<string, string> = {},
+  { isWatched = false }: { isWatched?: boolean } = {},
 ): Promise<MayflyProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'))
   const catalog = join(folder, 'plans.json')
@@ -45,10 +54,12 @@ export async function startMayflyOn(
       pulse: { long: { heartbeatLimit: 1e9 } },
     }),
   )
-  const program = await start(SERVE, {
+  const program = await start(isWatched ? [...WATCH, ...SERVE] : SERVE, {
     MAYFLY_PORT: '0',
     MAYFLY_RATE_LIMITS: 'off',
     MAYFLY_CATALOG: catalog,
+    // A thread that is started through the cache does not load what `--import` names.
+    ...(isWatched ? { NODE_DISABLE_COMPILE_CACHE: '1' } : {}),
     ...store.environment,
     ...environment,
   })
@@ -113,7 +124,7 @@ function payer(url: string): (quote: { bolt11: string }) => Promise<unknown> {
 async function start(args: string[], environment: Record<string, string>): Promise<Program> {
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH ?? '', ...environment },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
   })
   const url = await listening(child)
   return {
@@ -123,6 +134,12 @@ async function start(args: string[], environment: Record<string, string>): Promi
       return residentMib(child.pid ?? 0)
     },
     cpuMs: () => cpuMsOf(child.pid ?? 0),
+    writtenBytes: () => writtenBytesOf(child.pid ?? 0),
+    inside: () =>
+      new Promise((resolve) => {
+        child.once('message', (inside) => resolve(inside as Inside))
+        child.send('inside')
+      }),
     stop: () =>
       new Promise((resolve) => {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()
