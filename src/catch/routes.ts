@@ -4,7 +4,9 @@ import type { App } from '../http/app.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import type { IsProxied } from '../http/client-address.ts'
 import type { EventStreams } from '../http/event-stream.ts'
+import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
+import type { PaidRoute } from '../http/paid-route.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { PlanSelection } from '../http/schemas.ts'
@@ -26,7 +28,7 @@ export function mountCatch(
   },
 ): void {
   const { plans } = deps
-  mountPaidRoute(app, deps, {
+  const route: PaidRoute = {
     product: 'catch',
     path: '/api/payments/catch',
     summary: 'Buy a webhook inbox',
@@ -38,7 +40,9 @@ export function mountCatch(
     parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly CATCH ${planId}`,
-  })
+  }
+  mountPaidRoute(app, deps, route)
+  mountOneUrl(app, deps, route)
   mountIngest(app, deps)
   mountOwner(app, deps)
 }

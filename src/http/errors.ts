@@ -124,6 +124,11 @@ export const ERRORS = {
     advice:
       'The GATE project has no credits left, so no intent was made. Paid intents are still honoured. Ask the operator for credits.',
   },
+  'cross-site request refused': {
+    status: 403,
+    advice:
+      "A browser loads this address ahead of time or inside of another site's page, so nobody meant to buy. No invoice was made. Open the address itself, or call it with fetch.",
+  },
   'order not found': {
     status: 404,
     advice:

@@ -14,7 +14,8 @@ import { rateLimited } from './limits.ts'
 /** An unpaid order may free its reservation at any time: when it is paid or when it dies. */
 const RETRY_ROOM_SECONDS = 60
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 export type Flows = { payment: PaymentFlow; l402: L402Flow }
 
@@ -34,29 +35,29 @@ export function readAttempt(
   binding: Binding,
   flows: Flows,
 ): PaymentAttempt {
-  const fields = request.raw.headersDistinct
-  const requested = protocolHeader(fields['x-payment-protocol'])
-  const authorization = fields.authorization ?? []
+  const selected = selectedProtocol(request)
+  const authorization = request.raw.headersDistinct.authorization ?? []
   const schemes = new Set(authorization.map(authScheme))
   // In every flow: the next request for the same order may use another one.
   if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
   if (schemes.has('payment')) {
     return { protocol: 'payment', credential: flows.payment.read(authorization, binding) }
   }
-  const isL402 = schemes.has('l402') || schemes.has('lsat')
-  const prefersPayment = () => acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')
-  const prefersL402 = () => acceptsL402(fields['accept-authenticate'] ?? [])
-  if (
-    isL402 ||
-    requested === 'l402' ||
-    (requested === null && !prefersPayment() && prefersL402())
-  ) {
+  if (schemes.has('l402') || schemes.has('lsat') || selected === 'l402') {
     return { protocol: 'l402', credential: flows.l402.read(authorization, binding) }
   }
-  if (requested === 'payment' || (requested === null && prefersPayment())) {
-    return { protocol: 'payment', credential: { kind: 'none' } }
-  }
-  return { protocol: 'native', credential: { kind: 'none' } }
+  return { protocol: selected ?? 'native', credential: { kind: 'none' } }
+}
+
+/**
+ * The wallet flow that the headers select, or null. @throws Problem `unknown payment protocol`.
+ */
+export function selectedProtocol(request: FastifyRequest): 'payment' | 'l402' | null {
+  const fields = request.raw.headersDistinct
+  const requested = protocolHeader(fields['x-payment-protocol'])
+  if (requested !== null) return requested
+  if (acceptsPayment(fields['accept-payment'] ?? [], 'lightning', 'charge')) return 'payment'
+  return acceptsL402(fields['accept-authenticate'] ?? []) ? 'l402' : null
 }
 
 /** The request that an outcome answers. */
@@ -121,7 +122,7 @@ function sendChallenge(
     case 'payment': {
       const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(attempt))
       reply.header('www-authenticate', field)
-      return sendJson(reply.code(402), body, 'application/problem+json; charset=utf-8')
+      return sendJson(reply.code(402), body, PROBLEM_TYPE)
     }
     case 'l402': {
       const isInvalid = attempt.credential.kind === 'invalid'
@@ -133,7 +134,9 @@ function sendChallenge(
   }
 }
 
-function paymentProblem({ credential }: PaymentAttempt & { protocol: 'payment' }): PaymentProblem {
+export function paymentProblem({
+  credential,
+}: PaymentAttempt & { protocol: 'payment' }): PaymentProblem {
   switch (credential.kind) {
     case 'none':
       return 'payment-required'
@@ -145,7 +148,7 @@ function paymentProblem({ credential }: PaymentAttempt & { protocol: 'payment' }
 }
 
 /** Skips the response schemas: a 402 has three, and choosing among them costs more than it checks. */
-function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
+export function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
   return reply
     .type(type)
     .serializer((text: string) => text)

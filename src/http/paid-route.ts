@@ -47,3 +47,9 @@ export type PaidRoute = {
     clientNetwork: string
   }): (orderId: string) => Statement[]
 }
+
+/** What a purchase of one URL needs of a product's paid route. Products whose orders need a body have none. */
+export type OneUrlRoute = Pick<
+  PaidRoute,
+  'product' | 'summary' | 'resourceSchema' | 'plan' | 'memo'
+>

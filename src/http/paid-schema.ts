@@ -17,7 +17,6 @@ import {
 import { Type } from './type.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
-  const offers = offersOf(route)
   const product = route.product.slice(0, 1).toUpperCase() + route.product.slice(1)
   return {
     tags: ['payments'],
@@ -25,7 +24,6 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     summary: route.summary,
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
-    ...(offers.length > 0 ? { 'x-payment-info': { offers } } : {}),
     headers: Type.Object({
       'idempotency-key': Type.String({
         minLength: 8,
@@ -91,7 +89,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
   } as FastifySchema
 }
 
-const PAYMENT_RECEIPT = {
+export const PAYMENT_RECEIPT = {
   'Payment-Receipt': {
     description: 'With a Payment credential: its receipt, base64url of canonical JSON',
     schema: Type.String(),
@@ -125,7 +123,10 @@ const PAYMENT_REQUIRED = {
 }
 
 /** What each plan costs, for registries (draft-payment-discovery-01). Only the 402 is binding. */
-function offersOf({ plan, memo }: PaidRoute): Record<string, string>[] {
+export function offersOf({
+  plan,
+  memo,
+}: Pick<PaidRoute, 'plan' | 'memo'>): Record<string, string>[] {
   return PlanIdSchema.enum.flatMap((planId) => {
     const terms = plan(planId)
     return terms

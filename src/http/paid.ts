@@ -14,6 +14,7 @@ import {
   clientScope,
   type ExactClient,
 } from './client-address.ts'
+import { refuseEncoding } from './content-encoding.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
 import { idempotencyKey } from './idempotency-key.ts'
@@ -68,7 +69,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const name = nameOf(request)
-    checkEncoding(request)
+    refuseEncoding(request)
     route.checkHeaders?.(request)
     const context: PaidRequest = {
       request,
@@ -190,13 +191,5 @@ function onceEach(take: Take): Take {
     if (taken.has(name)) return
     taken.add(name)
     await take(limit, bucket)
-  }
-}
-
-/** Refuses encoded bodies: clients and proxies encode and decode, which changes the bytes of the request. */
-function checkEncoding(request: FastifyRequest): void {
-  const encoding = request.headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw problem('unsupported media type')
   }
 }

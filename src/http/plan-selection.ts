@@ -1,6 +1,6 @@
 /** The JSON body of a purchase: `{"planId": …}` and nothing else. */
 import { Compile } from 'typebox/schema'
-import { parseJsonBytes } from '../lib/json.ts'
+import { isObject, parseJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { problem } from './errors.ts'
 import { PlanSelection } from './schemas.ts'
@@ -9,6 +9,13 @@ import { PlanSelection } from './schemas.ts'
 export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
 
 const selection = Compile(PlanSelection)
+
+/** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
+export function refuseAnyBody(body: Buffer): void {
+  if (body.length === 0) return
+  const value = parseJsonBytes(body)
+  if (!isObject(value) || Object.keys(value).length > 0) throw problem('invalid request body')
+}
 
 /** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */
 export function parsePlanSelection(body: Buffer): PlanId {

@@ -80,8 +80,7 @@ const quoteFields = {
 
 export const PaymentQuote = Type.Object(quoteFields)
 
-/** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
-export const PaymentAuthChallenge = Type.Object({
+const problemFields = {
   type: Type.String(),
   title: Type.String(),
   lightningType: Type.Optional(Type.String()),
@@ -89,15 +88,18 @@ export const PaymentAuthChallenge = Type.Object({
   detail: Type.String(),
   error: Type.String(),
   challengeId: Type.String(),
-  challenge: Type.Object({
-    id: Type.String(),
-    realm: Type.String(),
-    method: Type.Literal('lightning'),
-    intent: Type.Literal('charge'),
-    request: Type.String(),
-    expires: Type.String(),
-    digest: Type.String(),
-  }),
+}
+
+const challengeFields = {
+  id: Type.String(),
+  realm: Type.String(),
+  method: Type.Literal('lightning'),
+  intent: Type.Literal('charge'),
+  request: Type.String(),
+  expires: Type.String(),
+}
+
+const chargeField = {
   request: Type.Object({
     amount: Type.String(),
     currency: Type.Literal('sat'),
@@ -108,7 +110,35 @@ export const PaymentAuthChallenge = Type.Object({
       paymentHash: Type.String(),
     }),
   }),
+}
+
+/** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
+export const PaymentAuthChallenge = Type.Object({
+  ...problemFields,
+  challenge: Type.Object({ ...challengeFields, digest: Type.String() }),
+  ...chargeField,
   ...quoteFields,
+})
+
+const { orderId: _, bolt11: __, proofRequired: ___, ...offerFields } = quoteFields
+
+/** The 402 of a purchase of one URL: the Payment challenge and, unless the client chose it alone, the L402 one. */
+export const OneUrlChallenge = Type.Object({
+  ...problemFields,
+  challenge: Type.Object(challengeFields),
+  ...chargeField,
+  macaroon: Type.Optional(Type.String()),
+  invoice: Type.Optional(Type.String()),
+  ...offerFields,
+})
+
+/** The 402 of a purchase of one URL that shows L402 alone. */
+export const OneUrlL402Challenge = Type.Object({
+  error: Type.String(),
+  scheme: Type.Literal('L402'),
+  macaroon: Type.String(),
+  invoice: Type.String(),
+  ...offerFields,
 })
 
 /** The 402 and the 401 of the L402 flow: the challenge and the quote. */
@@ -182,5 +212,7 @@ export const SHARED_SCHEMAS = {
   PaymentQuote,
   PaymentAuthChallenge,
   L402Challenge,
+  OneUrlChallenge,
+  OneUrlL402Challenge,
   PendingPayment,
 }

@@ -11,19 +11,21 @@ import { CONTESTED, type Contested, contestOrder, type OrderRow, type OrderStore
 
 /** What a client shows when it asks for the capability of an order. */
 export type Claim = {
-  /** `proof` is a preimage that opens the payment hash. */
-  by: 'proof' | 'strong key' | 'weak key' | 'weak key and id' | 'weak alias' | 'id'
+  /** `proof` is a preimage that opens the payment hash, `credential` one with a challenge of this service. */
+  by: 'credential' | 'proof' | 'strong key' | 'weak key' | 'weak key and id' | 'weak alias' | 'id'
   /** Whether the client is the one who opened the order. */
   isOpener: boolean
 }
 
 export const PROOF: Claim = { by: 'proof', isOpener: false }
+export const CREDENTIAL: Claim = { by: 'credential', isOpener: false }
 
 /** Below every state of contest: not even an uncontested order is delivered. */
 const NEVER = -1
 
 /** How contested an order may be at most for this claim to get the capability. */
 export function reachOf({ by, isOpener }: Claim): Contested | typeof NEVER {
+  if (by === 'credential') return CONTESTED.credentialOnly
   if (by === 'proof' || by === 'strong key') return CONTESTED.beforePayment
   // The client who made the alias had proof of payment, and a stranger can guess the alias.
   if (by === 'weak alias') return NEVER
@@ -35,7 +37,7 @@ export function reachOf({ by, isOpener }: Claim): Contested | typeof NEVER {
 /** Whether the answer of a delivered order may be repeated to this claim. */
 export function mayRepeat(order: OrderRow, claim: Claim, now: number): boolean {
   if (isOver(order, now) || order.contested > reachOf(claim)) return false
-  if (claim.by === 'proof' || claim.by === 'strong key') return true
+  if (['credential', 'proof', 'strong key'].includes(claim.by)) return true
   const deliveredAt = order.delivered_at ?? Number.NEGATIVE_INFINITY
   return claim.by === 'weak key and id' && now < deliveredAt + WEAK_REPLAY_MS
 }

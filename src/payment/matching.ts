@@ -66,7 +66,10 @@ function isDecided(order: OrderRow, request: OrderRequest, now: number): boolean
 }
 
 /** The status of a credential for the order whose payment hash it names. */
-function statusFor(order: OrderRow, credential: CheckedCredential<unknown>): CredentialStatus {
+export function statusFor(
+  order: OrderRow,
+  credential: CheckedCredential<unknown>,
+): CredentialStatus {
   if (credential.kind !== 'verified') return credential.kind
   // The payment hash identifies the order: a restored one may have another id and plan than it had.
   if (order.restored_at !== null) return 'verified'

@@ -1,7 +1,7 @@
 /** Opening an order: its row, the turn of its client network, and its one invoice. */
 import { hash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
-import { CONTESTED, type OrderRow, type OrderState } from './store.ts'
+import type { OrderRow, OrderState } from './store.ts'
 
 export type NewOrder = Pick<
   OrderRow,
@@ -17,6 +17,7 @@ export type NewOrder = Pick<
   | 'amount_sats'
   | 'client_network'
   | 'opened_by'
+  | 'contested'
   | 'created_at'
 >
 
@@ -30,9 +31,9 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
      secret_id, memo, state, created_at, claimed_at, looked_up_at,
-     network, bolt11, payment_hash, quote_expires_at, opened_by)
+     network, bolt11, payment_hash, quote_expires_at, opened_by, contested)
     select $1, $2, $3, $4, $5, $6, $7, cast($8 as bigint), $9, $11, $12, $13, cast($10 as bigint),
-      cast($10 as bigint), 0, $14, $15, $16, cast($17 as bigint), $18
+      cast($10 as bigint), 0, $14, $15, $16, cast($17 as bigint), $18, $19
     where not exists (select 1 from order_alias where alias_id = $1)
     on conflict (order_id) do nothing`,
   values: [
@@ -54,6 +55,7 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
     invoice?.payment_hash ?? null,
     invoice?.quote_expires_at ?? null,
     order.opened_by,
+    order.contested,
   ],
   expect: 1,
 })
@@ -63,7 +65,6 @@ const stateWith = (invoice?: Invoiced): OrderState => (invoice ? 'pending' : 'op
 /** The row that `insertOrder` inserts, so that the store need not send it back. */
 export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => ({
   ...order,
-  contested: CONTESTED.no,
   state: stateWith(invoice),
   claimed_at: order.created_at,
   network: invoice?.network ?? null,

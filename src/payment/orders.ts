@@ -11,13 +11,14 @@ import type { Lightning } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createAlarms } from './alarms.ts'
 import { createAliases } from './aliases.ts'
-import { type Claim, createClaims, PROOF } from './claims.ts'
+import { type Claim, CREDENTIAL, createClaims, PROOF, reachOf } from './claims.ts'
 import { createDelivering } from './delivering.ts'
 import { createEnding } from './ending.ts'
 import type { CheckedCredential, CredentialStatus } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { formerOrderIds, isKeyOf, orderIds } from './idempotency.ts'
 import { createMatching, type Match } from './matching.ts'
+import { createOneUrl, type OneUrl } from './one-url.ts'
 import {
   isSameRequest,
   isSealed,
@@ -32,7 +33,7 @@ import type { Products } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { reseal } from './resealing.ts'
 import { createSettling } from './settling.ts'
-import { createOrderStore, type OrderRow, type SettledBy } from './store.ts'
+import { CONTESTED, createOrderStore, type OrderRow, type SettledBy } from './store.ts'
 
 /** An order that exists. */
 export type KnownOrder = {
@@ -77,6 +78,7 @@ export type Purchase = {
 
 export type Orders = {
   purchase(name: OrderName): Purchase
+  oneUrl: OneUrl
   /** Whether a new order can be opened now: the node takes payments. */
   isSelling(): boolean
   /**
@@ -130,7 +132,12 @@ export function createOrders(deps: {
    * A preimage is the proof by itself. The node is not asked: it may be unreachable, may have forgotten the
    * invoice, or may have given it up before the payment arrived.
    */
-  async function redeem(order: OrderRow, body: Uint8Array | null): Promise<Outcome> {
+  async function redeem(
+    order: OrderRow,
+    { claim, body }: { claim: Claim; body: Uint8Array | null },
+  ): Promise<Outcome> {
+    // An order that only a credential delivers is one from its birth, so its row need not be read again.
+    if (order.contested > reachOf(claim)) return { kind: 'proof of payment required' }
     const restored = restoring(order, body)
     const isUnfulfilled = order.state === 'paid_unfulfilled' && restored.length > 0
     if (order.state === 'pending' || order.state === 'dead' || isUnfulfilled) {
@@ -142,7 +149,7 @@ export function createOrders(deps: {
     // Never a challenge here: the client would pay a second time.
     return current.state === 'pending'
       ? { kind: 'checkout unavailable' }
-      : answer(current, () => PROOF)
+      : answer(current, () => claim)
   }
 
   /**
@@ -165,12 +172,13 @@ export function createOrders(deps: {
     order: OrderRow,
     {
       status,
+      proof,
       claim,
       body,
-    }: { status: CredentialStatus; claim: () => Claim; body: Uint8Array | null },
+    }: { status: CredentialStatus; proof: Claim; claim: () => Claim; body: Uint8Array | null },
   ): Promise<Outcome> {
     if (isSealed(order, clock.now())) return outcomeOfSealed(order)
-    if (status === 'verified') return redeem(order, body)
+    if (status === 'verified') return redeem(order, { claim: proof, body })
     if (status === 'mismatched') {
       // The payment is proven, whichever request the credential was made for.
       if (order.state === 'pending' || order.state === 'dead') {
@@ -213,7 +221,8 @@ export function createOrders(deps: {
         const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
         const used = isUse ? await claims.afterUse(order, name) : order
         const claim = (): Claim => claims.ofKey(used, name, by === 'alias')
-        return outcomeOf(used, { status, claim, body })
+        const proof = match.status === 'verified' ? CREDENTIAL : PROOF
+        return outcomeOf(used, { status, proof, claim, body })
       },
     }
   }
@@ -269,18 +278,26 @@ export function createOrders(deps: {
 
   return {
     purchase,
+    oneUrl: createOneUrl({
+      ...{ db, store, secrets, clock, health, quoting, settle, refresh, answer, logLost },
+      redeem: (order) => redeem(order, { claim: CREDENTIAL, body: null }),
+    }),
 
     isSelling: health.isHealthy,
 
     async poll(orderId, { key, client = null, isPrefetch, admit }) {
       const found = await store.find([orderId])
       if (!found || found.state === 'opening') return { kind: 'order not found' }
+      // Nobody is told its id.
+      if (found.contested === CONTESTED.credentialOnly) return { kind: 'order not found' }
       const { isProven } = (await admit?.(found.payment_hash ?? '')) ?? { isProven: false }
       const isOwnKey =
         key === null || isKeyOf(secrets, key, found.key_hash) || (await aliases.has(orderId, key))
       if (!isOwnKey) return { kind: 'order not found' }
       if (isProven && !isPrefetch) {
-        return isSealed(found, clock.now()) ? outcomeOfSealed(found) : redeem(found, null)
+        return isSealed(found, clock.now())
+          ? outcomeOfSealed(found)
+          : redeem(found, { claim: PROOF, body: null })
       }
       const order = await refresh(found)
       if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }

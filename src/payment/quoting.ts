@@ -30,7 +30,7 @@ import {
   type TooMany,
   termsUnder,
 } from './order.ts'
-import type { OrderRow, OrderStore } from './store.ts'
+import { CONTESTED, type OrderRow, type OrderStore } from './store.ts'
 
 /** No backend takes this long to make an invoice: an older claim belongs to a dead process. */
 const CLAIM_MS = 30_000
@@ -54,6 +54,7 @@ export type Opening = {
   request: OrderRequest
   offer: Offer
   requestHash: Uint8Array
+  isCredentialOnly?: true
 }
 
 export type Quoting = {
@@ -149,6 +150,7 @@ export function createQuoting(deps: {
     request,
     offer,
     requestHash,
+    isCredentialOnly,
   }: Opening): Promise<Opened> {
     const now = clock.now()
     const { clientNetwork, maxOpen } = offer
@@ -166,6 +168,7 @@ export function createQuoting(deps: {
       amount_sats: offer.plan.priceSats,
       client_network: clientNetwork,
       opened_by: clientMark(secrets, name.client),
+      contested: isCredentialOnly ? CONTESTED.credentialOnly : CONTESTED.no,
       created_at: now,
     }
     const reserve = offer.reserve?.(orderId) ?? []

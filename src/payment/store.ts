@@ -23,9 +23,11 @@ export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
 /**
  * Whether a guessable key of an order was used from another address than the one that opened it, and whether
- * the payment had been seen by then. A higher number needs a stronger claim for delivery.
+ * the payment had been seen by then. A higher number needs a stronger claim for delivery. `credentialOnly`
+ * is a purchase of one URL, from its birth: its buyer has no key, and nodes on the way of the payment learn
+ * the preimage, so only a credential delivers it. Releases that do not know the number deliver it to nobody.
  */
-export const CONTESTED = { no: 0, afterPayment: 1, beforePayment: 2 } as const
+export const CONTESTED = { no: 0, afterPayment: 1, beforePayment: 2, credentialOnly: 3 } as const
 export type Contested = (typeof CONTESTED)[keyof typeof CONTESTED]
 
 export type OrderRow = {

@@ -7,7 +7,9 @@ import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
+import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
+import type { PaidRoute } from '../http/paid-route.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
 import { answer, errors, NoContent, PlanSelection } from '../http/schemas.ts'
@@ -48,7 +50,7 @@ export function mountPulse(
   },
 ): void {
   const { plans } = deps
-  mountPaidRoute(app, deps, {
+  const route: PaidRoute = {
     product: 'pulse',
     path: '/api/payments/pulse',
     summary: 'Buy a heartbeat monitor',
@@ -60,7 +62,9 @@ export function mountPulse(
     parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly PULSE ${planId}`,
-  })
+  }
+  mountPaidRoute(app, deps, route)
+  mountOneUrl(app, deps, route)
   mountPing(app, deps)
   mountOwner(app, deps)
   mountShared(app, deps)

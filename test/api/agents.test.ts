@@ -20,9 +20,12 @@ type Operation = {
 test('a paid operation says what it costs, and in which ways it can be paid', async (t) => {
   const document = await openapi(await startServer(t))
   const { post } = document.paths['/api/payments/catch'] ?? {}
-  assert.ok(post)
+  const { get } = document.paths['/api/buy/catch/{planId}'] ?? {}
+  assert.ok(post && get)
+  // A registry asks an announced operation for its 402 without any header of ours.
+  assert.equal(post['x-payment-info'], undefined)
   const offer = { intent: 'charge', method: 'lightning', currency: 'sat' }
-  assert.deepEqual(post['x-payment-info'], {
+  assert.deepEqual(get['x-payment-info'], {
     offers: [
       { ...offer, amount: '100', description: 'Mayfly CATCH spark' },
       { ...offer, amount: '400', description: 'Mayfly CATCH standard' },
@@ -61,7 +64,7 @@ test('an offer costs what the plan does, and what is not on sale is not offered'
   await writeFile(file, JSON.stringify({ catch: plans }))
   const { url } = await startServer(t, { MAYFLY_CATALOG: file })
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
-  const info = document.paths['/api/payments/catch']?.post?.['x-payment-info']
+  const info = document.paths['/api/buy/catch/{planId}']?.get?.['x-payment-info']
   const { offers } = info as { offers: { amount: string }[] }
   assert.deepEqual(
     offers.map(({ amount }) => amount),

@@ -230,6 +230,8 @@ suite('HTTP', () => {
     assert.deepEqual(Object.fromEntries(described), {
       '/health': 'get,head',
       '/ready': 'get,head',
+      '/api/buy/catch/{planId}': 'get',
+      '/api/buy/pulse/{planId}': 'get',
       '/api/catalog': 'get',
       '/api/payments/catch': 'post',
       '/api/payments/{orderId}': 'get',

@@ -94,6 +94,7 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     amount_sats: 1,
     client_network: clientNetwork,
     opened_by: null,
+    contested: 0,
     created_at: 0,
   }),
   limitOpen(clientNetwork, 1, most),

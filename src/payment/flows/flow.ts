@@ -10,6 +10,11 @@ export type Binding = {
   target: string
   /** Lower-case hex of the body's bytes. */
   bodySha256: string
+  /**
+   * A purchase of one URL: method, target and body stand for product and plan alone. The challenge has no
+   * digest, and shows neither the order's id nor anything to poll.
+   */
+  isOneUrl?: true
 }
 
 /** The order that a verified credential names. */

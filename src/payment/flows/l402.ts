@@ -10,13 +10,15 @@ import { l402ChallengeField } from '../../protocol/l402.ts'
 import { MAX_ROUTE_BYTES, mintL402, verifyL402 } from '../../protocol/l402-token.ts'
 import type { Quote } from '../order.ts'
 import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
-import { renderQuote } from './native.ts'
+import { renderOffer, renderQuote } from './native.ts'
 
 /**
  * A credential is valid for as long as its order's row exists, which is 30 days past the end of the quote
  * and the capability, plus a day: it still counts when the service learns of a payment late.
  */
 const GRACE_MS = 31 * 24 * 60 * 60 * 1000
+/** Stands for the order of a one-URL purchase: the payment hash names it, and nobody is told its id. */
+const UNNAMED_ORDER = 'one-url'
 
 export type L402Flow = {
   /** The challenge, with the error phrase that explains it. */
@@ -24,7 +26,7 @@ export type L402Flow = {
     quote: Quote,
     binding: Binding,
     error: 'payment required' | 'invalid L402 credential',
-  ): { field: string; body: object }
+  ): { field: string; body: { macaroon: string; invoice: string } }
   read(
     fieldLines: readonly string[],
     binding: Binding,
@@ -45,7 +47,7 @@ export function createL402Flow({
 
     bare: () => serialiseChallenge('L402', { realm: new URL(publicUrl()).hostname }),
 
-    challenge(quote, { product, method, target, bodySha256 }, error) {
+    challenge(quote, { product, method, target, bodySha256, isOneUrl }, error) {
       const [key] = keys
       const macaroon = mintL402(
         key,
@@ -57,7 +59,7 @@ export function createL402Flow({
           service: product,
           expiresAt: quote.expiresAt + quote.durationSeconds * 1000 + GRACE_MS,
           aud: publicUrl(),
-          order: quote.orderId,
+          order: isOneUrl ? UNNAMED_ORDER : quote.orderId,
           plan: quote.planId,
           method,
           route: target,
@@ -66,11 +68,14 @@ export function createL402Flow({
       )
       return {
         field: l402ChallengeField({ macaroon, invoice: quote.bolt11 }),
-        body: { error, scheme: 'L402', macaroon, invoice: quote.bolt11, ...renderQuote(quote) },
+        body: {
+          ...{ error, scheme: 'L402', macaroon, invoice: quote.bolt11 },
+          ...(isOneUrl ? renderOffer(quote) : renderQuote(quote)),
+        },
       }
     },
 
-    read(fieldLines, { product, method, target, bodySha256 }) {
+    read(fieldLines, { product, method, target, bodySha256, isOneUrl }) {
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
         service: product,
@@ -95,7 +100,7 @@ export function createL402Flow({
           const { paymentHash, order, plan } = verdict.token
           return {
             kind: 'verified',
-            order: { paymentHash, orderId: order, planId: plan },
+            order: { paymentHash, ...(isOneUrl ? {} : { orderId: order }), planId: plan },
             challengeId: '',
           }
         }

@@ -17,6 +17,22 @@ export function renderQuote(quote: Quote) {
   }
 }
 
+/** What a purchase of one URL costs: nothing to poll. */
+export function renderOffer({
+  product,
+  planId,
+  amountSats,
+  paymentHash,
+  expiresAt,
+  network,
+}: Quote) {
+  return {
+    ...{ product, planId, amountSats, paymentHash },
+    expiresAt: rfc3339Seconds(expiresAt),
+    network,
+  }
+}
+
 /** The body of a poll that finds the order not settled yet. */
 export function renderPending(quote: Quote) {
   return {

@@ -24,7 +24,7 @@ import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id
 import { provesPayment } from '../../protocol/preimage.ts'
 import type { Quote } from '../order.ts'
 import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
-import { renderQuote } from './native.ts'
+import { renderOffer, renderQuote } from './native.ts'
 
 export type PaymentFlow = {
   /** The 402 that asks for payment or says what was wrong with the credential. */
@@ -82,7 +82,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
         intent: CHARGE_INTENT,
         request: encodeChargeRequest(request),
         expires: rfc3339Seconds(quote.expiresAt),
-        digest: digestOf(binding),
+        ...digestIn(binding),
       } as const
       const [key] = routeKeys(binding)
       const challenge: IssuedChallenge = { id: challengeId(key ?? keys[0], fields), ...fields }
@@ -96,7 +96,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
           challengeId: challenge.id,
           challenge,
           request,
-          ...renderQuote(quote),
+          ...(binding.isOneUrl ? renderOffer(quote) : renderQuote(quote)),
         },
       }
     },
@@ -110,11 +110,12 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       if (paymentHash === undefined) return invalid('invalid-challenge')
       const isPaid = provesPayment(payload.preimage, paymentHash)
       // Some payers drop the digest: then the body of this request must be the one that was challenged.
-      const echoed = { ...challenge, digest: challenge.digest ?? digestOf(binding) }
+      const { digest } = digestIn(binding)
+      const echoed = { ...challenge, ...(challenge.digest === undefined ? { digest } : {}) }
       // We issue no description, and the HMAC does not cover one.
       const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
       // The HMAC's key includes the target, so a genuine challenge for another target looks forged.
-      if (!isOurs || echoed.digest !== digestOf(binding)) {
+      if (!isOurs || echoed.digest !== digest) {
         return isPaid ? { kind: 'mismatched', paymentHash } : invalid('invalid-challenge')
       }
       if (!isPaid) return invalid('verification-failed', paymentHash)
@@ -139,6 +140,6 @@ const invalid = (
   paymentHash: string | null = null,
 ): CheckedCredential<PaymentProblem> => ({ kind: 'invalid', reason, paymentHash })
 
-function digestOf({ bodySha256 }: Binding): string {
-  return contentDigest(hexBytes(bodySha256) ?? new Uint8Array())
+function digestIn({ bodySha256, isOneUrl }: Binding): { digest?: string } {
+  return isOneUrl ? {} : { digest: contentDigest(hexBytes(bodySha256) ?? new Uint8Array()) }
 }
