@@ -13,7 +13,7 @@ import {
   type SearchedEvent,
   type WholeEvent,
 } from './event-rows.ts'
-import { contentTypeOf } from './kept.ts'
+import { contentTypeOf, headersOf } from './kept.ts'
 
 const mapped = (name: string, map: RowMap['map']): RowMap => ({
   module: import.meta.url,
@@ -89,9 +89,27 @@ function matches(wanted: string, event: SearchedEvent): boolean {
   if (event.path.toLowerCase().includes(wanted)) return true
   if (event.query.toLowerCase().includes(wanted)) return true
   if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
+  if (isInHeaders(event, wanted)) return true
   // A binary body is not searched.
   return isUtf8(event.body) && isIn(event.body, wanted)
 }
+
+/** Whether a header contains this, written as `name: value`. */
+function isInHeaders(event: SearchedEvent, wanted: string): boolean {
+  // All lines at once, which is quick.
+  if (event.header_lines !== null && !BETWEEN_PARTS.test(wanted)) {
+    return latin1(event.header_lines).toLowerCase().includes(wanted)
+  }
+  return headersOf(event).some(([name, value]) =>
+    `${name}: ${value}`.toLowerCase().includes(wanted),
+  )
+}
+
+/** Stored headers are `name:value` and a line feed. Only such texts could be found in one form and not in the other. */
+const BETWEEN_PARTS = /[:\n]|^ /
+
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 
 /**
  * Whether a text in UTF-8 contains this, in either case. A text of ASCII needs no decoding to be searched for,

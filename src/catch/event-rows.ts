@@ -25,7 +25,7 @@ export type EventRow = {
 export type WholeEvent = EventRow & { size: number }
 export type EventSize = WholeEvent | ({ sequence: number; size: number; body: null } & Row)
 
-/** The parts of an event that a search looks at. A long content type is in `header_lines` alone. */
+/** The parts of an event that a search looks at. */
 export type SearchedEvent = {
   sequence: number
   body_bytes: number

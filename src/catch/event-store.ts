@@ -5,7 +5,6 @@
 import type { Db, Statement, Value } from '../db/db.ts'
 import { EVENTS_JSON, FOUND, SMALL_PAGE } from './event-maps.ts'
 import type { EventRow, EventSize, Found, FoundRow, JsonRow, PageRow } from './event-rows.ts'
-import { MAX_TYPE_COLUMN } from './kept.ts'
 import type { Access } from './schema.ts'
 
 export type NewEvent = {
@@ -195,7 +194,7 @@ export function createEventStore(db: Db) {
       if (last === null) return { sizes: [], last }
       const { where, values } = conditions(publicId, filter)
       const sizes = await db.read<{ sequence: number; bytes: number }>(
-        `select sequence, body_bytes + octet_length(path) + octet_length(query) as bytes
+        `select sequence, ${SEARCHED_BYTES} as bytes
          from catch_event where ${where} and sequence >= $${values.length + 1}
          order by sequence desc`,
         ...values,
@@ -207,9 +206,7 @@ export function createEventStore(db: Db) {
     /** Those of these events in which a search finds this text, newest first. */
     searched(publicId: string, sequences: number[], wanted: string): Promise<FoundRow[]> {
       return db.scan<FoundRow>({
-        text: `select sequence, body_bytes, path, query, content_type, '' as headers,
-           case when content_type is null and octet_length(header_lines) > ${MAX_TYPE_COLUMN}
-             then header_lines end as header_lines, body
+        text: `select sequence, body_bytes, path, query, content_type, headers, header_lines, body
          from catch_event where public_id = $1 and sequence in (${placeholders(2, sequences)})
          order by sequence desc`,
         values: [publicId, ...sequences],
@@ -243,6 +240,9 @@ export type EventStore = ReturnType<typeof createEventStore>
  */
 const BYTES_WITHOUT_LINES =
   'body_bytes + octet_length(path) + octet_length(query) + octet_length(headers) + coalesce(octet_length(content_type), 0)'
+/** What a search reads of an event. */
+const SEARCHED_BYTES =
+  'body_bytes + octet_length(path) + octet_length(query) + coalesce(octet_length(header_lines), octet_length(headers))'
 /** The maximum head of a request, plus the stored length of each of its lines. */
 const MAX_HEADER_LINES_BYTES = 34 * 1024
 

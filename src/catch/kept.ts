@@ -76,6 +76,16 @@ export function headersJson({ headers, header_lines }: HeaderColumns): string {
   return `[${shown}]`
 }
 
+/** The names and values of the headers of an event. */
+export function headersOf({
+  headers,
+  header_lines,
+}: Pick<HeaderColumns, 'headers' | 'header_lines'>): [name: string, value: string][] {
+  if (header_lines !== null) return linesOf(textOf(header_lines))
+  const list = JSON.parse(headers) as { name: string; value: string }[]
+  return list.map(({ name, value }) => [name, value])
+}
+
 /** What JSON escapes of one-byte characters, except for the line feed, which ends a line here. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that JSON escapes
 const NEEDS_ESCAPES = /["\\\u0000-\u0009\u000b-\u001f]/
@@ -83,7 +93,7 @@ const NEEDS_ESCAPES = /["\\\u0000-\u0009\u000b-\u001f]/
 const inQuotes = (text: string): string => `"${text}"`
 
 /** The longest content type that is stored in its own column, and the longest that a filter accepts. */
-export const MAX_TYPE_COLUMN = 255
+const MAX_TYPE_COLUMN = 255
 
 /** The first content type among headers, or null. */
 export function contentTypeIn(headers: FlatHeaders): string | null {

@@ -249,7 +249,8 @@ export const EventQuery = Type.Object(
     q: Type.Optional(
       Type.String({
         maxLength: 120,
-        description: 'Only requests that contain this text in path, query or body',
+        description:
+          'Only requests that contain this text in path, query, headers (each as `name: value`) or text body',
         examples: ['invoice.paid'],
       }),
     ),

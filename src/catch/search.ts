@@ -1,4 +1,4 @@
-/** Search over events: a case-insensitive substring of text body, query, path or content type. */
+/** Search over events: a case-insensitive substring of text body, query, path, content type or a header. */
 import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
 import type { Found } from './event-rows.ts'
 import type { EventFilter, EventStore } from './event-store.ts'

@@ -4,8 +4,8 @@ import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 
 /**
  * A filter of events. An omitted member matches every event. `method` and `contentType` are
- * case-insensitive, and `contentType` has no parameters. `q` searches path, query, content type and
- * text body.
+ * case-insensitive, and `contentType` has no parameters. `q` searches path, query, headers (each as
+ * `name: value`) and text body.
  *
  * ```ts
  * const filter: EventFilter = { access: 'authenticated', contentType: 'application/json' }
@@ -30,7 +30,9 @@ export function matchesFilter(event: CatchEvent, filter: EventFilter): boolean {
 }
 
 /** A binary body is not searched. */
-function hasText({ path, query, contentType, body, bodyEncoding }: CatchEvent, wanted: string) {
-  const texts = [path, query, contentType ?? '', bodyEncoding === 'utf8' ? body : '']
+function hasText(event: CatchEvent, wanted: string): boolean {
+  const { path, query, headers, contentType, body, bodyEncoding } = event
+  const lines = headers.map(({ name, value }) => `${name}: ${value}`)
+  const texts = [path, query, contentType ?? '', ...lines, bodyEncoding === 'utf8' ? body : '']
   return texts.some((text) => text.toLowerCase().includes(wanted))
 }

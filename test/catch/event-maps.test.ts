@@ -49,6 +49,47 @@ test('a search finds in a body exactly what both have in lower case', () => {
   }
 })
 
+test('a search finds in a header exactly what is in its name, a colon, a space and its value', () => {
+  const headers = [
+    'X-GitHub-Event',
+    'Push',
+    'X-Odd',
+    'a:b  c',
+    'X-Empty',
+    '',
+    'X-\u00c9',
+    '\u00dc"\\',
+  ]
+  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []))
+  const list = JSON.stringify(
+    lines.map((_, i) => ({ name: headers[2 * i], value: headers[2 * i + 1] })),
+  )
+  const stored = [
+    { header_lines: packHeaders(headers) },
+    // As an older version has stored them.
+    { header_lines: null, headers: list },
+  ]
+  const texts = lines.join('\n').toLowerCase()
+  const parts = Array.from(texts, (_, at) =>
+    [1, 2, 3, 7].map((length) => texts.slice(at, at + length)),
+  )
+  for (const wanted of [
+    ...parts.flat(),
+    'x-github-event:push',
+    ':',
+    ' ',
+    '\n',
+    '  ',
+    'pushx',
+    '"name"',
+  ]) {
+    const isThere = lines.some((line) => line.toLowerCase().includes(wanted.toLowerCase()))
+    for (const event of stored) {
+      assert.equal(found([anEvent(event)], wanted.toUpperCase()).length === 1, isThere, wanted)
+    }
+  }
+})
+
 test('a search finds a text across the pieces in which it looks at a large body', () => {
   const piece = 64 * 1024
   const wanted = 'Needle'
@@ -59,7 +100,7 @@ test('a search finds a text across the pieces in which it looks at a large body'
   }
 })
 
-type Change = { header_lines?: Uint8Array; body?: Uint8Array }
+type Change = { header_lines?: Uint8Array | null; headers?: string; body?: Uint8Array }
 
 const anEvent = (change: Change) => ({
   ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },

@@ -32,6 +32,7 @@ const REQUESTS: { path: string; init: RequestInit }[] = [
   { path: '', init: { method: 'POST', body: 'long '.repeat(10_000) } },
   { path: '', init: { method: 'DELETE', headers: { 'x-empty': '', 'x-quote': `a'b"c;d` } } },
   { path: '?authorized', init: json({ n: 7 }) },
+  { path: '', init: { method: 'POST', headers: { 'x-github-event': 'Push', 'x-a': 'u: b' } } },
 ]
 
 test('the filter lets through what the service lists', async (t) => {
@@ -55,6 +56,13 @@ test('the filter lets through what the service lists', async (t) => {
     { q: 'json' },
     { q: '\0' },
     { q: 'opened', method: 'PUT' },
+    { q: 'X-GITHUB-EVENT' },
+    { q: 'push' },
+    { q: 'x-github-event: push' },
+    { q: 'x-github-event:push' },
+    { q: ' push' },
+    { q: 'U: B' },
+    { q: 'push\nx' },
   ]
   for (const filter of filters) {
     assert.deepEqual(
