@@ -21,9 +21,8 @@ COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json ./
 COPY bin bin
-COPY deploy/warm-cache.sh deploy/
 RUN chmod 755 bin/mayfly.mjs && ln -s /app/bin/mayfly.mjs /usr/local/bin/mayfly \
-  && mkdir /data && chown node:node /data && sh deploy/warm-cache.sh node
+  && mkdir /data && chown node:node /data
 
 # From here the default store, sqlite:data/mayfly.db, is in the volume. It is not set: a setting and
 # its _FILE twin exclude each other, and the twin is what a secret comes in.

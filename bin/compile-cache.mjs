@@ -1,6 +1,7 @@
 /**
- * Node keeps what it compiled of our files, which is half the time of a start. The cache is code that
- * runs as us, so it lies in our own folder, where nobody writes who could not change our files as well.
+ * Node keeps what it made of our TypeScript, which is two thirds of a start from source. Without types to strip it
+ * saves next to nothing, so an installed package has no cache. The cache is code that runs as us, so it lies in our
+ * own folder, where nobody writes who could not change our files as well.
  * Plain JavaScript, so that no file has to be compiled before it is used.
  */
 import { lstatSync, mkdirSync, statSync } from 'node:fs'
@@ -22,13 +23,18 @@ export function useCompileCache(root = PACKAGE) {
 /** The folder of the cache, created if it is missing; null if others could write there, or we cannot read. */
 export function cacheFolder(root) {
   try {
-    const trusted = [statSync(root).uid, process.geteuid?.()]
+    const owner = statSync(root)
+    const trusted = [owner.uid, process.geteuid?.()]
     for (const folder of [join(root, '.cache'), join(root, '.cache', 'compiled')]) {
       makeFolder(folder)
-      const { mode, uid } = lstatSync(folder)
+      const { mode, uid, gid } = lstatSync(folder)
       const isFolder = (mode & 0o170000) === 0o040000
       // Windows has no such modes: there a folder in ours has the rights of ours.
-      const isOurs = process.platform === 'win32' || (trusted.includes(uid) && (mode & 0o022) === 0)
+      // A group may write to the cache if it may write to the package: with some umasks all files are so.
+      const isOfGroup = gid === owner.gid && (owner.mode & 0o020) !== 0
+      const forbidden = isOfGroup ? 0o002 : 0o022
+      const isOurs =
+        process.platform === 'win32' || (trusted.includes(uid) && (mode & forbidden) === 0)
       if (!isFolder || !isOurs) return null
     }
     return join(root, '.cache', 'compiled')

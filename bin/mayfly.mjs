@@ -22,7 +22,7 @@ if (major < 24) {
   process.stderr.write(tooOld())
   process.exit(1)
 }
-useCompileCache()
+if (isSource) useCompileCache()
 await import(part('main'))
 
 async function tellOf({ name }) {
@@ -31,7 +31,7 @@ async function tellOf({ name }) {
     return
   }
   try {
-    useCompileCache()
+    if (isSource) useCompileCache()
     const { pingAfter } = await import(part('cli/pulse-run'))
     await pingAfter(name)
   } catch (error) {

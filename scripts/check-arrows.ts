@@ -175,8 +175,6 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return `browsers load ${from}, so it imports no package and nothing of Node`
   }
   const { to } = arrow
-  // Used before anything is compiled, so it is plain JavaScript and no part of src/.
-  if (file === 'main.ts' && to === '../bin/compile-cache.mjs') return null
   if (!sources.has(to)) return 'there is no such file'
   const room = roomOf(to)
   if (room === null)

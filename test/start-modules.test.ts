@@ -12,7 +12,7 @@ const OPTIONAL = {
   'the engine of PostgreSQL': /\/node_modules\/pg\/|\/db\/postgres\//,
   'the clients of Lightning nodes':
     /\/node_modules\/undici\/|\/lightning\/(?:lnd|cln|phoenixd|nwc)\//,
-  GATE: /\/node_modules\/jose\/|\/gate\/(?!product|limits)/,
+  GATE: /\/node_modules\/jose\/|\/gate\/(?!product|limits|schema)/,
   'the metrics': /\/node_modules\/prom-client\/|\/src\/metrics\//,
   'the library that signs invoices': /\/node_modules\/tiny-secp256k1\//,
   'the library of location databases': /\/node_modules\/(?:maxmind|mmdb-lib)\//,

@@ -33,6 +33,22 @@ suite('the folder of the compile cache', () => {
     assert.equal(cacheFolder(root), join(root, '.cache/compiled'))
   })
 
+  test('a compile cache that a group may write is used where that group may write the package', async (t) => {
+    const root = await temporaryFolder(t)
+    await mkdir(join(root, '.cache/compiled'), { recursive: true })
+    await chmod(join(root, '.cache'), 0o775)
+    await chmod(root, 0o775)
+    assert.equal(cacheFolder(root), join(root, '.cache/compiled'))
+    await chmod(join(root, '.cache'), 0o777)
+    await chmod(root, 0o777)
+    assert.equal(cacheFolder(root), null)
+    if (isRoot) {
+      await chmod(join(root, '.cache'), 0o775)
+      await lchown(join(root, '.cache'), 0, SOMEBODY)
+      assert.equal(cacheFolder(root), null)
+    }
+  })
+
   for (const shared of ['.cache', '.cache/compiled']) {
     for (const mode of [0o777, 0o1777, 0o770]) {
       test(`a compile cache whose folder ${shared} others may write (${mode.toString(8)}) is not used`, async (t) => {
