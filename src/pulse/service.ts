@@ -7,10 +7,10 @@ import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
+import { createPinging } from './pinging.ts'
 import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
 import {
-  acceptPing,
   changeSettings,
   createPulseStore,
   dropMonitor,
@@ -65,6 +65,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
   const { db, hints, clock } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
+  const recorded = createPinging(db, sealing)
   const remembered = createRemembered(openMonitor)
 
   async function openMonitor(publicId: string): Promise<MonitorFacts | null> {
@@ -87,22 +88,11 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
     },
 
     async ping({ publicId }) {
-      const now = clock.now()
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
-            ping: acceptPing(publicId, now),
-            seal: sealing.statements(publicId, now),
-          },
-        }),
-      )
-      if ('refused' in done) {
+      if (!(await recorded(publicId, clock.now()))) {
         // The monitor is exhausted, expired or destroyed, so its cached facts are out of date.
         remembered.forget(publicId)
         return false
       }
-      sealing.sealed(publicId)
       hints.notify(publicId)
       return true
     },

@@ -4,7 +4,7 @@ import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** How many ping times are stored, the newest ones. */
-const RECENT_HEARTBEATS = 100
+export const RECENT_HEARTBEATS = 100
 /** Unix milliseconds have 13 digits until the year 2286. */
 const TIME_DIGITS = 13
 
@@ -83,23 +83,28 @@ export const insertMonitor = (monitor: {
   expect: 1,
 })
 
-const ACCEPT_PING = `update pulse_monitor
-  set accepted_heartbeat_count = accepted_heartbeat_count + 1,
-      state_since = case when last_ping_at is null or ${OLD_DEADLINE} <= $2
-        then $2 else state_since end,
-      last_ping_at = $2,
-      recent_heartbeats = substr($3 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
-  where public_id = $1 and expires_at > $2 and accepted_heartbeat_count < heartbeat_limit`
+const ACCEPT_PINGS = `update pulse_monitor
+  set accepted_heartbeat_count = accepted_heartbeat_count + $2,
+      state_since = case when last_ping_at is null or ${OLD_DEADLINE} <= $3
+        then $3 else state_since end,
+      last_ping_at = $4,
+      recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
+  where public_id = $1 and expires_at > $5 and accepted_heartbeat_count + $2 <= heartbeat_limit`
 
 /**
- * Accepts one ping, if one is left. The times are in the monitor's row, so a ping is one statement,
- * and the counter and the times always agree.
+ * Accepts pings that came at these times, in their order, if all of them are left. The times are in the
+ * monitor's row, so this is one statement, and the counter and the times always agree. The pings come within
+ * one turn of the loop, so that none but the first can end a lateness.
  */
-export const acceptPing = (publicId: string, now: number): Statement => ({
-  text: ACCEPT_PING,
-  values: [publicId, now, String(now).padStart(TIME_DIGITS, '0')],
-  expect: 1,
-})
+export function acceptPings(publicId: string, times: number[]): Statement {
+  const recent = times.map((time) => String(time).padStart(TIME_DIGITS, '0')).reverse()
+  const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
+  return {
+    text: ACCEPT_PINGS,
+    values: [publicId, times.length, first, last, Math.max(...times), recent.join('')],
+    expect: 1,
+  }
+}
 
 /** The times of `recent_heartbeats`, newest first. */
 export function heartbeatTimes(recent: string): number[] {

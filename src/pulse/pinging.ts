@@ -1,0 +1,66 @@
+/**
+ * Pings that reach one monitor at the same time are recorded together: one statement counts them and stores their
+ * times, so the row of the monitor, which all of its senders change, changes once.
+ */
+import { coalesce } from '../db/coalesce.ts'
+import { attempt, type Db } from '../db/db.ts'
+import type { Sealing } from '../payment/sealing.ts'
+import { acceptPings, RECENT_HEARTBEATS } from './store.ts'
+
+/** More times than a monitor stores would be cut off. */
+const PINGS_TOGETHER = Math.min(64, RECENT_HEARTBEATS)
+
+type Waiting = {
+  time: number
+  resolve: (isRecorded: boolean) => void
+  reject: (error: Error) => void
+}
+
+/** Records a ping durably, or returns false if the monitor refuses it. A first use seals the delivery. */
+export type Pinging = (publicId: string, time: number) => Promise<boolean>
+
+export function createPinging(db: Db, sealing: Sealing): Pinging {
+  const waiting = new Map<string, Waiting[]>()
+
+  function recordAll(publicId: string): void {
+    const together = waiting.get(publicId)
+    waiting.delete(publicId)
+    if (together) void record(publicId, together)
+  }
+
+  async function record(publicId: string, together: Waiting[]): Promise<void> {
+    const times = together.map(({ time }) => time)
+    try {
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          statements: {
+            pings: acceptPings(publicId, times),
+            seal: sealing.statements(publicId, times[0] ?? 0),
+          },
+        }),
+      )
+      const isRecorded = 'rows' in done
+      if (isRecorded) sealing.sealed(publicId)
+      // Not all of them are left, or one came too late, but the monitor may accept some.
+      if (!isRecorded && together.length > 1)
+        for (const one of together) void record(publicId, [one])
+      else for (const { resolve } of together) resolve(isRecorded)
+    } catch (error) {
+      for (const { reject } of together) reject(error as Error)
+    }
+  }
+
+  const schedule = coalesce(() => {
+    for (const publicId of [...waiting.keys()]) recordAll(publicId)
+  })
+
+  return (publicId, time) =>
+    new Promise((resolve, reject) => {
+      const one = { time, resolve, reject }
+      const together = waiting.get(publicId)
+      if (!together) waiting.set(publicId, [one])
+      else if (together.push(one) >= PINGS_TOGETHER) recordAll(publicId)
+      schedule()
+    })
+}
