@@ -9,7 +9,7 @@ import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
-import { DOWNLOAD } from '../http/response-headers.ts'
+import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { bodyOf, eventJson } from './event.ts'
@@ -227,6 +227,7 @@ const SCHEMAS = {
     response: {
       200: answer(Type.String(), {
         type: 'text/event-stream',
+        headers: STREAM,
         description:
           'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
       }),

@@ -55,10 +55,10 @@ export function mountOpenapi(
     const { paths, components } = describeRoutes(some, named)
     return {
       openapi: '3.1.0',
-      info: { ...info, version: OPENAPI_VERSION },
+      info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' } },
       servers: [{ url: publicUrl() }],
       paths,
-      components: { securitySchemes: SECURITY_SCHEMES, ...components },
+      components: { securitySchemes: schemesOf(some), ...components },
     }
   }
 
@@ -75,6 +75,14 @@ export function mountOpenapi(
         .send(served)
     })
   }
+}
+
+/** The security schemes that these operations use. */
+function schemesOf(routes: Described[]): object {
+  const used = routes.flatMap(({ schema }) => (schema.security ?? []).flatMap(Object.keys))
+  return Object.fromEntries(
+    Object.entries(SECURITY_SCHEMES).filter(([name]) => used.includes(name)),
+  )
 }
 
 const INFO = {

@@ -56,6 +56,11 @@ export const DOWNLOAD = {
   'Cross-Origin-Resource-Policy': header('Any page may read it', Type.String(), 'cross-origin'),
 }
 
+/** For proxies in front of the service. */
+export const STREAM = {
+  'X-Accel-Buffering': header('Proxies pass each event on at once', Type.String(), 'no'),
+}
+
 /** The headers of an error, by its status. */
 export const ERROR_HEADERS: Readonly<Record<number, object>> = {
   401: wwwAuthenticate('The scheme of the credential that is missing or wrong'),

@@ -7,6 +7,7 @@ import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
+import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -111,6 +112,7 @@ const SCHEMAS = {
     response: {
       200: answer(Type.String(), {
         type: 'text/event-stream',
+        headers: STREAM,
         description:
           'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
       }),

@@ -50,7 +50,11 @@ export function mountWhisper(
     maxBodyBytes: Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
     bodyBytesUnder: (plan) => (plan as WhisperPlan).maxCiphertextBytes,
     tooLarge: 'ciphertext too large',
-    bodySchema: Type.String({ format: 'binary', minLength: MIN_CIPHERTEXT_BYTES }),
+    bodySchema: Type.String({
+      format: 'binary',
+      minLength: MIN_CIPHERTEXT_BYTES,
+      examples: ['\u0001 and the encrypted bytes, 30 or more'],
+    }),
     headerSchemas: whisperHeaders,
     resourceSchema: WhisperCapability,
     phrases: [

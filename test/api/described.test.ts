@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ALL_LIMITS } from '../../src/products.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
+import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { type Ask, type Call, createConformance, fits, type Reply } from '../support/conformance.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { register } from '../support/gate.ts'
+import { challengeOf } from '../support/gate-server.ts'
+import { type Operation, openapi } from '../support/openapi.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+const UNKNOWN = { publicId: 'catch_0000000000000000000000', eventId: randomUUID() }
+/** The limits of the server whose limits are reached. It sells three products and a half first. */
+const BURST = 4
+const PREIMAGE = '00'.repeat(32)
+
+/** Statuses that need a fault, by what is declared. `test/faults/` and the named tests have the faults. */
+const NEED_A_FAULT: [pattern: RegExp, reason: string][] = [
+  [/ 500$/, 'a bug of the service; test/api/http-broken-off.test.ts'],
+  [
+    / 503$/,
+    'a store or a node that is away; test/http/readiness.test.ts, test/api/purchase.test.ts',
+  ],
+  [/ 408$/, 'a body that stops half-way; test/api/catch-slow-bodies.test.ts'],
+]
+
+test('every operation answers each of its statuses as the description says, and says nothing else', async (t) => {
+  const server = await aServerWithRates(t, 100_000)
+  const check = createConformance(await documentsOf(server))
+  await drive(server, check.on(server))
+  const tight = await aServerWithRates(t, BURST)
+  await exhaust(tight, check.on(tight))
+  const isExpected = (line: string) => NEED_A_FAULT.some(([pattern]) => pattern.test(line))
+  assert.deepEqual(
+    check.unanswered().filter((line) => !isExpected(line)),
+    [],
+  )
+})
+
+test('every operation reads as a method, and each parameter, header and body has a fitting example', async (t) => {
+  const documents = await documentsOf(await startServer(t, { MAYFLY_GATE: 'on' }))
+  const operations = documents.flatMap(({ paths }) => Object.values(paths).flatMap(Object.values))
+  assert.ok(operations.length > 30)
+  for (const operation of operations as Operation[]) {
+    const { operationId: id, security, parameters = [], requestBody, responses } = operation
+    assert.match(id, /^[a-z]+[A-Z][A-Za-z0-9]+$/)
+    assert.ok(Array.isArray(security), id)
+    for (const { name, description, schema, example } of parameters) {
+      assert.ok(description, `${id} ${name}`)
+      assert.ok(fits(schema, example), `${id} ${name}: ${example}`)
+    }
+    for (const [type, { schema, example }] of Object.entries(requestBody?.content ?? {})) {
+      const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
+      assert.ok(fits(schema, example ?? inside), `${id} ${type}`)
+    }
+    for (const { headers = {} } of Object.values(responses)) {
+      for (const [name, { description, schema, example }] of Object.entries(headers)) {
+        assert.ok(description && fits(schema, example), `${id} ${name}: ${example}`)
+      }
+    }
+  }
+})
+
+async function aServerWithRates(t: After, burst: number): Promise<TestServer> {
+  const file = join(await temporaryFolder(t), 'limits.json')
+  const rates = ALL_LIMITS.map(({ name }) => [name, { perMinute: 0.01, burst }])
+  await writeFile(file, JSON.stringify({ ...Object.fromEntries(rates), openOrders: null }))
+  return startServer(t, { MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: file })
+}
+
+const documentsOf = async (server: TestServer) => [
+  await openapi(server),
+  await openapi(server, '/openapi-gate.json'),
+]
+
+/** Each operation in each of its statuses, except for 429 and for faults. */
+async function drive(server: TestServer, ask: Call): Promise<void> {
+  for (const id of ['getHealth', 'headHealth', 'getReadiness', 'headReadiness', 'getCatalog']) {
+    await ask(id, 200)
+  }
+  const bodies = { Catch: { planId: 'spark' }, Pulse: { planId: 'spark' }, Whisper: bytes(64) }
+  for (const [product, body] of Object.entries(bodies)) {
+    await driveBuying(server, ask, { id: `buy${product}`, body })
+  }
+  await drivePoll(ask)
+  await driveInbox(server, ask)
+  await driveWhisper(server, ask)
+  await driveMonitor(server, ask)
+  await driveGate(server, ask)
+}
+
+const aPurchase = (id: string, headers: Record<string, string> = {}) => ({
+  'idempotency-key': randomUUID(),
+  ...(id === 'buyWhisper' ? { 'x-whisper-plan': 'spark' } : {}),
+  ...headers,
+})
+
+async function driveBuying(
+  server: TestServer,
+  ask: Call,
+  { id, body }: { id: string; body: Ask['body'] },
+) {
+  const send = (status: number, headers: Record<string, string>, some = body) =>
+    ask(id, status, { headers, ...(some === undefined ? {} : { body: some }) })
+  await send(400, { 'x-whisper-plan': 'spark' })
+  await send(402, aPurchase(id))
+  const key = { 'idempotency-key': randomUUID() }
+  const bought = await send(402, { ...aPurchase(id), ...key, 'x-payment-protocol': 'l402' })
+  const [macaroon] = l402Challenges(challengesOf(bought))
+  assert.ok(macaroon)
+  const preimage = await server.pay((bought.body as { bolt11: string }).bolt11)
+  const credential = (some: string) =>
+    serialiseL402Credential({ macaroon: macaroon.macaroon, preimage: some })
+  const paid = { ...aPurchase(id), ...key }
+  await send(401, { ...paid, authorization: credential(PREIMAGE) })
+  await send(200, { ...paid, authorization: credential(preimage) })
+  const other = { 'idempotency-key': randomUUID(), 'x-payment-protocol': 'payment' }
+  const shown = await send(402, { ...aPurchase(id), ...other })
+  const proof = await server.pay((shown.body as { bolt11: string }).bolt11)
+  const authorization = serialisePaymentCredential({
+    challenge: challengeOf(shown.headers),
+    payload: { preimage: proof },
+  })
+  const delivered = await send(200, { ...aPurchase(id), ...other, authorization })
+  assert.ok(delivered.headers.has('payment-receipt'))
+  const expiring = aPurchase(id)
+  await send(402, expiring)
+  server.clock.advance(DAY)
+  await send(404, expiring)
+}
+
+const challengesOf = ({ headers }: Reply) =>
+  parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
+
+async function drivePoll(ask: Call) {
+  const { orderId, bolt11 } = await anOrder(ask)
+  await ask('pollOrder', 400, { params: { orderId }, headers: { 'idempotency-key': 'x' } })
+  await ask('pollOrder', 402, { params: { orderId } })
+  await ask('pollOrder', 404, { params: { orderId: 'order_0' } })
+  await ask('payWithSimulator', 200, { body: { bolt11 } })
+  await ask('payWithSimulator', 400, { body: { bolt11: 1 } })
+  await ask('payWithSimulator', 404, { body: { bolt11: 'lnbcrt1' } })
+  await ask('pollOrder', 200, { params: { orderId } })
+}
+
+async function anOrder(ask: Call): Promise<{ orderId: string; bolt11: string }> {
+  const { body } = await ask('buyCatch', 402, {
+    headers: aPurchase('buyCatch'),
+    body: { planId: 'spark' },
+  })
+  return body as { orderId: string; bolt11: string }
+}
+
+async function driveInbox(server: TestServer, ask: Call) {
+  const { mayfly, pay } = server
+  const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
+  const params = { publicId: inbox.publicId }
+  for (const id of SENDS) {
+    await ask(id, 204, { params, headers: { authorization: `Bearer ${inbox.ingestToken}` } })
+    await ask(id, 401, { params: UNKNOWN })
+    await ask(id, 400, { params, headers: manyHeaders() })
+  }
+  await ask('sendToInbox', 204, { params, body: { some: 'json' } })
+  const headers = { authorization: `Bearer ${inbox.ownerToken}` }
+  const { body } = await ask('listEvents', 200, { params, headers, query: { limit: '50' } })
+  await ask('listEvents', 400, { params, headers, query: { limit: '0' } })
+  const [{ id: eventId = '' } = {}] = (body as { events: { id?: string }[] }).events
+  const event = { ...params, eventId }
+  await ask('streamEvents', 400, { params, headers: { ...headers, 'last-event-id': 'x' } })
+  const wrong = { authorization: `Bearer ${inbox.ingestToken}` }
+  for (const id of ['getInbox', 'listEvents', 'streamEvents']) {
+    await ask(id, 200, { params, headers })
+    await ask(id, 401, { params, headers: wrong })
+    // Listing does not tell an unknown inbox from a wrong token.
+    await ask(id, id === 'listEvents' ? 401 : 404, { params: UNKNOWN, headers })
+  }
+  for (const id of ['getEvent', 'getEventBody', 'deleteEvent']) {
+    await ask(id, id === 'deleteEvent' ? 204 : 200, { params: event, headers })
+    await ask(id, 401, { params: event })
+    await ask(id, 404, { params: { ...event, ...{ eventId: UNKNOWN.eventId } }, headers })
+  }
+  await ask('destroyInbox', 401, { params })
+  await ask('destroyInbox', 204, { params, headers })
+  await ask('destroyInbox', 404, { params, headers })
+}
+
+const SENDS = ['Get', 'Head', 'Put', 'Patch', 'Delete', 'Options']
+  .map((method) => `send${method}ToInbox`)
+  .concat('sendToInbox')
+
+/** More header lines than an inbox stores. */
+const manyHeaders = () =>
+  Object.fromEntries(Array.from({ length: 260 }, (_, i) => [`x-some-${i}`, 'a']))
+
+async function driveWhisper(server: TestServer, ask: Call) {
+  const revealAt = new Date(server.clock.now() + DAY / 2).toISOString()
+  const { body } = await ask('buyWhisper', 402, {
+    headers: aPurchase('buyWhisper', { 'x-whisper-reveal-at': revealAt }),
+    body: bytes(64),
+  })
+  const { orderId, bolt11 } = body as { orderId: string; bolt11: string }
+  await server.pay(bolt11)
+  const { publicId = '', readToken } = await resourceOf(ask, orderId)
+  const params = { publicId }
+  const headers = { authorization: `Bearer ${readToken}` }
+  await ask('readWhisper', 425, { params, headers })
+  server.clock.advance(DAY / 2)
+  await ask('readWhisper', 200, { params, headers })
+  await ask('readWhisper', 404, { params })
+}
+
+async function resourceOf(ask: Call, orderId: string): Promise<Record<string, string>> {
+  const { body } = await ask('pollOrder', 200, { params: { orderId } })
+  return (body as { resource: Record<string, string> }).resource
+}
+
+async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
+  const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
+  const params = { publicId: monitor.publicId }
+  const pinging = { authorization: `Bearer ${monitor.pingToken}` }
+  await ask('pingMonitor', 204, { params, headers: pinging })
+  await ask('pingMonitor', 404, { params })
+  const headers = { authorization: `Bearer ${monitor.ownerToken}` }
+  const settings = { name: 'backup', publicStatusEnabled: true }
+  const { body } = await ask('updateMonitor', 200, { params, headers, body: settings })
+  await ask('updateMonitor', 400, { params, headers, body: { graceSeconds: 1 } })
+  const shared = { publicStatusId: (body as { publicStatusId: string }).publicStatusId }
+  const stranger = { publicStatusId: `pulse_status_${'0'.repeat(22)}` }
+  for (const id of ['getSharedStatus', 'getBadge']) {
+    await ask(id, 200, { params: shared })
+    await ask(id, 404, { params: stranger })
+  }
+  for (const id of ['getMonitor', 'streamMonitor', 'updateMonitor', 'destroyMonitor']) {
+    const sent = id === 'updateMonitor' ? { body: settings } : {}
+    if (id !== 'destroyMonitor') await ask(id, 200, { params, headers, ...sent })
+    await ask(id, 401, { params, headers: pinging, ...sent })
+    await ask(id, 404, { params: UNKNOWN, headers, ...sent })
+  }
+  await ask('destroyMonitor', 204, { params, headers })
+}
+
+async function driveGate(server: TestServer, ask: Call) {
+  const shop = await register(server, { credits: 2 })
+  await ask('getGateKeys', 200)
+  const own = { authorization: `Bearer ${shop.capability}`, 'x-gate-project': shop.projectId }
+  const visit = (more: Record<string, string> = {}) => ({
+    headers: { ...own, ...VISIT, 'idempotency-key': randomUUID(), ...more },
+    body: { size: 2 },
+  })
+  await ask('createIntent', 400, { headers: own, body: { size: 2 } })
+  await ask('createIntent', 401, visit({ authorization: 'Bearer x' }))
+  const { body } = await ask('createIntent', 402, visit())
+  await ask('createIntent', 402, visit({ 'x-payment-protocol': 'payment' }))
+  const { intentId, bolt11 } = body as { intentId: string; bolt11: string }
+  const params = { intentId }
+  const preimage = await server.pay(bolt11)
+  const prove = (status: number, some: string, headers: Record<string, string> = own) =>
+    ask('proveIntent', status, { params, headers, body: { preimage: some } })
+  await prove(400, 'x')
+  await prove(401, preimage, { ...own, authorization: 'Bearer x' })
+  await prove(402, PREIMAGE)
+  await ask('pollIntent', 401, { params })
+  const { body: authorization } = await prove(200, preimage)
+  await ask('pollIntent', 200, { params, headers: own })
+  const { receiptId } = authorization as { receiptId: string }
+  const giveBack = (status: number, some: object, headers: Record<string, string> = own) =>
+    ask('giveBackReceipt', status, { params, headers, body: some })
+  await giveBack(400, {})
+  await giveBack(401, { receiptId }, {})
+  await giveBack(409, { receiptId: 'unknown' })
+  await giveBack(204, { receiptId })
+  const { body: unpaid } = await ask('createIntent', 402, visit())
+  const pending = { intentId: (unpaid as { intentId: string }).intentId }
+  await ask('pollIntent', 402, { params: pending, headers: own })
+  const poor = await register(server, { credits: 0 })
+  const its = { authorization: `Bearer ${poor.capability}`, 'x-gate-project': poor.projectId }
+  await ask('createIntent', 403, visit(its))
+}
+
+const VISIT = { 'x-gate-route': 'render', 'x-gate-method': 'POST', 'x-gate-path': '/render/a' }
+
+/** Takes from each limit until it is empty. */
+async function exhaust(server: TestServer, ask: Call): Promise<void> {
+  const { mayfly, pay } = server
+  const onInvoice = ({ bolt11 }: { bolt11: string }) => pay(bolt11)
+  const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+  const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice })
+  const whisper = await mayfly.buyWhisper({ planId: 'standard', data: bytes(1), onInvoice })
+  const headers = aPurchase('buyCatch')
+  const buying = { headers, body: { planId: 'spark' } }
+  const { orderId } = (await ask('buyCatch', 402, buying)).body as { orderId: string }
+  const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+  const ofInbox = {
+    params: { publicId: inbox.publicId, eventId: randomUUID() },
+    ...bearer(inbox.ownerToken),
+  }
+  const ofMonitor = { params: { publicId: monitor.publicId }, ...bearer(monitor.ownerToken) }
+  const { publicStatusId } = (await ask('getMonitor', 200, ofMonitor)).body as {
+    publicStatusId: string
+  }
+  const shared = { params: { publicStatusId } }
+  const reading = { params: { publicId: whisper.publicId }, ...bearer(whisper.readToken) }
+  const empty = async (id: string, some: Ask) => {
+    for (let i = 0; i <= BURST; i++) if ((await ask(id, null, some)).status === 429) return
+    assert.fail(`${id} has no limit`)
+  }
+  await empty('getCatalog', {})
+  for (const id of SENDS) await empty(id, { params: ofInbox.params })
+  for (const id of OWNED_INBOX) await empty(id, ofInbox)
+  for (const id of OWNED_MONITOR) await empty(id, ofMonitor)
+  for (const id of ['getSharedStatus', 'getBadge']) await empty(id, shared)
+  await empty('pingMonitor', { ...ofMonitor, ...bearer(monitor.pingToken) })
+  await empty('readWhisper', reading)
+  await empty('pollOrder', { params: { orderId } })
+  for (const id of ['buyCatch', 'buyPulse']) {
+    await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
+  }
+  await empty('buyWhisper', { headers: aPurchase('buyWhisper'), body: bytes(64) })
+  const shop = await register(server, { credits: 9 })
+  const own = { authorization: `Bearer ${shop.capability}`, 'x-gate-project': shop.projectId }
+  const visit = { headers: { ...own, ...VISIT, 'idempotency-key': randomUUID() }, body: {} }
+  const { intentId } = (await ask('createIntent', 402, visit)).body as { intentId: string }
+  const intent = { params: { intentId }, headers: own }
+  await empty('createIntent', visit)
+  await empty('pollIntent', intent)
+  await empty('proveIntent', { ...intent, body: { preimage: PREIMAGE } })
+  await empty('giveBackReceipt', { ...intent, body: { receiptId: 'unknown' } })
+}
+
+const OWNED_INBOX = [
+  ...['getInbox', 'listEvents', 'streamEvents', 'destroyInbox'],
+  ...['getEvent', 'getEventBody', 'deleteEvent'],
+]
+const OWNED_MONITOR = ['getMonitor', 'streamMonitor', 'updateMonitor', 'destroyMonitor']
+
+const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)
