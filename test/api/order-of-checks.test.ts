@@ -6,6 +6,7 @@ import { after, suite, test } from 'node:test'
 import { type Answer, type Ask, poll, purchase, quoteOf, send } from '../support/buying.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
+import { tablesOf } from '../support/tables.ts'
 import { until } from '../support/until.ts'
 import {
   assertBareRefusal,
@@ -218,33 +219,4 @@ async function collect(shop: Shop, order: Order): Promise<Answer> {
 
 async function set(server: TestServer, { orderId }: Order, change: string): Promise<void> {
   await query(server, `update purchase_order set ${change} where order_id = $1`, orderId)
-}
-
-/** The tables of a text: an entry for each state of each row, with the row's cells by their columns. */
-function tablesOf(text: string): { state: string; cells: [column: string, cell: string][] }[][] {
-  return text.split('\n\n').flatMap((block) => {
-    if (!block.startsWith('|')) return []
-    const [head = [], , ...rows] = block
-      .trim()
-      .split('\n')
-      .map((line) =>
-        line
-          .slice(1, -1)
-          .split('|')
-          .map((cell) => cell.trim()),
-      )
-    return [
-      rows.flatMap(([states = '', ...cells]) =>
-        states.split('; ').map((state) => ({
-          state,
-          cells: cells.map((_, i): [string, string] => [head[i + 1] ?? '', answerAt(cells, i)]),
-        })),
-      ),
-    ]
-  })
-}
-
-/** An empty cell has the answer of the nearest one to its left. */
-function answerAt(cells: string[], i: number): string {
-  return cells.slice(0, i + 1).findLast((cell) => cell !== '') ?? ''
 }
