@@ -27,6 +27,7 @@ const PRODUCTS = [...PRODUCT_NAMES, ...(Object.keys(OPERATED_PRODUCTS) as AnyPro
 const FOLDERS = [
   'cli',
   'metrics',
+  'discovery',
   'http',
   'payment',
   'lightning',
@@ -45,6 +46,7 @@ type Room =
   | 'serve'
   | 'settings'
   | 'metrics'
+  | 'discovery'
   | 'http'
   | 'payment'
   | 'lightning'
@@ -60,7 +62,6 @@ type Room =
 const SETTINGS = new Set([
   'config.ts',
   'catalog.ts',
-  'llms.ts',
   'rates.ts',
   'secret-file.ts',
   'store-identity.ts',
@@ -75,9 +76,10 @@ const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protoc
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
   cli: ['client', 'settings', 'protocol', 'lib'],
-  serve: ['settings', 'metrics', ...PRODUCTS, ...BELOW_PRODUCTS],
+  serve: ['settings', 'metrics', 'discovery', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
   metrics: ['http', 'lightning', 'db', 'lib'],
+  discovery: ['http', 'lightning', 'lib'],
   http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],

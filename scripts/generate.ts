@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { OPTIONS, readConfig } from '../src/config.ts'
+import { AI_CATALOG_PATH } from '../src/discovery/ai-catalog.ts'
+import { L402_SERVICES_PATH } from '../src/discovery/l402-services.ts'
+import { SKILLS_PATH, skillPath } from '../src/discovery/skills.ts'
 import { ERRORS } from '../src/http/errors.ts'
 import { PRODUCT_NAMES } from '../src/lib/product-names.ts'
 import { serve } from '../src/serve.ts'
@@ -176,12 +179,21 @@ More operations, without 408, 500 and 503:
 
 | operation | statuses |
 |---|---|
-| \`GET /llms.txt\` | 200 |
-| \`GET /openapi.json\` | 200 |
+${DOCUMENTS.map((path) => `| \`GET ${path}\` | 200 |`).join('\n')}
 | \`GET /openapi-gate.json\` | 200 |
 ${additions(document).join('\n')}
 `
 }
+
+/** The documents by which programs find the service, and which are not in the document of its operations. */
+const DOCUMENTS = [
+  '/llms.txt',
+  '/openapi.json',
+  AI_CATALOG_PATH,
+  L402_SERVICES_PATH,
+  SKILLS_PATH,
+  skillPath('{product}'),
+]
 
 /** Statuses that every operation above may have. */
 const EVERYWHERE = ['408', '500', '503 `service unavailable`']

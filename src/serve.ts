@@ -9,6 +9,7 @@ import { type Config, ConfigError } from './config.ts'
 import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
 import { openStore } from './db/open.ts'
+import { mountDiscovery } from './discovery/discovery.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { createBackpressure } from './http/backpressure.ts'
 import { createBodyBudget } from './http/body-budget.ts'
@@ -25,13 +26,11 @@ import { mountReadiness } from './http/readiness.ts'
 import { bytesIn, createPurchaseBudgets } from './http/receiving.ts'
 import { createResponseBudget } from './http/response-budget.ts'
 import { mountSimulator } from './http/simulator.ts'
-import { mountText } from './http/text.ts'
 import { detectUntrustedProxies } from './http/untrusted-proxies.ts'
 import { joinInstances } from './instances.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
-import { llmsText } from './llms.ts'
 import type { MetricsListener } from './metrics/listener.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
@@ -228,8 +227,14 @@ export async function serve(
       purges.push({ product: facts.name, purge })
     }
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
-    const guides = products.flatMap(({ facts }) => facts.guide || [])
-    mountText(app, '/llms.txt', () => llmsText({ baseUrl: publicUrl(), isSimulator, guides }))
+    mountDiscovery(app, {
+      ...{ publicUrl, network, isSimulator },
+      products: SOLD_FACTS.map(({ name, guide, skill, catalog: { entry } }) => ({
+        ...{ name, guide, skill, description: entry.description },
+        plans: Object.values(plans[name]),
+      })),
+      guides: products.map(({ facts }) => facts.guide),
+    })
     pages.mount(app)
     const scrapes = metrics && (await openScrapes(metrics, config))
     if (scrapes) closing.push(scrapes.close)

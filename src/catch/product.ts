@@ -3,7 +3,7 @@ import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { CATCH_GUIDE } from './guide.ts'
+import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
 import { type IpLocator, installedDatabases, openIpLocator } from './ip-location.ts'
 import { INGEST } from './limits.ts'
 import { CATCH_PROVISIONING } from './provisioning.ts'
@@ -49,6 +49,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
     CatchPlan: ListedCatchPlan,
   },
   guide: CATCH_GUIDE,
+  skill: CATCH_SKILL,
 }
 
 export async function openCatch(

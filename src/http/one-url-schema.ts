@@ -21,6 +21,8 @@ import { Type } from './type.ts'
 export function oneUrlSchema(route: OneUrlRoute): FastifySchema {
   const product = route.product.slice(0, 1).toUpperCase() + route.product.slice(1)
   const offers = offersOf(route)
+  // Registries probe the address of the example, so its plan must be on sale.
+  const example = PlanIdSchema.enum.find((planId) => route.plan(planId) !== null)
   return {
     tags: ['payments'],
     operationId: `buy${product}ByUrl`,
@@ -31,7 +33,7 @@ export function oneUrlSchema(route: OneUrlRoute): FastifySchema {
       // In words of its own: registries do not follow a reference to a shared parameter.
       planId: Type.Enum(PlanIdSchema.enum, {
         description: `A plan of ${route.product.toUpperCase()}`,
-        examples: ['spark'],
+        examples: [example ?? 'spark'],
       }),
     }),
     headers: Type.Object({

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { isPlanId, type PlanId } from '../lib/product-names.ts'
+import { isPlanId, type PlanId, type Product } from '../lib/product-names.ts'
 import type { Binding } from '../payment/flows/flow.ts'
 import type { Deliverable } from '../payment/one-url.ts'
 import type { OrderRequest, Outcome, Quote } from '../payment/order.ts'
@@ -43,9 +43,12 @@ const EMPTY_BODY_SHA256 = hash('sha256', '', 'hex')
 
 type PlanParams = { planId: string }
 
+/** Its route. With `/l402` behind it, it shows L402 alone. */
+export const oneUrlPath = (product: Product): string => `/api/buy/${product}/:planId`
+
 export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
   const { orders, flows, clientAddress, isClientUnknown, limits } = deps
-  const path = `/api/buy/${route.product}/:planId`
+  const path = oneUrlPath(route.product)
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()

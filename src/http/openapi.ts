@@ -3,14 +3,15 @@ import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Described, describeRoutes } from './openapi-document.ts'
 import { SHARED_SCHEMAS } from './schemas.ts'
+import { mountText } from './text.ts'
 
 const OPENAPI_VERSION = '0.1.0'
 
 /** For registries of paid services (draft-payment-discovery-01). */
-const SERVICE_INFO = {
+const serviceInfo = (url: string) => ({
   categories: ['developer-tools'],
-  docs: { apiReference: '/openapi.json', llms: '/llms.txt' },
-}
+  docs: { homepage: `${url}/`, apiReference: `${url}/docs`, llms: `${url}/llms.txt` },
+})
 
 /** A group of operations with a document of its own, which the main one links. */
 export type OwnDocument = { tag: string; path: `/${string}.json`; title: string; about: string }
@@ -45,7 +46,7 @@ export function mountOpenapi(
       description: about,
       externalDocs: { url: publicUrl() + path },
     })),
-    'x-service-info': SERVICE_INFO,
+    'x-service-info': serviceInfo(publicUrl()),
   }))
   for (const { tag, path, title, about } of own) {
     serve(path, () => documentOf({ title, description: about }, routes.filter(isOwn(tag))))
@@ -62,18 +63,10 @@ export function mountOpenapi(
     }
   }
 
+  /** Made once: the routes are fixed when the server listens. */
   function serve(path: string, document: () => object): void {
-    let served = ''
-    app.get(path, async (_request, reply) => {
-      // Made once: the routes are fixed when the server listens.
-      served ||= JSON.stringify(document())
-      return reply
-        .header('cache-control', 'public, max-age=300')
-        .header('access-control-allow-origin', '*')
-        .type('application/json; charset=utf-8')
-        .serializer((body: string) => body)
-        .send(served)
-    })
+    const text = (): string => JSON.stringify(document())
+    mountText(app, { path, type: 'application/json; charset=utf-8', text })
   }
 }
 

@@ -42,6 +42,8 @@ export type SoldProductFacts<Plan extends SoldPlan = SoldPlan> = ProductFacts & 
   /** The schema of a plan, built-in or from the operator's file. */
   planSchema: TSchema
   provisioning: Provisioning
+  /** What its skill is for and when to use it, for the index of skills. */
+  skill: string
   /** The schema of what the buyer gets. */
   capability: TSchema
   /** Its entry in the catalogue without the plans, and the schema of the whole entry. */

@@ -1,3 +1,5 @@
+import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from './schema.ts'
+
 /** What /llms.txt says of PULSE. */
 export const PULSE_GUIDE = `## PULSE: a heartbeat monitor
 
@@ -10,7 +12,14 @@ You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Sa
 - Read: GET /api/pulse/{publicId} with Authorization: Bearer {ownerToken}. state is waiting,
   operational, late, exhausted or expired.
 - Set: PATCH /api/pulse/{publicId} with any of {"name","description","expectedIntervalSeconds",
-  "graceSeconds","publicStatusEnabled"}. With sharing on, anyone reads
-  GET /api/pulse/public/{publicStatusId}; the owner's status has the id.
+  "graceSeconds","publicStatusEnabled"}. An interval is ${INTERVAL_SECONDS.minimum} to ${INTERVAL_SECONDS.maximum} seconds, a grace ${GRACE_SECONDS.minimum} to
+  ${GRACE_SECONDS.maximum} and at least the plan's; a name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. It is late
+  once interval and grace have passed without a ping.
+- Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}; the owner's status
+  has the id.
 - Destroy: DELETE /api/pulse/{publicId}.
 `
+
+/** What the skill of PULSE is for, and when to use it. */
+export const PULSE_SKILL =
+  'Buys a heartbeat monitor over Lightning, without an account, and reads its state. Use it to notice when a cron job, a backup or an agent stops running, or to publish whether it runs.'

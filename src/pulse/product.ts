@@ -1,7 +1,7 @@
 /** PULSE's entry: what the service needs to sell and run it. */
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { PULSE_GUIDE } from './guide.ts'
+import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
@@ -40,6 +40,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     PulsePlan: ListedPulsePlan,
   },
   guide: PULSE_GUIDE,
+  skill: PULSE_SKILL,
 }
 
 export function openPulse(parts: ProductParts & { plans: Record<PlanId, PulsePlan> }): OpenProduct {

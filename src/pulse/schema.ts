@@ -16,6 +16,8 @@ import type { PlanId } from '../lib/product-names.ts'
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
 export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
 export const GRACE_SECONDS = { minimum: 60, maximum: 604_800 }
+/** How many characters these settings may have. */
+export const LENGTHS = { name: 80, description: 240 }
 
 const limits = {
   heartbeatLimit: AtLeast1,
@@ -124,8 +126,8 @@ const NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$
  */
 export const PulseSettings = Type.Object(
   {
-    name: Type.Optional(Type.String({ maxLength: 80, pattern: NAME })),
-    description: Type.Optional(Type.String({ maxLength: 240 })),
+    name: Type.Optional(Type.String({ maxLength: LENGTHS.name, pattern: NAME })),
+    description: Type.Optional(Type.String({ maxLength: LENGTHS.description })),
     expectedIntervalSeconds: Type.Optional(Type.Integer(INTERVAL_SECONDS)),
     graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),
     publicStatusEnabled: Type.Optional(Type.Boolean()),

@@ -1,7 +1,7 @@
 /** WHISPER's entry: what the service needs to sell and run it. */
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { WHISPER_GUIDE } from './guide.ts'
+import { WHISPER_GUIDE, WHISPER_SKILL } from './guide.ts'
 import { READS } from './limits.ts'
 import { WHISPER_PROVISIONING } from './provisioning.ts'
 import { mountWhisper } from './routes.ts'
@@ -43,6 +43,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   limits: [READS],
   schemas: { WhisperCapability, NotRevealed, WhisperCatalog, WhisperPlan: ListedWhisperPlan },
   guide: WHISPER_GUIDE,
+  skill: WHISPER_SKILL,
 }
 
 export function openWhisper(

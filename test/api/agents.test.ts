@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { llmsText } from '../../src/llms.ts'
+import { llmsText } from '../../src/discovery/llms.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openapi } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
@@ -75,7 +75,8 @@ test('an offer costs what the plan does, and what is not on sale is not offered'
 test('/llms.txt tells in two pages how to buy, keep and use, under the address in use', async (t) => {
   const { url } = await startServer(t, { MAYFLY_BASE_URL: BASE_URL })
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
-  const answer = await fetch(url + document['x-service-info'].docs.llms)
+  const link = document['x-service-info'].docs.llms ?? ''
+  const answer = await fetch(link.replace(BASE_URL, url))
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
   assert.equal(answer.headers.get('cache-control'), 'public, max-age=300')
@@ -95,7 +96,8 @@ test('/llms.txt tells in two pages how to buy, keep and use, under the address i
 })
 
 test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
-  const text = (isSimulator: boolean) => llmsText({ baseUrl: BASE_URL, isSimulator, guides: [] })
+  const service = { baseUrl: BASE_URL, network: 'regtest', products: [] } as const
+  const text = (isSimulator: boolean) => llmsText({ ...service, isSimulator }, [])
   assert.match(text(true), /\/simulator\/pay/)
   assert.doesNotMatch(text(false), /simulator/)
 })

@@ -35,7 +35,8 @@ const ROUTES: [path: string, allow: string][] = [
   ['/status/pulse_status_0000000000000000000000', 'GET, HEAD'],
   ['/favicon.ico', 'GET, HEAD'],
   ['/ready', 'GET, HEAD'],
-  ['/openapi.json', 'GET'],
+  ['/llms.txt', 'GET, HEAD'],
+  ['/openapi.json', 'GET, HEAD'],
   ['/api/catalog', 'GET'],
   // A poll of an order of this name is found to be none; the path takes it all the same.
   ['/api/payments/catch', 'GET, POST'],

@@ -1,0 +1,64 @@
+/** The documents by which programs find the service. docs/agents.md says which formats these are. */
+import type { App } from '../http/app.ts'
+import { oneUrlPath } from '../http/one-url.ts'
+import type { SoldPlan } from '../http/product.ts'
+import { mountText } from '../http/text.ts'
+import { AI_CATALOG_PATH, aiCatalog } from './ai-catalog.ts'
+import type { Announced, AnnouncedProduct } from './announced.ts'
+import { L402_SERVICES_PATH, l402Services } from './l402-services.ts'
+import { llmsText } from './llms.ts'
+import { SKILLS_PATH, skillIndex, skillPath, skillText } from './skills.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+type SoldProduct = Omit<AnnouncedProduct, 'plans'> & { plans: readonly SoldPlan[] }
+
+export function mountDiscovery(
+  app: App,
+  options: Pick<Announced, 'network' | 'isSimulator'> & {
+    publicUrl: () => string
+    /** All products and plans, on sale or not. */
+    products: readonly SoldProduct[]
+    /** The parts of /llms.txt of all products that are switched on. */
+    guides: readonly string[]
+  },
+): void {
+  const { publicUrl, network, isSimulator, guides } = options
+  // At the first request, when the address and all routes are known.
+  const announced = (): Announced => ({
+    ...{ baseUrl: publicUrl(), network, isSimulator },
+    products: options.products.filter(isOnSale).map((product) => announce(app, product)),
+  })
+  const json = (path: string, type: string, document: (announced: Announced) => object): void =>
+    mountText(app, { path, type, text: () => JSON.stringify(document(announced())) })
+
+  json(L402_SERVICES_PATH, JSON_TYPE, l402Services)
+  json(SKILLS_PATH, JSON_TYPE, skillIndex)
+  json(AI_CATALOG_PATH, 'application/ai-catalog+json', aiCatalog)
+  for (const product of options.products.filter(isOnSale)) {
+    mountText(app, {
+      path: skillPath(product.name),
+      type: 'text/markdown; charset=utf-8',
+      text: () => skillText(announced(), announce(app, product)),
+    })
+  }
+  mountText(app, {
+    path: '/llms.txt',
+    type: 'text/plain; charset=utf-8',
+    text: () => llmsText(announced(), guides),
+  })
+}
+
+const isOnSale = ({ plans }: SoldProduct): boolean => plans.some(({ available }) => available)
+
+function announce(app: App, product: SoldProduct): AnnouncedProduct {
+  const path = `${oneUrlPath(product.name)}/l402`
+  const isByUrl = app.hasRoute({ method: 'GET', url: path })
+  const plans = product.plans
+    .filter(({ available }) => available)
+    .map(({ planId, priceSats }) => ({
+      ...{ planId, priceSats },
+      l402Path: isByUrl ? path.replace(':planId', planId) : null,
+    }))
+  return { ...product, plans }
+}

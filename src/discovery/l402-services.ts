@@ -1,0 +1,38 @@
+/**
+ * /.well-known/l402-services: the addresses that directories of L402 services probe. Nobody publishes a
+ * schema; the members are those that the crawler of 402index.io reads.
+ */
+import { type Announced, noticeOf, sentences, titleOf } from './announced.ts'
+
+export const L402_SERVICES_PATH = '/.well-known/l402-services'
+
+export function l402Services(announced: Announced): object {
+  const { baseUrl, network, products } = announced
+  return {
+    // First, because the crawler tries only the first five addresses of the document.
+    services: products.flatMap(({ name, description, plans }) =>
+      plans.flatMap(({ planId, priceSats, l402Path }) =>
+        l402Path === null
+          ? []
+          : {
+              id: `${name}-${planId}`,
+              name: `Mayfly ${titleOf(name)} ${planId}`,
+              description: sentences(description, noticeOf(announced)),
+              endpoint: baseUrl + l402Path,
+              method: 'GET',
+              pricing: { type: 'fixed', amount: priceSats, currency: 'sat' },
+            },
+      ),
+    ),
+    name: 'Mayfly',
+    description: sentences(
+      'Temporary capabilities, paid over the Lightning network, without accounts.',
+      noticeOf(announced),
+    ),
+    protocol: 'L402',
+    network,
+    homepage: `${baseUrl}/`,
+    openapi: `${baseUrl}/openapi.json`,
+    llms: `${baseUrl}/llms.txt`,
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { validate } from 'mppx/discovery'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer, testClock } from '../support/server.ts'
+import { createLedger } from '../support/stand-ins/ledger.ts'
+import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
+
+const MPPX = fileURLToPath(new URL('../../node_modules/mppx/dist/bin.js', import.meta.url))
+/** As in production: a directory looks at all addresses, one after another. */
+const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
+
+type Offer = { amount: string; description: string }
+type Described = {
+  paths: Record<string, Record<string, { 'x-payment-info'?: { offers: Offer[] } }>>
+}
+type Plan = { planId: string; priceSats: number; available: boolean }
+type Catalogue = { products: Record<string, { plans: Plan[] }> }
+type Services = { services: { id: string; endpoint: string; pricing: { amount: number } }[] }
+
+const json = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T
+
+/** The plans that the document lists, with their prices. */
+async function listed(url: string): Promise<[id: string, amount: number][]> {
+  const { services } = await json<Services>(`${url}/.well-known/l402-services`)
+  return services.map(({ id, pricing }) => [id, pricing.amount])
+}
+
+test('a directory that asks each address once, with a plain GET, sees that all of them are live', async (t) => {
+  const { url } = await startServer(t, LIMITED)
+  const { services } = await json<Services>(`${url}/.well-known/l402-services`)
+  assert.equal(services.length, 6)
+  for (const { endpoint } of services) {
+    const { status, headers } = await fetch(endpoint, { redirect: 'manual' })
+    assert.equal(status, 402, endpoint)
+    assert.match(headers.get('www-authenticate') ?? '', /L402/)
+  }
+})
+
+test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge each time', async (t) => {
+  const { url } = await startServer(t)
+  const { services } = await json<Services>(`${url}/.well-known/l402-services`)
+  const post = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  }
+  for (const { endpoint } of services) {
+    for (const init of [{ method: 'HEAD' }, { method: 'GET' }, post]) {
+      const { status, headers } = await fetch(endpoint, init)
+      assert.equal(status, 402, `${init.method} ${endpoint}`)
+      // The checks of a crawler: the scheme stands first, and both parts have their form.
+      const challenge = headers.get('www-authenticate') ?? ''
+      assert.match(challenge, /^L402 /)
+      const [, macaroon = ''] = /macaroon="?([^",\s]+)"?/i.exec(challenge) ?? []
+      const [, invoice = ''] = /invoice="?([^",\s]+)"?/i.exec(challenge) ?? []
+      assert.match(macaroon, /^[A-Za-z0-9+/=_.-]{10,}$/)
+      assert.match(invoice, /^ln(?:bc|tb|bcrt)[a-zA-Z0-9]{96,}$/)
+    }
+  }
+})
+
+test('the addresses and offers have the prices of the catalogue, and no plan that is not on sale', async (t) => {
+  const file = `${await temporaryFolder(t)}/catalog.json`
+  const changes = { catch: { spark: { priceSats: 7 } }, pulse: { spark: { available: false } } }
+  await writeFile(file, JSON.stringify(changes))
+  for (const environment of [{}, { MAYFLY_CATALOG: file }]) {
+    const { url } = await startServer(t, environment)
+    const { products } = await json<Catalogue>(`${url}/api/catalog`)
+    const { paths } = await json<Described>(`${url}/openapi.json`)
+    const expected: [string, number][] = []
+    for (const name of ['catch', 'pulse']) {
+      const plans = (products[name]?.plans ?? []).filter(({ available }) => available)
+      expected.push(
+        ...plans.map(({ planId, priceSats }): [string, number] => [`${name}-${planId}`, priceSats]),
+      )
+      const { offers } = paths[`/api/buy/${name}/{planId}`]?.get?.['x-payment-info'] ?? {
+        offers: [],
+      }
+      assert.deepEqual(
+        offers.map(({ amount, description }) => [description.split(' ').at(-1), amount]),
+        plans.map(({ planId, priceSats }) => [planId, String(priceSats)]),
+      )
+    }
+    assert.deepEqual(await listed(url), expected)
+  }
+})
+
+test('a service whose node is away says what it will sell again, and that this is play on regtest', async (t) => {
+  const clock = testClock()
+  const node = await startPhoenixd({ clock, own: createLedger(clock) })
+  t.after(node.close)
+  const login = `phoenixd+http://:${encodeURIComponent(node.limitedPassword)}@`
+  const { url } = await startServer(t, {
+    MAYFLY_LIGHTNING_URL: node.baseUrl.replace('http://', login),
+  })
+  const before = await (await fetch(`${url}/.well-known/l402-services`)).text()
+  await node.close()
+  const { services } = JSON.parse(before) as Services
+  assert.equal((await fetch(services[0]?.endpoint ?? '')).status, 503)
+  assert.equal((await listed(url)).length, 6)
+  for (const path of ['/.well-known/l402-services', '/.well-known/ai-catalog.json', '/llms.txt']) {
+    const text = await (await fetch(url + path)).text()
+    assert.ok(text.includes('This service runs on regtest: no real money moves.'), path)
+    assert.ok(!text.includes('/simulator/'))
+  }
+})
+
+test('the checks of mppx find nothing to complain about, with no option but the address', async (t) => {
+  const file = `${await temporaryFolder(t)}/catalog.json`
+  await writeFile(file, JSON.stringify({ catch: { spark: { available: false } } }))
+  for (const environment of [LIMITED, { ...LIMITED, MAYFLY_CATALOG: file }]) {
+    const { url } = await startServer(t, environment)
+    assert.deepEqual(validate(await json<Record<string, unknown>>(`${url}/openapi.json`)), [])
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [MPPX, 'validate', url, '--output-json'],
+      // It looks for other tools to pay with, and for accounts in the home folder.
+      { env: { PATH: '', HOME: await temporaryFolder(t) } },
+    )
+    const { summary, endpoints } = JSON.parse(stdout) as {
+      summary: Record<string, number>
+      endpoints: { path: string }[]
+    }
+    assert.deepEqual(
+      endpoints.map(({ path }) => path),
+      ['/api/buy/catch/{planId}', '/api/buy/pulse/{planId}'],
+    )
+    assert.deepEqual(summary, { passed: 22, failed: 0, warnings: 0, suggested: 0, skipped: 0 })
+  }
+})
