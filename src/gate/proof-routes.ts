@@ -4,6 +4,7 @@ import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
+import { parseStrictJson } from '../http/raw-body.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
@@ -146,8 +147,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
   }
 
   app.register(async (scope) => {
-    // Fastify parses text/plain by default. A proof must be JSON.
-    scope.removeContentTypeParser('text/plain')
+    parseStrictJson(scope)
     scope.post<OfIntent & { Body: GateProof }>(
       '/api/gate/intents/:intentId/prove',
       {
@@ -209,7 +209,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
 /** The project's server reports that it failed a request, so that the payer can repeat it. */
 function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
   app.register(async (scope) => {
-    scope.removeContentTypeParser('text/plain')
+    parseStrictJson(scope)
     scope.post<OfIntent & { Body: GateGiveBack }>(
       '/api/gate/intents/:intentId/give-back',
       {

@@ -4,7 +4,8 @@ import type { FastifyInstance } from 'fastify'
 /** Collects the methods as routes are mounted, for `Allow` and for 405. */
 export function collectMethods(app: FastifyInstance): (url: string) => string[] {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
-  app.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.isRefused) return
     const escaped = url.replaceAll(/[.]/g, '\\.').replaceAll(/:\w+/g, '[^/]+')
     const pattern = new RegExp(`^${escaped.replace(/\*$/, '.*')}$`)
     const route = routes.get(url) ?? { pattern, methods: new Set<string>() }
@@ -13,6 +14,9 @@ export function collectMethods(app: FastifyInstance): (url: string) => string[] 
   })
   return (url) => {
     const path = url.split('?')[0] ?? ''
+    const exact = routes.get(path)
+    // A path that is written out is no value of another route's pattern.
+    if (exact) return [...exact.methods].sort()
     const methods = new Set<string>()
     for (const { pattern, methods: some } of routes.values()) {
       if (pattern.test(path)) for (const method of some) methods.add(method)

@@ -33,6 +33,8 @@ declare module 'fastify' {
     isUnlogged?: true
     /** The handler reads the body itself, when it wants it. */
     readsBody?: true
+    /** It is mounted to answer 405 where the pattern of another route would fit. */
+    isRefused?: true
     /** Its answers have no body, except for errors, so they are never large. */
     hasEmptyResponse?: true
   }

@@ -67,6 +67,11 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     )
   })
 
+  // The pattern of the poll would take the product for the id of an order.
+  app.get(route.path, { config: { isRefused: true } }, async () => {
+    throw problem('method not allowed', { allow: 'POST' })
+  })
+
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const name = nameOf(request)
     refuseEncoding(request)

@@ -1,6 +1,6 @@
 /** The JSON body of a purchase: `{"planId": …}` and nothing else. */
 import { Compile } from 'typebox/schema'
-import { isObject, parseJsonBytes } from '../lib/json.ts'
+import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { problem } from './errors.ts'
 import { PlanSelection } from './schemas.ts'
@@ -13,13 +13,13 @@ const selection = Compile(PlanSelection)
 /** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
 export function refuseAnyBody(body: Buffer): void {
   if (body.length === 0) return
-  const value = parseJsonBytes(body)
+  const value = parseStrictJsonBytes(body)
   if (!isObject(value) || Object.keys(value).length > 0) throw problem('invalid request body')
 }
 
 /** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */
 export function parsePlanSelection(body: Buffer): PlanId {
-  const value = parseJsonBytes(body)
+  const value = parseStrictJsonBytes(body)
   if (selection.Check(value)) return value.planId
   const isOnlyThePlan =
     typeof value === 'object' &&

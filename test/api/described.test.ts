@@ -88,6 +88,7 @@ async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const [product, body] of Object.entries(bodies)) {
     await driveBuying(server, ask, { id: `buy${product}`, body })
   }
+  for (const id of ['buyCatchByUrl', 'buyPulseByUrl']) await driveOneUrl(server, ask, id)
   await drivePoll(ask)
   await driveInbox(server, ask)
   await driveWhisper(server, ask)
@@ -137,6 +138,31 @@ async function driveBuying(
 
 const challengesOf = ({ headers }: Reply) =>
   parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
+
+async function driveOneUrl(server: TestServer, ask: Call, id: string) {
+  const params = { planId: 'standard' }
+  await ask(id, 400, { params: { planId: 'mega' } })
+  await ask(id, 403, { params, headers: { 'sec-purpose': 'prefetch' } })
+  const protocol = { 'x-payment-protocol': 'l402' }
+  const shown = await ask(id, 402, { params, headers: protocol })
+  const [challenge] = l402Challenges(challengesOf(shown))
+  const { invoice: bolt11 } = shown.body as { invoice: string }
+  const macaroon = challenge?.macaroon ?? ''
+  const preimage = await server.pay(bolt11)
+  const l402 = (some: string) => serialiseL402Credential({ macaroon, preimage: some })
+  await ask(id, 401, { params, headers: { authorization: l402(PREIMAGE) } })
+  await ask(id, 200, { params, headers: { authorization: l402(preimage) } })
+  const both = await ask(id, 402, { params })
+  const { invoice } = both.body as { invoice: string }
+  const authorization = serialisePaymentCredential({
+    challenge: challengeOf(both.headers),
+    payload: { preimage: await server.pay(invoice) },
+  })
+  await ask(id, 200, { params, headers: { authorization } })
+  // Sealed by its age, while what was bought still lives.
+  server.clock.advance(2 * DAY)
+  await ask(id, 404, { params, headers: { authorization } })
+}
 
 async function drivePoll(ask: Call) {
   const { orderId, bolt11 } = await anOrder(ask)
@@ -320,6 +346,9 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   await empty('pollOrder', { params: { orderId } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
+  }
+  for (const id of ['buyCatchByUrl', 'buyPulseByUrl']) {
+    await empty(id, { params: { planId: 'spark' } })
   }
   await empty('buyWhisper', { headers: aPurchase('buyWhisper'), body: bytes(64) })
   const shop = await register(server, { credits: 9 })

@@ -9,7 +9,15 @@ const ALWAYS = ['cache-control', 'x-content-type-options']
 /** Of HTTP itself and of CORS. */
 const GENERAL = [
   ...ALWAYS,
-  ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
+  ...[
+    'connection',
+    'content-length',
+    'content-type',
+    'date',
+    'keep-alive',
+    'transfer-encoding',
+    'vary',
+  ],
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ]
 /** Only answers to requests that took from a limit have them, so not each status of an operation. */
