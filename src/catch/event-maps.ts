@@ -27,15 +27,16 @@ const FRAME_BYTES = 1024
 const BYTES_PER_CHARACTER = 3
 
 /**
- * The JSON of a page out of events, newest first, of which there may be one more than `limit`. A search gives its
- * own `cursor`; without one, a page continues after its last event.
+ * The JSON of a page out of events, of which there may be one more than `limit`. It continues after its last
+ * event if there is another, unless the cursor is given.
  */
-export function smallPage(rows: Row[], ...[limit, latest, isSearch, cursor]: Value[]): PageRow[] {
+export function smallPage(rows: Row[], ...[limit, latest, isGiven, cursor]: Value[]): PageRow[] {
   const chosen = (rows as EventSize[]).slice(0, Number(limit))
   const last = chosen.at(-1)?.sequence ?? null
-  const next = isSearch ? (cursor as number | null) : rows.length > chosen.length ? last : null
+  const next = isGiven ? (cursor as number | null) : rows.length > chosen.length ? last : null
   if (chosen.every(isWhole)) {
-    return [{ json: pageJson(chosen, pageEnd(next, Number(latest))), sequence: 0, size: 0, next }]
+    const json = pageJson(chosen, pageEnd(next, Number(latest)))
+    return [{ json, sequence: last ?? 0, size: 0, next }]
   }
   return chosen.map(({ sequence, size }) => ({ json: null, sequence, size, next }))
 }

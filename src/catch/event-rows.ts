@@ -41,8 +41,8 @@ export type SearchedEvent = {
 export const isWhole = (row: EventSize): row is WholeEvent => row.body !== null
 
 /**
- * A whole page as JSON in one row; or each of its events as a row, with its size alone. `next` is the cursor of
- * what follows the page.
+ * A whole page as JSON in one row, with its last sequence, or 0 if it is empty; or each of its events as a row,
+ * with its size alone. `next` is the cursor of what follows the page.
  */
 export type PageRow = {
   json: Uint8Array | null
@@ -57,5 +57,5 @@ export type JsonRow = { sequence: number; json: Uint8Array } & Row
 /** An event in which a search has found its text. */
 export type FoundRow = { sequence: number; body_bytes: number } & Row
 
-/** What a search has found, newest first. `nextCursor` is null if no older events are left to search. */
+/** What a search has found. `nextCursor` is null if no older events are left to search, or newer ones are. */
 export type Found = { sequences: number[]; nextCursor: number | null }

@@ -25,11 +25,21 @@ export type NewEvent = {
   ipLocation: string | null
 }
 
+/** Which events come first. */
+export type Order = 'newest' | 'oldest'
+
 export type EventFilter = {
-  below: number
+  order: Order
+  /** Newest first, the sequences are below this one; oldest first, above it. */
+  from: number
   /** Columns and their required values. */
   equal: [column: string, value: string][]
 }
+
+const ORDERS = {
+  newest: { beyond: '<', within: '>=', last: 'min', sorted: 'order by sequence desc' },
+  oldest: { beyond: '>', within: '<=', last: 'max', sorted: 'order by sequence' },
+} as const
 
 const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
   content_type, header_lines, body, body_bytes, body_sha256, source_ip, ip_location`
@@ -121,10 +131,10 @@ export const purgeEvents = (publicId: string, max: number): Statement => ({
 export function createEventStore(db: Db) {
   return {
     /**
-     * A page of the newest events that match the filter, at most `limit`. Of an event that is larger than
+     * A page of the first events that match the filter, at most `limit`. Of an event that is larger than
      * its part of `bytes`, only the size is read.
      */
-    newest(
+    first(
       publicId: string,
       filter: EventFilter,
       max: { limit: number; bytes: number; latestSequence: number },
@@ -134,14 +144,15 @@ export function createEventStore(db: Db) {
       const limit = max.limit + 1
       return db.readMapped<PageRow>({
         text: `select ${smallEvent(values.length + 1)} from catch_event where ${where}
-         order by sequence desc ${limitedTo(values.length + 2)}`,
+         ${ORDERS[filter.order].sorted} ${limitedTo(values.length + 2)}`,
         values: [...values, bytesEach(max.bytes, limit), limit],
         through: SMALL_PAGE,
-        parameters: [max.limit, max.latestSequence, 0, null],
+        // Only a page of the newest has a cursor.
+        parameters: [max.limit, max.latestSequence, filter.order === 'newest' ? 0 : 1, null],
       })
     },
 
-    /** The events above a sequence, oldest first; large ones as in `newest`. */
+    /** The events above a sequence, oldest first; large ones as in `first`. */
     oldest(
       publicId: string,
       above: number,
@@ -157,15 +168,16 @@ export function createEventStore(db: Db) {
       )
     },
 
-    /** A page of the events that a search has found, newest first; large ones as in `newest`. */
+    /** A page of the events that a search has found; large ones as in `first`. */
     sized(
       publicId: string,
       { sequences, nextCursor }: Found,
-      max: { bytes: number; latestSequence: number },
+      max: { order: Order; bytes: number; latestSequence: number },
     ): Promise<PageRow[]> {
       return db.readMapped<PageRow>({
         text: `select ${smallEvent(2)} from catch_event
-         where public_id = $1 and sequence in (${placeholders(3, sequences)}) order by sequence desc`,
+         where public_id = $1 and sequence in (${placeholders(3, sequences)})
+         ${ORDERS[max.order].sorted}`,
         values: [publicId, bytesEach(max.bytes, sequences.length), ...sequences],
         through: SMALL_PAGE,
         parameters: [sequences.length, max.latestSequence, 1, nextCursor],
@@ -174,20 +186,20 @@ export function createEventStore(db: Db) {
 
     /**
      * For a search: looks at the next `limit` events, and returns the sizes of those that match the
-     * filter. `last` is the lowest sequence it looked at, matching or not; null without events. The
-     * limit applies before the filter, so that no filter makes a query look at more events.
+     * filter. `last` is the last sequence it looked at, matching or not; null without events. The limit applies before the filter, so that no filter makes a query look at more events.
      */
     async sizes(
       publicId: string,
       filter: EventFilter,
       limit: number,
     ): Promise<{ sizes: { sequence: number; bytes: number }[]; last: number | null }> {
+      const { beyond, within, last: lastOf, sorted } = ORDERS[filter.order]
       const [window] = await db.read<{ last: number | null }>(
-        `select min(sequence) as last from (
-           select sequence from catch_event where public_id = $1 and sequence < $2
-           order by sequence desc ${limitedTo(3)}) as below`,
+        `select ${lastOf}(sequence) as last from (
+           select sequence from catch_event where public_id = $1 and sequence ${beyond} $2
+           ${sorted} ${limitedTo(3)}) as next`,
         publicId,
-        filter.below,
+        filter.from,
         limit,
       )
       const last = window?.last ?? null
@@ -195,30 +207,36 @@ export function createEventStore(db: Db) {
       const { where, values } = conditions(publicId, filter)
       const sizes = await db.read<{ sequence: number; bytes: number }>(
         `select sequence, ${SEARCHED_BYTES} as bytes
-         from catch_event where ${where} and sequence >= $${values.length + 1}
-         order by sequence desc`,
+         from catch_event where ${where} and sequence ${within} $${values.length + 1} ${sorted}`,
         ...values,
         last,
       )
       return { sizes, last }
     },
 
-    /** Those of these events in which a search finds this text, newest first. */
-    searched(publicId: string, sequences: number[], wanted: string): Promise<FoundRow[]> {
+    /** Those of these events in which a search finds this text. */
+    searched(
+      publicId: string,
+      { sequences, order }: { sequences: number[]; order: Order },
+      wanted: string,
+    ): Promise<FoundRow[]> {
       return db.scan<FoundRow>({
         text: `select sequence, body_bytes, path, query, content_type, headers, header_lines, body
          from catch_event where public_id = $1 and sequence in (${placeholders(2, sequences)})
-         order by sequence desc`,
+         ${ORDERS[order].sorted}`,
         values: [publicId, ...sequences],
         through: FOUND,
         parameters: [wanted],
       })
     },
 
-    /** These events in JSON, newest first. */
-    json(publicId: string, sequences: number[]): Promise<JsonRow[]> {
+    /** These events in JSON. */
+    json(
+      publicId: string,
+      { sequences, order }: { sequences: number[]; order: Order },
+    ): Promise<JsonRow[]> {
       return db.readMapped<JsonRow>({
-        text: wholeEvents(sequences),
+        text: wholeEvents(sequences, order),
         values: [publicId, ...sequences],
         through: EVENTS_JSON,
         parameters: [],
@@ -227,7 +245,7 @@ export function createEventStore(db: Db) {
 
     /** Whole events, newest first. */
     events(publicId: string, sequences: number[]): Promise<EventRow[]> {
-      return db.read<EventRow>(wholeEvents(sequences), publicId, ...sequences)
+      return db.read<EventRow>(wholeEvents(sequences, 'newest'), publicId, ...sequences)
     },
   }
 }
@@ -256,16 +274,16 @@ const smallEvent = (place: number): string => {
     ${BYTES_WITHOUT_LINES} + ${MAX_HEADER_LINES_BYTES} as size`
 }
 
-const wholeEvents = (sequences: number[]): string =>
+const wholeEvents = (sequences: number[], order: Order): string =>
   `select ${EVENT_COLUMNS} from catch_event
-   where public_id = $1 and sequence in (${placeholders(2, sequences)}) order by sequence desc`
+   where public_id = $1 and sequence in (${placeholders(2, sequences)}) ${ORDERS[order].sorted}`
 
 const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
 
 function conditions(publicId: string, filter: EventFilter): { where: string; values: Value[] } {
   const parts: [string, Value][] = [
     ['public_id =', publicId],
-    ['sequence <', filter.below],
+    [`sequence ${ORDERS[filter.order].beyond}`, filter.from],
   ]
   for (const [column, value] of filter.equal) parts.push([`${column} =`, value])
   return {

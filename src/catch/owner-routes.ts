@@ -7,14 +7,16 @@ import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
 import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
+import type { LongPoll } from '../http/long-poll.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
-import type { ResponseBudget } from '../http/response-budget.ts'
+import type { Reservation, ResponseBudget } from '../http/response-budget.ts'
 import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'
+import { checkQuery } from './list.ts'
 import { CatchEvent, CatchStatus, EventPage, EventQuery, publicId } from './schema.ts'
 import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
@@ -59,6 +61,7 @@ export function mountOwner(
   })
   const onRequest = owner.required
   const handlers = createHandlers(deps)
+  const answerList = owner.answers(handlers.events)
 
   app.get<Owned>(
     '/api/catch/:publicId',
@@ -77,7 +80,15 @@ export function mountOwner(
       config: { invalid: { query: 'invalid query' } },
       schema: SCHEMAS.events,
     },
-    owner.answers(handlers.events),
+    (request, reply) => {
+      const { query } = request
+      checkQuery(query)
+      if (!query.wait) return answerList(request, reply)
+      return owner.waits(request, reply, {
+        ms: query.wait * 1000,
+        work: (inbox, poll) => handlers.awaitedEvents(inbox, { request, reply, poll }),
+      })
+    },
   )
   app.get<Owned>(
     '/api/catch/:publicId/stream',
@@ -123,11 +134,22 @@ function createHandlers({
       const page = service.page(inbox, request.query, { reservation, gone })
       return { first: await page.next(), rest: page }
     })
-    return () => {
-      reply.type(JSON_TYPE)
-      if (first.done) return reply.send(first.value)
-      return streamParts(reply, reservation, { first: first.value, rest })
-    }
+    return () => sendPage(reply, reservation, { first, rest })
+  }
+
+  async function awaitedEvents(
+    inbox: InboxRow,
+    {
+      request,
+      reply,
+      poll,
+    }: { request: FastifyRequest<Listed>; reply: FastifyReply; poll: LongPoll },
+  ) {
+    // Without a slot, like a stream: those who wait would keep out other readers of the inbox.
+    const reservation = responseBudget.forStream(reply, inbox.public_id)
+    const rest = service.awaitPage(inbox, request.query, { reservation, poll })
+    const first = await rest.next()
+    return () => sendPage(reply, reservation, { first, rest })
   }
 
   function stream(inbox: InboxRow, request: FastifyRequest) {
@@ -177,7 +199,17 @@ function createHandlers({
     return () => sendNoContent(request, reply)
   }
 
-  return { status, destroy, events, stream, event, body, deleteEvent }
+  return { status, destroy, events, awaitedEvents, stream, event, body, deleteEvent }
+}
+
+function sendPage(
+  reply: FastifyReply,
+  reservation: Reservation,
+  { first, rest }: { first: IteratorResult<Buffer, Buffer>; rest: AsyncGenerator<Buffer, Buffer> },
+): unknown {
+  reply.type(JSON_TYPE)
+  if (first.done) return reply.send(first.value)
+  return streamParts(reply, reservation, { first: first.value, rest })
 }
 
 const SCHEMAS = {
@@ -200,7 +232,8 @@ const SCHEMAS = {
   events: {
     tags: ['catch'],
     operationId: 'listEvents',
-    summary: 'Events, newest first; a page may end early where bodies are large',
+    summary:
+      'Events, newest first, or oldest first after a sequence; a page may end early where bodies are large',
     security,
     params: inboxParams,
     querystring: EventQuery,

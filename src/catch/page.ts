@@ -7,8 +7,8 @@ import { problem } from '../http/errors.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { concat, utf8 } from '../lib/bytes.ts'
 import { PAGE_BEGINNING, pageEnd } from './event-maps.ts'
-import type { EventSize, Found } from './event-rows.ts'
-import type { EventFilter, EventStore } from './event-store.ts'
+import type { EventSize, Found, PageRow } from './event-rows.ts'
+import type { EventFilter, EventStore, Order } from './event-store.ts'
 
 /** A page ends early before its JSON exceeds this. Its cursor continues after it. */
 export const MAX_PAGE_BYTES = 6 * 1024 * 1024
@@ -26,13 +26,39 @@ export type PageAsk = {
   filter: EventFilter
   limit: number
   latestSequence: number
-  /** The results of a search, newest first; null for the newest events. */
+  /** The results of a search; null for the first events that match the filter. */
   found: Found | null
 }
+
+/** Where a page that ends with this sequence continues. Oldest first, a page has no cursor. */
+export const cursorAfter = (order: Order, sequence: number | undefined): number | null =>
+  order === 'newest' ? (sequence ?? null) : null
 
 /** The memory that rows use while they become JSON. Escaping at most doubles a text. */
 export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
   rows.reduce((bytes, { size }) => bytes + 2 * size + FRAME_BYTES, 0)
+
+/**
+ * Reads a page, or of a larger one only what it consists of, for `pageParts`.
+ * @throws Problem when the client has left.
+ */
+export async function readPage(
+  { publicId, filter, limit, latestSequence, found }: PageAsk,
+  { store, reservation }: { store: EventStore; reservation: Reservation },
+): Promise<PageRow[]> {
+  await reserve(reservation, 2 * SMALL_BYTES)
+  if (found?.sequences.length === 0) return []
+  const { order } = filter
+  const most = { bytes: SMALL_BYTES, latestSequence }
+  return reservation.whileReading(() =>
+    found
+      ? store.sized(publicId, found, { order, ...most })
+      : store.first(publicId, filter, { limit, ...most }),
+  )
+}
+
+/** Whether the page that was read has no events. */
+export const isEmpty = ([first]: PageRow[]): boolean => first === undefined || first.sequence === 0
 
 /**
  * Yields the parts of a page and returns the last one. `isOpen` tells, before each part, whether the
@@ -40,23 +66,15 @@ export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
  * @throws Problem when the inbox has ended or the client has left.
  */
 export async function* pageParts(
-  { publicId, filter, limit, latestSequence, found }: PageAsk,
+  { publicId, filter, latestSequence, found }: PageAsk,
+  rows: PageRow[],
   {
     store,
     reservation,
     isOpen,
   }: { store: EventStore; reservation: Reservation; isOpen: () => Promise<boolean> },
 ): AsyncGenerator<Buffer, Buffer> {
-  await reserve(reservation, 2 * SMALL_BYTES)
-  const most = { bytes: SMALL_BYTES, latestSequence }
-  const rows =
-    found?.sequences.length === 0
-      ? []
-      : await reservation.whileReading(() =>
-          found
-            ? store.sized(publicId, found, most)
-            : store.newest(publicId, filter, { limit, ...most }),
-        )
+  const { order } = filter
   const [first] = rows
   const made = (...parts: Uint8Array[]): Buffer => {
     const { buffer, byteOffset, byteLength } =
@@ -76,10 +94,7 @@ export async function* pageParts(
     const [isStillOpen, events] = await reservation.whileReading(() =>
       Promise.all([
         isOpen(),
-        store.json(
-          publicId,
-          run.map(({ sequence }) => sequence),
-        ),
+        store.json(publicId, { sequences: run.map(({ sequence }) => sequence), order }),
       ]),
     )
     if (!isStillOpen) throw problem('unauthorized')
@@ -93,7 +108,7 @@ export async function* pageParts(
       last = sequence
     }
     if (isFull) {
-      nextCursor = last
+      nextCursor = cursorAfter(order, last ?? undefined)
       return made(...parts, end())
     }
     yield made(...parts)

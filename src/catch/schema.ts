@@ -206,6 +206,12 @@ export const CatchEvent = Type.Object(
  */
 export type CatchEvent = Static<typeof CatchEvent>
 
+/** The service reads integers of up to 15 digits. An inbox has far fewer events. */
+const MAX_SEQUENCE = 999_999_999_999_999
+
+/** Proxies and clients drop a silent connection after about half a minute. */
+const MAX_WAIT_SECONDS = 30
+
 export const EventQuery = Type.Object(
   {
     limit: Type.Optional(
@@ -222,6 +228,24 @@ export const EventQuery = Type.Object(
         minimum: 1,
         description: 'Returns sequences below this one: the `nextCursor` of the page before',
         examples: [21],
+      }),
+    ),
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_SEQUENCE,
+        description:
+          'Returns sequences above this one, oldest first and without a cursor: the next request names the last sequence that it got. Not with `cursor`',
+        examples: [17],
+      }),
+    ),
+    wait: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_WAIT_SECONDS,
+        description:
+          'Waits this many seconds for an event after `after`, or for the next one without it. Answers an empty page if none comes, and at once if none can come for now. Not with `cursor` or `q`',
+        examples: [30],
       }),
     ),
     access: Type.Optional(
@@ -259,7 +283,8 @@ export const EventQuery = Type.Object(
 )
 /**
  * Selects a page of events: at most `limit` events (1 to 50, default 20) with sequences below
- * `cursor` that match the filter, which `EventFilter` explains.
+ * `cursor`, or the oldest above `after`, that match the filter, which `EventFilter` explains. `wait`
+ * is how many seconds to wait for one (0 to 30).
  *
  * ```ts
  * const { events } = await inbox.page({ limit: 50, method: 'POST' })
@@ -273,11 +298,11 @@ export const EventPage = Type.Object(
     nextCursor: nullable(AtLeast1),
     latestSequence: AtLeast0,
   },
-  { description: 'A page of events, newest first' },
+  { description: 'A page of events, newest first; with `after`, oldest first' },
 )
 /**
- * A page of events, newest first. `nextCursor` is the `cursor` of the next page, null on the last;
- * `latestSequence` is the newest sequence of the whole inbox, 0 if it is empty.
+ * A page of events, newest first; with `after`, oldest first. `nextCursor` is the `cursor` of the
+ * next page, null on the last and with `after`; `latestSequence` is the newest sequence of the whole inbox, 0 if it is empty.
  *
  * ```ts
  * const { events, nextCursor } = await inbox.page()

@@ -2,13 +2,14 @@
 import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
 import type { Found } from './event-rows.ts'
 import type { EventFilter, EventStore } from './event-store.ts'
+import { cursorAfter } from './page.ts'
 
 /** One slice of a search reads the sizes of at most this many events. */
 const SEARCH_EVENTS = 256
 /** One slice of a search reads about this many bytes of events. */
 const SEARCH_BYTES = 512 * 1024
 
-/** Finds the newest events that contain a text: as many as fit into a page, but at least one. */
+/** Finds the first events that contain a text: as many as fit into a page, but at least one. */
 export type Search = (ask: SearchAsk, gone: AbortSignal) => Promise<Found>
 
 export type SearchAsk = {
@@ -27,23 +28,24 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
   ): Promise<Found> {
     const sequences: number[] = []
     let bytes = 0
-    let below = filter.below
+    const { order } = filter
+    let from = filter.from
     for (;;) {
-      const window = await slice(() => store.sizes(publicId, { ...filter, below }, SEARCH_EVENTS))
+      const window = await slice(() => store.sizes(publicId, { ...filter, from }, SEARCH_EVENTS))
       for (const run of runs(window.sizes)) {
-        const ofRun = run.map(({ sequence }) => sequence)
+        const ofRun = { sequences: run.map(({ sequence }) => sequence), order }
         const matching = await slice(() => store.searched(publicId, ofRun, text))
         for (const { sequence, body_bytes } of matching) {
           const isFull =
             sequences.length === max.limit ||
             (sequences.length > 0 && bytes + body_bytes > max.bytes)
-          if (isFull) return { sequences, nextCursor: sequences.at(-1) ?? null }
+          if (isFull) return { sequences, nextCursor: cursorAfter(order, sequences.at(-1)) }
           sequences.push(sequence)
           bytes += body_bytes
         }
       }
       if (window.last === null) return { sequences, nextCursor: null }
-      below = window.last
+      from = window.last
     }
   }
 

@@ -7,7 +7,6 @@ import { createRemembered } from '../db/remembered.ts'
 import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import { isId } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -15,15 +14,16 @@ import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import { type EventRow, isWhole } from './event-rows.ts'
-import { createEventStore, deleteEvent, type EventFilter, purgeEvents } from './event-store.ts'
+import { createEventStore, deleteEvent, purgeEvents } from './event-store.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
-import { fitting, heldBy, MAX_PAGE_BYTES, pageParts } from './page.ts'
-import type { CatchIpLocation, CatchState, CatchStatus, EventQuery } from './schema.ts'
+import { type AwaitList, createList, type List } from './list.ts'
+import { fitting, heldBy } from './page.ts'
+import type { CatchIpLocation, CatchState, CatchStatus } from './schema.ts'
 import { createSearch } from './search.ts'
+import { stateOf } from './state.ts'
 import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'
 
-const DEFAULT_LIMIT = 20
 /** How many small events a stream reads at a time. Of larger ones it reads a part of a page. */
 const STREAM_EVENTS = 32
 const STREAM_BYTES = 128 * 1024
@@ -68,12 +68,10 @@ export type CatchService = {
   /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
-  /** Yields the parts of an `EventPage` in JSON and returns the last one. `gone` aborts a search. */
-  page(
-    inbox: InboxRow,
-    query: EventQuery,
-    reader: { reservation: Reservation; gone: AbortSignal },
-  ): AsyncGenerator<Buffer, Buffer>
+  /** A page of its events. */
+  page: List
+  /** The same, once there are events after a sequence, or the wait is over. */
+  awaitPage: AwaitList
   /** One event, or null if the id is unknown or the client has left. */
   event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
@@ -111,6 +109,7 @@ export function createCatch(deps: {
   const store = createInboxStore(db)
   const eventStore = createEventStore(db)
   const search = createSearch(eventStore, scheduler)
+  const lists = createList({ store: eventStore, inboxes: store, search, clock })
   const sealing = createSealing({ db, clock })
   const ingest = createIngest(db, sealing)
   const remembered = createRemembered(activeInbox)
@@ -248,27 +247,7 @@ export function createCatch(deps: {
       expiresAt: rfc3339(inbox.expires_at),
     }),
 
-    async *page(inbox, query, { reservation, gone }) {
-      const publicId = inbox.public_id
-      const latestSequence = inbox.last_sequence
-      if (inbox.expires_at <= clock.now()) {
-        return Buffer.from(`{"events":[],"nextCursor":null,"latestSequence":${latestSequence}}`)
-      }
-      const limit = query.limit ?? DEFAULT_LIMIT
-      const filter: EventFilter = { below: query.cursor ?? Number.MAX_SAFE_INTEGER, equal: [] }
-      for (const name of FILTER_NAMES) {
-        const { column, normalized } = EVENT_FILTERS[name]
-        const asked = query[name]
-        if (asked !== undefined) filter.equal.push([column, storable(normalized(asked) ?? '')])
-      }
-      const max = { limit, bytes: MAX_PAGE_BYTES }
-      const text = query.q
-      const found = text ? await search({ publicId, filter, text, max }, gone) : null
-      const isOpen = async (): Promise<boolean> =>
-        inbox.expires_at > clock.now() && (await store.inbox(publicId)) !== null
-      const ask = { publicId, filter, limit, latestSequence, found }
-      return yield* pageParts(ask, { store: eventStore, reservation, isOpen })
-    },
+    ...lists,
 
     async event(inbox, id, reservation) {
       const size = inbox.max_bytes_per_request + MAX_HEAD_BYTES
@@ -324,15 +303,3 @@ export function createCatch(deps: {
     purge,
   }
 }
-
-/** manually_destroyed > expired > suspended > exhausted > active. */
-export function stateOf(inbox: InboxRow, now: number): CatchState {
-  if (inbox.destroyed_at !== null) return 'manually_destroyed'
-  if (inbox.expires_at <= now) return 'expired'
-  if (inbox.suspended_at !== null) return 'suspended'
-  if (inbox.accepted_request_count >= inbox.request_limit) return 'exhausted'
-  return 'active'
-}
-
-/** PostgreSQL refuses U+0000 in text. No event has it in these columns, so the filter matches none. */
-const storable = (text: string): string => (text.includes('\0') ? '' : text)

@@ -75,6 +75,8 @@ export const dropInbox = (publicId: string): Statement => ({
   values: [publicId],
 })
 
+export type InboxStore = ReturnType<typeof createInboxStore>
+
 export function createInboxStore(db: Db) {
   return {
     async inbox(publicId: string): Promise<InboxRow | null> {

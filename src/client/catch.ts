@@ -25,7 +25,10 @@ import { dataOf, endOf, follow } from './live.ts'
 export type CatchClient = {
   /** State, limits and counters. */
   status(): Promise<CatchStatus>
-  /** One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. */
+  /**
+   * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
+   * `after`, oldest first: pass its last sequence as `after` to get the next.
+   */
   page(query?: EventQuery): Promise<EventPage>
   /**
    * Every event that matches the filter, newest first. Loads page after page.
@@ -34,7 +37,7 @@ export type CatchClient = {
    * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
    * ```
    */
-  events(query?: EventQuery): AsyncGenerator<CatchEvent, void, undefined>
+  events(query?: Omit<EventQuery, 'after' | 'wait'>): AsyncGenerator<CatchEvent, void, undefined>
   /** One event. Rejects with `not found` if it does not exist. */
   event(eventId: string): Promise<CatchEvent>
   /** The raw bytes of an event's body. */

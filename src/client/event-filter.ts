@@ -11,7 +11,7 @@ import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
  * const filter: EventFilter = { access: 'authenticated', contentType: 'application/json' }
  * ```
  */
-export type EventFilter = Omit<EventQuery, 'limit' | 'cursor'>
+export type EventFilter = Omit<EventQuery, 'limit' | 'cursor' | 'after' | 'wait'>
 
 /**
  * Whether an event matches the filter, by the rules of the service's event list.

@@ -7,6 +7,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { App } from './app.ts'
 import { writeAndFlush } from './backpressure.ts'
+import { createLongPoll, type LongPoll } from './long-poll.ts'
+import { createNews } from './news.ts'
 import type { Reservation, ResponseBudget } from './response-budget.ts'
 
 /** Proxies and clients drop a silent connection after about half a minute. */
@@ -16,7 +18,7 @@ const FLUSH_TIMEOUT_MS = 2_000
 
 export type StreamEvent = { event: string; data: string; id?: string }
 
-/** A silent stream looks for news this often, because hints may be lost and expiry sends none. */
+/** A silent stream, or a waiting request, looks for news this often, because hints may be lost and expiry sends none. */
 export const POLL_EVERY_MS = 5_000
 
 export type EventStream = {
@@ -43,15 +45,17 @@ export type EventStream = {
 export type EventStreams = {
   /** Turns the response to a request about this capability into a stream. */
   open(reply: FastifyReply, capability: string): EventStream
-  /** The number of open streams by route pattern, for the metrics. */
+  /** Lets a request wait for news, at most this long, before it is answered. */
+  longPoll(reply: FastifyReply, ms: number): LongPoll
+  /** The number of open streams and waiting requests by route pattern, for the metrics. */
   countByRoute(): ReadonlyMap<string, number>
-  /** Whether this response has become a stream. */
+  /** Whether this response has become a stream, or its request has waited. */
   isStream(reply: FastifyReply): boolean
 }
 
 /** The streams of one server, ended when it stops. */
 export function createEventStreams(app: App, budget: ResponseBudget): EventStreams {
-  const streams = new Set<EventStream>()
+  const open = new Set<{ end(): void }>()
   const replies = new WeakSet<FastifyReply>()
   const routes = new Map<string, number>()
   const count = (route: string, change: 1 | -1): void =>
@@ -59,15 +63,24 @@ export function createEventStreams(app: App, budget: ResponseBudget): EventStrea
   let isStopping = false
   app.addHook('preClose', async () => {
     isStopping = true
-    for (const stream of streams) stream.end()
+    for (const { end } of open) end()
   })
+  function countUntilClosed(reply: FastifyReply, stream: { end(): void }): void {
+    const route = reply.request.routeOptions.url ?? 'none'
+    open.add(stream)
+    count(route, 1)
+    reply.raw.once('close', () => {
+      open.delete(stream)
+      count(route, -1)
+    })
+  }
+
   return {
     countByRoute: () => routes,
     isStream: (reply) => replies.has(reply),
     open(reply, capability) {
       reply.hijack()
       replies.add(reply)
-      const route = reply.request.routeOptions.url ?? 'none'
       const response = reply.raw
       response.writeHead(200, {
         ...(reply.getHeaders() as Record<string, string>),
@@ -80,22 +93,23 @@ export function createEventStreams(app: App, budget: ResponseBudget): EventStrea
       if (isStopping) stream.end()
       // If the client has disconnected already, there will be no close event.
       if (!stream.isOpen()) return stream
-      streams.add(stream)
-      count(route, 1)
-      response.on('close', () => {
-        streams.delete(stream)
-        count(route, -1)
-        stream.wake()
-      })
+      countUntilClosed(reply, stream)
+      response.on('close', stream.wake)
       return stream
+    },
+    longPoll(reply, ms) {
+      replies.add(reply)
+      const poll = createLongPoll(reply.raw, ms)
+      if (isStopping) poll.end()
+      if (!reply.raw.destroyed) countUntilClosed(reply, poll)
+      return poll
     },
   }
 }
 
 function createStream(response: ServerResponse, reservation: Reservation): EventStream {
-  let resume: (() => void) | null = null
-  let isWoken = false
   const isOpen = (): boolean => !response.destroyed && !response.writableEnded
+  const { wait, wake } = createNews(isOpen)
   if (isOpen()) {
     const heartbeat = setInterval(() => {
       if (isOpen() && !response.writableNeedDrain) response.write(':\n\n')
@@ -128,26 +142,8 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
     waitTurn: reservation.waitTurn,
     send: (event) => write([event]),
     sendAll: write,
-    wait(ms) {
-      return new Promise((resolve) => {
-        if (isWoken || !isOpen()) {
-          isWoken = false
-          return resolve()
-        }
-        const timer = setTimeout(done, ms)
-        function done(): void {
-          clearTimeout(timer)
-          resume = null
-          isWoken = false
-          resolve()
-        }
-        resume = done
-      })
-    },
-    wake() {
-      isWoken = true
-      resume?.()
-    },
+    wait,
+    wake,
     end() {
       if (isOpen()) {
         response.end()
@@ -155,7 +151,7 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
         const timer = setTimeout(() => response.destroy(), FLUSH_TIMEOUT_MS)
         response.on('close', () => clearTimeout(timer))
       }
-      resume?.()
+      wake()
     },
   }
 }

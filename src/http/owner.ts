@@ -9,8 +9,9 @@ import { bearerOf } from './bearer.ts'
 import { type Problem, problem, unauthorized } from './errors.ts'
 import type { EventStream, EventStreams } from './event-stream.ts'
 import { LIMITS, type Limits, rateLimited } from './limits.ts'
+import type { LongPoll } from './long-poll.ts'
 
-/** Retry-After when a capability has too many streams: one of them may have ended by then. */
+/** Retry-After when a capability has too many streams and waiting requests: one may have ended by then. */
 const RETRY_STREAM_SECONDS = 10
 
 /** The errors that every owner route may answer. */
@@ -47,6 +48,15 @@ export type Owner<Row> = {
   answers<Route extends RouteGenericInterface = RouteGenericInterface>(
     work: (row: Row, request: FastifyRequest<Route>, reply: FastifyReply) => Promise<() => unknown>,
   ): (request: FastifyRequest<Route>, reply: FastifyReply) => Promise<unknown>
+  /**
+   * Answers when there is news, or after this time. Listens first, so that `work` misses nothing that comes
+   * after it has looked.
+   */
+  waits<Route extends RouteGenericInterface = RouteGenericInterface>(
+    request: FastifyRequest<Route>,
+    reply: FastifyReply,
+    waiting: { ms: number; work: (row: Row, poll: LongPoll) => Promise<() => unknown> },
+  ): Promise<unknown>
   /** Answers with a stream that news wakes. It ends with the promise of the returned function. */
   streams(
     prepare: (row: Row, request: FastifyRequest) => (stream: EventStream) => Promise<void>,
@@ -84,6 +94,21 @@ export function createOwner<Row extends { public_id: string }>(
       const row = of(request as FastifyRequest)
       const send = await work(row, request, reply)
       await used(row)
+      return send()
+    },
+    async waits(request, reply, { ms, work }) {
+      const row = of(request as FastifyRequest)
+      let wake = (): void => {}
+      const unlisten = listen(row.public_id, () => wake())
+      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+      // Its place is free again when the answer is sent, or the client has left.
+      reply.raw.once('close', unlisten)
+      if (reply.raw.destroyed) unlisten()
+      await used(row)
+      const poll = streams.longPoll(reply, ms)
+      wake = poll.wake
+      const send = await work(row, poll)
+      poll.end()
       return send()
     },
     streams: (prepare) => async (request, reply) => {

@@ -34,7 +34,7 @@ function withIntegers(value: unknown, names: string[]): unknown {
   const read: Record<string, unknown> = { ...value }
   for (const name of names) {
     const text = read[name]
-    if (typeof text === 'string' && /^-?(?:0|[1-9][0-9]{0,14})$/.test(text))
+    if (typeof text === 'string' && /^(?:0|-?[1-9][0-9]{0,14})$/.test(text))
       read[name] = Number(text)
   }
   return read

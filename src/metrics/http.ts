@@ -7,7 +7,7 @@ export function observeResponses({ counter, histogram }: Instruments): AnswerObs
   const requests = counter('http_requests_total', 'Requests that were answered.', labels)
   const duration = histogram(
     'http_request_duration_seconds',
-    'From the headers of a request to the end of its answer; streams are not in it.',
+    'From the headers of a request to the end of its answer; streams and waits are not in it.',
     labels,
   )
   return ({ method, route, statusClass }) => {

@@ -53,10 +53,14 @@ function watchRequests({ gaugeOf, gaugeBy }: Instruments, usage: Usage): void {
 
 function watchResponses({ gaugeOf, gaugeBy, counterBy }: Instruments, usage: Usage): void {
   const { responseBudget, backpressure } = usage
-  gaugeBy('open_streams', 'Streams of server-sent events, by route.', {
-    label: 'route',
-    read: usage.streams,
-  })
+  gaugeBy(
+    'open_streams',
+    'Streams of server-sent events and requests that wait for events, by route.',
+    {
+      label: 'route',
+      read: usage.streams,
+    },
+  )
   gaugeOf(
     'answer_bytes_held',
     'Bytes that answers and streams hold until their readers take them.',
