@@ -126,6 +126,13 @@ suite('a purchase of one URL', () => {
     }
   })
 
+  test('a credential in two field lines, as LSAT and as L402, is one credential', async () => {
+    const server = await shared()
+    const { authorization } = await paid(server, 'L402', { target: `${BUY}/l402` })
+    const both = [authorization.replace('L402', 'LSAT'), authorization]
+    capabilityOf(await look(server, { target: `${BUY}/l402`, authorization: both }))
+  })
+
   test('only a Payment credential gets a receipt', async () => {
     const server = await shared()
     const { authorization, challenge, paymentHash, preimage } = await paid(server)

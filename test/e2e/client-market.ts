@@ -57,7 +57,7 @@ const PRODUCTS: ProductRow[] = [
 ]
 
 /** A wallet that counts. `afterPaying` runs before the client hears of the payment. */
-type Wallet = {
+export type Wallet = {
   payInvoice(ask: { invoice: string }): Promise<{ preimage: string }>
   paid: string[]
   afterPaying: () => Promise<void>
@@ -129,7 +129,7 @@ const lightningCharge = Method.from({
   },
 })
 
-function mppxWith(wallet: Wallet) {
+export function mppxWith(wallet: Wallet) {
   const lightning = Method.toClient(lightningCharge, {
     async createCredential({ challenge }) {
       const { invoice } = challenge.request.methodDetails
@@ -288,7 +288,7 @@ function oneClient(
   })
 }
 
-function ordersIn(server: TestServer): Promise<Record<string, unknown>[]> {
+export function ordersIn(server: TestServer): Promise<Record<string, unknown>[]> {
   return query(
     server,
     'select bolt11, state, product from purchase_order order by created_at, order_id',
@@ -296,7 +296,7 @@ function ordersIn(server: TestServer): Promise<Record<string, unknown>[]> {
 }
 
 /** Pings it, and reads as its owner that it is alive. */
-async function useMonitor(url: string, monitor: PulseCapability): Promise<void> {
+export async function useMonitor(url: string, monitor: PulseCapability): Promise<void> {
   const { publicId, pingToken, ownerToken } = monitor
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
   const pinged = await fetch(`${url}/p/${publicId}`, { method: 'POST', ...bearer(pingToken) })

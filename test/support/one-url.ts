@@ -10,7 +10,7 @@ export type Look = {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT'
   target?: string
   body?: string
-  authorization?: string | undefined
+  authorization?: string | string[] | undefined
   headers?: Record<string, string>
 }
 

@@ -30,7 +30,7 @@ export async function replay(
       const answer = await send(url, asked, values)
       const where = `the answer to ${asked.line}`
       assert.equal(answer.line, expected.line, `${where}: ${answer.body}`)
-      for (const [name, value] of expected.headers) {
+      for (const [name, value] of joined(expected.headers)) {
         compare(value, answer.headers[name.toLowerCase()] ?? null, {
           values,
           where: `${name} of ${where}`,
@@ -81,6 +81,18 @@ function parse(text: string): Message {
     }),
     body: body.join('\n\n'),
   }
+}
+
+/** The lines of a field as Node tells them: joined. */
+function joined(headers: Message['headers']): Message['headers'] {
+  const names = new Set(headers.map(([name]) => name))
+  return [...names].map((name) => [
+    name,
+    headers
+      .filter(([other]) => other === name)
+      .map(([, value]) => value)
+      .join(', '),
+  ])
 }
 
 /** Sends a request of the page, with its placeholders filled in. */
