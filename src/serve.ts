@@ -9,6 +9,7 @@ import { type Config, ConfigError } from './config.ts'
 import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
 import { openStore } from './db/open.ts'
+import { noticeOf } from './discovery/announced.ts'
 import { mountDiscovery } from './discovery/discovery.ts'
 import { type AppOptions, createApp } from './http/app.ts'
 import { createBackpressure } from './http/backpressure.ts'
@@ -160,6 +161,7 @@ export async function serve(
       log,
       backpressure,
       publicUrl,
+      notice: noticeOf({ isSimulator, network }),
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),

@@ -34,7 +34,10 @@ export type AnnouncedPlan = {
 export const titleOf = (product: Product): string => product.toUpperCase()
 
 /** Says that no real money moves, if so. Every document has it: a program must not take play for payment. */
-export function noticeOf({ isSimulator, network }: Announced): string {
+export function noticeOf({
+  isSimulator,
+  network,
+}: Pick<Announced, 'isSimulator' | 'network'>): string {
   if (isSimulator) return 'This service runs on a simulator: no real money moves.'
   return network === 'mainnet' ? '' : `This service runs on ${network}: no real money moves.`
 }

@@ -50,6 +50,8 @@ export type AppOptions = {
   surfaces?: readonly ApiSurface[]
   /** The schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
+  /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
+  notice?: string
   /** The groups of operations with an OpenAPI document of their own. */
   documents?: readonly OwnDocument[]
   /** Shows a person that nothing is at this address; false if a program asks. */
@@ -103,6 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
     own: options.documents ?? [],
+    notice: options.notice ?? '',
   })
   return app
 }

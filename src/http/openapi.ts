@@ -24,7 +24,11 @@ export type OwnDocument = { tag: string; path: `/${string}.json`; title: string;
 export function mountOpenapi(
   app: FastifyInstance,
   publicUrl: () => string,
-  { schemas, own }: { schemas: Record<string, TSchema>; own: readonly OwnDocument[] },
+  {
+    schemas,
+    own,
+    notice,
+  }: { schemas: Record<string, TSchema>; own: readonly OwnDocument[]; notice: string },
 ): void {
   const named = { ...schemas, ...SHARED_SCHEMAS }
   const routes: Described[] = []
@@ -57,7 +61,7 @@ export function mountOpenapi(
     return {
       openapi: '3.1.0',
       info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' } },
-      servers: [{ url: publicUrl() }],
+      servers: [{ url: publicUrl(), ...(notice === '' ? {} : { description: notice }) }],
       paths,
       components: { securitySchemes: schemesOf(some), ...components },
     }

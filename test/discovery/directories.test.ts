@@ -15,14 +15,33 @@ const MPPX = fileURLToPath(new URL('../../node_modules/mppx/dist/bin.js', import
 const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
 
 type Offer = { amount: string; description: string }
+/** A part of the document, or a reference to it. */
+type Part = {
+  $ref?: string
+  in?: string
+  required?: boolean
+  content?: Record<string, { schema: object }>
+}
+type Operation = {
+  'x-payment-info'?: { offers: Offer[] }
+  parameters: Part[]
+  responses: Record<string, Part>
+}
 type Described = {
-  paths: Record<string, Record<string, { 'x-payment-info'?: { offers: Offer[] } }>>
+  paths: Record<string, Record<string, Operation>>
+  components: Record<string, Record<string, Part>>
 }
 type Plan = { planId: string; priceSats: number; available: boolean }
 type Catalogue = { products: Record<string, { plans: Plan[] }> }
 type Services = { services: { id: string; endpoint: string; pricing: { amount: number } }[] }
 
 const json = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T
+
+/** The part itself, where the document refers to a shared one. */
+function partOf({ components }: Described, part: Part): Part {
+  const [, , kind = '', name = ''] = part.$ref?.split('/') ?? []
+  return components[kind]?.[name] ?? part
+}
 
 /** The plans that the document lists, with their prices. */
 async function listed(url: string): Promise<[id: string, amount: number][]> {
@@ -90,6 +109,33 @@ test('the addresses and offers have the prices of the catalogue, and no plan tha
   }
 })
 
+test('what is announced needs no header, and says what it answers; a purchase with a key is not', async (t) => {
+  const { url } = await startServer(t)
+  const document = await json<Described>(`${url}/openapi.json`)
+  const { paths } = document
+  const announced = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, operation]) => 'x-payment-info' in operation)
+      .map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+  )
+  assert.deepEqual(
+    announced.map(({ name }) => name),
+    ['get /api/buy/catch/{planId}', 'get /api/buy/pulse/{planId}'],
+  )
+  for (const { name, parameters, responses } of announced) {
+    const needed = parameters
+      .map((each) => partOf(document, each))
+      .filter(({ required }) => required)
+    assert.deepEqual(
+      needed.map(({ in: place }) => place),
+      ['path'],
+    )
+    const { content } = partOf(document, responses['200'] ?? {})
+    assert.ok(content?.['application/json']?.schema, name)
+    assert.ok('402' in responses, name)
+  }
+})
+
 test('a service whose node is away says what it will sell again, and that this is play on regtest', async (t) => {
   const clock = testClock()
   const node = await startPhoenixd({ clock, own: createLedger(clock) })
@@ -103,7 +149,12 @@ test('a service whose node is away says what it will sell again, and that this i
   const { services } = JSON.parse(before) as Services
   assert.equal((await fetch(services[0]?.endpoint ?? '')).status, 503)
   assert.equal((await listed(url)).length, 6)
-  for (const path of ['/.well-known/l402-services', '/.well-known/ai-catalog.json', '/llms.txt']) {
+  const documents = ['l402-services', 'agent-skills/index.json', 'ai-catalog.json']
+  for (const path of [
+    ...documents.map((name) => `/.well-known/${name}`),
+    '/llms.txt',
+    '/openapi.json',
+  ]) {
     const text = await (await fetch(url + path)).text()
     assert.ok(text.includes('This service runs on regtest: no real money moves.'), path)
     assert.ok(!text.includes('/simulator/'))
