@@ -64,7 +64,7 @@ test('pings that arrive together are one flushed unit, and each has its count an
   assert.deepEqual(heartbeatTimes(recent_heartbeats), [...times.toReversed(), NOW])
 })
 
-test('of pings that arrive together exactly as many are accepted as the monitor has left', async (t) => {
+test('exactly as many pings that arrive together are accepted as the monitor has left', async (t) => {
   const { ping, row } = await aMonitor(t, 150)
   const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ping(ID, NOW + i)))
   assert.equal(answers.filter((isRecorded) => isRecorded).length, 150)

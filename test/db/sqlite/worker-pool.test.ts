@@ -74,6 +74,9 @@ test('the threads that were started ahead are the next two that are taken', asyn
   const taken = [takeWorker(), takeWorker()]
   const ids = [...taken, later].map(({ threadId }) => threadId)
   await Promise.all([...taken, later].map((worker) => worker.terminate()))
-  assert.deepEqual(ids, ids.toSorted((a, b) => a - b))
+  assert.deepEqual(
+    ids,
+    ids.toSorted((a, b) => a - b),
+  )
   assert.equal(new Set(ids).size, 3)
 })
