@@ -40,8 +40,14 @@ async function change(inbox: string, statement: Statement, already: string): Pro
   if (!isId('catch', inbox)) {
     throw new CliError(`${inbox} is not the id of an inbox (catch_…).`, EXIT.usage)
   }
-  const done = await withStore((_config, db) =>
-    attempt(db.write({ lockKey: inbox, statements: { inbox: statement } })),
-  )
-  if ('refused' in done) throw new CliError(`${inbox} is unknown, deleted, or ${already}.`)
+  const isRefused = await withStore(async (config, db) => {
+    const done = await attempt(db.write({ lockKey: inbox, statements: { inbox: statement } }))
+    // Requests that wait for its events end at once; with SQLite, when they look next.
+    if (config.databaseUrl.kind === 'postgres' && !('refused' in done)) {
+      const { tellInstances } = await import('../../db/postgres/hints.ts')
+      await tellInstances(db, inbox)
+    }
+    return 'refused' in done
+  })
+  if (isRefused) throw new CliError(`${inbox} is unknown, deleted, or ${already}.`)
 }
