@@ -24,7 +24,7 @@ const MAX_HANDED_OVER = 64
 
 /**
  * @param handOver hands the first of these inputs to the thread, and returns how many. 0: the thread can take
- * none until others are settled. An Error: it has ended.
+ * none until others are settled. An Error: it takes no more. What it took before is settled, or fails.
  * @param inBatch so many inputs are handed over at once. The last ones of a turn of the event loop may be fewer.
  */
 export function createBatcher<Input, Outcome>(
@@ -40,8 +40,11 @@ export function createBatcher<Input, Outcome>(
   function flush(): void {
     while (!isExclusive && waiting.length > 0) {
       const count = handOver(waiting.slice(0, MAX_HANDED_OVER).map(({ input }) => input))
-      if (count instanceof Error) fail(count)
-      if (count instanceof Error || count === 0) return
+      if (count instanceof Error) {
+        for (const { reject } of waiting.splice(0)) reject(count)
+        return
+      }
+      if (count === 0) return
       for (let i = 0; i < count; i++) underWay.push(waiting[i] as Job<Input, Outcome>)
       waiting = count === waiting.length ? [] : waiting.slice(count)
     }

@@ -90,17 +90,22 @@ port.on('message', (request: Request) => {
  */
 function commitUnits(): void {
   isCommitScheduled = false
-  const batches = takeBatches()
-  if (batches.length > 0) {
-    flushCommits(batches.some(({ isFlushed }) => isFlushed))
-    const results = runUnits(batches.flatMap(({ units }) => units))
-    drain.free()
-    const hasNoRows = results.every((result) => result === null)
-    send({ kind: 'units', results: hasNoRows ? results.length : results })
-  }
+  commitOnce()
   if (drain.wait()) return
   isCommitScheduled = true
   setImmediate(commitUnits)
+}
+
+/** Commits what one commit takes of the ring. False if there is nothing. */
+function commitOnce(): boolean {
+  const batches = takeBatches()
+  if (batches.length === 0) return false
+  flushCommits(batches.some(({ isFlushed }) => isFlushed))
+  const results = runUnits(batches.flatMap(({ units }) => units))
+  drain.free()
+  const hasNoRows = results.every((result) => result === null)
+  send({ kind: 'units', results: hasNoRows ? results.length : results })
+  return true
 }
 
 function takeBatches(): Batch[] {
@@ -180,7 +185,11 @@ function openFile(request: { options: WorkerOptions; ring: SharedArrayBuffer | n
 
 function closeFile(): void {
   clearInterval(truncation)
-  if (options.role === 'writer') truncateLog()
+  if (options.role === 'writer') {
+    // No message announces the units that a scheduled commit would find. Their reply must be this store's.
+    while (commitOnce());
+    truncateLog()
+  }
   prepared.clear()
   database.close()
 }
