@@ -73,7 +73,7 @@ test('exactly as many pings that arrive together are accepted as the monitor has
   assert.equal(heartbeatTimes(recent_heartbeats).length, 100)
 })
 
-test('of pings that arrive together only those before the end of the monitor are accepted', async (t) => {
+test('pings that arrive together are accepted only before the end of the monitor', async (t) => {
   const { ping, row } = await aMonitor(t, 100)
   const times = [EXPIRES_AT - 1, EXPIRES_AT, EXPIRES_AT - 2]
   assert.deepEqual(await Promise.all(times.map((time) => ping(ID, time))), [true, false, true])
