@@ -5,14 +5,21 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { validate } from 'mppx/discovery'
-import { temporaryFolder } from '../support/folder.ts'
+import { LIMITS, OPEN_ORDERS } from '../../src/http/limits.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer, testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
 
 const MPPX = fileURLToPath(new URL('../../node_modules/mppx/dist/bin.js', import.meta.url))
-/** As in production: a directory looks at all addresses, one after another. */
-const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
+
+/** As in production, where each look counts as a new order: the simulator limits no orders by itself. */
+async function asInProduction(t: After): Promise<Record<string, string>> {
+  const file = `${await temporaryFolder(t)}/limits.json`
+  const { perMinute, burst } = LIMITS.quote
+  await writeFile(file, JSON.stringify({ quote: { perMinute, burst }, openOrders: OPEN_ORDERS }))
+  return { MAYFLY_RATE_LIMITS: file }
+}
 
 type Offer = { amount: string; description: string }
 /** A part of the document, or a reference to it. */
@@ -50,7 +57,7 @@ async function listed(url: string): Promise<[id: string, amount: number][]> {
 }
 
 test('a directory that asks each address once, with a plain GET, sees that all of them are live', async (t) => {
-  const { url } = await startServer(t, LIMITED)
+  const { url } = await startServer(t, await asInProduction(t))
   const { services } = await json<Services>(`${url}/.well-known/l402-services`)
   assert.equal(services.length, 6)
   for (const { endpoint } of services) {
@@ -164,14 +171,15 @@ test('a service whose node is away says what it will sell again, and that this i
 test('the checks of mppx find nothing to complain about, with no option but the address', async (t) => {
   const file = `${await temporaryFolder(t)}/catalog.json`
   await writeFile(file, JSON.stringify({ catch: { spark: { available: false } } }))
-  for (const environment of [LIMITED, { ...LIMITED, MAYFLY_CATALOG: file }]) {
+  const limited = await asInProduction(t)
+  for (const environment of [limited, { ...limited, MAYFLY_CATALOG: file }]) {
     const { url } = await startServer(t, environment)
     assert.deepEqual(validate(await json<Record<string, unknown>>(`${url}/openapi.json`)), [])
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [MPPX, 'validate', url, '--output-json'],
-      // It looks for other tools to pay with, and for accounts in the home folder.
-      { env: { PATH: '', HOME: await temporaryFolder(t) } },
+      // It looks for other tools to pay with, for accounts in the home folder, and for a newer version.
+      { env: { PATH: '', HOME: await temporaryFolder(t), NO_UPDATE_NOTIFIER: '1' } },
     )
     const { summary, endpoints } = JSON.parse(stdout) as {
       summary: Record<string, number>

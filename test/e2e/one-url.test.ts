@@ -3,10 +3,7 @@
  * wallet. Each uses what it bought, and pays once, whatever happens to the answer.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { after, before, suite, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import {
   Fetch402InterruptedError,
   fetch402,
@@ -17,7 +14,7 @@ import type { CatchCapability, PulseCapability } from '../../src/client/index.ts
 import { base64, base64Bytes, hex, utf8 } from '../../src/lib/bytes.ts'
 import { hmacSha256 } from '../../src/protocol/hmac.ts'
 import { decodeMacaroon, encodeMacaroon } from '../../src/protocol/macaroon.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import type { After } from '../support/folder.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { mppxWith, ordersIn, useMonitor, type Wallet } from './client-market.ts'
@@ -237,62 +234,7 @@ suite('clients with an address and a wallet', () => {
       await isGood(shop, await buy(shop.url, shop.wallet), 2)
     })
   }
-
-  test('a directory that wants a plain GET to be 402 finds a live address', async () => {
-    for (const path of [CATCH, PULSE, `${CATCH}/l402`, `${PULSE}/l402`]) {
-      const answer = await fetch(server.url + path)
-      assert.equal(answer.status, 402)
-      assert.match(
-        answer.headers.get('www-authenticate') ?? '',
-        /\bL402 macaroon=".+", invoice="ln/,
-      )
-    }
-  })
-
-  test('a directory that asks by HEAD, then GET, then POST with an empty object finds a live address', async () => {
-    for (const path of [CATCH, PULSE, `${CATCH}/l402`, `${PULSE}/l402`]) {
-      for (const init of [
-        { method: 'HEAD' },
-        { method: 'GET', headers: { accept: 'application/json' } },
-        { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
-      ]) {
-        const answer = await fetch(server.url + path, init)
-        assert.equal(answer.status, 402, init.method)
-        assert.match(
-          answer.headers.get('www-authenticate') ?? '',
-          /^(?:Payment id|L402 macaroon)="/,
-        )
-      }
-    }
-  })
 })
-
-test('mppx validate passes without a failure, a warning or an option', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const program = fileURLToPath(new URL('../../node_modules/mppx/dist/bin.js', import.meta.url))
-  const home = await temporaryFolder(t)
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [program, 'validate', server.url, '--outputJson'],
-    // Otherwise it asks the registry for a newer version of itself.
-    { env: { HOME: home, PATH: home, NO_UPDATE_NOTIFIER: '1' } },
-  )
-  const { summary, endpoints, discovery } = JSON.parse(stdout) as Validated
-  assert.ok(discovery.found && discovery.valid)
-  assert.deepEqual(
-    endpoints.map(({ method, path }) => `${method} ${path}`),
-    ['GET /api/buy/catch/{planId}', 'GET /api/buy/pulse/{planId}'],
-  )
-  const { passed, ...rest } = summary
-  assert.deepEqual(rest, { failed: 0, warnings: 0, suggested: 0, skipped: 0 })
-  assert.equal(passed, 22)
-})
-
-type Validated = {
-  summary: Record<string, number>
-  endpoints: { method: string; path: string }[]
-  discovery: { found: boolean; valid: boolean }
-}
 
 async function paidIn(server: TestServer): Promise<string[]> {
   const orders = await ordersIn(server)
