@@ -9,6 +9,7 @@ import { books, poll, purchase, quoteOf, settlement } from '../support/buying.ts
 import { runCommand } from '../support/command.ts'
 import { commandThreads } from '../support/command-threads.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { look, paid, SCHEMES, type Scheme } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query, settingsFor } from '../support/store.ts'
 import {
@@ -18,6 +19,7 @@ import {
   openOrderVia,
   PAYMENT,
   paidOrderVia,
+  use,
 } from '../support/wallet-flow.ts'
 
 const SPARK = ['--product', 'catch', '--plan', 'spark']
@@ -52,6 +54,24 @@ for (const [name, flow] of Object.entries({ L402, Payment: PAYMENT })) {
     assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
     assert.equal(sent.status, 204)
+  })
+}
+
+for (const scheme of Object.keys(SCHEMES) as Scheme[]) {
+  test(`a purchase of one URL that was lost is made good, and its ${scheme} credential collects it`, async (t) => {
+    const server = await startServer(t)
+    const settled = settlement(server)
+    const { authorization, paymentHash } = await paid(server, scheme)
+    await settled
+    await lose(server)
+    assertError(await look(server, { authorization }), '404 order not found')
+    const restored = await restore(server, paymentHash, ...SPARK)
+    assert.equal(restored.code, 0, restored.err)
+    const first = await look(server, { authorization })
+    assert.ok(restored.out.includes(capabilityOf(first).publicId))
+    assert.equal((await look(server, { authorization })).text, first.text)
+    await use(server, first)
+    assert.equal((await look(server, { authorization })).status, 402)
   })
 }
 
