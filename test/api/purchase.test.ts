@@ -209,8 +209,8 @@ suite('a purchase', () => {
   test('a node that fails makes no order: the same key buys when it is back', async (t) => {
     const server = await startServer(t)
     const key = randomUUID()
-    // A key that signs nothing.
-    await query(server, `update meta set value = '' where name = 'simulator_key'`)
+    // A byte too short to sign with, and long enough to start with.
+    await query(server, `update meta set value = $1 where name = 'simulator_key'`, '01'.repeat(31))
     await server.restart()
     const answer = await purchase(server, { key })
     assert.deepEqual([answer.status, answer.text], [503, '{"error":"checkout unavailable"}'])

@@ -265,11 +265,7 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow)
       // A widespread client loses method and body on the paid repeat of a Request object.
-      assertError(
-        await purchase(server, { key, authorization, method: 'GET' }),
-        '404 order not found',
-      )
-      for (const method of ['HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         const answer = await purchase(server, { key, authorization, method })
         assert.deepEqual([answer.status, answer.lines('www-authenticate')], [405, []], method)
       }
@@ -354,7 +350,12 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { authorization, ask } = await paidOrderVia(server, flow)
       await use(server, await purchase(server, ask))
-      await query(server, `update meta set value = '' where name = 'simulator_key'`)
+      // A byte too short to sign with, and long enough to start with.
+      await query(
+        server,
+        `update meta set value = $1 where name = 'simulator_key'`,
+        '01'.repeat(31),
+      )
       await server.restart()
       const unavailable = '503 checkout unavailable'
       assertError(await purchase(server, { authorization }), unavailable, 'a foreign credential')
