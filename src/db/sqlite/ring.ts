@@ -225,7 +225,7 @@ function read({ cells, data }: Block, texts: string[]): Batch {
       const valueCount = cells[at + 2] as number
       const newText = cells[at + 3] as number
       at += STATEMENT_CELLS
-      if (newText > 0) texts.push(cut(newText))
+      if (newText > 0) texts.push(ownText(cut(newText)))
       const values: Value[] = []
       for (let j = 0; j < valueCount; j++) {
         const cell = cells[at++] as number
@@ -257,6 +257,9 @@ function read({ cells, data }: Block, texts: string[]): Batch {
   }
   return { units, isFlushed: cells[IS_FLUSHED] === 1 }
 }
+
+/** A copy. A piece of a text keeps all of it in memory, which here is what a whole batch has to say. */
+const ownText = (text: string): string => Buffer.from(text).toString()
 
 /** A number, and the two cells that hold it. */
 const NUMBER = new Float64Array(1)

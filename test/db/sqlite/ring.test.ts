@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Statement, Value } from '../../../src/db/db.ts'
 import { createDrain, createFeeder, createRingMemory } from '../../../src/db/sqlite/ring.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
@@ -89,6 +91,19 @@ describe('the ring between the threads', () => {
     assert.equal(feeder.mustWake(), true)
   })
 
+  test('of a batch that brings a new statement nothing else stays in memory', () => {
+    const { feeder, drain } = aRing()
+    const statements = 200
+    const before = heapUsed()
+    for (let i = 0; i < statements; i++) {
+      feeder.put([[{ text: `insert into line_${i}`, values: [`${i}`.padEnd(10_000)] }]], true)
+      drain.take()
+      drain.free()
+    }
+    assert.ok(heapUsed() - before < (statements * 10_000) / 2)
+    assert.equal(drain.take(), null)
+  })
+
   test('units of every size are committed in the order in which they were written', async (t) => {
     const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
     await db.write(unit('create table line (at integer primary key, bytes blob)', []))
@@ -123,6 +138,13 @@ const unit = (text: string, values: Value[]) => ({
   lockKey: 'line',
   statements: { line: { text, values } },
 })
+
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  setFlagsFromString('--no-expose-gc')
+  return process.memoryUsage().heapUsed
+}
 
 type Taken = ReturnType<ReturnType<typeof createDrain>['take']>
 
