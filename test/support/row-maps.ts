@@ -28,3 +28,9 @@ export const FAILING = mapped('failing', failing)
 export function failing(): Row[] {
   throw new Error('this map fails')
 }
+
+/** Ends the thread that runs it. */
+export const ENDING = mapped('ending', ending)
+export function ending(): Row[] {
+  process.exit()
+}

@@ -57,14 +57,22 @@ export async function openSqlite(
   )
   const units = unitsOf(writer, ring)
   const queries = queriesOf(reader)
-  /** The thread of long work, started when it is first needed, since many services never search. */
+  /**
+   * The thread of long work, started when it is first needed, since many services never search, and again after
+   * it has ended: no probe would notice that it is missing.
+   */
   let isClosed = false
   let scanning: Promise<{ thread: Thread; queries: Batcher<Query, Row[]> }> | null = null
 
   function scanner(): NonNullable<typeof scanning> {
     if (isClosed) return Promise.reject(CLOSED)
     scanning ??= startThread({ file, role: 'scanner', truncateEveryMs }).then(
-      (thread) => ({ thread, queries: queriesOf(thread) }),
+      (thread) => {
+        thread.onEnded(() => {
+          scanning = null
+        })
+        return { thread, queries: queriesOf(thread) }
+      },
       (error: unknown) => {
         scanning = null
         throw error
@@ -106,7 +114,8 @@ export async function openSqlite(
       isClosed = true
       const scans = await scanning?.catch(() => null)
       await Promise.all([units.idle(), queries.idle(), scans?.queries.idle()])
-      await scans?.thread.stop()
+      // One that ends just now has nothing to write.
+      await scans?.thread.stop().catch(() => undefined)
       await reader.stop()
       await writer.stop()
     },
@@ -204,6 +213,8 @@ type Thread = {
   post(request: Request): void
   /** Calls back with the results of each commit; with an Error once the thread has ended. */
   onCommitted(listener: (results: Committed | Error) => void): void
+  /** Calls back when the thread has ended. */
+  onEnded(listener: () => void): void
   /** Why the thread can take no more requests, or null. */
   ended(): Error | null
   stop(): Promise<void>
@@ -223,13 +234,17 @@ async function startThread(
   /** The callbacks of the requests without a reply, in order. */
   const pending: ((reply: Reply | Error) => void)[] = []
   let onCommitted: (results: Committed | Error) => void = () => undefined
+  let onEnded: () => void = () => undefined
   let failure: Error | null = null
   let isStopped = false
 
   const fail = (error: Error): void => {
-    failure ??= new StoreError(`the store's thread ended: ${error.message}`)
+    // An 'exit' follows an 'error'.
+    if (failure) return
+    failure = new StoreError(`the store's thread ended: ${error.message}`)
     for (const onReply of pending.splice(0)) onReply(failure)
     onCommitted(failure)
+    onEnded()
   }
   worker.on('error', fail)
   worker.on('exit', () => fail(new Error('it exited')))
@@ -245,6 +260,9 @@ async function startThread(
     ended,
     onCommitted(listener) {
       onCommitted = listener
+    },
+    onEnded(listener) {
+      onEnded = listener
     },
     send(request, onReply) {
       const reason = ended()

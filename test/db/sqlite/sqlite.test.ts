@@ -4,11 +4,12 @@ import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'n
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { StoreError, StoreUnusable } from '../../../src/db/db.ts'
+import { type RowMap, StoreError, StoreUnusable } from '../../../src/db/db.ts'
 import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
+import { ENDING, NO_ROWS } from '../../support/row-maps.ts'
 import { unit, withDurability } from '../../support/unit.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
@@ -242,6 +243,16 @@ suite('the SQLite file', () => {
     const next = await openSqlite(join(folder, 'second.db'))
     t.after(() => next.close())
     assert.deepEqual(await next.read('select 2 as two'), [{ two: 2 }])
+  })
+
+  test('a thread of long work that ends fails its work alone, and the next work has a new one', async (t) => {
+    const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+    const scan = (through: RowMap) =>
+      db.scan({ text: 'select 1 as id', values: [], through, parameters: [] })
+    await assert.rejects(scan(ENDING), StoreError)
+    assert.deepEqual(await scan(NO_ROWS), [])
+    await assert.rejects(scan(ENDING), StoreError)
+    await db.close()
   })
 
   test('an SQLite store is opened by a thread that could not open another file', async (t) => {
