@@ -2,7 +2,7 @@
 export const CATCH_GUIDE = `## CATCH: a webhook inbox
 
 Buy: POST /api/payments/catch, Content-Type: application/json, body {"planId":"spark"}
-(or "standard", "long"; GET /api/catalog has prices and limits).
+(or "standard", "long"; GET /api/catalog says which are on sale, with prices and limits).
 
 You get: {"product":"catch","publicId","ownerToken","ingestToken","expiresAt"}. Save all of it.
 

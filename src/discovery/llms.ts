@@ -22,9 +22,11 @@ export function howToBuy({
   isSimulator,
   products,
 }: Pick<Announced, 'isSimulator' | 'products'>): string {
-  const byUrl = products.filter(({ plans }) => plans.some(({ l402Path }) => l402Path !== null))
+  const byUrl = products.flatMap(({ name, plans }) =>
+    plans.flatMap(({ planId, l402Path }) => (l402Path === null ? [] : `${name}/${planId}`)),
+  )
   return [
-    ...(byUrl.length > 0 ? [oneUrl(byUrl.map(({ name }) => name))] : []),
+    ...(byUrl.length > 0 ? [oneUrl(byUrl)] : []),
     BUYING,
     ...(isSimulator ? [SIMULATED] : []),
     SAVING,
@@ -42,14 +44,15 @@ const INTRODUCTION = `# Mayfly
 Base address: {base_url}
 `
 
-function oneUrl(products: readonly string[]): string {
+/** @param sold such as `catch/spark`. */
+function oneUrl(sold: readonly string[]): string {
   return `## Buying with one URL
 
-A client that pays by itself (MPP or L402) needs only {base_url}/api/buy/{product}/{plan}, where the product
-is ${products.join(' or ')} and the plan spark, standard or long: GET or POST, and no header of ours. 402 shows Payment
-first and L402 after it; with /l402 behind it, L402 alone. Each request without a credential is a new order.
-Pay one, and send the same request with its credential: 200 is the capability, again and again until its
-first use. If an answer is lost, send the same credential again, and never pay twice.
+A client that pays by itself (MPP or L402) needs only {base_url}/api/buy/{product}/{plan}, with GET or POST and
+no header of ours. On sale: ${sold.join(', ')}.
+402 shows Payment first and L402 after it; with /l402 behind it, L402 alone. Each request without a credential
+is a new order. Pay one, and send the same request with its credential: 200 is the capability, again and again
+until its first use. If an answer is lost, send the same credential again, and never pay twice.
 `
 }
 
@@ -83,8 +86,7 @@ and body. If the answer to a paid request is lost, send the same request again: 
 - Errors are {"error":"<phrase>"}.
 `
 
-const SIMULATED = `Instead of a wallet, the simulator pays: POST /simulator/pay {"bolt11":"…"} answers
-{"preimage","paymentHash"}.
+const SIMULATED = `The simulator pays instead of a wallet: POST /simulator/pay {"bolt11":"…"} answers {"preimage","paymentHash"}.
 `
 
 const SAVING = `## Saving what you bought

@@ -4,7 +4,7 @@ import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from './schema.ts'
 export const PULSE_GUIDE = `## PULSE: a heartbeat monitor
 
 Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"spark"}
-(or "standard", "long").
+(or "standard", "long"; GET /api/catalog says which are on sale).
 
 You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Save all of it.
 

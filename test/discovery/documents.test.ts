@@ -154,6 +154,7 @@ test('the documents follow the operator’s plans: their prices, and no plan tha
   )
   const skill = await (await fetch(skills[0]?.url ?? '')).text()
   assert.match(skill, /^Prices: spark 7 sats, standard 400 sats\. /m)
+  assert.match(skill, /On sale: catch\/spark, catch\/standard\.$/m)
   const gone = await fetch(`${url}/.well-known/agent-skills/mayfly-pulse/SKILL.md`)
   assert.equal(gone.status, 404)
   const { entries } = await json<Catalog>(`${url}/.well-known/ai-catalog.json`)
