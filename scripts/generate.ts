@@ -146,7 +146,8 @@ function errorsPage(document: OpenApi): string {
 # Errors
 
 The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable, and never repeats what was sent. A
-400 charged, spent and stored nothing.
+400 charged, spent and stored nothing. It may also say which member or header is wrong, and what it must be:
+\`{"error": "invalid settings", "field": "graceSeconds", "expected": "60 to 604800"}\`.
 
 | phrase | status | meaning, and what to do |
 |---|---|---|

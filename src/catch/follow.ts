@@ -1,6 +1,6 @@
 /** The live stream of an inbox: stored events, then new ones, each once and in order. */
 import type { FastifyRequest } from 'fastify'
-import { problem } from '../http/errors.ts'
+import { invalid } from '../http/errors.ts'
 import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/event-stream.ts'
 import { eventJson } from './event.ts'
 import type { EventRow } from './event-rows.ts'
@@ -45,5 +45,5 @@ export function lastEventId(request: FastifyRequest): number | null {
   const value = request.headers['last-event-id']
   if (value === undefined || value === '') return null
   if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value)
-  throw problem('invalid query')
+  throw invalid('invalid query', { field: 'Last-Event-ID', expected: 'a sequence' })
 }

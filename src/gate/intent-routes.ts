@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
-import { checkoutUnavailable, problem } from '../http/errors.ts'
-import { idempotencyKey } from '../http/idempotency-key.ts'
+import { checkoutUnavailable, invalid, type Problem, problem } from '../http/errors.ts'
+import { idempotencyKey, invalidKey } from '../http/idempotency-key.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { wwwAuthenticate } from '../http/response-headers.ts'
@@ -103,7 +103,7 @@ export function mountIntents(
   app.decorateRequest('gateProject', null)
 
   async function authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (header(request, 'x-gate-project') === null) throw problem('invalid binding')
+    if (header(request, 'x-gate-project') === null) throw missing('X-Gate-Project')
     const project = await ownProject(service, request)
     if (!project) return limits.refuse(invalidCapability(), request, reply)
     // A suspended project gets no new intents. Its existing ones are still honoured.
@@ -130,7 +130,7 @@ export function mountIntents(
         const project = request.gateProject
         if (!project) throw new Error('the route has no capability hook')
         const key = idempotencyKey(request)
-        if (key === null) throw problem('invalid idempotency key')
+        if (key === null) throw invalidKey()
         const isChallenge = asksForChallenge(request)
         const { intent, isPayable } = quoted(
           await service.open(project, key, protectedRequest(request)),
@@ -167,17 +167,23 @@ function protectedRequest(request: FastifyRequest): ProtectedRequest {
     throw problem('unsupported media type')
   }
   const routeId = header(request, 'x-gate-route')
+  if (routeId === null) throw missing('X-Gate-Route')
   const method = header(request, 'x-gate-method')
+  if (method === null) throw missing('X-Gate-Method')
   const path = header(request, 'x-gate-path')
-  if (routeId === null || method === null || path === null) throw problem('invalid binding')
+  if (path === null) throw missing('X-Gate-Path')
   return { routeId, method, path, bodySha256: hash('sha256', rawBody(request), 'hex') }
 }
+
+/** The refusal of a request that lacks this header, or has it twice. */
+const missing = (field: string): Problem =>
+  invalid('invalid binding', { field, expected: 'one value' })
 
 function asksForChallenge(request: FastifyRequest): boolean {
   const lines = request.raw.headersDistinct['x-payment-protocol']
   if (lines === undefined) return false
   if (lines.length === 1 && lines[0]?.trim().toLowerCase() === 'payment') return true
-  throw problem('unknown payment protocol')
+  throw invalid('unknown payment protocol', { field: 'X-Payment-Protocol', expected: 'payment' })
 }
 
 function sendJson(

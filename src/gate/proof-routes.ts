@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { parseStrictJson } from '../http/raw-body.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
@@ -115,7 +115,9 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
   /** Authorizes by the project's capability, or by a credential for the intent's own challenge. */
   async function claim(request: FastifyRequest<OfIntent>, reply: FastifyReply): Promise<Claim> {
     const projectId = header(request, 'x-gate-project')
-    if (projectId === null || !PROJECT.test(projectId)) throw problem('malformed proof')
+    if (projectId === null || !PROJECT.test(projectId)) {
+      throw invalid('malformed proof', { field: 'X-Gate-Project', expected: 'the id of a project' })
+    }
     const lines = request.raw.headersDistinct.authorization ?? []
     if (lines.some((line) => authScheme(line) === 'payment')) {
       return claimByCredential(projectId, request, reply)

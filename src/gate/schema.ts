@@ -135,7 +135,12 @@ export const GateAuthorization = Type.Object(
 export type GateAuthorization = Static<typeof GateAuthorization>
 
 export const GateProof = Type.Object(
-  { preimage: Type.String({ pattern: '^[0-9a-f]{64}$' }) },
+  {
+    preimage: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: '64 lower-case hex digits',
+    }),
+  },
   {
     additionalProperties: false,
     examples: [{ preimage: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069' }],

@@ -5,7 +5,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { StoreAway } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
-import { type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
+import { invalid, type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
+import type { Fault } from './fault.ts'
 
 /** Sends an error in the form that the client may see. Bugs of the service are logged here, once. */
 export function sendError(
@@ -29,17 +30,16 @@ export function sendError(
 /** The client's mistake, or null if the mistake is the service's. */
 function publicProblem(error: unknown, request: FastifyRequest): Problem | null {
   if (error instanceof Problem) return error
-  const invalid = request.routeOptions.config.invalid
+  const phrases = request.routeOptions.config.invalid
   if (isValidationError(error)) {
-    return problem(
-      invalid?.[error.validationContext === 'body' ? 'body' : 'query'] ?? 'invalid query',
-    )
+    const phrase = phrases?.[error.validationContext === 'body' ? 'body' : 'query']
+    return invalid(phrase ?? 'invalid query', error.fault ?? {})
   }
   const code = codeOf(error)
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return problem('request too large', { connection: 'close' })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
-  if (code.startsWith('FST_ERR_CTP_')) return problem(invalid?.body ?? 'invalid request body')
+  if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.body ?? 'invalid request body')
   // The client disconnected or was timed out, so nobody reads this response.
   if (code === 'ECONNRESET' || code === 'ABORT_ERR') return problem('request timeout')
   return null
@@ -47,14 +47,14 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
 
 export function sendProblem(
   reply: FastifyReply,
-  { phrase, status, headers }: Problem,
+  { phrase, status, headers, fault }: Problem,
 ): FastifyReply {
   return reply
     .code(status)
     .headers({ 'cache-control': 'no-store', ...headers })
     .header('content-type', 'application/json; charset=utf-8')
     .serializer((body: string) => body)
-    .send(JSON.stringify({ error: phrase }))
+    .send(JSON.stringify({ error: phrase, ...fault }))
 }
 
 /** Fastify never sees a request that Node's parser refuses, so this response is written by hand. */
@@ -86,6 +86,6 @@ function clientErrorAnswer(code: string | undefined): { phrase: Phrase; line: st
   }
 }
 
-function isValidationError(error: unknown): error is { validationContext?: string } {
+function isValidationError(error: unknown): error is { validationContext?: string; fault?: Fault } {
   return codeOf(error) === 'FST_ERR_VALIDATION'
 }

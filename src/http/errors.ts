@@ -1,5 +1,7 @@
 /** The catalogue of errors. The phrase is the contract: stable, and never an echo of input. */
 
+import type { Fault } from './fault.ts'
+
 type Entry = {
   status: number
   /** What happened, where the money is, and what the caller can do now. For docs/errors.md. */
@@ -26,7 +28,7 @@ export const ERRORS = {
   'invalid idempotency key': {
     status: 400,
     advice:
-      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, such as a fresh UUIDv4.',
+      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, spaces inside allowed, such as a fresh UUIDv4.',
   },
   'idempotency key reused with a different request': {
     status: 400,
@@ -209,17 +211,24 @@ export class Problem extends Error {
   readonly phrase: Phrase
   readonly status: number
   readonly headers: Record<string, string>
-  constructor(phrase: Phrase, headers: Record<string, string>) {
+  readonly fault: Fault
+  constructor(phrase: Phrase, headers: Record<string, string>, fault: Fault) {
     super(phrase)
     this.phrase = phrase
     this.status = ERRORS[phrase].status
     this.headers = headers
+    this.fault = fault
   }
 }
 
 /** `throw problem('order expired')`. The headers are added to this answer. */
 export function problem(phrase: Phrase, headers: Record<string, string> = {}): Problem {
-  return new Problem(phrase, headers)
+  return new Problem(phrase, headers, {})
+}
+
+/** `throw invalid('invalid settings', { field: 'name', expected: 'at most 80 characters' })`, for a 400. */
+export function invalid(phrase: Phrase, fault: Fault): Problem {
+  return new Problem(phrase, {}, fault)
 }
 
 /** Retry-After when the store is away. */

@@ -8,7 +8,7 @@ import type { Outcome, Quote } from '../payment/order.ts'
 import { acceptsL402, acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
 import type { PaymentProblem } from '../protocol/payment-auth.ts'
-import { checkoutUnavailable, problem } from './errors.ts'
+import { checkoutUnavailable, invalid, problem } from './errors.ts'
 import { rateLimited } from './limits.ts'
 
 /** An unpaid order may free its reservation at any time: when it is paid or when it dies. */
@@ -159,5 +159,8 @@ function protocolHeader(lines: string[] | undefined): 'payment' | 'l402' | null 
   if (lines === undefined) return null
   const value = lines.length === 1 ? lines[0]?.trim().toLowerCase() : undefined
   if (value === 'payment' || value === 'l402') return value
-  throw problem('unknown payment protocol')
+  throw invalid('unknown payment protocol', {
+    field: 'X-Payment-Protocol',
+    expected: 'payment or l402',
+  })
 }

@@ -13,7 +13,8 @@ import type { App } from './app.ts'
 import { readBody } from './body.ts'
 import { clientNetwork } from './client-address.ts'
 import { refuseEncoding } from './content-encoding.ts'
-import { checkoutUnavailable, problem } from './errors.ts'
+import { checkoutUnavailable, invalid, problem } from './errors.ts'
+import { inWords } from './fault.ts'
 import {
   JSON_TYPE,
   type PaymentAttempt,
@@ -30,6 +31,7 @@ import type { Paying } from './paid.ts'
 import type { OneUrlRoute } from './paid-route.ts'
 import { pollBucket } from './payment-preimage.ts'
 import { MAX_PLAN_SELECTION_BYTES, refuseAnyBody } from './plan-selection.ts'
+import { PlanIdSchema } from './schemas.ts'
 
 /** The challenges of a 402. */
 type Shown = 'both' | 'payment' | 'l402'
@@ -82,7 +84,9 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     reply.header('vary', 'Authorization, Accept, X-Payment-Protocol')
     refuseUnmeant(request)
     const { planId } = request.params
-    if (!isPlanId(planId)) throw problem('invalid plan')
+    if (!isPlanId(planId)) {
+      throw invalid('invalid plan', { field: 'planId', expected: inWords(PlanIdSchema) })
+    }
     if (request.method === 'POST') {
       refuseEncoding(request)
       refuseAnyBody(await readBody(request.raw, MAX_PLAN_SELECTION_BYTES))

@@ -17,7 +17,7 @@ import {
 import { refuseEncoding } from './content-encoding.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
-import { idempotencyKey } from './idempotency-key.ts'
+import { idempotencyKey, invalidKey } from './idempotency-key.ts'
 import { LIMITS, type Limit, type Limits } from './limits.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
@@ -101,7 +101,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   function nameOf(request: FastifyRequest): OrderName {
     const key = idempotencyKey(request)
-    if (key === null) throw problem('invalid idempotency key')
+    if (key === null) throw invalidKey()
     return {
       route: route.path,
       key,

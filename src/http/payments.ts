@@ -5,7 +5,7 @@ import { renderPending } from '../payment/flows/native.ts'
 import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { sendDelivered } from './flows.ts'
-import { idempotencyKey } from './idempotency-key.ts'
+import { idempotencyKey, invalidKey } from './idempotency-key.ts'
 import { LIMITS } from './limits.ts'
 import type { Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
@@ -69,7 +69,7 @@ export function mountPoll(
     async (request, reply) => {
       const hasKey = request.headers['idempotency-key'] !== undefined
       const key = idempotencyKey(request)
-      if (hasKey && key === null) throw problem('invalid idempotency key')
+      if (hasKey && key === null) throw invalidKey()
       const { orderId } = request.params
       if (!isId('order', orderId)) throw problem('order not found')
       const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))

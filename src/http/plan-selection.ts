@@ -2,13 +2,15 @@
 import { Compile } from 'typebox/schema'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { problem } from './errors.ts'
+import { invalid, problem } from './errors.ts'
+import { createFaultFinder } from './fault.ts'
 import { PlanSelection } from './schemas.ts'
 
 /** The JSON needs much less, even with spaces. */
 export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
 
 const selection = Compile(PlanSelection)
+const faultIn = createFaultFinder(PlanSelection)
 
 /** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
 export function refuseAnyBody(body: Buffer): void {
@@ -27,5 +29,5 @@ export function parsePlanSelection(body: Buffer): PlanId {
     Object.keys(value).join() === 'planId' &&
     'planId' in value &&
     typeof value.planId === 'string'
-  throw problem(isOnlyThePlan ? 'invalid plan' : 'invalid request body')
+  throw invalid(isOnlyThePlan ? 'invalid plan' : 'invalid request body', faultIn(value))
 }

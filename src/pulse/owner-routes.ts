@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
-import { problem } from '../http/errors.ts'
+import { invalid, problem } from '../http/errors.ts'
 import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
@@ -11,7 +11,7 @@ import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
-import { PulseSettings, PulseStatus, publicId } from './schema.ts'
+import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
@@ -87,6 +87,10 @@ function createHandlers({ service, clock }: { service: PulseService; clock: Cloc
 
   async function change(monitor: MonitorRow, request: FastifyRequest<Owned>) {
     const changed = await service.change(monitor, parseSettings(rawBody(request)))
+    if (changed.kind === 'grace too short') {
+      const expected = `${changed.minimum} to ${GRACE_SECONDS.maximum}`
+      throw invalid('invalid settings', { field: 'graceSeconds', expected })
+    }
     if (changed.kind !== 'changed') throw problem(changed.kind)
     return () => service.status(changed.monitor)
   }

@@ -126,7 +126,13 @@ const NAME = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$
  */
 export const PulseSettings = Type.Object(
   {
-    name: Type.Optional(Type.String({ maxLength: LENGTHS.name, pattern: NAME })),
+    name: Type.Optional(
+      Type.String({
+        maxLength: LENGTHS.name,
+        pattern: NAME,
+        description: `One line of at most ${LENGTHS.name} characters, none of them a control character`,
+      }),
+    ),
     description: Type.Optional(Type.String({ maxLength: LENGTHS.description })),
     expectedIntervalSeconds: Type.Optional(Type.Integer(INTERVAL_SECONDS)),
     graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),

@@ -29,7 +29,7 @@ export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
 export type Changed =
   | { kind: 'changed'; monitor: MonitorRow }
-  | { kind: 'invalid settings' }
+  | { kind: 'grace too short'; minimum: number }
   | { kind: 'not found' }
 
 export type PulseService = {
@@ -143,7 +143,7 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
     async change(monitor, settings) {
       const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
       if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
-        return { kind: 'invalid settings' }
+        return { kind: 'grace too short', minimum }
       }
       const now = clock.now()
       const done = await attempt(

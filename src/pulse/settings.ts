@@ -1,17 +1,19 @@
 /** Parses the JSON body of a change of settings: any members of PulseSettings, and no others. */
 import { Compile } from 'typebox/schema'
-import { problem } from '../http/errors.ts'
+import { invalid } from '../http/errors.ts'
+import { createFaultFinder } from '../http/fault.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { PulseSettings } from './schema.ts'
 
 const settings = Compile(PulseSettings)
+const faultIn = createFaultFinder(PulseSettings)
 
 /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
 export function parseSettings(body: Buffer): PulseSettings {
   const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw problem('invalid request body')
+  if (value === undefined) throw invalid('invalid request body', faultIn(value))
   if (!settings.Check(value) || !isText(value.name) || !isText(value.description)) {
-    throw problem('invalid settings')
+    throw invalid('invalid settings', faultIn(value))
   }
   return value
 }

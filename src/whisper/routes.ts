@@ -2,12 +2,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/bearer.ts'
-import { problem } from '../http/errors.ts'
+import { invalid, type Problem, problem } from '../http/errors.ts'
+import { inWords } from '../http/fault.ts'
 import type { Limits } from '../http/limits.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
-import { answer, errors } from '../http/schemas.ts'
+import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
@@ -66,7 +67,9 @@ export function mountWhisper(
     checkHeaders: readHeaders,
     parse(body, request) {
       const asked = readHeaders(request)
-      if (body.length < MIN_CIPHERTEXT_BYTES) throw problem('invalid ciphertext')
+      if (body.length < MIN_CIPHERTEXT_BYTES) {
+        throw invalid('invalid ciphertext', { expected: `at least ${MIN_CIPHERTEXT_BYTES} bytes` })
+      }
       return {
         planId: asked.planId,
         terms: (plan) => termsUnder(asked, plan as WhisperPlan),
@@ -77,12 +80,16 @@ export function mountWhisper(
     reserve({ planId, terms, body, clientNetwork }) {
       const plan = plans[planId]
       const { readLimit, revealAt } = terms as WhisperTerms
-      if (body.length > plan.maxCiphertextBytes) throw problem('ciphertext too large')
-      if (readLimit > plan.readLimit) throw problem('invalid read limit')
+      if (body.length > plan.maxCiphertextBytes) {
+        throw invalid('ciphertext too large', {
+          expected: `at most ${plan.maxCiphertextBytes} bytes`,
+        })
+      }
+      if (readLimit > plan.readLimit) throw invalidReadLimit(plan.readLimit)
       const now = clock.now()
       const isInside =
         revealAt === null || (revealAt > now && revealAt < now + plan.durationSeconds * 1000)
-      if (!isInside) throw problem('invalid reveal time')
+      if (!isInside) throw invalidRevealTime()
       return (orderId) => service.reserve({ orderId, clientNetwork, ciphertext: body })
     },
   })
@@ -155,17 +162,29 @@ function mountRead(
 /** @throws Problem for a header that is missing, repeated or invalid. */
 function readHeaders(request: FastifyRequest): Asked {
   const planId = one(request, 'x-whisper-plan')
-  if (!isPlanId(planId)) throw problem('invalid plan')
+  if (!isPlanId(planId)) throw invalidPlan()
   const limitText = one(request, 'x-whisper-read-limit')
   const readLimit = limitText === null ? null : Number(limitText)
   if (limitText !== null && !(/^[1-9]\d{0,2}$/.test(limitText) && Number(limitText) <= MAX_READS)) {
-    throw problem('invalid read limit')
+    throw invalidReadLimit(MAX_READS)
   }
   const revealText = one(request, 'x-whisper-reveal-at')
   const revealAt = revealText === null ? null : parseRevealAt(revealText)
-  if (revealText !== null && revealAt === null) throw problem('invalid reveal time')
+  if (revealText !== null && revealAt === null) throw invalidRevealTime()
   return { planId, readLimit, revealAt }
 }
+
+const invalidPlan = (): Problem =>
+  invalid('invalid plan', { field: 'X-Whisper-Plan', expected: inWords(PlanIdSchema) })
+
+const invalidReadLimit = (most: number): Problem =>
+  invalid('invalid read limit', { field: 'X-Whisper-Read-Limit', expected: `1 to ${most}` })
+
+const invalidRevealTime = (): Problem =>
+  invalid('invalid reveal time', {
+    field: 'X-Whisper-Reveal-At',
+    expected: 'ISO 8601 with an offset, in the future and inside the lifetime of the plan',
+  })
 
 /** The value of a header, or null. The lines of a repeated one are joined, which no parser accepts. */
 function one(request: FastifyRequest, name: string): string | null {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { resumeInbox, suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
-import { type Answer, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
+import { type Answer, NOT_FOUND, phraseIn, UNAUTHORIZED } from '../support/answer.ts'
 import { anInbox, ask, asOperator } from '../support/catch.ts'
 import { followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -208,5 +208,9 @@ async function askForStream(
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
     },
   })
-  return { status: response.status, text: await response.text(), headers: response.headers }
+  return {
+    status: response.status,
+    text: phraseIn(response.status, await response.text()),
+    headers: response.headers,
+  }
 }

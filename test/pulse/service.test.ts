@@ -166,7 +166,7 @@ test('the built-in defaults stay inside the bounds of the interface, whatever th
 
 test('a grace below the minimum of the plan changes nothing at all', async (t) => {
   const { change, status } = await aMonitor(t, { minimumGraceSeconds: 300 })
-  assert.equal((await change({ graceSeconds: 299, name: 'x' })).kind, 'invalid settings')
+  assert.equal((await change({ graceSeconds: 299, name: 'x' })).kind, 'grace too short')
   assert.equal((await status()).name, '')
   assert.equal((await change({ graceSeconds: 300, name: 'x' })).kind, 'changed')
 })

@@ -12,6 +12,7 @@ import {
   paymentChallenges,
   serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
+import { phraseIn } from './answer.ts'
 import type { TestServer } from './server.ts'
 import { query, type Stored } from './store.ts'
 
@@ -221,13 +222,14 @@ export function send(
 async function answerOf(response: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString('utf8')
+  const whole = Buffer.concat(chunks).toString('utf8')
+  const text = phraseIn(response.statusCode ?? 0, whole)
   const lines = (name: string): string[] => response.headersDistinct[name] ?? []
   const answer = { status: response.statusCode ?? 0, text }
   // Not enumerable, so that `deepEqual` ignores these.
   return Object.defineProperties(answer as Answer, {
     lines: { value: lines },
     header: { value: (name: string) => lines(name)[0] ?? null },
-    whole: { value: `${response.rawHeaders.join('\n')}\n\n${text}` },
+    whole: { value: `${response.rawHeaders.join('\n')}\n\n${whole}` },
   })
 }

@@ -8,6 +8,7 @@ import {
   paymentChallenges,
   serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
+import { phraseIn } from './answer.ts'
 import { register } from './gate.ts'
 import { startServer } from './server.ts'
 
@@ -43,7 +44,11 @@ export async function aShop(
     })
     const text = await response.text()
     const { status } = response
-    return { status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+    return {
+      status,
+      headers: response.headers,
+      body: text === '' ? null : JSON.parse(phraseIn(status, text)),
+    }
   }
 
   const create = ({ key = randomUUID(), body = BODY, ...headers }: Ask) =>

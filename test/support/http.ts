@@ -12,11 +12,13 @@ export function ask(
   return exchange(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n${body}`)
 }
 
-/** Asserts that the answer is this refusal: JSON with one member, never cached, never sniffed. */
+/** Asserts that the answer is this refusal: JSON with its phrase and, in a 400, what is wrong, never cached, never sniffed. */
 export function assertError(answer: Exchanged, refusal: Refusal, note: string = refusal): void {
   const [status, phrase] = statusAndPhrase(refusal)
   assert.equal(answer.status, status, note)
-  assert.equal(answer.body, JSON.stringify({ error: phrase }), note)
+  const { field, expected, ...body } = JSON.parse(answer.body)
+  assert.deepEqual(body, { error: phrase }, note)
+  if (status !== 400) assert.deepEqual([field, expected], [undefined, undefined], note)
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8', note)
   assert.equal(answer.headers.get('cache-control'), 'no-store', note)
   assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', note)

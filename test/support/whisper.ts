@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { MayflyError, type WhisperCapability } from '../../src/client/index.ts'
+import { phraseIn } from './answer.ts'
 import type { TestServer } from './server.ts'
 import { query, type Stored } from './store.ts'
 import { until } from './until.ts'
@@ -132,7 +133,7 @@ export function send(
           status: response.statusCode ?? 0,
           headers: response.headers,
           body,
-          text: body.toString('utf8'),
+          text: phraseIn(response.statusCode ?? 0, body.toString('utf8')),
         })
       })
     })

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import type { GateQuote } from '../../src/client/index.ts'
+import { aShop } from '../support/gate-server.ts'
+import { aMonitor } from '../support/pulse.ts'
+import { shareServer } from '../support/shared-server.ts'
+
+/** A secret that no answer may repeat. */
+const SENT = 'ECHO'
+const JSON_BODY = { 'content-type': 'application/json' }
+
+async function refused(address: string, request: RequestInit): Promise<unknown> {
+  const answer = await fetch(address, request)
+  const text = await answer.text()
+  assert.equal(answer.status, 400, text)
+  assert.ok(!text.includes(SENT), text)
+  return JSON.parse(text)
+}
+
+suite('a 400', () => {
+  const theServer = shareServer()
+
+  test('a purchase that is refused learns which member or header is wrong, and what it must be', async () => {
+    const { url } = await theServer()
+    const key = { 'idempotency-key': randomUUID() }
+    const plans = { field: 'planId', expected: 'spark, standard or long' }
+    const buy = (body: string, headers: Record<string, string> = key) =>
+      refused(`${url}/api/payments/catch`, {
+        method: 'POST',
+        headers: { ...JSON_BODY, ...headers },
+        body,
+      })
+    assert.deepEqual(await buy(`{"planId":"${SENT}"}`), { error: 'invalid plan', ...plans })
+    const error = 'invalid request body'
+    assert.deepEqual(await buy('{}'), { error, ...plans })
+    assert.deepEqual(await buy(`{"planId":"spark","${SENT}":1}`), {
+      error,
+      expected: 'only planId',
+    })
+    assert.deepEqual(await buy(`["${SENT}"]`), { error, expected: 'an object' })
+    const twice = await buy(`{"planId":"${SENT}","planId":"spark"}`)
+    assert.deepEqual(twice, { error, expected: 'JSON with each member once' })
+    assert.deepEqual(await buy('{"planId":"spark"}', { 'idempotency-key': SENT }), {
+      error: 'invalid idempotency key',
+      field: 'Idempotency-Key',
+      expected: '8 to 128 visible ASCII characters',
+    })
+    assert.deepEqual(await buy('{"planId":"spark"}', { ...key, 'x-payment-protocol': SENT }), {
+      error: 'unknown payment protocol',
+      field: 'X-Payment-Protocol',
+      expected: 'payment or l402',
+    })
+  })
+
+  test('a whisper that is refused learns which header is wrong', async () => {
+    const { url } = await theServer()
+    const buy = (headers: Record<string, string>, bytes = 64) =>
+      refused(`${url}/api/payments/whisper`, {
+        method: 'POST',
+        headers: {
+          'idempotency-key': randomUUID(),
+          'content-type': 'application/octet-stream',
+          'x-whisper-plan': 'spark',
+          ...headers,
+        },
+        body: new Uint8Array(bytes),
+      })
+    assert.deepEqual(await buy({ 'x-whisper-plan': SENT }), {
+      error: 'invalid plan',
+      field: 'X-Whisper-Plan',
+      expected: 'spark, standard or long',
+    })
+    for (const [sent, most] of [
+      [SENT, 402],
+      ['4', 3],
+    ]) {
+      assert.deepEqual(await buy({ 'x-whisper-read-limit': String(sent) }), {
+        error: 'invalid read limit',
+        field: 'X-Whisper-Read-Limit',
+        expected: `1 to ${most}`,
+      })
+    }
+    assert.deepEqual(await buy({ 'x-whisper-reveal-at': SENT }), {
+      error: 'invalid reveal time',
+      field: 'X-Whisper-Reveal-At',
+      expected: 'ISO 8601 with an offset, in the future and inside the lifetime of the plan',
+    })
+    assert.deepEqual(await buy({}, 29), {
+      error: 'invalid ciphertext',
+      expected: 'at least 30 bytes',
+    })
+  })
+
+  test('settings and queries that are refused name the field and its bounds', async () => {
+    const server = await theServer()
+    const { publicId, ownerToken } = await aMonitor(server)
+    const change = (settings: object) =>
+      refused(`${server.url}/api/pulse/${publicId}`, {
+        method: 'PATCH',
+        headers: { ...JSON_BODY, authorization: `Bearer ${ownerToken}` },
+        body: JSON.stringify(settings),
+      })
+    for (const [field, expected, value] of [
+      ['expectedIntervalSeconds', '20 to 604800', 19],
+      ['graceSeconds', '60 to 604800', SENT],
+      ['publicStatusEnabled', 'true or false', SENT],
+      ['description', 'at most 240 characters', SENT.repeat(61)],
+      ['name', 'One line of at most 80 characters, none of them a control character', `${SENT}\n`],
+    ]) {
+      const told = await change({ name: 'a', [String(field)]: value })
+      assert.deepEqual(told, { error: 'invalid settings', field, expected })
+    }
+    const expected =
+      'only name, description, expectedIntervalSeconds, graceSeconds and publicStatusEnabled'
+    assert.deepEqual(await change({ [SENT]: 1 }), { error: 'invalid settings', expected })
+    const inbox = await server.mayfly.buyCatch({
+      planId: 'spark',
+      onInvoice: ({ bolt11 }) => server.pay(bolt11),
+    })
+    const list = (query: string) =>
+      refused(`${server.url}/api/catch/${inbox.publicId}/events?${query}`, {
+        headers: { authorization: `Bearer ${inbox.ownerToken}` },
+      })
+    const error = 'invalid query'
+    assert.deepEqual(await list('limit=51'), { error, field: 'limit', expected: '1 to 50' })
+    assert.deepEqual(await list(`access=${SENT}`), {
+      ...{ error, field: 'access' },
+      expected: 'public or authenticated',
+    })
+  })
+
+  test('a proof that is refused learns what a preimage looks like', async (t) => {
+    const shop = await aShop(t)
+    const { intentId } = (await shop.create({})).body as GateQuote
+    const told = await refused(`${shop.url}/api/gate/intents/${intentId}/prove`, {
+      method: 'POST',
+      headers: {
+        ...JSON_BODY,
+        authorization: `Bearer ${shop.capability}`,
+        'x-gate-project': shop.projectId,
+      },
+      body: JSON.stringify({ preimage: SENT }),
+    })
+    assert.deepEqual(told, {
+      error: 'malformed proof',
+      field: 'preimage',
+      expected: '64 lower-case hex digits',
+    })
+  })
+})
