@@ -90,8 +90,9 @@ export function publicKeyOf(privateKey: Uint8Array): string | null {
 }
 
 function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | null {
+  const { recover } = curve()
   try {
-    const key = curve().recover(digest(signedData), signature, recoveryId, true)
+    const key = recover(digest(signedData), signature, recoveryId, true)
     return key && hex(key)
   } catch {
     // The library throws for an r or s that is out of range or not on the curve.
@@ -101,8 +102,9 @@ function recoveredKey({ signedData, signature, recoveryId }: Invoice): string | 
 
 function namedKey({ signedData, signature }: Invoice, payee: string): string | null {
   const key = hexBytes(payee)
+  const { verify } = curve()
   try {
-    return key !== null && curve().verify(digest(signedData), key, signature, true) ? payee : null
+    return key !== null && verify(digest(signedData), key, signature, true) ? payee : null
   } catch {
     // The library throws for a key that is not a point, and for an r or s that is out of range.
     return null
@@ -111,7 +113,7 @@ function namedKey({ signedData, signature }: Invoice, payee: string): string | n
 
 /**
  * The library, loaded for the first signature: its WebAssembly takes 5 MB of memory, and a service with a real node
- * signs nothing.
+ * signs nothing. Never called where an error means that a signature is wrong.
  */
 function curve(): typeof Curve {
   loaded ??= createRequire(import.meta.url)('tiny-secp256k1') as typeof Curve
