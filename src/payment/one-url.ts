@@ -150,9 +150,9 @@ const isOneUrl = ({ contested, restored_at }: OrderRow): boolean =>
   contested === CONTESTED.credentialOnly || restored_at !== null
 
 /**
- * Whether a sealed order was delivered in time, and its capability still lives and was never used. Its buyer
- * may have it, so that a program must not buy a second one by itself. One that was used arrived, and a client
- * that sends its old credential wants another.
+ * Whether a sealed order was delivered, and nothing shows that the answer arrived while its capability lives: the
+ * buyer may still look for it, so a program must not buy a second one by itself. A use ends the repeats only
+ * if it came before their age did; a client whose capability was used has it, and wants another one.
  */
 const isUnused = ({ state, delivered_at, sealed_by, expires_at }: OrderRow, now: number): boolean =>
   state === 'settled' && delivered_at !== null && sealed_by !== 'use' && (expires_at ?? 0) > now

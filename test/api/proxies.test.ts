@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { openOrder, payAndSettle, purchase } from '../support/buying.ts'
+import { look } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 /** Loopback by a name that no loopback bind has: whoever binds this is reached by strangers. */
@@ -16,10 +17,11 @@ test('nothing is sold to strangers behind a proxy that is not trusted, and one l
     { forwarded: 'for=203.0.113.1' },
     { 'x-real-ip': '203.0.113.1' },
   ]) {
-    const answer = await purchase(server, { headers })
-    assert.equal(answer.status, 503)
-    assert.deepEqual(JSON.parse(answer.text), { error: 'checkout unavailable' })
-    assert.match(answer.header('retry-after') ?? '', /^[0-9]+$/)
+    for (const answer of [await purchase(server, { headers }), await look(server, { headers })]) {
+      assert.equal(answer.status, 503)
+      assert.deepEqual(JSON.parse(answer.text), { error: 'checkout unavailable' })
+      assert.match(answer.header('retry-after') ?? '', /^[0-9]+$/)
+    }
   }
   const [line, ...more] = linesOf(server)
   assert.deepEqual(more, [])
