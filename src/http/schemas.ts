@@ -164,7 +164,8 @@ export const settledPayment = (resources: TSchema[]) =>
   Type.Object(
     {
       settled: Type.Literal(true),
-      resource: Type.Union(resources, { discriminator: { propertyName: 'product' } }),
+      // No `discriminator`: `product` is a constant in each, and without a mapping its values would be names of schemas.
+      resource: Type.Union(resources),
     },
     { 'x-schema': 'SettledPayment' },
   )

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8')
 
 /** Run by hand: each takes minutes, or a Python that is not there. Their programs must exist. */
-const BY_HAND = ['screenshots', 'fuzz', 'bench', 'bench:soak', 'abuse']
+const BY_HAND = ['screenshots', 'contract:clients', 'fuzz', 'bench', 'bench:soak', 'abuse']
 
 const table = /^## Commands\n\n([\s\S]*?)\n\n/m.exec(await text('AGENTS.md'))?.[1] ?? ''
 const commands = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, command = '']) => command)
@@ -42,7 +42,7 @@ suite('the commands of AGENTS.md', () => {
       if (byCi(command) || covered.includes(command) || command.startsWith('npx ')) continue
       const script = command.slice('npm run '.length)
       assert.ok(BY_HAND.includes(script), `nothing runs ${command}`)
-      const [program = ''] = /\b(?:scripts|bench)\/\S+/.exec(scripts[script] ?? '') ?? []
+      const [program = ''] = /\b(?:scripts|clients|bench)\/\S+/.exec(scripts[script] ?? '') ?? []
       assert.ok(existsSync(join(ROOT, program)), `${command} has no program`)
     }
   })

@@ -111,7 +111,6 @@ function ajv(): Ajv2020 {
   if (made) return made
   made = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true })
   formats.default(made)
-  made.addVocabulary(['discriminator'])
   made.addFormat('binary', true)
   return made
 }

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# npm run contract:clients: starts a server, checks its OpenAPI documents, generates three clients of them by
+# foreign generators, compiles them strictly, and buys and uses every product with each. Needs Python 3.11 or
+# newer with pip, and installs into .cache/clients.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+here=$PWD/clients
+tools=$PWD/.cache/clients
+mkdir -p "$tools"
+cp "$here"/package.json "$here"/package-lock.json "$here"/tsconfig.json "$here"/*.ts "$here"/*.py "$here/mypy.ini" "$tools"
+npm ci --prefix "$tools" --ignore-scripts --no-fund --no-audit --loglevel error
+if [ ! -x "$tools/venv/bin/openapi-python-client" ]; then
+  python3 -m venv "$tools/venv"
+  "$tools/venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+fi
+
+work=$(mktemp -d)
+server=
+cleanup() {
+  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+MAYFLY_PORT=0 MAYFLY_GATE=on MAYFLY_DATABASE_URL="sqlite:$work/mayfly.db" \
+  node bin/mayfly.mjs serve >"$work/log" 2>/dev/null &
+server=$!
+url=
+for _ in $(seq 150); do
+  url=$(sed -n 's/.*"event":"listening","url":"\([^"]*\)".*/\1/p' "$work/log")
+  if [ -n "$url" ]; then break; fi
+  sleep 0.2
+done
+
+cd "$tools"
+export PATH=$tools/node_modules/.bin:$tools/venv/bin:$PATH REDOCLY_TELEMETRY=off
+for name in openapi openapi-gate; do
+  curl --silent --show-error --fail --output "$name.json" "$url/$name.json"
+  redocly lint --format=summary "$name.json"
+  openapi-spec-validator "$name.json"
+done
+echo "the document has $(wc -c <openapi.json) bytes"
+
+rm -rf hey schema.d.ts mayfly_client
+openapi-ts -i openapi.json -o hey --silent
+openapi-typescript openapi.json --output schema.d.ts
+openapi-python-client generate --path openapi.json --meta none --output-path mayfly_client --overwrite
+tsc -p tsconfig.json
+mypy
+
+node dist/hey.js "$url" && echo '@hey-api/openapi-ts bought and used every product'
+node dist/fetch.js "$url" && echo 'openapi-typescript bought and used every product'
+python use.py "$url" && echo 'openapi-python-client bought and used every product'
+python "$here/../examples/webhook.py" "$url/openapi.json" && echo 'examples/webhook.py read its webhook'
