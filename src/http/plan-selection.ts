@@ -2,7 +2,7 @@
 import { Compile } from 'typebox/schema'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { invalid, problem } from './errors.ts'
+import { invalid } from './errors.ts'
 import { createFaultFinder } from './fault.ts'
 import { PlanSelection } from './schemas.ts'
 
@@ -16,7 +16,8 @@ const faultIn = createFaultFinder(PlanSelection)
 export function refuseAnyBody(body: Buffer): void {
   if (body.length === 0) return
   const value = parseStrictJsonBytes(body)
-  if (!isObject(value) || Object.keys(value).length > 0) throw problem('invalid request body')
+  if (isObject(value) && Object.keys(value).length === 0) return
+  throw invalid('invalid request body', { expected: 'nothing, or {}' })
 }
 
 /** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */

@@ -183,6 +183,11 @@ suite('a purchase of one URL', () => {
       assertError(answer, refusal as `${number} ${never}`, `${method} ${target} ${body}`)
       if (answer.status === 405) assert.equal(answer.header('allow'), 'GET, HEAD, POST')
     }
+    const told = await fetch(server.url + BUY, { method: 'POST', body: '{"planId":"spark"}' })
+    assert.deepEqual(await told.json(), {
+      error: 'invalid request body',
+      expected: 'nothing, or {}',
+    })
     const encoded = await look(server, { method: 'POST', headers: { 'content-encoding': 'gzip' } })
     assert.deepEqual([encoded.status, encoded.text], [400, '{"error":"unsupported media type"}'])
   })
