@@ -20,13 +20,20 @@ export function useCompileCache(root = PACKAGE) {
   if (folder !== null) nodeModule.enableCompileCache?.(folder)
 }
 
-/** The folder of the cache, created if it is missing; null if others could write there, or we cannot read. */
+/**
+ * The folder of the cache, or null if others could write there, or we cannot read. Only the owner of the package
+ * creates it: in a folder of ours, the owner could neither write nor remove anything. Root, who could write
+ * everywhere, leaves nothing in a package of somebody else.
+ */
 export function cacheFolder(root) {
   try {
     const owner = statSync(root)
-    const trusted = [owner.uid, process.geteuid?.()]
+    const us = process.geteuid?.()
+    const isOwner = us === undefined || us === owner.uid
+    if (us === 0 && !isOwner) return null
+    const trusted = [owner.uid, us]
     for (const folder of [join(root, '.cache'), join(root, '.cache', 'compiled')]) {
-      makeFolder(folder)
+      if (isOwner) makeFolder(folder)
       const { mode, uid, gid } = lstatSync(folder)
       const isFolder = (mode & 0o170000) === 0o040000
       // Windows has no such modes: there a folder in ours has the rights of ours.

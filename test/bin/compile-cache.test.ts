@@ -88,7 +88,7 @@ suite('the folder of the compile cache', () => {
 
   // Only root can give a folder away.
   if (isRoot) {
-    test('a compile cache of another user is not used, unless the whole package is theirs', async (t) => {
+    test('a compile cache of another user is not used', async (t) => {
       const root = await temporaryFolder(t)
       await mkdir(join(root, '.cache/compiled'), { recursive: true })
       await lchown(join(root, '.cache/compiled'), SOMEBODY, SOMEBODY)
@@ -96,11 +96,41 @@ suite('the folder of the compile cache', () => {
       await lchown(join(root, '.cache/compiled'), 0, 0)
       await lchown(join(root, '.cache'), SOMEBODY, SOMEBODY)
       assert.equal(cacheFolder(root), null)
+    })
+
+    test('the compile cache of the owner of the package is used by others, except by root', async (t) => {
+      const root = await temporaryFolder(t)
+      await mkdir(join(root, '.cache/compiled'), { recursive: true })
+      await chmod(root, 0o755)
+      assert.equal(as(SOMEBODY, root), join(root, '.cache/compiled'))
+      for (const part of ['', '.cache', '.cache/compiled']) {
+        await lchown(join(root, part), SOMEBODY, SOMEBODY)
+      }
+      assert.equal(as(SOMEBODY, root), join(root, '.cache/compiled'))
+      assert.equal(cacheFolder(root), null)
+    })
+
+    test('nobody but its owner leaves a compile cache in a package, not even root', async (t) => {
+      const root = await temporaryFolder(t)
+      await chmod(root, 0o777)
+      assert.equal(as(SOMEBODY, root), null)
       await lchown(root, SOMEBODY, SOMEBODY)
-      assert.equal(cacheFolder(root), join(root, '.cache/compiled'))
+      assert.equal(cacheFolder(root), null)
+      assert.deepEqual(await readdir(root), [])
+      assert.equal(as(SOMEBODY, root), join(root, '.cache/compiled'))
     })
   }
 })
+
+/** The folder that this user finds. */
+function as(user: number, root: string): string | null {
+  process.seteuid?.(user)
+  try {
+    return cacheFolder(root)
+  } finally {
+    process.seteuid?.(0)
+  }
+}
 
 test('a start without a compile cache leaves one, and the next start uses it', async (t) => {
   const root = await temporaryFolder(t)
