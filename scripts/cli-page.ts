@@ -44,7 +44,7 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   and \`<inbox>\` a public id, \`catch_…\`. \`<order>\` is an order's payment hash, as in the log, or its id.
   \`<project>\`, \`<routeId>\` and \`<intent>\` are ids of GATE.
 - **Options.** Commands that buy take \`--plan\` (\`spark\`, the default, \`standard\` or \`long\`), \`--name\` to save
-  it under, and \`--resume <name>\` to continue an interrupted purchase. \`catch listen\`, \`events\` and \`export\`
+  it under, and \`--resume <name>\` to continue an interrupted purchase. \`catch listen\`, \`next\`, \`events\`, \`export\`
   take \`--filter\`, such as \`method=POST,contentType=application/json,q=opened\`. \`gate intent\`, \`prove\` and
   \`poll\` take \`--project <id>\`, and \`--key-file <file>\` with the project's capability.
 - **Answers** go to stdout, notes and errors to stderr. With \`--json\`, and where stdout is no terminal, an

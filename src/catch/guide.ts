@@ -12,7 +12,8 @@ You get: {"product":"catch","publicId","ownerToken","ingestToken","expiresAt"}. 
   "access":"authenticated", all others "public".
 - Read: GET /api/catch/{publicId}/events with Authorization: Bearer {ownerToken}. Newest first;
   limit (1 to 50), cursor (nextCursor of the previous page), access, method, contentType, q.
-  after=N (a sequence) lists what is newer than N, oldest first; go on with the last sequence you got.
+  after=N (a sequence) lists what is newer than N, oldest first; go on with the last sequence you got,
+  or after an empty page with its latestSequence.
   wait=S (1 to 30 seconds; not with cursor or q) answers as soon as there is something newer than N,
   or without after as soon as something comes; an empty page if nothing does. An empty page before
   its time: nothing can come for now, and GET /api/catch/{publicId} says why.

@@ -235,7 +235,7 @@ export const EventQuery = Type.Object(
         minimum: 0,
         maximum: MAX_SEQUENCE,
         description:
-          'Returns sequences above this one, oldest first and without a cursor: the next request names the last sequence that it got. Not with `cursor`',
+          'Returns sequences above this one, oldest first and without a cursor: the next request names the last sequence that it got, or after an empty page its `latestSequence`. Not with `cursor`',
         examples: [17],
       }),
     ),

@@ -108,7 +108,8 @@ function sequenceOf(id: string): number {
   return Number.parseInt(digits, 16)
 }
 
-function whole(event: CatchEvent): string {
+/** An event with its headers and body, for people. */
+export function whole(event: CatchEvent): string {
   const { sequence, id, receivedAt, access, sourceIp, method, path, query } = event
   const head = columns([
     ['webhook', `#${sequence}, ${id}`],

@@ -4,6 +4,7 @@ import { confirmDestroying } from './ask.ts'
 import { addCatchEvents, findEvent } from './catch-events.ts'
 import { addCatchExport } from './catch-export.ts'
 import { addCatchListen } from './catch-listen.ts'
+import { addCatchNext } from './catch-next.ts'
 import { addCatchReplay } from './catch-replay.ts'
 import { client } from './cli.ts'
 import { examples } from './examples.ts'
@@ -16,6 +17,7 @@ export function addCatch(program: Command): void {
     .command('catch')
     .description('follow, read, forward and delete the webhooks of an inbox')
   addCatchListen(parent)
+  addCatchNext(parent)
   addCatchEvents(parent)
   addStatus(parent)
   addCatchReplay(parent)

@@ -133,6 +133,14 @@ const ANSWERS: Record<string, Ending> = {
     sentence:
       'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
   },
+  'no event in time': {
+    code: EXIT.failed,
+    sentence: 'No webhook arrived within --timeout.',
+  },
+  'inbox ended': {
+    code: EXIT.gone,
+    sentence: 'No webhook can come any more: the inbox is full, expired or destroyed.',
+  },
   'not found': {
     code: EXIT.gone,
     sentence: 'It does not exist: it has expired, is used up or destroyed, or never existed.',

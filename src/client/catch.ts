@@ -7,6 +7,7 @@ import type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+import { arrivals } from './arrivals.ts'
 import { MayflyError } from './errors.ts'
 import { type EventFilter, matchesFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
@@ -53,7 +54,8 @@ export type CatchClient = {
    */
   stream(options?: StreamOptions): AsyncGenerator<CatchEvent, CatchState, undefined>
   /**
-   * The first event from now on, or after a sequence, that matches the filter.
+   * The first event from now on, or after a sequence, that matches the filter. To go on without a
+   * gap, pass its sequence as `after` to the next call. Lost connections, 429 and 503 are waited out.
    * @throws MayflyError `no event in time`, or `inbox ended` if no more events can come.
    *
    * ```ts
@@ -61,6 +63,18 @@ export type CatchClient = {
    * ```
    */
   next(options?: NextOptions): Promise<CatchEvent>
+  /**
+   * Like `next`, the first event for which the predicate is true. Each event is asked about once, in
+   * order.
+   *
+   * ```ts
+   * const paid = await inbox.waitFor(({ body }) => JSON.parse(body).type === 'invoice.paid')
+   * ```
+   */
+  waitFor(
+    predicate: (event: CatchEvent) => boolean | Promise<boolean>,
+    options?: NextOptions,
+  ): Promise<CatchEvent>
   /** Deletes one event permanently. */
   deleteEvent(eventId: string): Promise<void>
   /** Destroys the inbox, its events and both of its capabilities. */
@@ -107,12 +121,35 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   const path = `/api/catch/${encodeURIComponent(publicId)}`
   const token = ownerToken
 
-  async function page(query: EventQuery = {}): Promise<EventPage> {
+  async function page(query: EventQuery = {}, signal?: AbortSignal): Promise<EventPage> {
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) search.set(name, String(value))
     const suffix = search.size > 0 ? `?${search}` : ''
-    const asked = { path: `${path}/events${suffix}`, token }
+    const asked = { path: `${path}/events${suffix}`, token, signal }
     return http.get<EventPage>(asked, 'events', 'nextCursor', 'latestSequence')
+  }
+
+  const status = (signal?: AbortSignal): Promise<CatchStatus> =>
+    http.get<CatchStatus>({ path, token, signal }, 'status', 'expiresAt')
+
+  const awaited = { page, status, wasReached: false }
+
+  async function first(
+    isWanted: (event: CatchEvent) => boolean | Promise<boolean>,
+    { timeoutSeconds, signal, limit, ...options }: NextOptions & { limit: number },
+  ): Promise<CatchEvent> {
+    const over = timeoutSeconds === undefined ? null : timeout(timeoutSeconds)
+    const signals = [signal, over].filter((one) => one != null)
+    try {
+      const asked = { ...options, limit, signal: AbortSignal.any(signals) }
+      for await (const event of arrivals(awaited, asked)) {
+        if (await isWanted(event)) return event
+      }
+    } catch (error) {
+      if (over?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
+      throw error
+    }
+    throw new MayflyError('inbox ended', 0)
   }
 
   const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
@@ -141,8 +178,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }
 
   return {
-    status: () => http.get<CatchStatus>({ path, token }, 'status', 'expiresAt'),
-    page,
+    status: () => status(),
+    page: (query) => page(query),
     async *events(query = {}) {
       let cursor: number | null | undefined = query.cursor
       for (;;) {
@@ -158,23 +195,16 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     event: (eventId) => http.get<CatchEvent>({ path: eventPath(eventId), token }, 'id', 'sequence'),
     body: (eventId) => http.getBytes({ path: `${eventPath(eventId)}/body`, token }),
     stream,
-    async next({ timeoutSeconds, signal, ...options } = {}) {
-      const limit = timeoutSeconds === undefined ? null : timeout(timeoutSeconds)
-      const signals = [signal, limit].filter((one) => one != null)
-      try {
-        const events = stream({ ...options, signal: AbortSignal.any(signals) })
-        for await (const event of events) return event
-      } catch (error) {
-        if (limit?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
-        throw error
-      }
-      throw new MayflyError('inbox ended', 0)
-    },
+    // The service compares everything but a text, so that the first event it sends is the one.
+    next: (options = {}) => first(() => true, { limit: options.filter?.q ? SOME : 1, ...options }),
+    waitFor: (predicate, options = {}) => first(predicate, { limit: SOME, ...options }),
     deleteEvent: (eventId) => http.perform({ method: 'DELETE', path: eventPath(eventId), token }),
     destroy: () => http.perform({ method: 'DELETE', path, token }),
   }
 }
 
+/** How many events a request brings of which some may not be wanted. */
+const SOME = 20
 /** The longest timeout of a timer, about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 

@@ -75,7 +75,7 @@ export function endOf(event: StreamEvent): string {
 }
 
 /** Whether to reconnect after this error. A connection that never opened rejects instead. */
-function isLoss(
+export function isLoss(
   error: unknown,
   { wasOpen, isOpen }: { wasOpen: boolean; isOpen: boolean },
 ): boolean {
@@ -87,7 +87,7 @@ function isLoss(
 }
 
 /** No pause after the first loss, then increasing ones. */
-function pauseSeconds(losses: number, retryMs: number | null): number {
+export function pauseSeconds(losses: number, retryMs: number | null): number {
   if (losses === 0) return 0
   const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
   return Math.min(first * 2 ** (losses - 1), MAX_RECONNECT_SECONDS)
