@@ -1,29 +1,10 @@
 /**
- * Events in the store. The unit that stores an event checks every limit of its inbox. A reader asks
- * for the size of an event before its bytes, so that it reads only what fits into memory.
+ * Events in the store; `event-insert.ts` puts them there. A reader asks for the size of an event before its
+ * bytes, so that it reads only what fits into memory.
  */
 import type { Db, Statement, Value } from '../db/db.ts'
 import { EVENTS_JSON, FOUND, SMALL_PAGE } from './event-maps.ts'
 import type { EventRow, EventSize, Found, FoundRow, JsonRow, PageRow } from './event-rows.ts'
-import type { Access } from './schema.ts'
-
-export type NewEvent = {
-  salt: number
-  receivedAt: number
-  access: Access
-  method: string
-  path: string
-  query: string
-  headerLines: Uint8Array
-  contentType: string | null
-  mediaType: string | null
-  body: Uint8Array
-  /** The bytes that count against the storage of its inbox. */
-  keptBytes: number
-  bodySha256: string
-  sourceIp: string
-  ipLocation: string | null
-}
 
 /** Which events come first. */
 export type Order = 'newest' | 'oldest'
@@ -43,64 +24,6 @@ const ORDERS = {
 
 const EVENT_COLUMNS = `sequence, salt, received_at, access, method, path, query, headers,
   content_type, header_lines, body, body_bytes, body_sha256, source_ip, ip_location`
-/** The value of `headers` in every event that has `header_lines`. */
-const JSON_OF_NO_HEADERS = '[]'
-
-const RESERVE_EVENTS = `update catch_inbox
-  set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3,
-      last_sequence = last_sequence + $2
-  where public_id = $1 and destroyed_at is null and suspended_at is null and expires_at > $4
-    and accepted_request_count + $2 <= request_limit and stored_bytes + $3 <= storage_limit_bytes`
-
-const INSERT_EVENT = `insert into catch_event
-  (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-   ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
-  select $1, last_sequence - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-         '${JSON_OF_NO_HEADERS}', $14, $15, $16, $17
-  from catch_inbox where public_id = $1 and last_sequence > $2
-  on conflict (public_id, sequence) do nothing`
-
-/**
- * Reserves sequence numbers and bytes in the inbox, then stores the events under these numbers. The
- * first statement carries every limit and state, so concurrent requests cannot exceed the storage of
- * the inbox. An engine may send the other statements although the first was refused: their sequence
- * numbers are then taken, and they store nothing.
- */
-export function insertEvents(publicId: string, events: NewEvent[]): Statement[] {
-  const last = events.length - 1
-  let bytes = 0
-  let receivedAt = 0
-  for (const event of events) {
-    bytes += event.keptBytes
-    receivedAt = Math.max(receivedAt, event.receivedAt)
-  }
-  return [
-    { text: RESERVE_EVENTS, values: [publicId, events.length, bytes, receivedAt], expect: 1 },
-    ...events.map((event, place) => ({
-      text: INSERT_EVENT,
-      values: [
-        publicId,
-        last - place,
-        event.salt,
-        event.receivedAt,
-        event.access,
-        event.method,
-        event.mediaType,
-        event.body.length,
-        event.sourceIp,
-        event.ipLocation,
-        event.path,
-        event.query,
-        event.contentType,
-        event.bodySha256,
-        event.body,
-        event.keptBytes,
-        event.headerLines,
-      ],
-      expect: 1,
-    })),
-  ]
-}
 
 /** Frees the event's bytes. It still counts as a request. `salt` is the random part of its id. */
 export const deleteEvent = (publicId: string, sequence: number, salt: number): Statement[] => [

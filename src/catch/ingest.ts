@@ -5,9 +5,12 @@
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
-import { insertEvents, type NewEvent } from './event-store.ts'
+import { createInsertEvents, type NewEvent } from './event-insert.ts'
 
-/** Half of a busy turn of the event loop: the store starts on them while the others are still being read. */
+/**
+ * Half of a busy turn of the event loop: the store starts on them while the others are still being read. It is
+ * also how many texts of statements there are.
+ */
 const EVENTS_TOGETHER = 32
 /** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
@@ -23,6 +26,7 @@ export type Ingest = (publicId: string, event: NewEvent) => Promise<boolean>
 
 export function createIngest(db: Db, sealing: Sealing): Ingest {
   const waiting = new Map<string, Waiting[]>()
+  const insertEvents = createInsertEvents(db)
 
   function storeAll(publicId: string): void {
     const together = waiting.get(publicId)

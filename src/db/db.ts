@@ -58,6 +58,9 @@ export type Answer<Name extends string = string> = Record<Name, Row[]>
 export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
 
 export type Db = {
+  /** Whether a statement may begin with `with … as (update … returning …)`. */
+  canChangeInWith: boolean
+
   /** Rows of one query. Sees every acknowledged write, and never waits for one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
 

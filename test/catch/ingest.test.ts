@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewEvent } from '../../src/catch/event-store.ts'
+import type { NewEvent } from '../../src/catch/event-insert.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db, Unit } from '../../src/db/db.ts'
@@ -28,6 +28,58 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
   assert.deepEqual(stored, [true, true, true])
   assert.ok(written.length > 0)
   for (const { durability = 'flushed' } of written) assert.equal(durability, 'flushed')
+})
+
+const EDGES: [limit: string, inbox: Partial<Parameters<typeof insertInbox>[0]>][] = [
+  ['requests', { requestLimit: 5 }],
+  ['bytes', { storageLimitBytes: 5 * 3 + 2 }],
+]
+
+for (const [limit, inbox] of EDGES) {
+  test(`of events at once, an inbox stores exactly those for which it has ${limit}, in sequence`, async (t) => {
+    const db = await openDatabase(await aDatabaseUrl(t))
+    t.after(() => db.close())
+    await db.write(unit(insertInbox({ ...INBOX, ...inbox })))
+    const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
+    const at = (mediaTypes: (string | null)[]): Promise<boolean[]> =>
+      Promise.all(mediaTypes.map((mediaType) => ingest(ID, { ...anEvent('public'), mediaType })))
+    assert.deepEqual(await at([null, 'a/b', null]), [true, true, true])
+    assert.deepEqual((await at(['c/d', null, 'e/f'])).sort(), [false, true, true])
+    assert.deepEqual(await at([null, null]), [false, false])
+    const [counted] = await db.read(
+      'select accepted_request_count, stored_bytes, last_sequence from catch_inbox',
+    )
+    assert.deepEqual(counted, { accepted_request_count: 5, stored_bytes: 15, last_sequence: 5 })
+    const events = await db.read('select sequence, media_type from catch_event order by sequence')
+    assert.deepEqual(
+      events.map(({ sequence }) => sequence),
+      [1, 2, 3, 4, 5],
+    )
+    assert.deepEqual(
+      events.slice(0, 3).map(({ media_type }) => media_type),
+      [null, 'a/b', null],
+    )
+  })
+}
+
+test('events at once are stored in one unit up to the last one that the inbox has room for', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(insertInbox({ ...INBOX, requestLimit: 32, storageLimitBytes: 32 * 3 })))
+  let units = 0
+  const db: Db = {
+    ...store,
+    write(one) {
+      units++
+      return store.write(one)
+    },
+  }
+  const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
+  const full = await Promise.all(Array.from({ length: 32 }, () => ingest(ID, anEvent('public'))))
+  assert.deepEqual([units, full.every((isStored) => isStored)], [1, true])
+  assert.equal(await ingest(ID, anEvent('public')), false)
+  const [row] = await db.read('select count(*) as n, max(sequence) as last from catch_event')
+  assert.deepEqual(row, { n: 32, last: 32 })
 })
 
 const ID = 'catch_0000000000000000000000'

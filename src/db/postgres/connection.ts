@@ -56,7 +56,7 @@ const SCAN_WHOLE_TABLES = 'off'
 const MAX_PREPARED = 500
 
 type Column = { name: string; read: (text: string) => Value }
-/** A statement text, prepared for values of these types. */
+/** A statement text, prepared for values of these types. One that was null until now is unspecified. */
 type Prepared = { name: string; types: number[]; columns: Column[] }
 type Field = { name: string; dataTypeID: number }
 
@@ -98,7 +98,8 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
   const wire = createPipelineBuffer()
   const prepared = new Map<string, Prepared[]>()
   let preparedCount = 0
-  /** Names from a failed pipeline: the server may have prepared them, so they are closed first. */
+  let lastName = 0
+  /** Names that were replaced, or are from a failed pipeline: the server may have prepared them. */
   let toClose: string[] = []
 
   const drop = (): void => {
@@ -112,16 +113,24 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
     const ofText = prepared.get(text) ?? []
     const known = ofText.find(({ types }) => areOf(types, values))
     if (known) return { statement: known, isNew: false }
-    const isKept = preparedCount < MAX_PREPARED
-    const name = isKept ? `m${++preparedCount}` : ''
-    const statement = { name, types: values.map(typeOf), columns: [] }
-    if (isKept) prepared.set(text, [...ofText, statement])
+    const types = values.map((value, i) => typeOf(value) || knownType(ofText, i))
+    // Whatever fits one that knows fewer of these types, fits this one.
+    const [replaced, others] = partition(ofText, (one) => isWithin(one.types, types))
+    if (replaced.length === 0 && preparedCount >= MAX_PREPARED) {
+      return { statement: { name: '', types, columns: [] }, isNew: true }
+    }
+    const statement = { name: `m${++lastName}`, types, columns: [] }
+    preparedCount += 1 - replaced.length
+    // Earlier statements of this pipeline may use them, so they are closed with the next one.
+    toClose.push(...replaced.map(({ name }) => name))
+    prepared.set(text, [...others, statement])
     return { statement, isNew: true }
   }
 
   function forget(names: Set<string>): void {
     for (const [text, ofText] of prepared) {
       const left = ofText.filter(({ name }) => !names.has(name))
+      preparedCount -= ofText.length - left.length
       if (left.length === 0) prepared.delete(text)
       else if (left.length < ofText.length) prepared.set(text, left)
     }
@@ -227,8 +236,24 @@ function typeOf(value: Value): number {
   return value === null ? TYPE_OF.unspecified : TYPE_OF.bytes
 }
 
+/** A null is of any type. */
 const areOf = (types: number[], values: Value[]): boolean =>
-  types.length === values.length && types.every((type, i) => type === typeOf(values[i] ?? null))
+  types.length === values.length &&
+  types.every((type, i) => values[i] === null || type === typeOf(values[i] as Value))
+
+/** The type that this parameter had when it was not null. */
+function knownType(ofText: Prepared[], i: number): number {
+  for (const { types } of ofText) if (types[i]) return types[i]
+  return TYPE_OF.unspecified
+}
+
+/** Whether types differ only where the first ones are unspecified. */
+const isWithin = (types: number[], more: number[]): boolean =>
+  types.every((type, i) => type === TYPE_OF.unspecified || type === more[i])
+
+function partition<T>(all: T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))]
+}
 
 /** `UPDATE 1`, `INSERT 0 1`, `BEGIN`. */
 const countOf = (tag: string): number => Number(tag.slice(tag.lastIndexOf(' ') + 1)) || 0

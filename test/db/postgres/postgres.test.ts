@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { attempt, type Db, StoreError, StoreUnusable } from '../../../src/db/db.ts'
+import { attempt, type Db, StoreError, StoreUnusable, type Value } from '../../../src/db/db.ts'
 import { openStore } from '../../../src/db/open.ts'
 import { connect, settingsOf } from '../../../src/db/postgres/connection.ts'
 import { openPostgres } from '../../../src/db/postgres/postgres.ts'
@@ -86,6 +86,37 @@ test('a row is found by its index even if its table was small when the plan was 
   await query({ databaseUrl: url }, 'analyze meta')
   const plan = await db.read('explain select value from meta where name = $1', 'a')
   assert.match(String(plan[0]?.['QUERY PLAN']), /^Index Scan/)
+})
+
+test('a statement stays prepared once, whichever of its values are null', async (t) => {
+  const connection = await connect(settingsOf(await aPostgresDatabase()))
+  t.after(() => connection.end())
+  const text = 'select coalesce($1, 0) + 0 as n, coalesce($2, $3) as text'
+  const asked: Value[][] = [
+    [null, null, 'a'],
+    [1, null, null],
+    [null, 'b', null],
+    [2, null, null],
+    [null, null, null],
+    [3, 'c', 'd'],
+  ]
+  // In one pipeline, and in one each.
+  for (const rows of [asked, ...asked.map((values) => [values])]) {
+    const { results, failure } = await connection.send(rows.map((values) => ({ text, values })))
+    assert.equal(failure, null)
+    assert.deepEqual(
+      results.map((result) => result.rows[0]),
+      rows.map(([n, first, second]) => ({ n: n ?? 0, text: first ?? second })),
+    )
+  }
+  const { results } = await connection.send([
+    {
+      text: 'select name from pg_prepared_statements where statement = $1',
+      values: [text],
+    },
+  ])
+  // The third knows all types. The two before it were replaced.
+  assert.deepEqual(results[0]?.rows, [{ name: 'm3' }])
 })
 
 test('units that a lost connection took with it happen once', async (t) => {
