@@ -112,13 +112,18 @@ export async function openSqlite(
         }
       }),
     close: async () => {
+      if (isClosed) throw CLOSED
       isClosed = true
       const scans = await scanning?.catch(() => null)
       await Promise.all([units.idle(), queries.idle(), scans?.queries.idle()])
       // One that ends just now has nothing to write.
       await scans?.thread.stop().catch(() => undefined)
-      await reader.stop()
-      await writer.stop()
+      try {
+        await reader.stop()
+      } finally {
+        // Whatever became of the reader: the writer empties the log, and keeps the process running until then.
+        await writer.stop()
+      }
     },
   }
 }

@@ -255,6 +255,16 @@ suite('the SQLite file', () => {
     await db.close()
   })
 
+  test('a store whose reading thread has ended still writes, and its close empties the log and says so', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file)
+    const query = { text: 'select 1 as id', values: [], through: ENDING, parameters: [] }
+    await assert.rejects(db.readMapped(query), StoreError)
+    await db.write(unit({ text: 'create table t (n integer)', values: [] }))
+    await assert.rejects(db.close(), StoreError)
+    assert.deepEqual(await readdir(dirname(file)), ['mayfly.db'])
+  })
+
   test('an SQLite store is opened by a thread that could not open another file', async (t) => {
     const folder = await temporaryFolder(t)
     const text = join(folder, 'text.db')
