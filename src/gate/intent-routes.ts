@@ -71,7 +71,7 @@ const schema = {
       description: 'The quote of this request, or a challenge if that was asked for',
       headers: wwwAuthenticate(
         'The challenge; none in a quote',
-        'Payment id="k2Vx…", realm="gate", method="lightning", intent="charge", request="eyJh…"',
+        'Payment id="k2Vx...", realm="gate", method="lightning", intent="charge", request="eyJh..."',
       ),
       content: {
         'application/json': { schema: GateQuote },

@@ -57,7 +57,7 @@ const authorized = answer(GateAuthorization, {
     'Gate-Receipt': {
       description: 'The receipt, a compact JWS',
       schema: Type.String(),
-      example: 'eyJhbGciOiJFZERTQSJ9.eyJ…',
+      example: 'eyJhbGciOiJFZERTQSJ9.eyJ...',
     },
   },
 })

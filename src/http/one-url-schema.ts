@@ -46,7 +46,7 @@ export function oneUrlSchema(route: OneUrlRoute): FastifySchema {
       authorization: Type.Optional(
         Type.String({
           description: '`Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
-          examples: ['L402 AgEG…:7f83b165…'],
+          examples: ['L402 AgEG...:7f83b165...'],
         }),
       ),
     }),
@@ -82,7 +82,7 @@ const CHALLENGES = {
   description: 'Pay the invoice, and repeat the request with the credential.',
   headers: wwwAuthenticate(
     'The Payment challenge, and the L402 challenge in a field line of its own',
-    'Payment id="k2Vx…", realm="mayfly", method="lightning", intent="charge", request="eyJh…"',
+    'Payment id="k2Vx...", realm="mayfly", method="lightning", intent="charge", request="eyJh..."',
   ),
   content: {
     'application/problem+json': { schema: OneUrlChallenge },

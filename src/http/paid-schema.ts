@@ -51,7 +51,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         Type.String({
           description:
             'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
-          examples: ['L402 AgEG…:7f83b165…'],
+          examples: ['L402 AgEG...:7f83b165...'],
         }),
       ),
       'payment-preimage': paymentPreimageHeader,
@@ -103,7 +103,7 @@ const INVALID_CREDENTIAL = answer(Type.Union([L402Challenge, ErrorSchema]), {
     'invalid L402 credential · invalid payment credential, for an order that is paid already',
   headers: wwwAuthenticate(
     'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
-    'L402 macaroon="AgEG…", invoice="lnbcrt1u1p…"',
+    'L402 macaroon="AgEG...", invoice="lnbcrt1u1p..."',
   ),
 })
 
@@ -114,7 +114,7 @@ const PAYMENT_REQUIRED = {
     'Pay the invoice. Native: a quote, then poll the order. Payment and L402: a challenge, then repeat this request with the credential.',
   headers: wwwAuthenticate(
     'The Payment or the L402 challenge; none in the native flow',
-    'Payment id="k2Vx…", realm="mayfly", method="lightning", intent="charge", request="eyJh…"',
+    'Payment id="k2Vx...", realm="mayfly", method="lightning", intent="charge", request="eyJh..."',
   ),
   content: {
     'application/json': { schema: Type.Union([L402Challenge, PaymentQuote]) },

@@ -13,7 +13,7 @@ const SimulatedPayment = Type.Object(
   { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
   {
     additionalProperties: false,
-    examples: [{ bolt11: 'lnbcrt1u1p…' }],
+    examples: [{ bolt11: 'lnbcrt1u1p...' }],
     'x-schema': 'SimulatedPayment',
   },
 )

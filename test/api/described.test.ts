@@ -54,6 +54,8 @@ test('every operation reads as a method, and each parameter, header and body has
     for (const { name, description, schema, example } of parameters) {
       assert.ok(description, `${id} ${name}`)
       assert.ok(fits(schema, example), `${id} ${name}: ${example}`)
+      // Tools send it as it is, and a header has only these.
+      assert.match(String(example), /^[\x20-\x7e]+$/, `${id} ${name}`)
     }
     for (const [type, { schema, example }] of Object.entries(requestBody?.content ?? {})) {
       const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
