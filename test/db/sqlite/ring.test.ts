@@ -91,7 +91,7 @@ describe('the ring between the threads', () => {
     assert.equal(feeder.mustWake(), true)
   })
 
-  test('of a batch that brings a new statement nothing else stays in memory', () => {
+  test('a batch that brings a new statement leaves nothing else in memory', () => {
     const { feeder, drain } = aRing()
     const statements = 200
     const before = heapUsed()
