@@ -36,7 +36,7 @@ const EDGES: [limit: string, inbox: Partial<Parameters<typeof insertInbox>[0]>][
 ]
 
 for (const [limit, inbox] of EDGES) {
-  test(`of events at once, an inbox stores exactly those for which it has ${limit}, in sequence`, async (t) => {
+  test(`an inbox stores exactly those events of a unit for which it has ${limit}, in sequence`, async (t) => {
     const db = await openDatabase(await aDatabaseUrl(t))
     t.after(() => db.close())
     await db.write(unit(insertInbox({ ...INBOX, ...inbox })))
