@@ -8,10 +8,10 @@ import type { Sealing } from '../payment/sealing.ts'
 import { createInsertEvents, type NewEvent } from './event-insert.ts'
 
 /**
- * Half of a busy turn of the event loop: the store starts on them while the others are still being read. It is
- * also how many texts of statements there are.
+ * A quarter of a busy turn of the event loop: the store starts on them while the others are still being read. It
+ * is also how many texts of statements there are.
  */
-const EVENTS_TOGETHER = 32
+const EVENTS_TOGETHER = 16
 /** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
 

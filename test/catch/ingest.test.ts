@@ -65,7 +65,7 @@ for (const [limit, inbox] of EDGES) {
 test('events at once are stored in one unit up to the last one that the inbox has room for', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(insertInbox({ ...INBOX, requestLimit: 32, storageLimitBytes: 32 * 3 })))
+  await store.write(unit(insertInbox({ ...INBOX, requestLimit: 16, storageLimitBytes: 16 * 3 })))
   let units = 0
   const db: Db = {
     ...store,
@@ -75,11 +75,11 @@ test('events at once are stored in one unit up to the last one that the inbox ha
     },
   }
   const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
-  const full = await Promise.all(Array.from({ length: 32 }, () => ingest(ID, anEvent('public'))))
+  const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ID, anEvent('public'))))
   assert.deepEqual([units, full.every((isStored) => isStored)], [1, true])
   assert.equal(await ingest(ID, anEvent('public')), false)
   const [row] = await db.read('select count(*) as n, max(sequence) as last from catch_event')
-  assert.deepEqual(row, { n: 32, last: 32 })
+  assert.deepEqual(row, { n: 16, last: 16 })
 })
 
 const ID = 'catch_0000000000000000000000'
