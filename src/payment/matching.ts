@@ -27,7 +27,8 @@ export type Matching = (
 ) => Promise<Match>
 
 export function createMatching(deps: { db: Db; store: OrderStore; clock: Clock }): Matching {
-  const { db, store, clock } = deps
+  const { store, clock } = deps
+  const isLost = createIsLost(deps)
 
   return async (named, request, credential) => {
     const byKey = (status: CredentialStatus): Match =>
@@ -42,21 +43,36 @@ export function createMatching(deps: { db: Db; store: OrderStore; clock: Clock }
     if (named?.order.payment_hash === paymentHash) return byKey(statusFor(named.order, credential))
     const paid = await store.findByPaymentHash(paymentHash)
     if (named && isDecided(named.order, request, clock.now())) return byKey('invalid')
-    if (!paid) {
-      const isLost = credential.kind === 'verified' && !(await hasTombstone(db, paymentHash))
-      return isLost ? { kind: 'lost', paymentHash } : byKey('invalid')
-    }
-    // Restored as another product than its credential names: the operator has to look again.
-    const isOtherProduct = paid.restored_at !== null && paid.product !== request.product
-    if (isOtherProduct && credential.kind === 'verified' && !isSealed(paid, clock.now())) {
+    if (await isLost({ paymentHash, paid, request, credential }))
       return { kind: 'lost', paymentHash }
-    }
+    if (!paid) return byKey('invalid')
     // The credential paid for another purchase, or for a finished one, so this is a new purchase.
     if (!isSameRequest(paid, request) || isSealed(paid, clock.now())) return byKey('invalid')
     const status = statusFor(paid, credential)
     return named && status === 'invalid'
       ? byKey('invalid')
       : { kind: 'order', order: paid, by: 'credential', status }
+  }
+}
+
+/** Whether a credential proves a payment to us for which the store has no order: an alarm. */
+export function createIsLost({ db, clock }: { db: Db; clock: Clock }) {
+  return async ({
+    paymentHash,
+    paid,
+    request,
+    credential,
+  }: {
+    paymentHash: string
+    paid: OrderRow | null
+    request: OrderRequest
+    credential: CheckedCredential<unknown>
+  }): Promise<boolean> => {
+    if (credential.kind !== 'verified') return false
+    if (!paid) return !(await hasTombstone(db, paymentHash))
+    // Restored as another product than its credential names: the operator has to look again.
+    const isOtherProduct = paid.restored_at !== null && paid.product !== request.product
+    return isOtherProduct && !isSealed(paid, clock.now())
   }
 }
 

@@ -12,7 +12,7 @@ import type { Delivering } from './delivering.ts'
 import { type CheckedCredential, paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { orderIds } from './idempotency.ts'
-import { statusFor } from './matching.ts'
+import { createIsLost, statusFor } from './matching.ts'
 import {
   isOver,
   isSameRequest,
@@ -27,7 +27,6 @@ import {
 import type { Quoting } from './quoting.ts'
 import type { Settling } from './settling.ts'
 import { CONTESTED, type OrderRow, type OrderStore } from './store.ts'
-import { hasTombstone } from './tombstones.ts'
 
 /** Names no route, so that no key of a buyer can lead to such an order. */
 const NO_ROUTE = 'one url'
@@ -66,7 +65,8 @@ export function createOneUrl(deps: {
   redeem: (order: OrderRow) => Promise<Outcome>
   logLost: (paymentHash: string, request: OrderRequest) => void
 }): OneUrl {
-  const { db, store, secrets, clock, health, quoting, settle, refresh, answer, redeem } = deps
+  const { store, secrets, clock, health, quoting, settle, refresh, answer, redeem } = deps
+  const isLost = createIsLost(deps)
 
   /** The order that a credential names, `lost`, or null if a new purchase is the answer to it. */
   async function named(
@@ -76,11 +76,8 @@ export function createOneUrl(deps: {
     const paymentHash = paymentHashIn(credential)
     if (paymentHash === null) return null
     const order = await store.findByPaymentHash(paymentHash)
-    const isVerified = credential.kind === 'verified'
-    if (!order) return isVerified && !(await hasTombstone(db, paymentHash)) ? 'lost' : null
-    // Restored as another product than its credential names: the operator has to look again.
-    const isOtherProduct = order.restored_at !== null && order.product !== request.product
-    if (isOtherProduct && isVerified && !isSealed(order, clock.now())) return 'lost'
+    if (await isLost({ paymentHash, paid: order, request, credential })) return 'lost'
+    if (!order) return null
     return isOneUrl(order) && isSameRequest(order, request) ? order : null
   }
 
