@@ -16,7 +16,7 @@ You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Sa
   ${GRACE_SECONDS.maximum} and at least the plan's; a name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. It is late
   once interval and grace have passed without a ping.
 - Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}; the owner's status
-  has the id.
+  has the id. Sharing it again after a stop gives it a new id.
 - Destroy: DELETE /api/pulse/{publicId}.
 `
 

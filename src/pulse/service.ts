@@ -4,7 +4,7 @@ import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { isId, isToken } from '../lib/ids.ts'
+import { isId, isToken, newId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { createPinging } from './pinging.ts'
@@ -216,6 +216,7 @@ function changeOf(settings: PulseSettings): SettingsChange {
     expectedIntervalSeconds: settings.expectedIntervalSeconds ?? null,
     graceSeconds: settings.graceSeconds ?? null,
     publicStatusEnabled: publicStatusEnabled === undefined ? null : Number(publicStatusEnabled),
+    nextPublicStatusId: newId('pulse_status'),
   }
 }
 

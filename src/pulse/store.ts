@@ -37,6 +37,8 @@ export type SettingsChange = {
   expectedIntervalSeconds: number | null
   graceSeconds: number | null
   publicStatusEnabled: number | null
+  /** A new id for sharing, in case that this change ends the sharing under the present one. */
+  nextPublicStatusId: string
 }
 
 const deadline = (interval: string, grace: string): string =>
@@ -114,8 +116,10 @@ export function heartbeatTimes(recent: string): number[] {
 }
 
 /**
- * Changes the settings of a live monitor. If this changes its state to late or operational, the new
- * state begins now; otherwise the state keeps its beginning.
+ * Changes the settings of a live monitor. Whoever knows the address of a status must not see it when it is
+ * shared again later, so the id is replaced when sharing stops: the id that a status shows while it is off
+ * is the one that it will be shared under. If a change makes the monitor late or operational, the new state
+ * begins now; otherwise the state keeps its beginning.
  */
 export const changeSettings = (
   publicId: string,
@@ -127,6 +131,8 @@ export const changeSettings = (
         description = coalesce($4, description),
         expected_interval_seconds = coalesce($5, expected_interval_seconds),
         grace_seconds = coalesce($6, grace_seconds),
+        public_status_id = case when $7 = 0 and public_status_enabled = 1
+          then $8 else public_status_id end,
         public_status_enabled = coalesce($7, public_status_enabled),
         settings_changed_at = $2,
         state_since = case
@@ -144,6 +150,7 @@ export const changeSettings = (
     change.expectedIntervalSeconds,
     change.graceSeconds,
     change.publicStatusEnabled,
+    change.nextPublicStatusId,
   ],
   expect: 1,
 })

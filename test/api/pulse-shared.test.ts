@@ -34,6 +34,32 @@ suite('a shared status', () => {
     assert.deepEqual(await shared(server, `${publicStatusId}/badge.svg`), NOT_FOUND)
   })
 
+  test('a status that is shared again has another address, and the old one stays closed', async () => {
+    const server = await theServer()
+    const monitor = server.mayfly.pulse(await aMonitor(server))
+    const on = { publicStatusEnabled: true }
+    const off = { publicStatusEnabled: false }
+    const first = (await monitor.status()).publicStatusId
+    assert.equal((await monitor.update(off)).publicStatusId, first, 'was not shared')
+    assert.equal((await monitor.update(on)).publicStatusId, first)
+    assert.equal((await monitor.update(on)).publicStatusId, first, 'is shared already')
+    assert.equal((await monitor.update({ name: 'job' })).publicStatusId, first)
+    // Two people stop it at once: one statement decides, and the address is renewed once.
+    const stopped = await Promise.all([monitor.update(off), monitor.update(off)])
+    const second = (await monitor.status()).publicStatusId
+    assert.deepEqual(
+      stopped.map(({ publicStatusId }) => publicStatusId),
+      [second, second],
+    )
+    assert.notEqual(second, first)
+    assert.match(second, /^pulse_status_[0-9A-Za-z]{22}$/)
+    assert.deepEqual(await shared(server, second), NOT_FOUND)
+    assert.equal((await monitor.update({ ...on, name: 'again' })).publicStatusId, second)
+    assert.equal((await server.mayfly.pulsePublicStatus(second)).name, 'again')
+    assert.deepEqual(await shared(server, first), NOT_FOUND)
+    assert.deepEqual(await shared(server, `${first}/badge.svg`), NOT_FOUND)
+  })
+
   test('the id that is shared opens nothing else, and no other id opens what is shared', async () => {
     const server = await theServer()
     const capability = await aMonitor(server)
