@@ -6,13 +6,13 @@ import { bearerToken } from '../http/bearer.ts'
 import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
 import type { BodyBudget, BodyReservation } from '../http/body-budget.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
-import { publicId } from './schema.ts'
+import { publicId, type RefusalReason } from './schema.ts'
 import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
@@ -69,8 +69,9 @@ export function mountIngest(
     reply: FastifyReply,
     isHere: boolean,
   ): Promise<InboxFacts> {
+    let inbox: InboxFacts | null = null
     try {
-      const inbox = await service.facts(params.publicId)
+      inbox = await service.facts(params.publicId)
       if (!inbox) throw unavailable()
       await limits.take(INGEST[inbox.planId], inbox.publicId, reply)
       if (raw.rawHeaders.length > 2 * MAX_HEADER_LINES) throw problem('request too large')
@@ -79,6 +80,8 @@ export function mountIngest(
       }
       return inbox
     } catch (error) {
+      const reason = reasonOf(error, 'rate_limited')
+      if (inbox && reason) service.refused(inbox, reason)
       throw refusedUnread(raw, error)
     }
   }
@@ -121,9 +124,10 @@ export function mountIngest(
       await null
       const isHere = hasArrived(raw)
       const inbox = await admitted(request, reply, isHere)
-      const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-      const reservation = isSmall ? null : reserve(raw, sourceIp, inbox.publicId)
+      let reservation: BodyReservation | null = null
       try {
+        const isSmall = isHere && raw.readableLength <= SMALL_BYTES
+        if (!isSmall) reservation = reserve(raw, sourceIp, inbox.publicId)
         const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
         reservation?.received()
         const { path, query } = splitUrl(request.originalUrl)
@@ -139,6 +143,10 @@ export function mountIngest(
         })
         if (!isAccepted) throw unavailable()
         return reply.code(204).send()
+      } catch (error) {
+        const reason = reasonOf(error, 'service_busy')
+        if (reason) service.refused(inbox, reason)
+        throw error
       } finally {
         reservation?.release()
       }
@@ -147,6 +155,23 @@ export function mountIngest(
       throw new Error('every request to an inbox is answered before')
     },
   })
+}
+
+/** Why a request was refused; `busy` is what 429 means here. Null if the service has counted it. */
+function reasonOf(error: unknown, busy: RefusalReason): RefusalReason | null {
+  if (!(error instanceof Problem)) return 'service_unavailable'
+  switch (error.phrase) {
+    case 'catch unavailable':
+      return null
+    case 'rate limited':
+      return busy
+    case 'request too large':
+      return 'too_large'
+    case 'request timeout':
+      return 'incomplete'
+    default:
+      return 'service_unavailable'
+  }
 }
 
 /** An error that answers a request without reading its body. */

@@ -17,7 +17,14 @@ import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'
 import { checkQuery } from './list.ts'
-import { CatchEvent, CatchStatus, EventPage, EventQuery, publicId } from './schema.ts'
+import {
+  CatchEvent,
+  CatchRefusals,
+  CatchStatus,
+  EventPage,
+  EventQuery,
+  publicId,
+} from './schema.ts'
 import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
 
@@ -73,6 +80,11 @@ export function mountOwner(
     { onRequest, schema: SCHEMAS.destroy },
     owner.answers(handlers.destroy),
   )
+  app.get<Owned>(
+    '/api/catch/:publicId/refusals',
+    { onRequest, schema: SCHEMAS.refusals },
+    owner.answers(handlers.refusals),
+  )
   app.get<Listed>(
     '/api/catch/:publicId/events',
     {
@@ -121,6 +133,11 @@ function createHandlers({
 }) {
   async function status(inbox: InboxRow) {
     return () => service.status(inbox)
+  }
+
+  async function refusals(inbox: InboxRow) {
+    const found = await service.refusals(inbox)
+    return () => found
   }
 
   async function destroy(inbox: InboxRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
@@ -199,7 +216,7 @@ function createHandlers({
     return () => sendNoContent(request, reply)
   }
 
-  return { status, destroy, events, awaitedEvents, stream, event, body, deleteEvent }
+  return { status, refusals, destroy, events, awaitedEvents, stream, event, body, deleteEvent }
 }
 
 function sendPage(
@@ -228,6 +245,14 @@ const SCHEMAS = {
     security,
     params: inboxParams,
     response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+  },
+  refusals: {
+    tags: ['catch'],
+    operationId: 'getRefusals',
+    summary: 'How many requests the inbox refused, since when, and why',
+    security,
+    params: inboxParams,
+    response: { 200: CatchRefusals, ...errors(...OWNER_ERRORS) },
   },
   events: {
     tags: ['catch'],

@@ -15,6 +15,7 @@ import {
   CatchEvent,
   CatchIpLocation,
   CatchPlan,
+  CatchRefusals,
   CatchStatus,
   EventPage,
   ListedCatchPlan,
@@ -42,6 +43,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   schemas: {
     CatchCapability,
     CatchStatus,
+    CatchRefusals,
     CatchEvent,
     CatchIpLocation,
     EventPage,
@@ -68,7 +70,12 @@ export async function openCatch(
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
   mountCatch(parts.app, { ...parts, service })
-  return { purge: service.purge, close: async () => locator.close() }
+  return { purge: service.purge, close }
+
+  async function close(): Promise<void> {
+    await service.close()
+    locator.close()
+  }
 }
 
 async function openLocator({

@@ -155,6 +155,53 @@ export const CatchStatus = Type.Object(
  */
 export type CatchStatus = Static<typeof CatchStatus>
 
+export const RefusalReason = Type.Enum([
+  'rate_limited',
+  'too_large',
+  'storage_full',
+  'exhausted',
+  'suspended',
+  'expired',
+  'incomplete',
+  'service_busy',
+  'service_unavailable',
+])
+/**
+ * Why a request was refused. `rate_limited`: too many to this inbox at once. `too_large`: its body or the number of
+ * its headers. `storage_full`: no room for it. `exhausted`: every request of the plan is used. `incomplete`: its body
+ * stopped half-way. `service_busy` and `service_unavailable`: the service had no memory, or could not store it.
+ *
+ * ```ts
+ * const isMine = (reason: RefusalReason): boolean => !reason.startsWith('service_')
+ * ```
+ */
+export type RefusalReason = Static<typeof RefusalReason>
+
+export const CatchRefusals = Type.Object(
+  {
+    total: AtLeast0,
+    reasons: Type.Array(
+      Type.Object(
+        { reason: RefusalReason, count: AtLeast1, firstAt: DateTime, lastAt: DateTime },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: 'How many requests an inbox refused, and why; counted a few seconds late',
+  },
+)
+/**
+ * How many requests an inbox refused, and why, the most frequent reason first. Times are RFC 3339.
+ * A request that is refused is not kept, and a crash of the service may lose the last few seconds.
+ *
+ * ```ts
+ * const { total, reasons } = await inbox.refusals()
+ * ```
+ */
+export type CatchRefusals = Static<typeof CatchRefusals>
+
 const ACCESSES = ['public', 'authenticated'] as const
 export const Access = Type.Enum([...ACCESSES])
 export type Access = Static<typeof Access>

@@ -19,7 +19,14 @@ import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { type AwaitList, createList, type List } from './list.ts'
 import { fitting, heldBy } from './page.ts'
-import type { CatchIpLocation, CatchState, CatchStatus } from './schema.ts'
+import { createRefusals } from './refusals.ts'
+import type {
+  CatchIpLocation,
+  CatchRefusals,
+  CatchState,
+  CatchStatus,
+  RefusalReason,
+} from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
 import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'
@@ -63,6 +70,10 @@ export type CatchService = {
   takes(publicId: string, bodyBytes: number): Promise<boolean>
   /** Stores one request durably. Returns false if the inbox refuses it. */
   ingest(inbox: InboxFacts, request: IngestRequest): Promise<boolean>
+  /** Counts a request that was refused for another reason than what the three above have found. */
+  refused(inbox: InboxFacts, reason: RefusalReason): void
+  /** How many requests the inbox refused, and why. */
+  refusals(inbox: InboxRow): Promise<CatchRefusals>
   /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<InboxRow | null>
   /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
@@ -93,6 +104,8 @@ export type CatchService = {
   destroy(inbox: InboxRow): Promise<boolean>
   /** Deletes inboxes that are over, and their events. @returns the number of deleted inboxes. */
   purge(now: DeletionTime): Promise<number>
+  /** Writes what is still in memory. */
+  close(): Promise<void>
 }
 
 export function createCatch(deps: {
@@ -113,11 +126,16 @@ export function createCatch(deps: {
   const sealing = createSealing({ db, clock })
   const ingest = createIngest(db, sealing)
   const remembered = createRemembered(activeInbox)
+  const refusals = createRefusals({ db, clock })
 
+  /** The inbox, if it accepts requests. Only a request asks, which is counted if it does not. */
   async function activeInbox(publicId: string): Promise<InboxFacts | null> {
     if (!isId('catch', publicId)) return null
     const inbox = await store.inbox(publicId)
-    if (!inbox || stateOf(inbox, clock.now()) !== 'active') return null
+    if (!inbox || stateOf(inbox, clock.now()) !== 'active') {
+      countRefused(inbox)
+      return null
+    }
     return {
       publicId,
       planId: inbox.plan_id,
@@ -125,6 +143,14 @@ export function createCatch(deps: {
       maxBytesPerRequest: inbox.max_bytes_per_request,
       expiresAt: inbox.expires_at,
     }
+  }
+
+  /** Counts a request that an inbox refused in this state. Nobody could see the count of one that is gone. */
+  function countRefused(inbox: InboxRow | null): void {
+    if (!inbox) return
+    const state = stateOf(inbox, clock.now())
+    if (state === 'manually_destroyed') return
+    refusals.count(inbox.public_id, state === 'active' ? 'storage_full' : state)
   }
 
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
@@ -173,22 +199,31 @@ export function createCatch(deps: {
         })
         dropped++
       }
-      if (inboxes.length < PURGE_INBOXES) return dropped
+      if (inboxes.length < PURGE_INBOXES) break
     }
+    await refusals.purge()
+    return dropped
   }
 
   return {
     async facts(publicId) {
       const inbox = await remembered.of(publicId)
-      return inbox && inbox.expiresAt > clock.now() ? inbox : null
+      if (!inbox) return null
+      if (inbox.expiresAt > clock.now()) return inbox
+      refusals.count(publicId, 'expired')
+      return null
     },
 
     async takes(publicId, bodyBytes) {
       const inbox = await store.inbox(publicId)
-      if (!inbox || stateOf(inbox, clock.now()) !== 'active') return false
       // A body above the inbox's limit is refused as too large, even if the inbox is full as well.
-      const least = Math.min(bodyBytes, inbox.max_bytes_per_request)
-      return inbox.stored_bytes + least <= inbox.storage_limit_bytes
+      const least = Math.min(bodyBytes, inbox?.max_bytes_per_request ?? 0)
+      const isTaken =
+        inbox !== null &&
+        stateOf(inbox, clock.now()) === 'active' &&
+        inbox.stored_bytes + least <= inbox.storage_limit_bytes
+      if (!isTaken) countRefused(inbox)
+      return isTaken
     },
 
     async ingest(inbox, request) {
@@ -219,12 +254,17 @@ export function createCatch(deps: {
       if (!isStored) {
         // The inbox has ended or is full. Either way its cached facts may be out of date.
         remembered.forget(inbox.publicId)
+        countRefused(await store.inbox(inbox.publicId))
         return false
       }
       onIngested(bytes)
       hints.notify(inbox.publicId)
       return true
     },
+
+    refused: (inbox, reason) => refusals.count(inbox.publicId, reason),
+
+    refusals: (inbox) => refusals.of(inbox.public_id),
 
     async owned(publicId, ownerToken) {
       if (!isId('catch', publicId)) return null
@@ -301,5 +341,7 @@ export function createCatch(deps: {
     },
 
     purge,
+
+    close: refusals.close,
   }
 }

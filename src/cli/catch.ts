@@ -1,5 +1,6 @@
 /** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
+import type { CatchRefusals } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
 import { addCatchEvents, findEvent } from './catch-events.ts'
 import { addCatchExport } from './catch-export.ts'
@@ -35,20 +36,31 @@ function addStatus(parent: Command): void {
     .action(
       client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const status = await cli.mayfly(baseUrl).catch(capability).status()
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const status = await inbox.status()
+        const refusals = await inbox.refusals()
         cli.answer(
-          status,
+          { ...status, refusals },
           columns([
             ['state', status.status],
             ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
             ['requests', `${status.acceptedRequestCount} of ${status.requestLimit}`],
             ['stored', `${size(status.storedBytes)} of ${size(status.storageLimitBytes)}`],
+            ['refused', refusedIn(refusals, cli.now())],
             ['address', `${baseUrl}/c/${status.publicId}`],
           ]),
         )
         return EXIT.ok
       }),
     )
+}
+
+/** Such as `3: 2 rate_limited, last 5 s ago; 1 too_large, last 2 d ago`. */
+function refusedIn({ total, reasons }: CatchRefusals, now: number): string {
+  const each = reasons.map(
+    ({ reason, count, lastAt }) => `${count} ${reason}, last ${away(lastAt, now)}`,
+  )
+  return total === 0 ? 'none' : `${total}: ${each.join('; ')}`
 }
 
 function addDelete(parent: Command): void {

@@ -2,6 +2,7 @@
 import type {
   CatchCapability,
   CatchEvent,
+  CatchRefusals,
   CatchState,
   CatchStatus,
   EventPage,
@@ -26,6 +27,8 @@ import { dataOf, endOf, follow } from './live.ts'
 export type CatchClient = {
   /** State, limits and counters. */
   status(): Promise<CatchStatus>
+  /** How many requests the inbox refused, since when, and why. */
+  refusals(): Promise<CatchRefusals>
   /**
    * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
    * `after`, oldest first: pass its last sequence as `after` to get the next.
@@ -179,6 +182,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
 
   return {
     status: () => status(),
+    refusals: () =>
+      http.get<CatchRefusals>({ path: `${path}/refusals`, token }, 'total', 'reasons'),
     page: (query) => page(query),
     async *events(query = {}) {
       let cursor: number | null | undefined = query.cursor

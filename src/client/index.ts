@@ -28,10 +28,12 @@ import { createWhisperClient, type SharedWhisper, type WhisperPurchase } from '.
 export type {
   CatchCapability,
   CatchEvent,
+  CatchRefusals,
   CatchState,
   CatchStatus,
   EventPage,
   EventQuery,
+  RefusalReason,
 } from '../catch/schema.ts'
 export type {
   GateAuthorization,

@@ -202,7 +202,7 @@ async function driveInbox(server: TestServer, ask: Call) {
   const event = { ...params, eventId }
   await ask('streamEvents', 400, { params, headers: { ...headers, 'last-event-id': 'x' } })
   const wrong = { authorization: `Bearer ${inbox.ingestToken}` }
-  for (const id of ['getInbox', 'listEvents', 'streamEvents']) {
+  for (const id of ['getInbox', 'getRefusals', 'listEvents', 'streamEvents']) {
     await ask(id, 200, { params, headers })
     await ask(id, 401, { params, headers: wrong })
     // Listing does not tell an unknown inbox from a wrong token.
@@ -365,7 +365,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
 }
 
 const OWNED_INBOX = [
-  ...['getInbox', 'listEvents', 'streamEvents', 'destroyInbox'],
+  ...['getInbox', 'getRefusals', 'listEvents', 'streamEvents', 'destroyInbox'],
   ...['getEvent', 'getEventBody', 'deleteEvent'],
 ]
 const OWNED_MONITOR = ['getMonitor', 'streamMonitor', 'updateMonitor', 'destroyMonitor']

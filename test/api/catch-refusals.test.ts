@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createRefusals } from '../../src/catch/refusals.ts'
+import { suspendInbox } from '../../src/catch/store.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
+import type { Db } from '../../src/db/db.ts'
+import { anInbox, aSmallServer, ask, asOperator, send, sendBare } from '../support/catch.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { openDatabase, query } from '../support/store.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+test('an inbox that refused nothing says so', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  await send(server, inbox, { method: 'POST', body: 'stored' })
+  assert.deepEqual(await refusalsOf(server, inbox), { total: 0, reasons: [] })
+})
+
+test('the owner reads how often an inbox refused a request, why, and since when', async (t) => {
+  const server = await aSmallServer(t)
+  const inbox = await anInbox(server)
+  const before = server.clock.now()
+  await sendBare(server, inbox, { body: 'x'.repeat(61) })
+  server.clock.advance(5_000)
+  await sendBare(server, inbox, { body: 'x'.repeat(99) })
+  const headers = Array.from({ length: 257 }, (_, i) => `X-${i}: y`)
+  await sendBare(server, inbox, { headers })
+  for (const _ of [1, 2]) await sendBare(server, inbox, { body: 'x'.repeat(50) })
+  assert.equal((await sendBare(server, inbox, { body: 'x' })).status, 401)
+  const { total, reasons } = await refusalsOf(server, inbox)
+  assert.equal(total, 4)
+  const [large, full] = reasons
+  assert.deepEqual([large?.reason, large?.count], ['too_large', 3])
+  assert.deepEqual([full?.reason, full?.count, full?.firstAt], ['storage_full', 1, full?.lastAt])
+  const [first, last] = [large?.firstAt, large?.lastAt].map((at) => Date.parse(at ?? '') - before)
+  assert.ok(first !== undefined && first >= 0 && first < 5_000, `${first}`)
+  assert.ok(last !== undefined && last >= 5_000, `${last}`)
+})
+
+test('a request to an inbox that is used up, suspended or expired is counted as just that', async (t) => {
+  const server = await startServer(t)
+  const [used, suspended, expired] = await Promise.all([1, 2, 3].map(() => anInbox(server)))
+  assert.ok(used && suspended && expired)
+  await Promise.all(
+    Array.from({ length: 130 }, () => send(server, used, { method: 'POST', body: '' })),
+  )
+  // The service still remembers this one as active.
+  await send(server, suspended, { method: 'POST', body: '' })
+  await asOperator(server, suspendInbox(suspended.publicId, server.clock.now()))
+  for (const _ of [1, 2]) await send(server, suspended, { method: 'POST', body: '' })
+  const reasons = async (inbox: CatchCapability) =>
+    (await refusalsOf(server, inbox)).reasons.map(({ reason, count }) => [reason, count])
+  assert.deepEqual(await reasons(used), [['exhausted', 30]])
+  assert.deepEqual(await reasons(suspended), [['suspended', 2]])
+  server.clock.advance(DAY + 1000)
+  await send(server, expired, { method: 'POST', body: '' })
+  assert.deepEqual(await reasons(expired), [['expired', 1]])
+})
+
+test('a request above the rate of its inbox is counted as rate limited', async (t) => {
+  const file = join(await temporaryFolder(t), 'limits.json')
+  await writeFile(file, JSON.stringify({ 'ingest.spark': { perMinute: 0.01, burst: 2 } }))
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+  const inbox = await anInbox(server)
+  for (const status of [204, 204, 429, 429]) {
+    assert.equal((await send(server, inbox, { method: 'POST', body: '' })).status, status)
+  }
+  const { total, reasons } = await refusalsOf(server, inbox)
+  assert.deepEqual([total, reasons[0]?.reason], [2, 'rate_limited'])
+})
+
+test('only the owner reads the refusals of an inbox, and only by GET', async (t) => {
+  const server = await startServer(t)
+  const [inbox, other] = [await anInbox(server), await anInbox(server)]
+  const path = `/api/catch/${inbox.publicId}/refusals`
+  const status = async (token: string | null, at = path) => (await ask(server, at, token)).status
+  assert.equal(await status(null), 401)
+  assert.equal(await status(inbox.ingestToken), 401)
+  assert.equal(await status(other.ownerToken), 404)
+  assert.equal(await status(inbox.ownerToken, path.replace('catch_', 'catch_0')), 404)
+  assert.equal(await status(inbox.ownerToken), 200)
+  const head = await fetch(server.url + path, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${inbox.ownerToken}` },
+  })
+  assert.equal(head.status, 405)
+})
+
+test('refusals survive a stop, and end with their inbox', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
+  await send(server, inbox, { method: 'POST', body: '' })
+  await server.restart()
+  await send(server, inbox, { method: 'POST', body: '' })
+  assert.equal((await refusalsOf(server, inbox)).total, 2)
+  await server.mayfly.catch(inbox).destroy()
+  await send(server, inbox, { method: 'POST', body: '' })
+  await server.restart()
+  const store = await openDatabase(server.databaseUrl)
+  t.after(store.close)
+  await store.write({
+    lockKey: inbox.publicId,
+    statements: {
+      gone: { text: 'delete from catch_inbox where public_id = $1', values: [inbox.publicId] },
+    },
+  })
+  const refusals = createRefusals({ db: store, clock: server.clock })
+  refusals.count(inbox.publicId, 'exhausted')
+  await refusals.purge()
+  await refusals.close()
+  assert.deepEqual(await query(server, 'select * from catch_refusal'), [])
+})
+
+test('a million refused requests cost the store one write in a turn, and several instances add up', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const store = await openDatabase(server.databaseUrl)
+  t.after(store.close)
+  let writes = 0
+  const db: Db = {
+    ...store,
+    write: (unit) => {
+      writes++
+      return store.write(unit)
+    },
+  }
+  const instances = [
+    createRefusals({ db, clock: server.clock }),
+    createRefusals({ db, clock: server.clock }),
+  ]
+  for (let i = 0; i < 1_000_000; i++) instances[i % 2]?.count(inbox.publicId, 'exhausted')
+  await Promise.all(instances.map((instance) => instance.close()))
+  assert.equal(writes, 2)
+  assert.equal((await refusalsOf(server, inbox)).total, 1_000_000)
+})
+
+test('what the store could not take is counted in a later turn, and the memory for it is bounded', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const store = await openDatabase(server.databaseUrl)
+  t.after(store.close)
+  let isAway = true
+  let rows = 0
+  const db: Db = {
+    ...store,
+    write: async (unit) => {
+      if (isAway) throw new Error('away')
+      rows += Object.values(unit.statements).flat().length
+      return store.write(unit)
+    },
+  }
+  const refusals = createRefusals({ db, clock: server.clock })
+  refusals.count(inbox.publicId, 'too_large')
+  assert.equal((await refusals.of(inbox.publicId)).total, 0)
+  for (let i = 0; i < 20_000; i++) refusals.count(`catch_${i}`, 'too_large')
+  refusals.count(inbox.publicId, 'too_large')
+  isAway = false
+  assert.equal((await refusals.of(inbox.publicId)).total, 2)
+  assert.equal(rows, 10_000)
+  await refusals.close()
+})
+
+const refusalsOf = ({ mayfly }: TestServer, inbox: CatchCapability) =>
+  mayfly.catch(inbox).refusals()
