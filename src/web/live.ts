@@ -1,6 +1,6 @@
 /** Shows the live stream of an open capability, its remaining time, and its end. */
 import { createHttp, type Http } from '../client/http.ts'
-import { forget } from './buying/capability.ts'
+import { forget } from './buying/keeping.ts'
 import { confirmed, toast } from './components.ts'
 import { el } from './dom.ts'
 import { moment, remaining, sentence } from './format.ts'

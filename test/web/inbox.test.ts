@@ -106,10 +106,10 @@ suite('an inbox', () => {
     const inbox = await buyInbox(site.server)
     const { page, context } = await site.visit(t)
     await open(page, inbox)
-    await page.getByRole('button', { name: 'Keep it in this browser' }).click()
+    await page.getByRole('button', { name: 'Keep in this browser' }).click()
     const tab = await context.newPage()
     await tab.goto(`${site.server.url}/catch`)
-    await tab.getByRole('button', { name: /^Open catch_/ }).click()
+    await tab.getByRole('button', { name: 'Open Inbox 1' }).click()
     await tab.getByRole('button', { name: 'Forget it here' }).click()
     await tab.getByRole('button', { name: 'Forget it', exact: true }).click()
     await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
@@ -145,7 +145,7 @@ suite('an inbox', () => {
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.getByText('closing it loses it').waitFor()
+    await page.getByText('Closing this tab loses access for good').waitFor()
     await page.getByRole('button', { name: 'Open another' }).click()
     await page.getByRole('button', { name: 'Keep it', exact: true }).click()
     const asked: string[] = []
@@ -161,7 +161,7 @@ suite('an inbox', () => {
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download' }).click(),
     ])
-    await page.getByText('Open in this tab until it is closed').waitFor()
+    await page.getByText('Open in this tab. Closing the tab closes it.').waitFor()
     await page.getByRole('button', { name: 'Open another' }).click()
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })

@@ -3,8 +3,9 @@ import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { button, copyButton, download } from '../components.ts'
 import { type Child, el } from '../dom.ts'
 import { moment } from '../format.ts'
-import { capabilityFileName, capabilityText, keep, openHere } from './capability.ts'
+import { capabilityFileName, capabilityText, type Held, openHere } from './capability.ts'
 import type { Saving } from './checkout.ts'
+import { keep } from './keeping.ts'
 
 type Bought = CatchCapability | PulseCapability
 
@@ -14,6 +15,7 @@ const WORDS = {
 } as const
 
 export function boughtView(capability: Bought, { onSaved, state }: Saving): Child[] {
+  const held: Held = { capability }
   const { title, open, page } = WORDS[capability.product]
   let isSaved = false
   const saved = (how: string): void => {
@@ -33,21 +35,21 @@ export function boughtView(capability: Bought, { onSaved, state }: Saving): Chil
     el(
       'pre',
       { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The capability' },
-      el('code', {}, capabilityText(capability).trim()),
+      el('code', {}, capabilityText(held).trim()),
     ),
     el(
       'div',
       { class: 'row even' },
-      copyButton(() => capabilityText(capability), {
+      copyButton(() => capabilityText(held), {
         label: 'Copy all of it',
         onCopied: () => saved('Copied. Paste it somewhere safe.'),
       }),
       button('Download', () => {
-        downloadCapability(capability)
+        downloadCapability(held)
         saved('Downloaded.')
       }),
-      button('Keep it in this browser', () => {
-        keep(capability)
+      button('Keep in this browser', () => {
+        keep(held)
         saved('Kept in this browser: anyone who uses it can open this.')
       }),
     ),
@@ -55,7 +57,7 @@ export function boughtView(capability: Bought, { onSaved, state }: Saving): Chil
     button(
       open,
       () => {
-        openHere({ capability, isSaved })
+        openHere({ ...held, isSaved })
         onSaved('Open in this tab.')
         location.assign(page)
       },
@@ -65,6 +67,6 @@ export function boughtView(capability: Bought, { onSaved, state }: Saving): Chil
 }
 
 /** Downloads the capability file. */
-export function downloadCapability(capability: Parameters<typeof capabilityText>[0]): void {
-  download(capabilityFileName(capability), capabilityText(capability), 'application/json')
+export function downloadCapability(held: Held): void {
+  download(capabilityFileName(held.capability), capabilityText(held), 'application/json')
 }

@@ -1,75 +1,152 @@
-/** The line above an open capability: where it is saved, with the ways to save and to close it. */
-import type { AnyCapability } from '../../client/capability-file.ts'
-import { button, confirmed } from '../components.ts'
-import { el } from '../dom.ts'
-import { downloadCapability } from './bought.ts'
+/** The capabilities that are kept in this browser, only because the user asked for it. */
 import {
-  forget,
-  keep,
-  keptCapabilities,
-  type OpenHere,
-  openHere,
-  whatIsOpen,
-} from './capability.ts'
+  type AnyCapability,
+  parseCapability,
+  type SavedCapability,
+} from '../../client/capability-file.ts'
+import { capabilityText, openHere } from './capability.ts'
 
-export type KeepingOptions = {
-  /** What the capability opens, with an article: `an inbox`. */
-  what: string
-  /** Closes the capability in this tab. */
-  close(): void
+/** A kept inbox or monitor, as a list shows it. */
+export type KeptThing = {
+  publicId: string
+  product: 'catch' | 'pulse'
+  /** The owner's name for it, such as `Inbox 1`. Show it through `plainly` of `foreign.ts`. */
+  name: string
+  /** `Spark`, or an empty text if the plan is not known. */
+  plan: string
+  /** RFC 3339. */
+  expiresAt: string
 }
 
-export function keepingOf({ capability, isSaved }: OpenHere, options: KeepingOptions): HTMLElement {
-  const isKept = keptCapabilities().some(({ publicId }) => publicId === capability.publicId)
+/** A kept capability, with the name that its owner gave it. */
+export type Kept = Omit<SavedCapability, 'baseUrl'> & { name: string }
 
-  /** Saves the capability, and shows the line anew. */
-  function save(by: (capability: AnyCapability) => void): void {
-    by(capability)
-    const here = { capability, isSaved: true }
-    openHere(here)
-    line.replaceWith(keepingOf(here, options))
-  }
+export type Keeping = Omit<SavedCapability, 'baseUrl'> & { name?: string }
 
-  async function forgetIt(): Promise<void> {
-    const isWanted = await confirmed('Forget it in this browser?', {
-      body: 'Without its capability file nobody can open it again.',
-      action: 'Forget it',
-    })
-    if (!isWanted) return
-    forget(capability.publicId)
-    options.close()
-  }
+const KEPT = 'mayfly.kept'
+/** Expired capabilities are deleted this much later, since this computer's clock may be wrong. */
+const ENDED_MS = 24 * 60 * 60 * 1000
+/** A name has to fit into one line. */
+export const MAX_NAME_CHARS = 60
 
-  async function openAnother(): Promise<void> {
-    const isLost = whatIsOpen(capability.product)?.isSaved === false
-    const question = {
-      body: 'Its capability is in this tab alone, and nobody can recover it. Keep or download it first.',
-      action: 'Lose it',
-    }
-    if (isLost && !(await confirmed(`Close ${options.what} that is saved nowhere?`, question)))
-      return
-    options.close()
-  }
+/** What a product is called in a name, and the page that opens it. */
+const KINDS = {
+  catch: { noun: 'Inbox', page: '/catch' },
+  whisper: { noun: 'Whisper', page: '/read' },
+  pulse: { noun: 'Monitor', page: '/pulse' },
+} as const
 
-  const line = el(
-    'div',
-    { class: 'row between keeping' },
-    el('p', { class: 'small quiet' }, placeOf({ isKept, isSaved })),
-    el(
-      'div',
-      { class: 'row' },
-      isKept
-        ? button('Forget it here', forgetIt, { kind: 'small' })
-        : button('Keep it in this browser', () => save(keep), { kind: 'small' }),
-      button('Download', () => save(downloadCapability), { kind: 'small' }),
-      button('Open another', openAnother, { kind: 'small' }),
+/** The inboxes and monitors that are kept here, the latest first. Empty if there are none. */
+export function keptThings(): KeptThing[] {
+  return keptCapabilities().flatMap(({ capability, planId, name }) => {
+    const { product, publicId, expiresAt } = capability
+    return product === 'whisper'
+      ? []
+      : [{ publicId, product, name, plan: planTitle(planId), expiresAt }]
+  })
+}
+
+/**
+ * Opens a kept capability in this tab and goes to its page. Nothing of it is in the address. Returns false if it
+ * is not kept any more, and then goes nowhere.
+ */
+export function openKept(publicId: string): boolean {
+  const kept = keptCapabilities().find(({ capability }) => capability.publicId === publicId)
+  if (!kept) return false
+  openHere({ ...kept, isSaved: true })
+  location.assign(KINDS[kept.capability.product].page)
+  return true
+}
+
+/** The kept capabilities that did not expire long ago, the latest first. */
+export function keptCapabilities(): Kept[] {
+  return stored().filter(
+    ({ capability }) => Date.parse(capability.expiresAt) + ENDED_MS > Date.now(),
+  )
+}
+
+/** The name under which this is kept, or null. */
+export function nameOfKept(publicId: string): string | null {
+  return keptCapabilities().find(({ capability }) => capability.publicId === publicId)?.name ?? null
+}
+
+/** Keeps a capability in this browser. Call it only at the user's click. */
+export function keep({ capability, planId, name }: Keeping): void {
+  const { publicId, product } = capability
+  const all = keptCapabilities()
+  const others = all.filter((kept) => kept.capability.publicId !== publicId)
+  const given = tidied(name ?? '') || nameOfKept(publicId) || freeName(product, others)
+  save([{ capability, ...(planId === undefined ? {} : { planId }), name: given }, ...others])
+}
+
+/** Gives a kept capability another name. An empty one changes nothing. */
+export function rename(publicId: string, name: string): void {
+  const given = tidied(name)
+  if (given === '') return
+  save(
+    keptCapabilities().map((kept) =>
+      kept.capability.publicId === publicId ? { ...kept, name: given } : kept,
     ),
   )
-  return line
 }
 
-function placeOf({ isKept, isSaved }: { isKept: boolean; isSaved: boolean }): string {
-  if (isKept) return 'Kept in this browser.'
-  if (isSaved) return 'Open in this tab until it is closed.'
-  return 'Only this tab has the capability: closing it loses it.'
+/** Deletes a kept capability. */
+export function forget(publicId: string): void {
+  save(keptCapabilities().filter(({ capability }) => capability.publicId !== publicId))
+}
+
+/** `Spark` for `spark`. */
+export function planTitle(planId: string | undefined): string {
+  return planId === undefined ? '' : `${planId[0]?.toUpperCase()}${planId.slice(1)}`
+}
+
+function tidied(name: string): string {
+  return [...name.trim().replaceAll(/\s+/g, ' ')].slice(0, MAX_NAME_CHARS).join('')
+}
+
+/** `Inbox 1`, or the first number that no other has. */
+function freeName(product: AnyCapability['product'], others: Kept[]): string {
+  const taken = new Set(others.map(({ name }) => name))
+  const { noun } = KINDS[product]
+  for (let number = 1; ; number++) {
+    if (!taken.has(`${noun} ${number}`)) return `${noun} ${number}`
+  }
+}
+
+function save(all: readonly Kept[]): void {
+  if (all.length === 0) {
+    localStorage.removeItem(KEPT)
+    return
+  }
+  const entries = all.map((kept) => ({ text: capabilityText(kept), name: kept.name }))
+  localStorage.setItem(KEPT, JSON.stringify(entries))
+}
+
+function stored(): Kept[] {
+  try {
+    const entries: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '[]')
+    return Array.isArray(entries) ? entries.flatMap(keptIn) : []
+  } catch {
+    return []
+  }
+}
+
+/** An entry of the store. A text alone was kept before things had names. */
+function keptIn(entry: unknown): Kept[] {
+  const { text, name } = (typeof entry === 'string' ? { text: entry } : (entry ?? {})) as {
+    text?: unknown
+    name?: unknown
+  }
+  const saved = typeof text === 'string' ? parseCapability(text) : null
+  if (!saved) return []
+  const { capability, planId } = saved
+  const { product, publicId } = capability
+  const given = typeof name === 'string' ? tidied(name) : ''
+  return [
+    {
+      capability,
+      ...(planId === undefined ? {} : { planId }),
+      name: given || `${KINDS[product].noun} …${publicId.slice(-4)}`,
+    },
+  ]
 }

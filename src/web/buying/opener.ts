@@ -3,9 +3,12 @@ import { type AnyCapability, parseCapability } from '../../client/capability-fil
 import { MayflyError } from '../../client/errors.ts'
 import { button, field, notice } from '../components.ts'
 import { el, fill } from '../dom.ts'
+import { plainly } from '../foreign.ts'
 import { moment, sentence } from '../format.ts'
-import { closeHere, keptCapabilities, type OpenHere, openHere, whatIsOpen } from './capability.ts'
-import { keepingOf } from './keeping.ts'
+import { clock } from '../service.ts'
+import { closeHere, type OpenHere, openHere, whatIsOpen } from './capability.ts'
+import { type Kept, keptCapabilities, planTitle } from './keeping.ts'
+import { keepingOf } from './keeping-line.ts'
 import { guardTab } from './pending.ts'
 
 type Of<Product> = AnyCapability & { product: Product }
@@ -68,8 +71,11 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   /** Asks for a capability, and says why the one before is not open. */
   function ask({ problem, pasted = '' }: { problem?: string | undefined; pasted?: string } = {}) {
     opened.abort()
-    const kept = keptCapabilities().filter(isOurs)
-    const openKept = (capability: Of<Product>) => show({ capability, isSaved: true })
+    const kept = keptCapabilities().flatMap((each) =>
+      isOurs(each.capability) ? [{ ...each, capability: each.capability }] : [],
+    )
+    const openKept = (each: Omit<OpenHere, 'isSaved'> & { capability: Of<Product> }) =>
+      show({ ...each, isSaved: true })
     fill(
       place,
       el(
@@ -90,9 +96,9 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
       const problem = `This capability is of another service: ${saved.baseUrl}.`
       ask({ problem, pasted: text })
     } else if (saved && isOurs(saved.capability)) {
-      void show({ capability: saved.capability, isSaved: true })
+      void show({ ...saved, capability: saved.capability, isSaved: true })
     } else {
-      const problem = `This is not the capability of ${what}. Load or paste all of what its purchase ended with.`
+      const problem = `This is not the capability of ${what}. Load the capability file, or paste all of it.`
       ask({ problem, pasted: text })
     }
   }
@@ -120,30 +126,36 @@ function buyLine(product: string, what: string): HTMLElement {
   return el('p', {}, 'None yet? ', link, '; it takes a minute.')
 }
 
-/** The capabilities that are stored in this browser, each with a button. */
-function keptSection<Kept extends AnyCapability>(
-  kept: Kept[],
-  open: (capability: Kept) => Promise<void>,
+/** The capabilities that are kept in this browser, each with a button. */
+function keptSection<Thing extends Kept>(
+  kept: Thing[],
+  open: (thing: Thing) => Promise<void>,
 ): HTMLElement {
-  const lines = kept.map((capability) => keptLine(capability, () => open(capability)))
+  const lines = kept.map((thing) => keptLine(thing, () => open(thing)))
   return el('section', { class: 'card stack' }, el('h2', {}, 'Kept in this browser'), ...lines)
 }
 
 function keptLine(
-  { publicId, expiresAt }: AnyCapability,
+  { name, planId, capability: { expiresAt } }: Kept,
   onOpen: () => Promise<void>,
 ): HTMLElement {
-  const name = `${publicId.slice(0, 12)}…`
+  const shown = plainly(name)
   const open = button('Open', onOpen, { kind: 'small' })
-  open.setAttribute('aria-label', `Open ${name}`)
+  open.setAttribute('aria-label', `Open ${shown}`)
+  const plan = planTitle(planId)
+  const isOver = Date.parse(expiresAt) <= clock.now()
   return el(
     'div',
     { class: 'row between unwrapped' },
     el(
       'div',
       {},
-      el('code', {}, name),
-      el('div', { class: 'small quiet' }, `ends ${moment(expiresAt)}`),
+      el('strong', { dir: 'auto' }, shown),
+      el(
+        'div',
+        { class: 'small quiet' },
+        `${plan === '' ? '' : `${plan} · `}${isOver ? 'ended' : 'ends'} ${moment(expiresAt)}`,
+      ),
     ),
     open,
   )
@@ -161,6 +173,11 @@ function openSection(what: string, pasted: string, openText: (text: string) => v
     'section',
     { class: 'card stack' },
     el('h2', {}, `Open ${what}`),
+    el(
+      'p',
+      { class: 'small quiet' },
+      'The capability is the access key that you saved when you bought it.',
+    ),
     field('Load its capability file', file),
     field('Or paste the capability', text),
     button('Open', () => openText(text.value), { kind: 'primary' }),

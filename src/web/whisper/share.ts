@@ -46,7 +46,7 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
         onCopied: () => onSaved('The code is copied, with a few lines for its reader.'),
       }),
       button('Download', () => {
-        downloadCapability(whisper)
+        downloadCapability({ capability: whisper })
         onSaved('Downloaded.')
       }),
     ),
