@@ -34,12 +34,15 @@ done
 
 cd "$tools"
 export PATH=$tools/node_modules/.bin:$tools/venv/bin:$PATH REDOCLY_TELEMETRY=off
-for name in openapi openapi-gate; do
-  curl --silent --show-error --fail --output "$name.json" "$url/$name.json"
-  redocly lint --format=summary "$name.json"
-  openapi-spec-validator "$name.json"
+get() { curl --silent --show-error --fail --output "$1" "$url/$1"; }
+get openapi.json
+linked=$(node -p 'JSON.parse(fs.readFileSync("openapi.json")).tags.map((tag) => new URL(tag.externalDocs.url).pathname.slice(1)).join(" ")')
+for document in openapi.json $linked; do
+  get "$document"
+  redocly lint --format=summary "$document"
+  openapi-spec-validator "$document"
+  echo "$document has $(wc -c <"$document") bytes"
 done
-echo "the document has $(wc -c <openapi.json) bytes"
 
 rm -rf hey schema.d.ts mayfly_client
 openapi-ts -i openapi.json -o hey --silent

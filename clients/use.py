@@ -12,12 +12,11 @@ from mayfly_client.api.pulse import get_monitor, ping_monitor
 from mayfly_client.api.simulator import pay_with_simulator
 from mayfly_client.api.whisper import read_whisper
 from mayfly_client.models import (
-    BuyWhisperXWhisperPlan,
     CatchCapability,
     EventPage,
     PaymentQuote,
+    PlanId,
     PlanSelection,
-    PlanSelectionPlanId,
     PulseCapability,
     PulseStatus,
     SettledPayment,
@@ -39,7 +38,7 @@ def paid(quote: object) -> CatchCapability | WhisperCapability | PulseCapability
     return settled.resource
 
 
-spark = PlanSelection(plan_id=PlanSelectionPlanId.SPARK)
+spark = PlanSelection(plan_id=PlanId.SPARK)
 inbox = paid(buy_catch.sync(client=client(), body=spark, idempotency_key=str(uuid4())))
 assert isinstance(inbox, CatchCapability)
 # The sender of a webhook needs no client. (The generator's own call fails on a body of any JSON.)
@@ -53,7 +52,7 @@ quote = buy_whisper.sync(
     client=client(),
     body=secret,
     idempotency_key=str(uuid4()),
-    x_whisper_plan=BuyWhisperXWhisperPlan.SPARK,
+    x_whisper_plan=PlanId.SPARK,
 )
 whisper = paid(quote)
 assert isinstance(whisper, WhisperCapability)

@@ -181,7 +181,7 @@ More operations, without 408, 500 and 503:
 | operation | statuses |
 |---|---|
 ${DOCUMENTS.map((path) => `| \`GET ${path}\` | 200 |`).join('\n')}
-| \`GET /openapi-gate.json\` | 200 |
+| \`GET /openapi-{product}.json\`, which /openapi.json links | 200 |
 ${additions(document).join('\n')}
 `
 }

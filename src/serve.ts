@@ -165,7 +165,6 @@ export async function serve(
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
-      documents: products.flatMap(({ facts }) => facts.document ?? []),
       ...(timeouts ? { timeouts } : {}),
     })
     const isClientUnknown = detectUntrustedProxies(app, {

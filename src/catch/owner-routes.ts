@@ -248,6 +248,7 @@ const SCHEMAS = {
   },
   refusals: {
     tags: ['catch'],
+    isLinked: true,
     operationId: 'getRefusals',
     summary: 'How many requests the inbox refused, since when, and why',
     security,
@@ -269,6 +270,7 @@ const SCHEMAS = {
   },
   stream: {
     tags: ['catch'],
+    isLinked: true,
     operationId: 'streamEvents',
     summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
     security,
@@ -302,6 +304,7 @@ const SCHEMAS = {
   },
   body: {
     tags: ['catch'],
+    isLinked: true,
     operationId: 'getEventBody',
     summary: 'The raw body of one event, to download',
     security,

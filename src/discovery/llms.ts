@@ -98,6 +98,6 @@ Authorization: Bearer <token>. A lost token cannot be recovered.
 
 const FURTHER = `## More
 
-- {base_url}/openapi.json: every operation, with prices
+- {base_url}/openapi.json: the operations, with prices; it links the documents with the rest
 - {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open
 `

@@ -46,7 +46,7 @@ All paths are at {base_url}.
     product.guide,
     `Prices: ${prices.join(', ')}. The invoice is binding.\n`,
     howToBuy({ isSimulator, products: [product] }),
-    'Every operation: {base_url}/openapi.json\n',
+    'Every operation: {base_url}/openapi.json, and the documents that it links\n',
   ]
   return withAddress(parts.join('\n'), baseUrl)
 }

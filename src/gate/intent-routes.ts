@@ -55,6 +55,7 @@ const headers = Type.Object({
 
 const schema = {
   tags: ['gate'],
+  isLinked: true,
   operationId: 'createIntent',
   summary: 'Create or recover one payment intent, bound to one request',
   security: [{ bearer: [] }],

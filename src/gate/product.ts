@@ -28,12 +28,5 @@ export const GATE: ProductFacts = {
     GateGiveBack,
     GateJwks,
   },
-  document: {
-    tag: 'gate',
-    path: '/openapi-gate.json',
-    title: 'Mayfly GATE',
-    about:
-      "Payment intents for a project's own API. The operations are in a document of their own.",
-  },
   guide: '',
 }

@@ -89,6 +89,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
       },
       schema: {
         tags: ['gate'],
+        isLinked: true,
         operationId: 'pollIntent',
         summary: 'Poll an intent; asks its provider where that can verify',
         security,
@@ -159,6 +160,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
         config: { invalid: { body: 'malformed proof' } },
         schema: {
           tags: ['gate'],
+          isLinked: true,
           operationId: 'proveIntent',
           summary: 'Prove the payment of an intent by its preimage',
           security: [...security, { payment: [] }],
@@ -223,6 +225,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
         },
         schema: {
           tags: ['gate'],
+          isLinked: true,
           operationId: 'giveBackReceipt',
           summary: "Give a receipt back: the project's server failed the request that it let in",
           security,

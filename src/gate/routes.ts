@@ -18,6 +18,7 @@ export function mountGate(
     {
       schema: {
         tags: ['gate'],
+        isLinked: true,
         operationId: 'getGateKeys',
         summary: 'The Ed25519 keys that verify GATE receipts',
         response: { 200: GateJwks, ...errors('internal error') },

@@ -11,7 +11,7 @@ import { exceedsDrainLimit } from './discarded-body.ts'
 import { answerClientError, sendError, sendProblem } from './error-response.ts'
 import { problem } from './errors.ts'
 import { deferContinue, sendContinue } from './expect-continue.ts'
-import { mountOpenapi, type OwnDocument } from './openapi.ts'
+import { mountOpenapi } from './openapi.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
 import type { InvalidPhrases } from './validation.ts'
 
@@ -52,8 +52,6 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
   notice?: string
-  /** The groups of operations with an OpenAPI document of their own. */
-  documents?: readonly OwnDocument[]
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Backpressure on every response. Made here by default. */
@@ -104,7 +102,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.setNotFoundHandler(answerNotFound)
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
-    own: options.documents ?? [],
     notice: options.notice ?? '',
   })
   return app

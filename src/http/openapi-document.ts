@@ -2,7 +2,6 @@
 import type { FastifySchema, RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { nameParts } from './openapi-names.ts'
-import { RATE_HEADERS } from './response-headers.ts'
 
 /** A route that is in the document, by its tag. */
 export type Described = {
@@ -21,6 +20,11 @@ declare module 'fastify' {
     summary?: string
     /** A method name for generated clients; one for each method where a route has several. */
     operationId?: string | Readonly<Record<string, string>>
+    /**
+     * It stands in `/openapi-{tag}.json`, which the main document links: buyers can do without it. All
+     * operations of a path stand in one document.
+     */
+    isLinked?: boolean
     /** Which credentials it takes. Default: none. */
     security?: Security
     /** The media types of the body. Default: JSON. */
@@ -122,17 +126,14 @@ function bodyOf({ body, consumes = ['application/json'] }: FastifySchema): objec
 }
 
 function answersOf(response: Record<string, object>): Record<string, Answer> {
-  // Whatever has a limit says in each of its answers what is left of it.
-  const rates = '429' in response ? RATE_HEADERS : {}
   return Object.fromEntries(
     Object.entries(response).map(([status, declared]) => {
       const { headers = {}, content, ...answer } = answerOf(declared)
-      const all = { ...headers, ...rates }
       return [
         status,
         {
           ...answer,
-          ...(Object.keys(all).length > 0 ? { headers: all } : {}),
+          ...(Object.keys(headers).length > 0 ? { headers } : {}),
           ...(content ? { content } : {}),
         },
       ]

@@ -43,7 +43,7 @@ function nameSchemas(paths: Node, named: Record<string, TSchema>): { node: Node;
     const members = Object.entries(node)
       .filter(([key]) => key !== SCHEMA_NAME)
       .map(([key, value]): [string, Node] => [key, refer(value)])
-    return Object.fromEntries([...typeOfEnum(node), ...members])
+    return nullable(Object.fromEntries([...typeOfEnum(node), ...members]))
   }
 
   return { node: refer(paths), schemas: sorted({ ...schemas }) }
@@ -57,6 +57,16 @@ const nameIn = (node: object): string | undefined =>
 function typeOfEnum(node: object): [string, Node][] {
   const isUntyped = 'enum' in node && Array.isArray(node.enum) && !('type' in node)
   return isUntyped ? [['type', 'string']] : []
+}
+
+/** A string or null, a number or null: one schema with two types instead of a union of two schemas. */
+function nullable(node: Members): Members {
+  const { anyOf, ...rest } = node
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return node
+  const [schema, other] = anyOf as Members[]
+  const isPlain = ['string', 'integer', 'number'].includes(String(schema?.type)) && !schema?.enum
+  if (!isPlain || other?.type !== 'null') return node
+  return { ...schema, ...rest, type: [schema?.type, 'null'] }
 }
 
 function share(paths: Node, kind: Kind): { node: Node; parts: Members } {

@@ -13,48 +13,40 @@ const serviceInfo = (url: string) => ({
   docs: { homepage: `${url}/`, apiReference: `${url}/docs`, llms: `${url}/llms.txt` },
 })
 
-/** A group of operations with a document of its own, which the main one links. */
-export type OwnDocument = { tag: string; path: `/${string}.json`; title: string; about: string }
-
 /**
- * Must be mounted before the routes that it describes. A document is made at the first request for it, since
- * most services are never asked.
+ * Must be mounted before the routes that it describes: those that say `isLinked` in a document for their tag,
+ * which the main one links, and all others in the main one. A document is made at the first request for it,
+ * since most services are never asked.
  * @param schemas the products' schemas by their names in the document.
  */
 export function mountOpenapi(
   app: FastifyInstance,
   publicUrl: () => string,
-  {
-    schemas,
-    own,
-    notice,
-  }: { schemas: Record<string, TSchema>; own: readonly OwnDocument[]; notice: string },
+  { schemas, notice }: { schemas: Record<string, TSchema>; notice: string },
 ): void {
   const named = { ...schemas, ...SHARED_SCHEMAS }
-  const routes: Described[] = []
+  const main: Described[] = []
+  const linked = new Map<string, Described[]>()
   app.addHook('onRoute', ({ method, url, schema }) => {
-    if (schema?.tags) routes.push({ method, url, schema })
+    const [tag] = schema?.tags ?? []
+    if (!schema || tag === undefined) return
+    if (!schema.isLinked) main.push({ method, url, schema })
+    else if (linked.get(tag)?.push({ method, url, schema }) === undefined) {
+      const routes = [{ method, url, schema }]
+      linked.set(tag, routes)
+      serve(pathOf(tag), () => documentOf(infoOf(tag), routes))
+    }
   })
-  const isOwn =
-    (tag: string) =>
-    ({ schema }: Described) =>
-      schema.tags?.includes(tag) ?? false
 
   serve('/openapi.json', () => ({
-    ...documentOf(
-      INFO,
-      routes.filter((route) => !own.some(({ tag }) => isOwn(tag)(route))),
-    ),
-    tags: own.map(({ tag, path, about }) => ({
+    ...documentOf(INFO, main),
+    tags: [...linked.keys()].map((tag) => ({
       name: tag,
-      description: about,
-      externalDocs: { url: publicUrl() + path },
+      description: infoOf(tag).description,
+      externalDocs: { url: publicUrl() + pathOf(tag) },
     })),
     'x-service-info': serviceInfo(publicUrl()),
   }))
-  for (const { tag, path, title, about } of own) {
-    serve(path, () => documentOf({ title, description: about }, routes.filter(isOwn(tag))))
-  }
 
   function documentOf(info: { title: string; description: string }, some: Described[]): object {
     const { paths, components } = describeRoutes(some, named)
@@ -74,6 +66,13 @@ export function mountOpenapi(
   }
 }
 
+const pathOf = (tag: string): string => `/openapi-${tag}.json`
+
+const infoOf = (tag: string): { title: string; description: string } => ({
+  title: `Mayfly ${tag.toUpperCase()}`,
+  description: `The operations of ${tag.toUpperCase()} that are not in /openapi.json.`,
+})
+
 /** The security schemes that these operations use. */
 function schemesOf(routes: Described[]): object {
   const used = routes.flatMap(({ schema }) => (schema.security ?? []).flatMap(Object.keys))
@@ -85,7 +84,7 @@ function schemesOf(routes: Described[]): object {
 const INFO = {
   title: 'Mayfly',
   description:
-    'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts.',
+    'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts. More operations are in the documents that `tags` links. What took from a limit has RateLimit and RateLimit-Policy in its answer; a 429 stands where there is one.',
 }
 
 const SECURITY_SCHEMES = {

@@ -15,7 +15,6 @@ import type { IsProxied } from './client-address.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { FairScheduler } from './fair-scheduler.ts'
 import type { Limit } from './limits.ts'
-import type { OwnDocument } from './openapi.ts'
 import type { Paying } from './paid.ts'
 import type { ResponseBudget } from './response-budget.ts'
 
@@ -26,8 +25,6 @@ export type ProductFacts = {
   limits: readonly Limit[]
   /** Schemas that have a name in the OpenAPI document. */
   schemas: Record<string, TSchema>
-  /** The OpenAPI document of its operations. Default: the main one. */
-  document?: OwnDocument
   /** Its part of /llms.txt, or an empty text. */
   guide: string
 }

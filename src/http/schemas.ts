@@ -7,6 +7,7 @@ import { ERROR_HEADERS } from './response-headers.ts'
 import { Type } from './type.ts'
 
 export const PlanIdSchema = Type.Enum([...PLAN_IDS])
+const ProductSchema = Type.Enum(PRODUCT_NAMES)
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])
 export const DateTime = Type.String({ format: 'date-time' })
 const Count = (minimum: number) => Type.Integer({ minimum })
@@ -70,7 +71,7 @@ export const KEY_EXAMPLE = '3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90'
 
 const quoteFields = {
   orderId: Type.String(),
-  product: Type.Enum(PRODUCT_NAMES),
+  product: ProductSchema,
   planId: PlanIdSchema,
   amountSats: Type.Integer(),
   bolt11: Type.String(),
@@ -211,6 +212,10 @@ export const NoContent = Type.Null({ description: 'Done; no body.' })
 /** The schemas of this room by their names in the OpenAPI document. */
 export const SHARED_SCHEMAS = {
   Error: ErrorSchema,
+  PlanId: PlanIdSchema,
+  Product: ProductSchema,
+  Network: NetworkSchema,
+  ProofRequired,
   PlanSelection,
   PaymentQuote,
   PaymentAuthChallenge,

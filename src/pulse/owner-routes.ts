@@ -109,6 +109,7 @@ const SCHEMAS = {
   },
   stream: {
     tags: ['pulse'],
+    isLinked: true,
     operationId: 'streamMonitor',
     summary: 'Pings and changes of state as they happen (server-sent events)',
     security,

@@ -148,6 +148,7 @@ function mountShared(
     {
       schema: {
         tags: ['pulse'],
+        isLinked: true,
         operationId: 'getBadge',
         summary: 'The name and state of a shared monitor, as an SVG badge',
         params: sharedParams,

@@ -11,7 +11,7 @@ import { type Ask, type Call, createConformance, fits, type Reply } from '../sup
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { challengeOf } from '../support/gate-server.ts'
-import { type Operation, openapi } from '../support/openapi.ts'
+import { type Operation, openapiDocuments } from '../support/openapi.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -32,7 +32,7 @@ const NEED_A_FAULT: [pattern: RegExp, reason: string][] = [
 
 test('every operation answers each of its statuses as the description says, and says nothing else', async (t) => {
   const server = await aServerWithRates(t, 100_000)
-  const check = createConformance(await documentsOf(server))
+  const check = createConformance(await openapiDocuments(server))
   await drive(server, check.on(server))
   const tight = await aServerWithRates(t, BURST)
   await exhaust(tight, check.on(tight))
@@ -44,7 +44,7 @@ test('every operation answers each of its statuses as the description says, and 
 })
 
 test('every operation reads as a method, and each parameter, header and body has a fitting example', async (t) => {
-  const documents = await documentsOf(await startServer(t, { MAYFLY_GATE: 'on' }))
+  const documents = await openapiDocuments(await startServer(t, { MAYFLY_GATE: 'on' }))
   const operations = documents.flatMap(({ paths }) => Object.values(paths).flatMap(Object.values))
   assert.ok(operations.length > 30)
   for (const operation of operations as Operation[]) {
@@ -75,11 +75,6 @@ async function aServerWithRates(t: After, burst: number): Promise<TestServer> {
   await writeFile(file, JSON.stringify({ ...Object.fromEntries(rates), openOrders: null }))
   return startServer(t, { MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: file })
 }
-
-const documentsOf = async (server: TestServer) => [
-  await openapi(server),
-  await openapi(server, '/openapi-gate.json'),
-]
 
 /** Each operation in each of its statuses, except for 429 and for faults. */
 async function drive(server: TestServer, ask: Call): Promise<void> {

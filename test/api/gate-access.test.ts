@@ -193,10 +193,8 @@ test('GATE has a description of its own, which the main one links when it is swi
   const { url } = await aShop(t)
   const main = await openapi({ url })
   assert.ok(!Object.keys(main.paths).some((path) => path.includes('gate')))
-  assert.deepEqual(
-    main.tags?.map(({ externalDocs }) => externalDocs.url),
-    [`${url}/openapi-gate.json`],
-  )
+  const links = main.tags?.map(({ externalDocs }) => externalDocs.url) ?? []
+  assert.ok(links.includes(`${url}/openapi-gate.json`))
   const document = await openapi({ url }, '/openapi-gate.json')
   const responses = (path: string, method: string) =>
     Object.keys(document.paths[path]?.[method]?.responses ?? {})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { ask, assertError } from '../support/http.ts'
-import { type Document, openapi } from '../support/openapi.ts'
+import { type Document, openapiDocuments, pathsOf } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -190,35 +190,47 @@ suite('HTTP', () => {
     }
   })
 
-  test('the description is OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async () => {
-    const { url } = await theServer()
-    const answer = await fetch(`${url}/openapi.json`)
-    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-    const text = await answer.text()
-    const document = JSON.parse(text) as Document
-    assert.equal(document.openapi, '3.1.0')
-    assert.equal(document.info.version, '0.1.0')
-    assert.ok(text.length < 64 * 1024)
-    assert.equal(text, JSON.stringify(document), 'without spaces')
+  test('the description and those it links are OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async (t) => {
+    const { url } = await startServer(t, { MAYFLY_GATE: 'on' })
+    const links = [
+      '/openapi.json',
+      '/openapi-catch.json',
+      '/openapi-pulse.json',
+      '/openapi-gate.json',
+    ]
+    const [main] = await openapiDocuments({ url })
+    assert.deepEqual(
+      main?.tags?.map(({ externalDocs }) => externalDocs.url),
+      links.slice(1).map((path) => url + path),
+    )
+    for (const path of links) {
+      const answer = await fetch(url + path)
+      assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+      const text = await answer.text()
+      const document = JSON.parse(text) as Document
+      assert.equal(document.openapi, '3.1.0')
+      assert.equal(document.info.version, '0.1.0')
+      assert.ok(Buffer.byteLength(text) < 64 * 1024, path)
+      assert.equal(text, JSON.stringify(document), 'without spaces')
+    }
   })
 
   test('each answer of each operation is described in words of its own', async (t) => {
     const server = await startServer(t, { MAYFLY_GATE: 'on' })
-    const { paths } = await openapi(server)
-    const gate = await openapi(server, '/openapi-gate.json')
-    const wordless = Object.entries({ ...paths, ...gate.paths }).flatMap(([path, operations]) =>
+    const paths = pathsOf(await openapiDocuments(server))
+    const wordless = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, { responses }]) =>
         Object.entries(responses)
           .filter(([, { description }]) => !description || description === 'Default Response')
           .map(([status]) => `${method} ${path} ${status}`),
       ),
     )
-    assert.ok('/api/gate/intents' in gate.paths)
+    assert.ok('/api/gate/intents' in paths)
     assert.deepEqual(wordless, [])
   })
 
   test('every route and method is described, each with its answers', async () => {
-    const { paths } = await openapi(await theServer())
+    const paths = pathsOf(await openapiDocuments(await theServer()))
     const described = Object.entries(paths).map(([path, operations]) => [
       path,
       Object.keys(operations).sort().join(),
@@ -236,6 +248,7 @@ suite('HTTP', () => {
       '/api/catch/{publicId}/events': 'get',
       '/api/catch/{publicId}/events/{eventId}': 'delete,get',
       '/api/catch/{publicId}/events/{eventId}/body': 'get',
+      '/api/catch/{publicId}/refusals': 'get',
       '/api/catch/{publicId}/stream': 'get',
       '/api/payments/pulse': 'post',
       '/api/payments/whisper': 'post',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { answerOf, NOT_FOUND } from '../support/answer.ts'
+import { openapi } from '../support/openapi.ts'
 import { aMonitor, owner, shared } from '../support/pulse.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -121,8 +122,8 @@ suite('a shared status', () => {
 
   test('the description of the API calls the badge a picture', async () => {
     const { url } = await theServer()
-    const { paths } = await (await fetch(`${url}/openapi.json`)).json()
-    const { responses } = paths['/api/pulse/public/{publicStatusId}/badge.svg'].get
-    assert.deepEqual(Object.keys(responses['200'].content), ['image/svg+xml'])
+    const { paths } = await openapi({ url }, '/openapi-pulse.json')
+    const { responses } = paths['/api/pulse/public/{publicStatusId}/badge.svg']?.get ?? {}
+    assert.deepEqual(Object.keys(responses?.['200']?.content ?? {}), ['image/svg+xml'])
   })
 })

@@ -20,7 +20,7 @@ const GENERAL = [
   ],
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ]
-/** Only answers to requests that took from a limit have them, so not each status of an operation. */
+/** Every answer to a request that took from a limit has them. The document declares them with the 429. */
 const OF_LIMITS = ['ratelimit', 'ratelimit-policy']
 
 export type Ask = {
@@ -73,6 +73,10 @@ export function createConformance(documents: readonly Document[]): Conformance {
         const hasBody = bytes === null || bytes.length > 0
         answered.add(what)
         hold({ declared, response, type: hasBody ? type : null, what })
+        for (const name of OF_LIMITS) {
+          const isLimited = operation.responses[429] !== undefined
+          assert.ok(isLimited || !response.headers.has(name), `${what} has ${name} and no 429`)
+        }
         if (hasBody && type) answered.add(`${what} ${type}`)
         const isJson = type === 'application/json' || type === 'application/problem+json'
         const body: unknown = bytes && isJson && hasBody ? JSON.parse(bytes.toString()) : bytes
@@ -155,7 +159,8 @@ function hold({
 }): void {
   const names = Object.keys(declared.headers ?? {}).map((name) => name.toLowerCase())
   for (const [name] of headers) {
-    assert.ok(GENERAL.includes(name) || names.includes(name), `${what} has ${name}, undeclared`)
+    const isGeneral = GENERAL.includes(name) || OF_LIMITS.includes(name)
+    assert.ok(isGeneral || names.includes(name), `${what} has ${name}, undeclared`)
   }
   for (const name of ALWAYS) assert.ok(headers.has(name), `${what} has ${name}`)
   if (type !== null) assert.ok(declared.content?.[type], `${what} is ${type}, undeclared`)

@@ -39,6 +39,23 @@ export async function openapi({ url }: { url: string }, path = '/openapi.json'):
   return resolved(document, document) as Document
 }
 
+/** All documents of a server: the main one, and those that it links. */
+export async function openapiDocuments(server: { url: string }): Promise<Document[]> {
+  const main = await openapi(server)
+  const linked = (main.tags ?? []).map(({ externalDocs }) => new URL(externalDocs.url).pathname)
+  return [main, ...(await Promise.all(linked.map((path) => openapi(server, path))))]
+}
+
+/** The paths of several documents, each with all of its operations. */
+export function pathsOf(documents: readonly Document[]): Document['paths'] {
+  const paths: Document['paths'] = {}
+  for (const [path, operations] of documents.flatMap(({ paths }) => Object.entries(paths))) {
+    if (paths[path]) throw new Error(`the operations of ${path} stand in two documents`)
+    paths[path] = operations
+  }
+  return paths
+}
+
 function resolved(node: unknown, document: Document): unknown {
   if (Array.isArray(node)) return node.map((item) => resolved(item, document))
   if (typeof node !== 'object' || node === null) return node
