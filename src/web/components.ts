@@ -1,5 +1,5 @@
 /** The components of the pages. style.css has a class of the same name for each. */
-import { byId, type Child, el } from './dom.ts'
+import { byId, type Child, el, fill } from './dom.ts'
 
 /** Long enough to read a short sentence twice. */
 const TOAST_MS = 4_000
@@ -21,22 +21,30 @@ export function copyButton(
   text: () => string,
   { label = 'Copy', kind = '', onCopied }: CopyOptions = {},
 ): HTMLButtonElement {
-  const copy = button(
-    label,
-    async () => {
-      const copied = text()
-      if (!(await toClipboard(copied))) {
-        showToCopy(copied, onCopied)
-        return
-      }
-      copy.textContent = 'Copied'
-      onCopied?.()
-      setTimeout(() => {
-        copy.textContent = label
-      }, COPIED_MS)
-    },
-    { kind },
+  // Both texts always take their place, so that the button keeps its width.
+  const copy = el(
+    'button',
+    { type: 'button', class: `button copy ${kind}`, onclick: copyIt },
+    el('span', {}, label),
+    el('span', { class: 'done' }, 'Copied'),
   )
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  async function copyIt(): Promise<void> {
+    const copied = text()
+    if (!(await toClipboard(copied))) {
+      showToCopy(copied, onCopied)
+      return
+    }
+    copy.dataset.copied = ''
+    announce('Copied')
+    onCopied?.()
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      delete copy.dataset.copied
+    }, COPIED_MS)
+  }
+
   return copy
 }
 
@@ -132,10 +140,20 @@ export function toast(text: string): void {
   setTimeout(() => line.remove(), TOAST_MS)
 }
 
-/** Asks before an action that cannot be undone. Resolves to true if the user confirms. */
+/** Tells screen readers, and nobody else, what has happened. */
+export function announce(text: string): void {
+  const place = byId('announcer')
+  // The same text once more is announced only if it is a new node.
+  fill(place, el('span', {}, text))
+}
+
+/**
+ * Asks before an action that cannot be undone. `keep` is the button that leaves all as it is. Resolves to true
+ * if the user confirms.
+ */
 export function confirmed(
   title: string,
-  { body, action }: { body: string; action: string },
+  { body, action, keep = 'Keep it' }: { body: string; action: string; keep?: string },
 ): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const close = showDialog(
@@ -145,7 +163,7 @@ export function confirmed(
       el(
         'div',
         { class: 'row' },
-        button('Keep it', () => close()),
+        button(keep, () => close()),
         button(
           action,
           () => {

@@ -31,6 +31,28 @@ export function remaining(milliseconds: number): string {
   return `${Math.floor(hours / 24)} days ${hours % 24} h`
 }
 
+/** A duration in words, in its two largest units: `1 min 19 s`, `3 h`, `2 days 4 h`. Below zero is zero. */
+export function duration(milliseconds: number): string {
+  let left = Math.max(0, Math.floor(milliseconds / 1000))
+  const parts: string[] = []
+  for (const [name, seconds] of UNITS) {
+    const amount = Math.floor(left / seconds)
+    left -= amount * seconds
+    if (amount > 0) parts.push(`${amount} ${name === 'day' && amount > 1 ? 'days' : name}`)
+    // Only neighbours: a day and some seconds is a day.
+    else if (parts.length > 0) break
+    if (parts.length === 2) break
+  }
+  return parts.length > 0 ? parts.join(' ') : '0 s'
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const
+
 /** What went wrong, and where the money is. */
 export function sentence(error: unknown): string {
   const isUnreachable = !(error instanceof MayflyError) || error.phrase === 'service unreachable'

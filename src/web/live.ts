@@ -3,7 +3,7 @@ import { createHttp, type Http } from '../client/http.ts'
 import { forget } from './buying/keeping.ts'
 import { confirmed, toast } from './components.ts'
 import { el } from './dom.ts'
-import { moment, remaining, sentence } from './format.ts'
+import { duration, moment, sentence } from './format.ts'
 import { clock, timedFetch } from './service.ts'
 
 export type Live = {
@@ -57,7 +57,7 @@ export async function follow<Item>(
 /** A text that says when something ends, and in how much time. */
 export function endOf(expiresAt: string): string {
   const left = Date.parse(expiresAt) - clock.now()
-  return `${moment(expiresAt)} (${left > 0 ? `in ${remaining(left)}` : 'over'})`
+  return `${moment(expiresAt)} (${left > 0 ? `in ${duration(left)}` : 'expired'})`
 }
 
 /** Asks for confirmation, then destroys a capability. */

@@ -245,6 +245,23 @@ suite('pages', () => {
     await page.getByRole('heading', { name: 'Copy it by hand' }).waitFor({ state: 'detached' })
   })
 
+  test('a copy is confirmed to eyes and ears, and moves nothing', async (t) => {
+    const { page } = await site.visit(t, { permissions: ['clipboard-write'] })
+    await page.goto(`${site.server.url}/buy`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const copy = page.getByRole('button', { name: 'Copy the invoice' })
+    const wallet = page.getByRole('link', { name: 'Open in a wallet' })
+    await copy.waitFor()
+    const before = [await copy.boundingBox(), await wallet.boundingBox()]
+    await copy.click()
+    const copied = page.getByRole('button', { name: 'Copied' })
+    await copied.waitFor()
+    assert.deepEqual([await copied.boundingBox(), await wallet.boundingBox()], before)
+    assert.equal(await page.locator('#announcer').innerText(), 'Copied')
+    assert.equal(await page.locator('#announcer').getAttribute('role'), 'status')
+    await copy.waitFor()
+  })
+
   test('the prices are those of the catalogue, and the simulator is named', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(site.server.url)

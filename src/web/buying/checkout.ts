@@ -96,6 +96,7 @@ export function createCheckout<Order, Bought>({
     const isWanted = await confirmed('Choose another plan?', {
       body: 'If you have paid this invoice already, stay: the page shows the capability within seconds. Otherwise nothing is lost.',
       action: 'Choose another',
+      keep: 'Stay here',
     })
     if (!isWanted || stop.signal.aborted) return
     stop.abort()
