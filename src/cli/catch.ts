@@ -7,6 +7,7 @@ import { addCatchExport } from './catch-export.ts'
 import { addCatchListen } from './catch-listen.ts'
 import { addCatchNext } from './catch-next.ts'
 import { addCatchReplay } from './catch-replay.ts'
+import { addCatchVerify } from './catch-verify.ts'
 import { client } from './cli.ts'
 import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
@@ -22,6 +23,7 @@ export function addCatch(program: Command): void {
   addCatchEvents(parent)
   addStatus(parent)
   addCatchReplay(parent)
+  addCatchVerify(parent)
   addCatchExport(parent)
   addDelete(parent)
   addDestroy(parent)

@@ -42,6 +42,14 @@ export type {
   GateQuote,
 } from '../gate/schema.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
+export type { HmacScheme } from '../protocol/signatures/generic.ts'
+export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
+export type {
+  KnownProvider,
+  SignatureProvider,
+  SignatureRules,
+} from '../protocol/signatures/signatures.ts'
+export type { SignatureRule } from '../protocol/signatures/verdict.ts'
 export { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 export {
   needsPassword,
@@ -89,6 +97,12 @@ export type {
   PurchaseProgress,
   PurchaseTerms,
 } from './purchase.ts'
+export {
+  guessProvider,
+  type SignatureCheck,
+  type SignatureVerdict,
+  verifySignature,
+} from './signature.ts'
 export { type Wallet, WalletError } from './wallet.ts'
 export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
 export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'

@@ -31,6 +31,7 @@ test('the examples of docs/sdk.md run against a server', async (t) => {
   for (const told of [
     '1 /github {"n":7}',
     "--url 'http://localhost:3000/hook/github?delivery=1'",
+    'header missing X-Hub-Signature-256 The request has no',
     'the door code is 4711 door.txt',
     "name: 'backup'",
     '1 GET /ping',
