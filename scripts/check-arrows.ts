@@ -31,6 +31,7 @@ const FOLDERS = [
   'http',
   'payment',
   'lightning',
+  'outbound',
   'db',
   'secrets',
   'protocol',
@@ -50,6 +51,7 @@ type Room =
   | 'http'
   | 'payment'
   | 'lightning'
+  | 'outbound'
   | 'db'
   | 'secrets'
   | 'protocol'
@@ -61,6 +63,7 @@ type Room =
 /** Leaves of the top room, from which serve and the commands set up the service. */
 const SETTINGS = new Set([
   'config.ts',
+  'host-settings.ts',
   'catalog.ts',
   'rates.ts',
   'secret-file.ts',
@@ -68,9 +71,25 @@ const SETTINGS = new Set([
 ])
 
 /** The files of the wiring, the only room that knows all others. */
-const WIRING = new Set(['serve.ts', 'products.ts', 'instances.ts', 'purges.ts', 'start-checks.ts'])
+const WIRING = new Set([
+  'serve.ts',
+  'products.ts',
+  'instances.ts',
+  'outbound-rules.ts',
+  'purges.ts',
+  'start-checks.ts',
+])
 
-const BELOW_PRODUCTS = ['http', 'payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'] as const
+const BELOW_PRODUCTS = [
+  'http',
+  'payment',
+  'lightning',
+  'outbound',
+  'db',
+  'secrets',
+  'protocol',
+  'lib',
+] as const
 
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
@@ -83,6 +102,7 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
+  outbound: ['protocol', 'lib'],
   db: ['protocol', 'lib'],
   secrets: ['protocol', 'lib'],
   protocol: ['lib'],

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { hostList, nameList, proxyUrl } from './host-settings.ts'
 import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
 
@@ -132,8 +133,23 @@ export const OPTIONS = {
     name: 'MAYFLY_GATE_ALLOWED_HOSTS',
     default: '',
     shown: 'none',
-    help: 'comma-separated `host:port` list, exempt from the rules for outgoing requests, such as a local LNURL server in tests',
+    help: 'comma-separated `host:port` list, exempt from the rules for requests to LNURL servers, such as a local one in tests',
     parse: hostList,
+  },
+  outboundProxy: {
+    name: 'MAYFLY_OUTBOUND_PROXY',
+    default: '',
+    shown: 'none',
+    isSecret: true,
+    help: 'an http proxy (`http://user:password@host:port`) for requests to servers that strangers name; without it they see the address of this one',
+    parse: (value) => (value === '' ? null : proxyUrl(value)),
+  },
+  outboundBlockedHosts: {
+    name: 'MAYFLY_OUTBOUND_BLOCKED_HOSTS',
+    default: '',
+    shown: 'none',
+    help: 'comma-separated names that are never called on behalf of strangers, nor are names below them',
+    parse: nameList,
   },
   url: {
     name: 'MAYFLY_URL',
@@ -373,17 +389,4 @@ function fileList(value: string): string[] {
   const files = value.split(',').map((file) => file.trim())
   if (value !== '' && (files.length > 2 || files.includes(''))) throw new Error('one file or two')
   return value === '' ? [] : files
-}
-
-function hostList(value: string): ReadonlySet<string> {
-  const hosts = value.split(',').map((host) => host.trim().toLowerCase())
-  if (value === '') return new Set()
-  for (const host of hosts) {
-    const url = URL.parse(`http://${host}/`)
-    // The port is required, because outgoing requests are compared including their port.
-    if (url?.host !== host.replace(/:80$/, '') || !/:\d{1,5}$/.test(host)) {
-      throw new Error('a comma-separated list of `host:port`')
-    }
-  }
-  return new Set(hosts)
 }

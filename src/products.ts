@@ -17,6 +17,7 @@ import type {
 } from './http/product.ts'
 import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import { gateOutbound } from './outbound-rules.ts'
 import type { Provisioning } from './payment/provisioning.ts'
 import { openPulse, PULSE } from './pulse/product.ts'
 import { openWhisper, WHISPER } from './whisper/product.ts'
@@ -65,7 +66,7 @@ const PRODUCTS: Record<AnyProduct, Entry> = {
     isOn: ({ gate }) => gate === 'on',
     open: async (parts, { config }) => {
       const { openGate } = await import('./gate/open.ts')
-      return openGate({ ...parts, allowed: config.gateAllowedHosts })
+      return openGate({ ...parts, outbound: gateOutbound(config) })
     },
   },
 }

@@ -29,6 +29,8 @@ const DEFAULTS: Config = {
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
   gate: 'off',
   gateAllowedHosts: new Set(),
+  outboundProxy: null,
+  outboundBlockedHosts: new Set(),
   quoteSeconds: 900,
   trustedProxies: [],
   simulator: 'local',
@@ -95,6 +97,8 @@ const GOOD: [keyof Config, string, unknown][] = [
     '127.0.0.1:9200, LNURL.test:443',
     new Set(['127.0.0.1:9200', 'lnurl.test:443']),
   ],
+  ['outboundProxy', 'http://u:hunter2@proxy:3128', new URL('http://u:hunter2@proxy:3128')],
+  ['outboundBlockedHosts', 'Hooks.example, evil.test', new Set(['hooks.example', 'evil.test'])],
   ['simulator', 'public', 'public'],
   ['url', 'https://mayfly.example/', 'https://mayfly.example'],
   ['walletUrl', 'simulator:', 'simulator:'],
@@ -167,6 +171,16 @@ const BAD: [keyof Config, string[], string][] = [
     'gateAllowedHosts',
     ['127.0.0.1', 'http://127.0.0.1:80', 'a:b', 'host:80/path', ','],
     'a comma-separated list of `host:port`',
+  ],
+  [
+    'outboundProxy',
+    ['proxy:3128', 'https://proxy', 'socks5://proxy', 'http://proxy/path', 'http://proxy/?q'],
+    'an http URL without path or query',
+  ],
+  [
+    'outboundBlockedHosts',
+    ['https://evil.test', 'evil.test:443', 'evil.test/path', 'evil test', ','],
+    'a comma-separated list of host names',
   ],
   [
     'unpaidBytes',
@@ -243,7 +257,13 @@ suite('the configuration', () => {
 suite('a secret in a file', () => {
   test('a file can hold the secret of every option that is one', async (t) => {
     const folder = await temporaryFolder(t)
-    assert.deepEqual(SECRET_OPTIONS.sort(), ['databaseUrl', 'lightningUrl', 'secrets', 'walletUrl'])
+    assert.deepEqual(SECRET_OPTIONS.sort(), [
+      'databaseUrl',
+      'lightningUrl',
+      'outboundProxy',
+      'secrets',
+      'walletUrl',
+    ])
     for (const key of SECRET_OPTIONS) {
       const [, text = '', expected] = GOOD.find(([good]) => good === key) ?? []
       const file = join(folder, key)

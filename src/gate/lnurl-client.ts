@@ -12,7 +12,7 @@ import {
   requireSendable,
   type Verification,
 } from '../protocol/lnurl.ts'
-import { createOutbound, type OutboundOptions } from './outbound.ts'
+import { createLnurlHttp, type LnurlHttpOptions } from './lnurl-http.ts'
 
 /** How long the answer of step 1 is cached. */
 const REMEMBER_MS = 60_000
@@ -31,9 +31,9 @@ export type LnurlClient = {
   close(): Promise<void>
 }
 
-export function createLnurlClient(options: OutboundOptions): LnurlClient {
+export function createLnurlClient(options: LnurlHttpOptions): LnurlClient {
   const { allowed, clock } = options
-  const http = createOutbound(options)
+  const http = createLnurlHttp(options)
   const remembered = new LRUCache<string, { params: PayParams; until: number }>({
     max: MAX_REMEMBERED,
   })

@@ -2,7 +2,8 @@
 import type { OpenProduct, ProductParts } from '../http/product.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import type { AllowedHosts } from '../protocol/lnurl.ts'
+import { leadsTo } from '../outbound/ourselves.ts'
+import type { OutboundRules } from '../outbound/outbound.ts'
 import { createGateChallenges } from './challenge.ts'
 import { createLnurlClient } from './lnurl-client.ts'
 import { createLnurlProvider, createSimulatedProvider, type Provider } from './provider.ts'
@@ -14,10 +15,11 @@ import { createGate } from './service.ts'
 const SHORTEST_SIMULATED_SECONDS = 120
 
 export async function openGate(
-  parts: ProductParts & { allowed: AllowedHosts },
+  parts: ProductParts & { outbound: OutboundRules },
 ): Promise<OpenProduct> {
   const { app, secrets, publicUrl } = parts
-  const provider = openProvider(parts)
+  const outbound = { ...parts.outbound, isOurselves: leadsTo(publicUrl) }
+  const provider = openProvider({ ...parts, outbound })
   const receipts = await createReceipts(secrets.keys('gate receipt'))
   const service = createGate({ ...parts, provider, receipts })
   const challenges = createGateChallenges({ keys: secrets.keys('gate challenge'), publicUrl })
@@ -28,15 +30,16 @@ export async function openGate(
 /** The provider that pays into Lightning Addresses, or the simulator in its place. */
 export function openProvider(deps: {
   simulator: Lightning | null
-  allowed: AllowedHosts
+  outbound: OutboundRules
   network: Network
   clock: Clock
   quoteSeconds: number
 }): Provider {
-  const { simulator, allowed, network, clock, quoteSeconds } = deps
+  const { simulator, outbound, network, clock, quoteSeconds } = deps
   if (simulator) {
     const invoiceSeconds = Math.max(quoteSeconds, SHORTEST_SIMULATED_SECONDS)
+    const { allowed } = outbound
     return createSimulatedProvider({ lightning: simulator, allowed, invoiceSeconds, clock })
   }
-  return createLnurlProvider({ client: createLnurlClient({ allowed, clock }), network, clock })
+  return createLnurlProvider({ client: createLnurlClient({ ...outbound, clock }), network, clock })
 }

@@ -1,12 +1,8 @@
 /** The provider that receives payments: the project's Lightning Address, or the simulator. */
 import type { Clock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import {
-  type AllowedHosts,
-  LnurlError,
-  parseLightningAddress,
-  requireSendable,
-} from '../protocol/lnurl.ts'
+import { LnurlError, parseLightningAddress, requireSendable } from '../protocol/lnurl.ts'
+import type { AllowedHosts } from '../protocol/public-url.ts'
 import { type CheckedInvoice, checkInvoice } from './check-invoice.ts'
 import type { LnurlClient } from './lnurl-client.ts'
 import type { VerificationKind } from './schema.ts'

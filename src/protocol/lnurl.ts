@@ -8,14 +8,12 @@ import { utf8 } from '../lib/bytes.ts'
 import { isObject } from '../lib/json.ts'
 import { MAX_INVOICE_CHARS } from './bolt11.ts'
 import { provesPayment } from './preimage.ts'
+import { type AllowedHosts, isPublicName, readPublicUrl } from './public-url.ts'
 
 /** A provider's text is unusable. The message says why, and may be shown. */
 export class LnurlError extends Error {
   override name = 'LnurlError'
 }
-
-/** `host:port` of servers that are exempt from the rules for URLs: for tests. */
-export type AllowedHosts = ReadonlySet<string>
 
 export type LightningAddress = { address: string; domain: string; url: URL }
 
@@ -34,8 +32,6 @@ export type Verification =
   /** The preimage, if the provider shows it; it was checked. */
   | { state: 'settled'; preimage: string | null }
 
-/** Long enough for a signed callback. */
-const MAX_URL_CHARS = 4096
 /** How much of a provider's own text is shown. */
 const MAX_REASON_CHARS = 200
 
@@ -63,27 +59,13 @@ export function parseLightningAddress(text: string, allowed: AllowedHosts): Ligh
 }
 
 /**
- * A URL that we may call: https on port 443, to a public name. The code that connects checks that the name
- * resolves to a public address.
+ * A URL that we may call.
  * @throws LnurlError
  */
 export function checkedUrl(text: string, allowed: AllowedHosts): URL {
-  const url = text.length <= MAX_URL_CHARS ? URL.parse(text) : null
-  if (url === null) throw new LnurlError('not a URL')
-  if (url.username !== '' || url.password !== '') throw new LnurlError('a URL with credentials')
-  url.hash = ''
-  if (!/^https?:$/.test(url.protocol)) throw new LnurlError('a URL that is not https')
-  if (allowed.has(hostAndPort(url))) return url
-  if (url.protocol !== 'https:') throw new LnurlError('a URL that is not https')
-  if (url.port !== '') throw new LnurlError('a URL with another port than 443')
-  // IP addresses are refused, in every spelling that the URL parser accepts.
-  if (!isPublicName(url.hostname)) throw new LnurlError('a URL whose host is not a public name')
-  return url
-}
-
-/** The `host:port` of a URL, as `AllowedHosts` spells it. */
-export function hostAndPort(url: URL): string {
-  return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`
+  const read = readPublicUrl(text, allowed)
+  if ('fault' in read) throw new LnurlError(read.fault)
+  return read.url
 }
 
 /**
@@ -175,22 +157,6 @@ export function metadataHash(metadata: string): string {
 
 // LUD-16 does not allow a plus; some providers use it for tags, and it is harmless in a path.
 const USER = /^[a-z0-9._+-]{1,64}$/
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-const MAX_NAME_CHARS = 253
-/** RFC 6761, RFC 6762, RFC 8375, RFC 9476, and names that routers and companies use internally. */
-const SPECIAL_SUFFIXES: ReadonlySet<string> = new Set([
-  ...['localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'lan', 'home'],
-  ...['corp', 'arpa', 'test', 'invalid', 'example', 'onion', 'alt'],
-])
-
-/** At least two labels; the last is not a number, which WHATWG URL would read as an IPv4 address. */
-function isPublicName(name: string): boolean {
-  const labels = name.split('.')
-  const last = labels.at(-1) ?? ''
-  if (name.length > MAX_NAME_CHARS || labels.length < 2) return false
-  if (!labels.every((label) => LABEL.test(label))) return false
-  return !/^(?:\d+|0x[0-9a-f]*)$/.test(last) && !SPECIAL_SUFFIXES.has(last)
-}
 
 /** An object that is not `{"status": "ERROR"}`, which may come with HTTP 200 too. */
 function acceptedAnswer(json: unknown): Record<string, unknown> {

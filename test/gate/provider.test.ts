@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
-import { createOutbound } from '../../src/gate/outbound.ts'
+import { createLnurlHttp } from '../../src/gate/lnurl-http.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
 import { overBy } from '../support/deletion.ts'
@@ -352,7 +352,7 @@ describe('the way to a provider', () => {
 
   test('the way to a provider does not lead to a private address behind a public name', async (t) => {
     for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '::1', 'fd00::1']) {
-      const http = createOutbound({
+      const http = createLnurlHttp({
         clock: testClock(),
         allowed: new Set(),
         resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
@@ -363,7 +363,7 @@ describe('the way to a provider', () => {
   })
 
   test('the way to a provider does not lead to a private address because a list has another server of that machine', async (t) => {
-    const http = createOutbound({
+    const http = createLnurlHttp({
       clock: testClock(),
       allowed: new Set(['127.0.0.1:9999']),
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
@@ -374,7 +374,7 @@ describe('the way to a provider', () => {
 
   test('the way to a provider ends at a name that does not resolve, however long that takes', async (t) => {
     const never = new Promise<never>(() => {})
-    const http = createOutbound({
+    const http = createLnurlHttp({
       clock: testClock(),
       allowed: new Set(),
       resolve: () => never,

@@ -13,6 +13,7 @@ import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { createSimulator } from '../../lightning/simulator.ts'
+import { gateOutbound } from '../../outbound-rules.ts'
 import { LnurlError } from '../../protocol/lnurl.ts'
 import { bindStore } from '../../store-identity.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -166,7 +167,9 @@ export function honourPayment(intentId: string): ProjectWork {
 /** Runs the work on the store of the settings. @throws CliError if the operator can fix it. */
 export function withProjects(output: Output, work: ProjectWork): Promise<Answer> {
   return withStore(async (config, db) => {
-    const { lightningUrl, network: configured, gateAllowedHosts: allowed, quoteSeconds } = config
+    const { lightningUrl, network: configured, quoteSeconds } = config
+    const outbound = gateOutbound(config)
+    const { allowed } = outbound
     const isSimulator = lightningUrl.kind === 'simulator'
     const network = await bindStore(db, {
       backend: lightningUrl.kind,
@@ -174,7 +177,7 @@ export function withProjects(output: Output, work: ProjectWork): Promise<Answer>
     })
     const clock = systemClock
     const simulator = isSimulator ? await createSimulator({ db, clock }) : null
-    const provider = openProvider({ simulator, allowed, network, clock, quoteSeconds })
+    const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
     try {
       const answer = await work(createProjects({ db, provider, allowed, clock }))
       if (config.gate === 'off') {

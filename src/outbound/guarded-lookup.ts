@@ -5,8 +5,8 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { LnurlError } from '../protocol/lnurl.ts'
 import { isPublicAddress } from '../protocol/public-address.ts'
+import { OutboundError } from './error.ts'
 
 /** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
@@ -27,12 +27,13 @@ export function guardedLookup(resolve: Resolve): LookupFunction {
   }
 }
 
-async function resolvePublic(resolve: Resolve, hostname: string): Promise<LookupAddress[]> {
+/** The addresses of a name: at least one, and all of them public. @throws OutboundError */
+export async function resolvePublic(resolve: Resolve, hostname: string): Promise<LookupAddress[]> {
   const addresses = await resolve(hostname)
-  if (addresses.length === 0) throw new LnurlError('the name of the provider leads nowhere')
+  if (addresses.length === 0) throw new OutboundError('nowhere')
   // A private address among public ones is a sign of an attack, so the whole name is refused.
   if (!addresses.every(({ address }) => isPublicAddress(address))) {
-    throw new LnurlError('the name of the provider leads to an address that is not public')
+    throw new OutboundError('not public')
   }
   return addresses
 }

@@ -1,0 +1,33 @@
+/** The settings that name hosts for outgoing requests. An error's message completes "<name> must be …". */
+
+/** A proxy of the operator may have any name and address. */
+export function proxyUrl(value: string): URL {
+  const url = URL.parse(value)
+  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search + url.hash !== '') {
+    throw new Error('an http URL without path or query')
+  }
+  return url
+}
+
+export function nameList(value: string): ReadonlySet<string> {
+  const names = value.split(',').map((name) => name.trim().toLowerCase())
+  if (value === '') return new Set()
+  // Any other spelling would never match the host of a URL.
+  if (!names.every((name) => URL.parse(`https://${name}/`)?.host === name)) {
+    throw new Error('a comma-separated list of host names')
+  }
+  return new Set(names)
+}
+
+export function hostList(value: string): ReadonlySet<string> {
+  const hosts = value.split(',').map((host) => host.trim().toLowerCase())
+  if (value === '') return new Set()
+  for (const host of hosts) {
+    const url = URL.parse(`http://${host}/`)
+    // The port is required, because outgoing requests are compared including their port.
+    if (url?.host !== host.replace(/:80$/, '') || !/:\d{1,5}$/.test(host)) {
+      throw new Error('a comma-separated list of `host:port`')
+    }
+  }
+  return new Set(hosts)
+}

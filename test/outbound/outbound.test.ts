@@ -1,0 +1,193 @@
+/** The one way out: whom it calls, how much it reads, and how long it waits. */
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { leadsTo } from '../../src/outbound/ourselves.ts'
+import { createOutbound, type OutboundOptions } from '../../src/outbound/outbound.ts'
+import type { After } from '../support/folder.ts'
+import { testClock } from '../support/server.ts'
+
+const PUBLIC = [{ address: '93.184.216.34', family: 4 }]
+const NAME = new URL('https://hooks.example.com/x')
+
+async function listening(t: After, server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function anOutbound(t: After, options: Partial<OutboundOptions> = {}) {
+  const out = createOutbound({
+    clock: testClock(),
+    allowed: new Set(),
+    hosts: { concurrent: 8, waiting: 8, pauses: false },
+    maxAnswerBytes: 1024,
+    resolve: async () => PUBLIC,
+    timeouts: { connectMs: 500, silenceMs: 500, overallMs: 500 },
+    ...options,
+  })
+  t.after(() => out.close())
+  return out
+}
+
+/** A receiver that is exempt from the rules, and a way out to it. */
+async function aReceiver(t: After, answer: RequestListener) {
+  const host = await listening(t, createServer(answer))
+  const out = anOutbound(t, { allowed: new Set([host]) })
+  return { post: () => out.send({ ...POST, url: new URL(`http://${host}/hook`) }) }
+}
+
+const POST = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: '{}',
+} as const
+
+describe('whom the way out never calls', () => {
+  const rows: { note: string; url: string; reason: string; options?: Partial<OutboundOptions> }[] =
+    [
+      { note: 'plain http', url: 'http://hooks.example.com/', reason: 'not public' },
+      { note: 'another port', url: 'https://hooks.example.com:8443/', reason: 'not public' },
+      { note: 'an address', url: 'https://93.184.216.34/', reason: 'not public' },
+      { note: 'a user in the URL', url: 'https://u:p@hooks.example.com/', reason: 'not public' },
+      {
+        note: 'a name inside of a network',
+        url: 'https://metadata.internal/',
+        reason: 'not public',
+      },
+      {
+        note: 'a public name of a private address',
+        url: NAME.href,
+        reason: 'not public',
+        options: { resolve: async () => [{ address: '169.254.169.254', family: 4 }] },
+      },
+      {
+        note: 'this service',
+        url: 'https://mayfly.example.com/c/catch_x',
+        reason: 'ourselves',
+        options: { isOurselves: leadsTo(() => 'https://mayfly.example.com') },
+      },
+      {
+        note: 'a name that the operator blocks',
+        url: NAME.href,
+        reason: 'blocked',
+        options: { blocked: new Set(['hooks.example.com']) },
+      },
+      {
+        note: 'a name below one that the operator blocks',
+        url: NAME.href,
+        reason: 'blocked',
+        options: { blocked: new Set(['example.com']) },
+      },
+    ]
+  for (const { note, url, reason, options } of rows) {
+    test(`the way out never calls ${note}`, async (t) => {
+      const out = anOutbound(t, options)
+      await assert.rejects(out.send({ ...POST, url: new URL(url) }), { reason })
+    })
+  }
+
+  test('the way out never calls this service, even if its address is exempt for tests', async (t) => {
+    const host = await listening(
+      t,
+      createServer((_request, response) => void response.end()),
+    )
+    const own = { allowed: new Set([host]), isOurselves: leadsTo(() => `http://${host}`) }
+    const url = new URL(`http://${host}/`)
+    await assert.rejects(anOutbound(t, own).send({ ...POST, url }), { reason: 'ourselves' })
+  })
+})
+
+describe('what a server may answer', () => {
+  test('the way out follows no redirect', async (t) => {
+    let requests = 0
+    const { post } = await aReceiver(t, (_request, response) => {
+      requests++
+      response.writeHead(307, { location: '/elsewhere' }).end()
+    })
+    assert.equal((await post()).status, 307)
+    assert.equal(requests, 1)
+  })
+
+  test('the way out reads no megabyte, and still says the status', async (t) => {
+    const { post } = await aReceiver(t, (_request, response) => {
+      response.on('error', () => {})
+      response.end(Buffer.alloc(1024 * 1024))
+    })
+    await assert.rejects(post(), { reason: 'too large', status: 200 })
+  })
+
+  test('the way out waits no longer than its time for a server that hangs', async (t) => {
+    const { post } = await aReceiver(t, () => undefined)
+    await assert.rejects(post(), { reason: 'too slow', status: null })
+  })
+
+  test('the way out waits no longer than its time for a server that sends a byte now and then', async (t) => {
+    const { post } = await aReceiver(t, (_request, response) => {
+      const timer = setInterval(() => response.write(' '), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    await assert.rejects(post(), { reason: 'too slow', status: 200 })
+  })
+})
+
+describe("the operator's proxy", () => {
+  /** A proxy that leads every tunnel to one server, and notes what it was asked for. */
+  async function aProxy(t: After, { refuses = false } = {}) {
+    const asked: { target: string | undefined; authorization: string | undefined }[] = []
+    const sockets: Socket[] = []
+    const proxy = createServer()
+    proxy.on('connect', ({ url, headers }, socket: Socket) => {
+      asked.push({ target: url, authorization: headers['proxy-authorization'] })
+      sockets.push(socket)
+      socket.on('error', () => {})
+      // It ends the tunnel at once: what matters is where it was to lead.
+      socket.end(`HTTP/1.1 ${refuses ? '407 Proxy Authentication Required' : '200 OK'}\r\n\r\n`)
+    })
+    t.after(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+    return { host: await listening(t, proxy), asked }
+  }
+
+  test('the proxy is asked for the checked address and not for the name', async (t) => {
+    const { host, asked } = await aProxy(t)
+    const out = anOutbound(t, { proxy: new URL(`http://u:p%40ss@${host}`) })
+    await assert.rejects(out.send({ ...POST, url: NAME }), { reason: 'unreachable' })
+    const authorization = `Basic ${Buffer.from('u:p@ss').toString('base64')}`
+    assert.deepEqual(asked, [{ target: '93.184.216.34:443', authorization }])
+  })
+
+  test('the proxy is not asked for a name that leads to a private address', async (t) => {
+    const { host, asked } = await aProxy(t)
+    const resolve = async () => [{ address: '10.0.0.1', family: 4 }]
+    const out = anOutbound(t, { proxy: new URL(`http://${host}`), resolve })
+    await assert.rejects(out.send({ ...POST, url: NAME }), { reason: 'not public' })
+    assert.deepEqual(asked, [])
+  })
+
+  test('a proxy that refuses is a server that cannot be reached', async (t) => {
+    const { host } = await aProxy(t, { refuses: true })
+    const out = anOutbound(t, { proxy: new URL(`http://${host}`) })
+    const refused = { reason: 'unreachable', code: 'PROXY_407' }
+    await assert.rejects(out.send({ ...POST, url: NAME }), refused)
+  })
+
+  test('an exempt server is reached without the proxy', async (t) => {
+    const { host, asked } = await aProxy(t)
+    const receiver = await listening(
+      t,
+      createServer((_request, response) => void response.end()),
+    )
+    const out = anOutbound(t, {
+      proxy: new URL(`http://${host}`),
+      allowed: new Set([receiver]),
+    })
+    assert.equal((await out.send({ ...POST, url: new URL(`http://${receiver}/`) })).status, 200)
+    assert.deepEqual(asked, [])
+  })
+})
