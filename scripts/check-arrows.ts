@@ -144,6 +144,7 @@ const SERVER_ONLY = new Set([
   'protocol/preimage.ts',
   'protocol/public-address.ts',
   'protocol/visitor-network.ts',
+  'protocol/webhook-signing.ts',
 ])
 
 /** Rooms that a browser loads. They import nothing from a package or from Node. */
