@@ -23,6 +23,7 @@ import { createLimits } from './http/limits.ts'
 import { measuredLimits, measureRequests } from './http/metrics.ts'
 import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
+import type { Repeated } from './http/product.ts'
 import { mountReadiness } from './http/readiness.ts'
 import { bytesIn, createPurchaseBudgets } from './http/receiving.ts'
 import { createResponseBudget } from './http/response-budget.ts'
@@ -213,19 +214,25 @@ export async function serve(
     const parts = {
       ...paying,
       ...{ app, db, hints, clock, secrets, network, publicUrl, isProxied, scheduler },
+      isClockJumped: deletion.isJumped,
       ...{ streams, bodyBudget, responseBudget },
       log: paymentLog,
       simulator: node.simulator,
       quoteSeconds: config.quoteSeconds,
     }
     const purges: Purge[] = []
+    const works: Repeated[] = []
     for (const { facts, open } of products) {
-      const { purge, foreign, close } = await asConfigError(async () =>
-        open(parts, { config, metrics }),
-      )
+      const {
+        purge,
+        foreign,
+        close,
+        repeating = [],
+      } = await asConfigError(async () => open(parts, { config, metrics }))
       if (close) closing.push(close)
       if (foreign) await refuseForeignOrders(foreign(), config)
       purges.push({ product: facts.name, purge })
+      works.push(...repeating)
     }
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     mountDiscovery(app, {
@@ -248,6 +255,9 @@ export async function serve(
         purge: async (now) => (now === NOTHING_IS_OVER ? undefined : instances.purge()),
         onError: (err) => log.error({ event: 'limits.purge_failed', err }),
       }),
+      ...works.map(({ everyMs, event, work }) =>
+        every(everyMs, work, (error) => log.error({ event, reason: String(error) })),
+      ),
       every(BEAT_EVERY_MS, deletion.beat, (error) =>
         log.error({ event: 'clock.beat_failed', reason: String(error) }),
       ),

@@ -31,6 +31,11 @@ const MAX_DRIFT = 1 / 1000
 export type DeletionClock = Deletion & {
   /** Whether deletion is held back, as far as this instance knows. */
   isHeld(): boolean
+  /**
+   * Whether it is held back because a clock was set, here or on another instance. After a start it may be held
+   * back without that: then the service was away, or the clock was set while it was.
+   */
+  isJumped(): boolean
   /** Writes this clock into the store, and reads the clocks of the other instances. */
   beat(): Promise<void>
   /** Deletes this instance's row, so that the others no longer expect its beats. */
@@ -51,6 +56,7 @@ type Doubt = {
   /** Wall minus monotonic time at the last jump, and the monotonic time from which steadiness counts. */
   offset: number
   since: number
+  cause: Cause
 }
 
 /**
@@ -150,7 +156,7 @@ export async function openDeletionClock(deps: {
   function doubtClock(cause: Cause): void {
     const monotonic = clock.monotonic()
     const now = clock.now()
-    doubt = { offset: now - monotonic, since: monotonic }
+    doubt = { offset: now - monotonic, since: monotonic, cause }
     onJump()
     log.warn({
       event: 'clock.jumped',
@@ -234,6 +240,10 @@ export async function openDeletionClock(deps: {
     isHeld() {
       observe()
       return doubt !== null
+    },
+    isJumped() {
+      observe()
+      return doubt !== null && doubt.cause !== 'a gap at the start'
     },
     beat,
     async close() {

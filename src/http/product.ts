@@ -2,7 +2,7 @@
 import type { TSchema } from 'typebox'
 import type { Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
-import type { Clock, DeletionTime } from '../lib/clock.ts'
+import type { DeletionTime, SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
@@ -52,7 +52,9 @@ export type ProductParts = Paying & {
   app: App
   db: Db
   hints: Hints
-  clock: Clock
+  clock: SteadyClock
+  /** Whether a clock was set, here or on another instance, and is in doubt. */
+  isClockJumped: () => boolean
   log: Log
   secrets: Secrets
   network: Network
@@ -73,5 +75,10 @@ export type OpenProduct = {
   purge(now: DeletionTime): Promise<number>
   /** How many live orders or intents were made under a secret that is not configured. */
   foreign?(): Promise<number>
+  /** Work that is repeated from when the service listens until it stops, never twice at once. */
+  repeating?: readonly Repeated[]
   close?(): Promise<void>
 }
+
+/** Failures are logged as `event`, and the work is done again after its time. */
+export type Repeated = { everyMs: number; event: string; work(): Promise<void> }

@@ -16,6 +16,7 @@ import {
   PulseStatus,
 } from './schema.ts'
 import { createPulse } from './service.ts'
+import { BEAT_EVERY_MS, createWatch } from './watch.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
   name: 'pulse',
@@ -43,8 +44,18 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   skill: PULSE_SKILL,
 }
 
-export function openPulse(parts: ProductParts & { plans: Record<PlanId, PulsePlan> }): OpenProduct {
-  const service = createPulse(parts)
+export async function openPulse(
+  parts: ProductParts & { plans: Record<PlanId, PulsePlan> },
+): Promise<OpenProduct> {
+  const watch = createWatch(parts)
+  // Before the first request: what nobody could ping since the last beat is no lateness.
+  await watch.beat()
+  const service = createPulse({ ...parts, watch })
   mountPulse(parts.app, { ...parts, service })
-  return { purge: service.purge }
+  return {
+    purge: service.purge,
+    repeating: [{ everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat }],
+    // So that the window of a planned stop begins with the stop.
+    close: () => watch.beat().catch(() => undefined),
+  }
 }

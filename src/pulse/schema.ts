@@ -183,12 +183,17 @@ export const PulseStatus = Type.Object(
       maxItems: 100,
       description: 'The last 100 times, newest first',
     }),
+    blindWindows: Type.Array(Type.Object({ beganAt: DateTime, endedAt: DateTime }), {
+      maxItems: 20,
+      description: 'When the service could not receive pings, newest first; they move `lateAt`',
+    }),
   },
   { additionalProperties: false, description: 'The monitor with its settings and counters' },
 )
 /**
  * State, settings and counters of a monitor. Times are RFC 3339, and null if they do not apply.
- * `recentHeartbeats` has the times of the last 100 pings, newest first.
+ * `recentHeartbeats` has the times of the last 100 pings, newest first, and `blindWindows` the last 20 times in
+ * which the service could not receive pings: the deadline waits for one interval and grace after them.
  *
  * ```ts
  * const { state, lastPingAt, remainingHeartbeats } = await monitor.status()

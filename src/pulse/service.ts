@@ -19,10 +19,13 @@ import {
   purgeMonitors,
   type SettingsChange,
 } from './store.ts'
+import { dropWindows, type Watch } from './watch.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
+/** The newest blind windows that a status shows. */
+const SHOWN_WINDOWS = 20
 
 /** The facts of a monitor that never change while it accepts pings, so that they can be cached. */
 export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
@@ -61,8 +64,13 @@ export type PulseService = {
   purge(now: DeletionTime): Promise<number>
 }
 
-export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): PulseService {
-  const { db, hints, clock } = deps
+export function createPulse(deps: {
+  db: Db
+  hints: Hints
+  clock: Clock
+  watch: Pick<Watch, 'notice' | 'fairness'>
+}): PulseService {
+  const { db, hints, clock, watch } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
   const recorded = createPinging(db, sealing)
@@ -99,12 +107,14 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     async owned(publicId, ownerToken) {
       if (!isId('pulse', publicId)) return null
+      await watch.notice()
       const monitor = await store.monitor(publicId)
       if (!monitor || isForgotten(monitor)) return null
       return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
     },
 
     async current(publicId) {
+      await watch.notice()
       const monitor = await store.monitor(publicId)
       return monitor && !isForgotten(monitor) ? monitor : null
     },
@@ -114,7 +124,11 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
     hasExpired: (monitor) => monitor.expires_at <= clock.now(),
 
     status(monitor) {
-      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, clock.now())
+      const now = clock.now()
+      const fairness = watch.fairness()
+      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, now, fairness)
+      // A clock that was set back has pings of the future behind it.
+      const notLater = (time: number): number => Math.min(time, now)
       return {
         publicId: monitor.public_id,
         planId: monitor.plan_id,
@@ -128,17 +142,27 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
         heartbeatLimit: monitor.heartbeat_limit,
         acceptedHeartbeatCount: monitor.accepted_heartbeat_count,
         remainingHeartbeats: monitor.heartbeat_limit - monitor.accepted_heartbeat_count,
-        lastPingAt: timeOrNull(monitor.last_ping_at),
+        lastPingAt: timeOrNull(monitor.last_ping_at && notLater(monitor.last_ping_at)),
         nextExpectedAt: timeOrNull(nextExpectedAt),
         lateAt: timeOrNull(lateAt),
         stateChangedAt: rfc3339(stateChangedAt),
         createdAt: rfc3339(monitor.created_at),
         expiresAt: rfc3339(monitor.expires_at),
-        recentHeartbeats: heartbeatTimes(monitor.recent_heartbeats).map(rfc3339),
+        recentHeartbeats: heartbeatTimes(monitor.recent_heartbeats).map((time) =>
+          rfc3339(notLater(time)),
+        ),
+        blindWindows: fairness.windows
+          .filter(({ endedAt }) => endedAt > monitor.created_at)
+          .slice(-SHOWN_WINDOWS)
+          .reverse()
+          .map(({ beganAt, endedAt }) => ({
+            beganAt: rfc3339(beganAt),
+            endedAt: rfc3339(endedAt),
+          })),
       }
     },
 
-    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now()),
+    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now(), watch.fairness()),
 
     async change(monitor, settings) {
       const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
@@ -181,13 +205,15 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     async publicStatus(publicStatusId) {
       if (!isId('pulse_status', publicStatusId)) return null
+      await watch.notice()
       const monitor = await store.shared(publicStatusId)
       if (!monitor || isForgotten(monitor)) return null
+      const now = clock.now()
       return {
         name: textOf(monitor.name),
         description: textOf(monitor.description),
-        state: standingAt(monitor, clock.now()).state,
-        lastPingAt: timeOrNull(monitor.last_ping_at),
+        state: standingAt(monitor, now, watch.fairness()).state,
+        lastPingAt: timeOrNull(monitor.last_ping_at && Math.min(monitor.last_ping_at, now)),
       }
     },
 
@@ -195,6 +221,10 @@ export function createPulse(deps: { db: Db; hints: Hints; clock: Clock }): Pulse
 
     async purge(now) {
       const expiredBefore = before(now, SHOW_EXPIRED_MS)
+      await db.write({
+        lockKey: 'pulse_blind_window',
+        statements: { windows: dropWindows(now) },
+      })
       let gone = 0
       for (;;) {
         const { some } = await db.write({

@@ -1,4 +1,5 @@
 /** The state of a monitor at a given time, as pure functions of its facts. */
+import { type Fairness, fairDeadline } from './fairness.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
@@ -24,7 +25,7 @@ export type Standing = {
 }
 
 /** Precedence: expired, then exhausted, then waiting, operational or late. */
-export function standingAt(monitor: StateFacts, now: number): Standing {
+export function standingAt(monitor: StateFacts, now: number, fairness: Fairness): Standing {
   const none = { nextExpectedAt: null, lateAt: null }
   const { last_ping_at: lastPingAt, expires_at: expiresAt } = monitor
   if (expiresAt <= now) return { state: 'expired', stateChangedAt: expiresAt, ...none }
@@ -34,9 +35,11 @@ export function standingAt(monitor: StateFacts, now: number): Standing {
   if (monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) {
     return { state: 'exhausted', stateChangedAt: lastPingAt, ...none }
   }
-  const nextExpectedAt = lastPingAt + monitor.expected_interval_seconds * 1000
-  const lateAt = nextExpectedAt + monitor.grace_seconds * 1000
-  if (now < lateAt) {
+  const intervalMs = monitor.expected_interval_seconds * 1000
+  const graceMs = monitor.grace_seconds * 1000
+  const nextExpectedAt = lastPingAt + intervalMs
+  const lateAt = fairDeadline({ nextExpectedAt, intervalMs, graceMs }, fairness.windows)
+  if (now < lateAt || fairness.isHeld) {
     return { state: 'operational', stateChangedAt: monitor.state_since, nextExpectedAt, lateAt }
   }
   // Late since the deadline, unless the settings changed after it: then since `state_since`.
@@ -45,11 +48,15 @@ export function standingAt(monitor: StateFacts, now: number): Standing {
   return { state: 'late', stateChangedAt, nextExpectedAt, lateAt }
 }
 
-/** When time alone changes the state next, or null if it never does. */
-export function nextStateChangeAt(monitor: StateFacts, now: number): number | null {
-  const { state, lateAt } = standingAt(monitor, now)
+/** When time alone changes the state next, or null if it never does. While the clock is in doubt, nobody knows. */
+export function nextStateChangeAt(
+  monitor: StateFacts,
+  now: number,
+  fairness: Fairness,
+): number | null {
+  const { state, lateAt } = standingAt(monitor, now, fairness)
   if (state === 'expired') return null
-  return state === 'operational' && lateAt !== null
+  return state === 'operational' && lateAt !== null && lateAt > now
     ? Math.min(lateAt, monitor.expires_at)
     : monitor.expires_at
 }

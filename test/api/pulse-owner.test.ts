@@ -6,6 +6,7 @@ import {
   aServerWith,
   INVALID_BODY,
   INVALID_SETTINGS,
+  live,
   owner,
   patch,
   ping,
@@ -50,12 +51,13 @@ suite('the owner of a monitor', () => {
       createdAt,
       expiresAt: capability.expiresAt,
       recentHeartbeats: [],
+      blindWindows: [],
     }
     assert.equal(Date.parse(capability.expiresAt) - Date.parse(createdAt), DAY)
     assert.equal(JSON.stringify(waiting), JSON.stringify(expected))
 
     await ping(server, capability)
-    server.clock.advance(MINUTE)
+    await live(server, MINUTE)
     await ping(server, capability)
     const operational = await read()
     const [last, first] = operational.recentHeartbeats
@@ -86,7 +88,7 @@ suite('the owner of a monitor', () => {
     assert.equal(await state(), 'waiting', 'there is no deadline before the first ping')
     await monitor.ping()
     assert.equal(await state(), 'operational')
-    server.clock.advance(2 * MINUTE)
+    await live(server, 2 * MINUTE)
     const late = await monitor.status()
     assert.equal(late.state, 'late')
     assert.equal(late.stateChangedAt, late.lateAt)
@@ -178,12 +180,15 @@ suite('the owner of a monitor', () => {
     assert.deepEqual(await monitor.update(all), { ...before, ...all })
     assert.deepEqual(await monitor.status(), { ...before, ...all })
     assert.deepEqual(await monitor.update({ name: '' }), { ...before, ...all, name: '' })
-    assert.deepEqual(await monitor.update({ publicStatusEnabled: false, description: '' }), {
+    const unshared = await monitor.update({ publicStatusEnabled: false, description: '' })
+    assert.notEqual(unshared.publicStatusId, before.publicStatusId)
+    assert.deepEqual(unshared, {
       ...before,
       ...all,
       name: '',
       description: '',
       publicStatusEnabled: false,
+      publicStatusId: unshared.publicStatusId,
     })
   })
 

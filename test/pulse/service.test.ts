@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { rfc3339 } from '../../src/lib/clock.ts'
+import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
@@ -237,7 +238,12 @@ async function aShop(t: After): Promise<Shop> {
   const db = await openDatabase(await aDatabaseUrl(t))
   t.after(() => db.close())
   let now = T
-  const pulse = createPulse({ db, hints: createHints(), clock: { now: () => now } })
+  const pulse = createPulse({
+    db,
+    hints: createHints(),
+    clock: { now: () => now },
+    watch: { notice: async () => undefined, fairness: () => ALWAYS_SEEING },
+  })
   return {
     db,
     pulse,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { nextStateChangeAt, type StateFacts, standingAt } from '../../src/pulse/state.ts'
 
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -79,7 +80,7 @@ const rows: Row[] = [
 
 for (const [note, monitor, now, state, since] of rows) {
   test(`the state is ${state}: ${note}`, () => {
-    const standing = standingAt(monitor, now)
+    const standing = standingAt(monitor, now, ALWAYS_SEEING)
     assert.deepEqual([standing.state, standing.stateChangedAt], [state, since])
     const isExpecting = state === 'operational' || state === 'late'
     const lastPingAt = monitor.last_ping_at ?? 0
@@ -92,15 +93,22 @@ for (const [note, monitor, now, state, since] of rows) {
 
 test('every state ends exactly when its next change is foretold', () => {
   for (const [note, monitor, now, state] of rows) {
-    const next = nextStateChangeAt(monitor, now)
+    const next = nextStateChangeAt(monitor, now, ALWAYS_SEEING)
     if (state === 'expired') {
       assert.equal(next, null, note)
       continue
     }
     assert.ok(next !== null && next > now, note)
-    assert.equal(standingAt(monitor, next - 1).state, state, note)
-    const after = standingAt(monitor, next)
+    assert.equal(standingAt(monitor, next - 1, ALWAYS_SEEING).state, state, note)
+    const after = standingAt(monitor, next, ALWAYS_SEEING)
     assert.notEqual(after.state, state, note)
     assert.equal(after.stateChangedAt, next, note)
   }
+})
+
+test('while the clock is in doubt no deadline passes, and nobody waits for one', () => {
+  const held = { windows: [], isHeld: true }
+  assert.equal(standingAt(pinged(), LATE + HOUR, held).state, 'operational')
+  assert.equal(nextStateChangeAt(pinged(), LATE + HOUR, held), EXPIRES)
+  assert.equal(standingAt(pinged(), EXPIRES, held).state, 'expired')
 })

@@ -13,6 +13,7 @@ export function believing(clock: Clock): DeletionClock & { hold(isHeld: boolean)
     now: async () => atOnce(),
     atOnce,
     isHeld: () => held,
+    isJumped: () => held,
     beat: async () => undefined,
     close: async () => undefined,
     hold(isHeld) {

@@ -7,7 +7,7 @@ import type { PulseCapability } from '../../src/client/index.ts'
 import { type Answer, answerOf } from './answer.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
-import { holds } from './store.ts'
+import { holds, query } from './store.ts'
 
 export const DONE = { status: 204, text: '' }
 export const INVALID_SETTINGS = { status: 400, text: '{"error":"invalid settings"}' }
@@ -102,4 +102,22 @@ export async function shared({ url }: TestServer, rest: string): Promise<Answer>
 export async function assertNowhere(server: TestServer, texts: string[]): Promise<void> {
   for (const text of texts) assert.ok(!(await holds(server, text)), `the store holds ${text}`)
   for (const text of texts) assert.ok(!server.logged.some((line) => line.includes(text)), text)
+}
+
+/** Less than what the service takes for a wrong clock. */
+const AT_ONCE_MS = 4 * 60_000
+
+/**
+ * Lets this much time pass while the service lives: the common beat goes along. With `clock.advance` alone the
+ * service stood still for so long, and deadlines wait for what it could not see.
+ */
+export async function live(
+  server: Pick<TestServer, 'clock' | 'databaseUrl'>,
+  ms: number,
+): Promise<void> {
+  for (let left = ms; left > 0; left -= AT_ONCE_MS) {
+    const passes = Math.min(left, AT_ONCE_MS)
+    await query(server, 'update pulse_beat set beat_at = $1', server.clock.now() + passes)
+    server.clock.advance(passes)
+  }
 }

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { freePort } from '../support/ports.ts'
+import { live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 suite('a monitor', () => {
@@ -29,7 +30,7 @@ suite('a monitor', () => {
     await page.getByText(/^The last 1 ping, since .* None came late\.$/).waitFor()
 
     // A minute of interval and one of grace.
-    site.server.clock.advance(3 * 60_000)
+    await live(site.server, 3 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
     await page.getByText('beyond its grace').waitFor()
     await page

@@ -1,0 +1,135 @@
+/**
+ * The service watches itself: living instances move one common beat in the store, and a gap between two beats,
+ * or a step of the wall clock, is a blind window. Nobody could ping in it, so it moves the deadlines of monitors.
+ */
+import type { Db, Row, Statement } from '../db/db.ts'
+import { before, type DeletionTime, type SteadyClock } from '../lib/clock.ts'
+import { apart, type BlindWindow, type Fairness } from './fairness.ts'
+
+/** How often an instance moves the common beat. */
+export const BEAT_EVERY_MS = 5_000
+/** Three beats that are missing together are no accident of a timer. */
+export const GAP_MS = 15_000
+/** The wall clock may differ by this much from the time that has passed. NTP's steps are smaller. */
+export const STEP_MS = 5_000
+/** A beat that is further ahead was made by a wrong clock. The clocks of instances differ by less. */
+const AHEAD_MS = 5 * 60_000
+/** A window matters to deadlines for two intervals and graces; the status shows it for a monitor's life. */
+const KEPT_MS = 400 * 24 * 60 * 60 * 1000
+/** The newest ones are read. A service that was away more often than this has other worries. */
+const MAX_WINDOWS = 1_000
+
+export type Watch = {
+  /** Moves the common beat, and stores the blind window that ends now. */
+  beat(): Promise<void>
+  /**
+   * Notices at once what the timer would notice later: that this process or its clock stood still. To be awaited
+   * before `fairness`, and costs nothing between two beats.
+   */
+  notice(): Promise<void>
+  fairness(): Fairness
+}
+
+export function createWatch({
+  db,
+  clock,
+  isClockJumped,
+}: {
+  db: Pick<Db, 'read' | 'write'>
+  clock: SteadyClock
+  isClockJumped: () => boolean
+}): Watch {
+  let windows: BlindWindow[] = []
+  let newestEnd = 0
+  let last: { wall: number; monotonic: number } | null = null
+  let beating: Promise<void> | null = null
+
+  const moment = () => ({ wall: clock.now(), monotonic: clock.monotonic() })
+
+  /** How far the wall clock was set forward since the last beat. */
+  function step(): number {
+    const at = moment()
+    return last === null ? 0 : at.wall - last.wall - (at.monotonic - last.monotonic)
+  }
+
+  const hasStoodStill = (): boolean =>
+    last === null || clock.now() - last.wall >= GAP_MS || step() > STEP_MS
+
+  async function beatOnce(): Promise<void> {
+    const at = moment()
+    const stepped = last !== null && step() > STEP_MS ? [insertWindow(last.wall, at.wall)] : []
+    const { newest } = await db.write({
+      lockKey: 'pulse_beat',
+      statements: {
+        gap: insertGap(at.wall),
+        stepped,
+        beat: moveBeat(at.wall),
+        newest: newestEndBefore(at.wall + STEP_MS),
+      },
+    })
+    const end = Number(newest[0]?.ended_at ?? 0)
+    if (end !== newestEnd) {
+      windows = apart((await db.read(WINDOWS, end)).map(windowOf))
+      newestEnd = end
+    }
+    last = at
+  }
+
+  function beat(): Promise<void> {
+    beating ??= beatOnce().finally(() => {
+      beating = null
+    })
+    return beating
+  }
+
+  return {
+    beat,
+    async notice() {
+      // A beat under way has read the clock before, and does not know what happened since.
+      for (let beats = 0; beats < 2 && hasStoodStill(); beats++) await beat()
+    },
+    fairness: () => ({ windows, isHeld: isClockJumped() }),
+  }
+}
+
+const windowOf = (row: Row): BlindWindow => ({
+  beganAt: Number(row.began_at),
+  endedAt: Number(row.ended_at),
+})
+
+/** One statement with its condition, so that two instances that start together store one window. */
+const insertGap = (now: number): Statement => ({
+  text: `insert into pulse_blind_window (began_at, ended_at, cause)
+    select beat_at, cast($1 as bigint), 'gap' from pulse_beat where beat_at <= $2
+    on conflict (began_at) do nothing`,
+  values: [now, now - GAP_MS],
+})
+
+const insertWindow = (beganAt: number, endedAt: number): Statement => ({
+  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, 'step')
+    on conflict (began_at) do nothing`,
+  values: [beganAt, endedAt],
+})
+
+/** Instances' clocks differ a little, so a beat goes back only from a time that a wrong clock has set. */
+const moveBeat = (now: number): Statement => ({
+  text: `insert into pulse_beat (id, beat_at) values (1, $1)
+    on conflict (id) do update set beat_at = excluded.beat_at
+    where pulse_beat.beat_at < $1 or pulse_beat.beat_at > $2`,
+  values: [now, now + AHEAD_MS],
+})
+
+/** A window that ends later was stored by a clock that was ahead, and is none. */
+const newestEndBefore = (time: number): Statement => ({
+  text: 'select max(ended_at) as ended_at from pulse_blind_window where ended_at <= $1',
+  values: [time],
+})
+
+const WINDOWS = `select began_at, ended_at from pulse_blind_window where ended_at <= $1
+  order by ended_at desc limit ${MAX_WINDOWS}`
+
+/** Deletes windows that can no longer matter to a monitor. */
+export const dropWindows = (now: DeletionTime): Statement => ({
+  text: 'delete from pulse_blind_window where ended_at < $1',
+  values: [before(now, KEPT_MS)],
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PulseStatus } from '../../src/client/index.ts'
+import type { After } from '../support/folder.ts'
+import { aMonitor, live, ping } from '../support/pulse.ts'
+import { startServer } from '../support/server.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** A monitor of a minute of interval and one of grace, which was pinged just now. */
+async function aPingedMonitor(t: After, environment: Record<string, string> = {}) {
+  const server = await startServer(t, environment)
+  const monitor = await aMonitor(server)
+  assert.equal((await ping(server, monitor)).status, 204)
+  return {
+    server,
+    monitor,
+    status: (): Promise<PulseStatus> => server.mayfly.pulse(monitor).status(),
+  }
+}
+
+const at = (time: string | null | undefined): number => Date.parse(time ?? '')
+
+test('a service that was killed for two hours blames no job, and one that is dead is late one interval and grace after', async (t) => {
+  const { server, monitor, status } = await aPingedMonitor(t)
+  await server.mayfly.pulse(monitor).update({ publicStatusEnabled: true })
+  const before = await status()
+  await server.stop()
+  server.clock.advance(2 * HOUR)
+  await server.restart()
+  const after = await status()
+  assert.equal(after.state, 'operational')
+  assert.equal(after.stateChangedAt, before.stateChangedAt)
+  const [window] = after.blindWindows
+  assert.ok(at(window?.beganAt) >= at(before.createdAt))
+  assert.ok(at(window?.endedAt) - at(window?.beganAt) >= 2 * HOUR)
+  assert.equal(at(after.lateAt), at(window?.endedAt) + 2 * MINUTE)
+  const shared = await server.mayfly.pulsePublicStatus(after.publicStatusId)
+  assert.equal(shared.state, 'operational')
+  await live(server, 119 * SECOND)
+  assert.equal((await status()).state, 'operational')
+  await live(server, 2 * SECOND)
+  const late = await status()
+  assert.deepEqual([late.state, late.stateChangedAt], ['late', after.lateAt])
+})
+
+test('a process that stood still for an hour blames no job at the first request after it', async (t) => {
+  const { server, status } = await aPingedMonitor(t)
+  server.clock.advance(HOUR)
+  const { state, blindWindows } = await status()
+  assert.equal(state, 'operational')
+  assert.equal(blindWindows.length, 1)
+})
+
+test('an outage after a monitor was late leaves it late', async (t) => {
+  const { server, status } = await aPingedMonitor(t)
+  await live(server, 3 * MINUTE)
+  const late = await status()
+  assert.equal(late.state, 'late')
+  await server.stop()
+  server.clock.advance(2 * HOUR)
+  await server.restart()
+  const still = await status()
+  assert.deepEqual([still.state, still.lateAt], ['late', late.lateAt])
+})
+
+test('a restart that is over within seconds moves no deadline', async (t) => {
+  const { server, status } = await aPingedMonitor(t)
+  const { lateAt } = await status()
+  await server.stop()
+  server.clock.advance(8 * SECOND)
+  await server.restart()
+  const after = await status()
+  assert.deepEqual([after.lateAt, after.blindWindows], [lateAt, []])
+})
+
+test('pings that are refused by their rate limit make no blind window', async (t) => {
+  const { server, monitor, status } = await aPingedMonitor(t, { MAYFLY_RATE_LIMITS: 'on' })
+  let refused = 0
+  for (let i = 0; i < 10; i++) if ((await ping(server, monitor)).status === 429) refused++
+  assert.ok(refused > 0)
+  await live(server, 30 * SECOND)
+  assert.deepEqual((await status()).blindWindows, [])
+})
+
+test('while a clock that was set is in doubt nobody is late, and no ping is in the future', async (t) => {
+  const { server, status } = await aPingedMonitor(t)
+  server.clock.jump(10 * MINUTE)
+  assert.equal((await status()).state, 'operational')
+  await live(server, 4 * MINUTE)
+  await live(server, 10 * MINUTE)
+  assert.equal((await status()).state, 'operational', 'in doubt')
+  await live(server, 10 * MINUTE)
+  assert.equal((await status()).state, 'late', 'trusted again')
+  server.clock.jump(-2 * HOUR)
+  const back = await status()
+  assert.ok(at(back.lastPingAt) <= server.clock.now())
+  assert.ok(back.recentHeartbeats.every((time) => at(time) <= server.clock.now()))
+})

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createWatch } from '../../src/pulse/watch.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+
+const SECOND = 1_000
+const HOUR = 3_600 * SECOND
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+/** A store with a clock that stands still until it is moved, and instances on it. */
+async function aService(t: After) {
+  const databaseUrl = await aMigratedDatabaseUrl(t)
+  let now = T
+  let passed = 0
+  const clock = { now: () => now, monotonic: () => passed }
+  return {
+    pass(ms: number) {
+      now += ms
+      passed += ms
+    },
+    set(ms: number) {
+      now += ms
+    },
+    async instance() {
+      const db = await openDatabase(databaseUrl)
+      t.after(() => db.close())
+      let refusals = 0
+      const write: typeof db.write = async (unit) => {
+        if (refusals-- > 0) throw new Error('the store is away')
+        return db.write(unit)
+      }
+      const watch = createWatch({ db: { ...db, write }, clock, isClockJumped: () => false })
+      await watch.beat()
+      return {
+        ...watch,
+        refuseNext() {
+          refusals = 1
+        },
+        /** The windows that it knows, in seconds from the start. */
+        windows: () =>
+          watch
+            .fairness()
+            .windows.map(({ beganAt, endedAt }) => [
+              (beganAt - T) / SECOND,
+              (endedAt - T) / SECOND,
+            ]),
+        rows: () => db.read('select began_at, ended_at, cause from pulse_blind_window'),
+      }
+    },
+  }
+}
+
+test('beats in time make no window, however many instances there are', async (t) => {
+  const service = await aService(t)
+  const [one, other] = [await service.instance(), await service.instance()]
+  for (let i = 0; i < 10; i++) {
+    service.pass(14 * SECOND)
+    await (i % 2 === 0 ? one : other).beat()
+  }
+  assert.deepEqual([one.windows(), other.windows()], [[], []])
+})
+
+test('a gap of fifteen seconds is a blind window, one millisecond less is none', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.pass(15 * SECOND - 1)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [])
+  service.pass(15 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [[14.999, 29.999]])
+})
+
+test('two instances that start together after an outage store one window, and both know it', async (t) => {
+  const service = await aService(t)
+  await service.instance()
+  service.pass(2 * HOUR)
+  const [one, other] = await Promise.all([service.instance(), service.instance()])
+  assert.equal((await one.rows()).length, 1)
+  assert.deepEqual(one.windows(), [[0, 7200]])
+  assert.deepEqual(other.windows(), [[0, 7200]])
+})
+
+test('an instance that stood still alone has no window, because another one lived', async (t) => {
+  const service = await aService(t)
+  const [frozen, living] = [await service.instance(), await service.instance()]
+  for (let i = 0; i < 6; i++) {
+    service.pass(10 * SECOND)
+    await living.beat()
+  }
+  await frozen.notice()
+  assert.deepEqual(frozen.windows(), [])
+})
+
+test('whoever asks after the process stood still notices it before the timer does', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.pass(14 * SECOND)
+  await watch.notice()
+  assert.deepEqual(watch.windows(), [])
+  service.pass(HOUR)
+  await watch.notice()
+  assert.deepEqual(watch.windows(), [[0, 3614]])
+})
+
+test('a clock that is set forward by more than five seconds leaves a window of that length', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.set(5 * SECOND)
+  await watch.notice()
+  assert.deepEqual(watch.windows(), [], 'five seconds')
+  service.pass(SECOND)
+  await watch.beat()
+  service.set(5 * SECOND + 1)
+  await watch.notice()
+  assert.deepEqual(watch.windows(), [[6, 11.001]])
+  assert.deepEqual(
+    (await watch.rows()).map(({ cause }) => cause),
+    ['step'],
+  )
+})
+
+test('a window that a wrong clock has stored in the future is none after the clock is right again', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.set(48 * HOUR)
+  await watch.notice()
+  assert.deepEqual(watch.windows(), [[0, 172_800]])
+  service.set(-48 * HOUR)
+  service.pass(5 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [])
+  service.pass(20 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [[5, 25]], 'the beat is in the present again')
+})
+
+test('an instance that starts knows the windows of the past', async (t) => {
+  const service = await aService(t)
+  const first = await service.instance()
+  for (let i = 0; i < 3; i++) {
+    service.pass(60 * SECOND)
+    await first.beat()
+    service.pass(SECOND)
+    await first.beat()
+  }
+  const next = await service.instance()
+  assert.deepEqual(next.windows(), first.windows())
+  assert.equal(next.windows().length, 3)
+})
+
+test('one beat that the store refuses is no window', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.pass(5 * SECOND)
+  watch.refuseNext()
+  await assert.rejects(watch.beat(), /the store is away/)
+  service.pass(5 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [])
+})
