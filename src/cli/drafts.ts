@@ -26,7 +26,7 @@ export type Draft = {
   whisper?: { envelope: string; key: string; hasPassword: boolean } & WhisperTerms
 }
 
-export type WhisperTerms = { readLimit?: number; revealAt?: string }
+export type WhisperTerms = { readLimit?: number; revealAt?: string; receipt?: true }
 
 export type OpenDraft = { name: string; draft: Draft; isTakenUp: boolean; lock: Lock }
 

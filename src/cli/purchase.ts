@@ -150,6 +150,7 @@ function whisperTerms(draft: Draft): {
   sealed: SealedWhisper
   readLimit?: number
   revealAt?: Date
+  receipt?: true
 } {
   const sealed = sealedIn(draft)
   if (sealed === null) {
@@ -157,11 +158,12 @@ function whisperTerms(draft: Draft): {
       'The saved purchase is damaged. Restore its file. `mayfly forget` gives it up, with anything that was paid for it.',
     )
   }
-  const { readLimit, revealAt } = draft.whisper ?? {}
+  const { readLimit, revealAt, receipt } = draft.whisper ?? {}
   return {
     sealed,
     ...(readLimit === undefined ? {} : { readLimit }),
     ...(revealAt === undefined ? {} : { revealAt: new Date(revealAt) }),
+    ...(receipt ? { receipt } : {}),
   }
 }
 

@@ -92,6 +92,21 @@ export function loadPulse(
   return { ...rest, capability }
 }
 
+/** The whisper with this name, if it was bought with a receipt, and its service. */
+export function loadReceipt(
+  cli: Pick<Cli, 'folder'>,
+  name: string,
+): { publicId: string; receiptToken: string; baseUrl: string } {
+  const { capability, baseUrl } = load(cli, name)
+  if (capability.product !== 'whisper') throw wrongProduct(name, capability.product, 'whisper')
+  const { publicId, receiptToken } = capability
+  if (receiptToken !== undefined) return { publicId, receiptToken, baseUrl }
+  throw new CliError(
+    `${name} was bought without a receipt. Buy the next one with: mayfly whisper send --receipt`,
+    EXIT.usage,
+  )
+}
+
 /** Deletes the file with this name, even a damaged one. False if it does not exist. */
 export function forget(cli: Cli, name: string): boolean {
   const file = fileOf(cli, checkName(name))
@@ -101,7 +116,14 @@ export function forget(cli: Cli, name: string): boolean {
 }
 
 /** The secret members of a capability. */
-const SECRETS = new Set(['ownerToken', 'ingestToken', 'readToken', 'pingToken', 'code'])
+const SECRETS = new Set([
+  'ownerToken',
+  'ingestToken',
+  'readToken',
+  'receiptToken',
+  'pingToken',
+  'code',
+])
 
 /** The capability without its secrets. */
 export function publicPart(capability: AnyCapability): Record<string, string> {

@@ -21,6 +21,7 @@ type Options = {
   resume?: string
   reads?: string
   revealAt?: string
+  receipt?: true
   password?: true
   passwordFile?: string
 }
@@ -35,6 +36,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
     .option('--plan <plan>', 'spark, standard or long', 'spark')
     .option('--reads <count>', 'how often it can be read; by default as often as the plan allows')
     .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
+    .option('--receipt', 'see when it was read, and be able to destroy it')
     .option('--password', 'ask for a password that the reader needs with the code')
     .option('--password-file <file>', 'take the password from the first line of a file')
     .option('--name <name>', 'the name to save it under')
@@ -55,10 +57,12 @@ export function addWhisperSend(parent: Command, verb: string): void {
         const { name } = open
         const { capability, baseUrl, planId } = await purchase(cli, open)
         if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
-        const { code, expiresAt } = capability
+        const { code, expiresAt, receiptToken } = capability
+        const seen =
+          receiptToken === undefined ? '' : `\nWhen it was read: mayfly whisper receipt ${name}\n`
         cli.answer(
           { name, planId, baseUrl, ...publicPart(capability), code },
-          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n`,
+          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n${seen}`,
         )
         return EXIT.ok
       }),
@@ -67,12 +71,13 @@ export function addWhisperSend(parent: Command, verb: string): void {
 
 async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenDraft> {
   const planId = planOf(options.plan)
-  const { name, reads, revealAt } = options
+  const { name, reads, revealAt, receipt } = options
   const terms = {
     ...(reads === undefined
       ? {}
       : { readLimit: wholeNumber(reads, { option: '--reads', least: 1, most: MAX_READS }) }),
     ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
+    ...(receipt ? { receipt } : {}),
   }
   const password = await passwordOf(cli, options)
   const data = file === '-' ? await buffer(process.stdin) : withFile(file, () => readFileSync(file))

@@ -1,6 +1,7 @@
 /** `mayfly whisper …`: bytes that only their readers can open. */
 import type { Command } from 'commander'
 import { addWhisperRead } from './whisper-read.ts'
+import { addWhisperDestroy, addWhisperReceipt } from './whisper-receipt.ts'
 import { addWhisperSend } from './whisper-send.ts'
 
 export function addWhisper(program: Command): void {
@@ -9,4 +10,6 @@ export function addWhisper(program: Command): void {
     .description('send and read content that only its readers can open')
   addWhisperSend(parent, 'send')
   addWhisperRead(parent)
+  addWhisperReceipt(parent)
+  addWhisperDestroy(parent)
 }

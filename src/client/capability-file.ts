@@ -3,7 +3,7 @@
  * bearer secrets: its holder has the capability, so it must be stored like a key.
  */
 import type { CatchCapability } from '../catch/schema.ts'
-import { isId, isToken } from '../lib/ids.ts'
+import { isId, isToken, type TokenKind } from '../lib/ids.ts'
 import { objectIn } from '../lib/json.ts'
 import { isPlanId, isProduct, type PlanId, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { parseWhisperCode } from '../protocol/whisper-code.ts'
@@ -57,7 +57,8 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
   file.baseUrl = baseUrl.replace(/\/+$/, '')
   if (planId !== undefined) file.planId = planId
   file.publicId = publicId
-  for (const name of Object.keys(SOLD_PRODUCTS[product].tokens)) {
+  const { tokens, extraTokens } = SOLD_PRODUCTS[product]
+  for (const name of Object.keys({ ...tokens, ...extraTokens })) {
     file[name] = (capability as Record<string, unknown>)[name]
   }
   if ('code' in capability && capability.code !== undefined) file.code = capability.code
@@ -86,8 +87,10 @@ export function parseCapability(text: string): SavedCapability | null {
   if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
   if (planId !== undefined && !isPlanId(planId)) return null
   const capability: Record<string, string> = { product, publicId }
-  for (const [name, kind] of Object.entries(SOLD_PRODUCTS[product].tokens)) {
+  const { tokens, extraTokens } = SOLD_PRODUCTS[product]
+  for (const [name, kind] of Object.entries<TokenKind>({ ...tokens, ...extraTokens })) {
     const token = file[name]
+    if (token === undefined && name in extraTokens) continue
     if (typeof token !== 'string' || !isToken(kind, token)) return null
     capability[name] = token
   }

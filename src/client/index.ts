@@ -23,7 +23,13 @@ import {
 } from './pulse.ts'
 import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 import type { Wallet } from './wallet.ts'
-import { createWhisperClient, type SharedWhisper, type WhisperPurchase } from './whisper.ts'
+import {
+  createWhisperClient,
+  type ReceiptClient,
+  type ReceiptHolder,
+  type SharedWhisper,
+  type WhisperPurchase,
+} from './whisper.ts'
 
 export type {
   CatchCapability,
@@ -66,7 +72,7 @@ export type {
   PulseState,
   PulseStatus,
 } from '../pulse/schema.ts'
-export type { WhisperCapability } from '../whisper/schema.ts'
+export type { WhisperCapability, WhisperReceipt, WhisperState } from '../whisper/schema.ts'
 export {
   type AnyCapability,
   formatCapability,
@@ -110,6 +116,8 @@ export { type NwcClient, nwcWallet } from './wallets/nwc.ts'
 export { type PhoenixdWalletOptions, phoenixdWallet } from './wallets/phoenixd.ts'
 export { type SimulatorWalletOptions, simulatorWallet } from './wallets/simulator.ts'
 export {
+  type ReceiptClient,
+  type ReceiptHolder,
   type SharedWhisper,
   sealWhisper,
   type WhisperPurchase,
@@ -196,6 +204,8 @@ export type Mayfly = {
    * @throws MayflyError like `readWhisper`.
    */
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+  /** The receipt of a whisper that was bought with `receipt: true`: when it was read, and destroying it. */
+  whisperReceipt(holder: ReceiptHolder): ReceiptClient
   /** The client of GATE (private beta), for the server of a registered project. */
   gate(project: GateProject): GateClient
 }

@@ -8,7 +8,7 @@ import {
   sealWhisper as sealEnvelope,
   type WhisperContent,
 } from '../protocol/whisper-envelope.ts'
-import type { WhisperCapability } from '../whisper/schema.ts'
+import type { WhisperCapability, WhisperReceipt } from '../whisper/schema.ts'
 import { MayflyError } from './errors.ts'
 import type { Http } from './http.ts'
 import type { Payments } from './payments.ts'
@@ -27,6 +27,8 @@ export type WhisperTerms = {
   readLimit?: number
   /** Reads are refused before this time, which must be within the bought lifetime. */
   revealAt?: Date
+  /** The capability gets a `receiptToken`, which tells when it was read and destroys it. */
+  receipt?: boolean
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
 /**
@@ -62,10 +64,35 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   return sealEnvelope(ask)
 }
 
+/**
+ * The part of a capability that opens the receipt.
+ *
+ * ```ts
+ * const holder: ReceiptHolder = { publicId: 'whisper_…', receiptToken: 'whisper_receipt_…' }
+ * ```
+ */
+export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
+
+/**
+ * The client of a receipt. Every call rejects with a MayflyError: `not found` if the whisper was bought
+ * without one, or ended more than a day ago.
+ *
+ * ```ts
+ * const { state, reads } = await mayfly.whisperReceipt(capability).status()
+ * ```
+ */
+export type ReceiptClient = {
+  /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
+  status(): Promise<WhisperReceipt>
+  /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
+  destroy(): Promise<void>
+}
+
 export type WhisperClient = {
   buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
   readWhisper(code: string, password?: string): Promise<OpenedWhisper>
   fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+  whisperReceipt(holder: ReceiptHolder): ReceiptClient
 }
 
 export function createWhisperClient(http: Http, payments: Payments): WhisperClient {
@@ -77,7 +104,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
   return {
     async buyWhisper(purchase) {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
-      const { readLimit, revealAt } = purchase
+      const { readLimit, revealAt, receipt } = purchase
       const request = {
         path: '/api/payments/whisper',
         headers: {
@@ -85,6 +112,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
           'x-whisper-plan': purchase.planId,
           ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
           ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt.toISOString() }),
+          ...(receipt ? { 'x-whisper-receipt': 'on' } : {}),
         },
         body: sealed.envelope,
       }
@@ -100,6 +128,16 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
     },
 
     fetchWhisper: async (text) => fetchCiphertext(codeOf(text)),
+
+    whisperReceipt({ publicId, receiptToken }) {
+      const path = `/api/whisper/${encodeURIComponent(publicId)}`
+      const owner = receiptToken === undefined ? {} : { token: receiptToken }
+      return {
+        status: () =>
+          http.get<WhisperReceipt>({ path: `${path}/receipt`, ...owner }, 'state', 'reads'),
+        destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
+      }
+    },
   }
 }
 

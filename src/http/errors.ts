@@ -64,6 +64,10 @@ export const ERRORS = {
     advice:
       "X-Whisper-Reveal-At must be ISO 8601 with an offset, in the future and within the plan's lifetime.",
   },
+  'invalid receipt option': {
+    status: 400,
+    advice: 'X-Whisper-Receipt must be on or off.',
+  },
   'invalid binding': {
     status: 400,
     advice:

@@ -4,19 +4,31 @@
  * `src/products.ts`.
  */
 
-/** Products that buyers pay for. `tokens` are the secret members of the capability. */
+/**
+ * Products that buyers pay for. `tokens` are the secret members that each capability has, `extraTokens` those
+ * that a buyer may ask for.
+ */
 export const SOLD_PRODUCTS = {
-  catch: { ids: ['catch'], tokens: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' } },
-  whisper: { ids: ['whisper'], tokens: { readToken: 'whisper_read' } },
+  catch: {
+    ids: ['catch'],
+    tokens: { ownerToken: 'catch_owner', ingestToken: 'catch_ingest' },
+    extraTokens: {},
+  },
+  whisper: {
+    ids: ['whisper'],
+    tokens: { readToken: 'whisper_read' },
+    extraTokens: { receiptToken: 'whisper_receipt' },
+  },
   pulse: {
     ids: ['pulse', 'pulse_status'],
     tokens: { ownerToken: 'pulse_owner', pingToken: 'pulse_ping' },
+    extraTokens: {},
   },
 } as const
 
 /** Products that the operator sets up. Nobody buys them here. */
 export const OPERATED_PRODUCTS = {
-  gate: { ids: ['gate_project', 'gate_intent'], tokens: { key: 'gate_key' } },
+  gate: { ids: ['gate_project', 'gate_intent'], tokens: { key: 'gate_key' }, extraTokens: {} },
 } as const
 
 /** A product that is sold. */
@@ -45,10 +57,10 @@ type Values<T> = T extends unknown ? T[keyof T] : never
 /** The kinds of ids that products have, such as `pulse_status`. */
 export type ProductIdKind = Kinds['ids'][number]
 /** The kinds of tokens, such as `pulse_ping`. */
-export type ProductTokenKind = Values<Kinds['tokens']>
+export type ProductTokenKind = Values<Kinds['tokens']> | Values<Kinds['extraTokens']>
 
 const kinds = Object.values<Kinds>({ ...SOLD_PRODUCTS, ...OPERATED_PRODUCTS })
 export const PRODUCT_ID_KINDS: ProductIdKind[] = kinds.flatMap(({ ids }) => [...ids])
-export const PRODUCT_TOKEN_KINDS = kinds.flatMap(({ tokens }) =>
-  Object.values<ProductTokenKind>(tokens),
+export const PRODUCT_TOKEN_KINDS = kinds.flatMap(({ tokens, extraTokens }) =>
+  Object.values<ProductTokenKind>({ ...tokens, ...extraTokens }),
 )

@@ -5,6 +5,7 @@ import {
   AtLeast1,
   configuredPlanFields,
   DateTime,
+  DateTimeOrNull,
   MAX_PLAN_COUNT,
   PlanIdSchema,
   planFields,
@@ -156,8 +157,6 @@ export const PulseState = Type.Enum([...PULSE_STATES])
  * ```
  */
 export type PulseState = (typeof PULSE_STATES)[number]
-
-const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
 
 export const PulseStatus = Type.Object(
   {

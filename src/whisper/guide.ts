@@ -5,6 +5,8 @@ Encrypt first with AES-256-GCM, and never send the key. Buy: POST /api/payments/
 the ciphertext as its body, with Content-Type: application/octet-stream, X-Whisper-Plan: spark, standard or
 long (GET /api/catalog says which are on sale), and if you like X-Whisper-Read-Limit: <n> and
 X-Whisper-Reveal-At: <RFC 3339 time>. You get: {"product":"whisper","publicId","readToken","expiresAt"}.
+With X-Whisper-Receipt: on you get a receiptToken, too: GET {base_url}/api/whisper/{publicId}/receipt says when
+it was read, and DELETE {base_url}/api/whisper/{publicId} destroys it.
 
 - GET {base_url}/w/{publicId} with readToken spends one read and answers with the bytes.
 - 425 with Retry-After before the reveal time; nothing is spent. 404 once it is used up or expired.

@@ -4,6 +4,8 @@ import type { PlanId } from '../lib/product-names.ts'
 import { WHISPER_GUIDE, WHISPER_SKILL } from './guide.ts'
 import { READS } from './limits.ts'
 import { WHISPER_PROVISIONING } from './provisioning.ts'
+import { mountReceipts } from './receipt-routes.ts'
+import { createReceipts } from './receipts.ts'
 import { mountWhisper } from './routes.ts'
 import {
   ListedWhisperPlan,
@@ -12,6 +14,7 @@ import {
   WhisperCapability,
   WhisperCatalog,
   WhisperPlan,
+  WhisperReceipt,
 } from './schema.ts'
 import { createWhisper } from './service.ts'
 import type { UnpaidBytes } from './unpaid.ts'
@@ -41,7 +44,10 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
     responseHeaders: [],
   },
   limits: [READS],
-  schemas: { WhisperCapability, NotRevealed, WhisperCatalog, WhisperPlan: ListedWhisperPlan },
+  schemas: {
+    ...{ WhisperCapability, NotRevealed, WhisperCatalog, WhisperReceipt },
+    WhisperPlan: ListedWhisperPlan,
+  },
   guide: WHISPER_GUIDE,
   skill: WHISPER_SKILL,
 }
@@ -50,6 +56,8 @@ export function openWhisper(
   parts: ProductParts & { plans: Record<PlanId, WhisperPlan>; unpaidBytes: UnpaidBytes },
 ): OpenProduct {
   const service = createWhisper(parts)
+  const receipts = createReceipts(parts)
   mountWhisper(parts.app, { ...parts, service })
-  return { purge: service.purge }
+  mountReceipts(parts.app, { ...parts, receipts })
+  return { purge: async (now) => (await service.purge(now)) + (await receipts.purge(now)) }
 }

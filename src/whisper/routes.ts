@@ -19,6 +19,7 @@ import { parseRevealAt } from './reveal-at.ts'
 import {
   MIN_CIPHERTEXT_BYTES,
   NotRevealed,
+  publicId,
   WhisperCapability,
   type WhisperPlan,
   whisperHeaders,
@@ -26,7 +27,12 @@ import {
 import type { WhisperService } from './service.ts'
 
 /** The headers of a purchase. Null means that the plan's default applies. */
-type Asked = { planId: PlanId; readLimit: number | null; revealAt: number | null }
+type Asked = {
+  planId: PlanId
+  readLimit: number | null
+  revealAt: number | null
+  wantsReceipt: boolean
+}
 
 export function mountWhisper(
   app: App,
@@ -38,9 +44,10 @@ export function mountWhisper(
   },
 ): void {
   const { service, plans, clock } = deps
-  const termsUnder = ({ readLimit, revealAt }: Asked, plan: WhisperPlan): WhisperTerms => ({
-    readLimit: readLimit ?? plan.readLimit,
-    revealAt,
+  const termsUnder = (asked: Asked, plan: WhisperPlan): WhisperTerms => ({
+    readLimit: asked.readLimit ?? plan.readLimit,
+    revealAt: asked.revealAt,
+    ...(asked.wantsReceipt ? { receipt: true } : {}),
   })
   mountPaidRoute(app, deps, {
     product: 'whisper',
@@ -63,6 +70,7 @@ export function mountWhisper(
       'ciphertext too large',
       'invalid read limit',
       'invalid reveal time',
+      'invalid receipt option',
     ],
     checkHeaders: readHeaders,
     parse(body, request) {
@@ -112,12 +120,7 @@ function mountRead(
         operationId: 'readWhisper',
         summary: 'Read the encrypted bytes; each 200 spends one read',
         security: [{ bearer: [] }],
-        params: Type.Object({
-          publicId: Type.String({
-            description: 'Of the whisper',
-            examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],
-          }),
-        }),
+        params: Type.Object({ publicId }),
         response: {
           200: answer(Type.String({ format: 'binary' }), {
             type: 'application/octet-stream',
@@ -171,7 +174,9 @@ function readHeaders(request: FastifyRequest): Asked {
   const revealText = one(request, 'x-whisper-reveal-at')
   const revealAt = revealText === null ? null : parseRevealAt(revealText)
   if (revealText !== null && revealAt === null) throw invalidRevealTime()
-  return { planId, readLimit, revealAt }
+  const receipt = one(request, 'x-whisper-receipt') ?? 'off'
+  if (receipt !== 'on' && receipt !== 'off') throw invalidReceipt()
+  return { planId, readLimit, revealAt, wantsReceipt: receipt === 'on' }
 }
 
 const invalidPlan = (): Problem =>
@@ -185,6 +190,9 @@ const invalidRevealTime = (): Problem =>
     field: 'X-Whisper-Reveal-At',
     expected: 'ISO 8601 with an offset, in the future and inside the lifetime of the plan',
   })
+
+const invalidReceipt = (): Problem =>
+  invalid('invalid receipt option', { field: 'X-Whisper-Receipt', expected: 'on or off' })
 
 /** The value of a header, or null. The lines of a repeated one are joined, which no parser accepts. */
 function one(request: FastifyRequest, name: string): string | null {

@@ -1,6 +1,13 @@
 /** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
 import type { Static } from 'typebox'
-import { AtLeast1, configuredPlanFields, DateTime, planFields } from '../http/schemas.ts'
+import {
+  AtLeast0,
+  AtLeast1,
+  configuredPlanFields,
+  DateTime,
+  DateTimeOrNull,
+  planFields,
+} from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
@@ -105,23 +112,76 @@ export const whisperHeaders = {
       examples: ['2030-01-31T09:00:00Z'],
     }),
   ),
+  'x-whisper-receipt': Type.Optional(
+    Type.Enum(['on', 'off'], {
+      description:
+        'on: the capability has a receiptToken besides, which tells when it was read, and destroys it',
+      examples: ['off'],
+    }),
+  ),
 }
+
+export const publicId = Type.String({
+  description: 'Of the whisper',
+  examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],
+})
 
 export const WhisperCapability = Type.Object({
   product: Type.Literal('whisper'),
   publicId: Type.String(),
   readToken: Type.String(),
+  receiptToken: Type.Optional(Type.String({ description: 'If it was bought with a receipt' })),
   expiresAt: DateTime,
 })
 /**
  * A bought whisper. `readToken` allows its holder to fetch the ciphertext; the key in the share code
- * decrypts it. `expiresAt` is RFC 3339.
+ * decrypts it. `receiptToken`, if it was bought with a receipt, tells when it was read and destroys it.
+ * `expiresAt` is RFC 3339.
  *
  * ```ts
  * const { publicId, expiresAt } = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })
  * ```
  */
 export type WhisperCapability = Static<typeof WhisperCapability>
+
+export const WHISPER_STATES = ['active', 'exhausted', 'expired', 'destroyed'] as const
+/**
+ * `active` while it can be read, or will be at its reveal time; `exhausted` after its last read; `expired`;
+ * or `destroyed` by its buyer.
+ *
+ * ```ts
+ * if ((await receipt.status()).state === 'exhausted') console.log('read for the last time')
+ * ```
+ */
+export type WhisperState = (typeof WHISPER_STATES)[number]
+
+export const WhisperReceipt = Type.Object(
+  {
+    publicId: Type.String(),
+    state: Type.Enum([...WHISPER_STATES]),
+    readLimit: AtLeast1,
+    readsSpent: AtLeast0,
+    readsLeft: AtLeast0,
+    reads: Type.Array(DateTime, {
+      maxItems: MAX_READS,
+      description: 'The minute of each read, newest first',
+    }),
+    revealAt: DateTimeOrNull,
+    createdAt: DateTime,
+    expiresAt: DateTime,
+    endedAt: DateTimeOrNull,
+  },
+  { additionalProperties: false, description: 'What the buyer of a whisper learns of its reads' },
+)
+/**
+ * The reads of a whisper and its end. `reads` has the minute of each read, newest first, and nothing of the
+ * reader. Times are RFC 3339. It can be asked until 24 hours after the end.
+ *
+ * ```ts
+ * const { state, reads, readsLeft } = await mayfly.whisperReceipt(capability).status()
+ * ```
+ */
+export type WhisperReceipt = Static<typeof WhisperReceipt>
 
 export const NotRevealed = Type.Object({
   error: Type.Literal('not revealed'),

@@ -72,7 +72,8 @@ export function createWhisper(deps: {
       return facts && isTokenOf('whisper_read', token, facts.read_token_hash) ? facts : null
     },
 
-    async read({ public_id: publicId, expires_at, reveal_at }) {
+    async read(whisper) {
+      const { public_id: publicId, expires_at, reveal_at } = whisper
       const now = clock.now()
       if (expires_at <= now) return GONE
       if (reveal_at !== null && reveal_at > now) {
@@ -82,7 +83,7 @@ export function createWhisper(deps: {
         db.write({
           lockKey: publicId,
           statements: {
-            ...spendRead(publicId, now),
+            ...spendRead(whisper, now),
             seal: sealing.statements(publicId, now),
           },
         }),

@@ -1,6 +1,7 @@
 /** Ciphertexts in the store: the reservations of quotes, and the reads left of paid ones. */
 import type { Db, Row, Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
+import { noteRead } from './receipt-store.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
 
 /** The facts of a WHISPER that never change while it lives, so that they can be cached. */
@@ -9,6 +10,8 @@ export type WhisperFacts = {
   read_token_hash: Uint8Array
   reveal_at: number | null
   expires_at: number
+  /** 1 if each read is noted on a receipt. */
+  has_receipt: number
   /** Null if the last read was spent in between. */
   byte_count: number | null
 } & Row
@@ -71,12 +74,13 @@ export const insertWhisper = (whisper: {
   revealAt: number | null
   createdAt: number
   expiresAt: number
+  hasReceipt: boolean
 }): Statement[] => [
   ...settleUnpaid(whisper.orderId),
   {
     text: `insert into whisper
-      (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at)
-      values ($1, $2, $3, $4, $5, $6, $7)`,
+      (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at, has_receipt)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     values: [
       whisper.publicId,
       whisper.orderId,
@@ -85,16 +89,20 @@ export const insertWhisper = (whisper: {
       whisper.revealAt,
       whisper.createdAt,
       whisper.expiresAt,
+      Number(whisper.hasReceipt),
     ],
   },
 ]
 
 /**
- * Spends one read and returns the bytes. `read` carries every condition, `bytes` returns the bytes, and
- * `forget` deletes them after the last read. They are one unit, so that a spent read always gets its
- * bytes.
+ * Spends one read and returns the bytes. `read` carries every condition, `bytes` returns the bytes, `forget`
+ * deletes them after the last read, and `receipt` tells the buyer. They are one unit, so that a spent read
+ * always gets its bytes, and is always on the receipt.
  */
-export const spendRead = (publicId: string, now: number) => ({
+export const spendRead = (
+  { public_id: publicId, has_receipt }: Pick<WhisperFacts, 'public_id' | 'has_receipt'>,
+  now: number,
+) => ({
   read: {
     text: `update whisper set reads_left = reads_left - 1
       where public_id = $1 and reads_left > 0 and expires_at > $2
@@ -119,6 +127,7 @@ export const spendRead = (publicId: string, now: number) => ({
       values: [publicId],
     },
   ],
+  receipt: has_receipt === 1 ? [noteRead(publicId, now)] : [],
 })
 
 /** Deletes a WHISPER and its bytes. */
@@ -135,7 +144,7 @@ export function createWhisperStore(db: Db) {
   return {
     async facts(publicId: string): Promise<WhisperFacts | null> {
       const [facts] = await db.read<WhisperFacts>(
-        `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at,
+        `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at, w.has_receipt,
            octet_length(c.ciphertext) as byte_count
          from whisper w left join whisper_ciphertext c on c.order_id = w.order_id
          where w.public_id = $1`,

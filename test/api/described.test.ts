@@ -14,6 +14,7 @@ import { challengeOf } from '../support/gate-server.ts'
 import { type Operation, openapiDocuments } from '../support/openapi.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
+const UNKNOWN_WHISPER = { publicId: 'whisper_0000000000000000000000' }
 const DAY = 24 * 60 * 60 * 1000
 const UNKNOWN = { publicId: 'catch_0000000000000000000000', eventId: randomUUID() }
 /** The limits of the server whose limits are reached. It sells three products and a half first. */
@@ -236,6 +237,26 @@ async function driveWhisper(server: TestServer, ask: Call) {
   server.clock.advance(DAY / 2)
   await ask('readWhisper', 200, { params, headers })
   await ask('readWhisper', 404, { params })
+  await driveReceipt(server, ask)
+}
+
+async function driveReceipt({ mayfly, pay }: TestServer, ask: Call): Promise<void> {
+  const { publicId, receiptToken } = await mayfly.buyWhisper({
+    planId: 'spark',
+    data: bytes(64),
+    receipt: true,
+    onInvoice: ({ bolt11 }) => pay(bolt11),
+  })
+  const params = { publicId }
+  const headers = { authorization: `Bearer ${receiptToken}` }
+  for (const [id, status] of [
+    ['getReceipt', 200],
+    ['destroyWhisper', 204],
+  ] as const) {
+    await ask(id, 401, { params })
+    await ask(id, 404, { params: UNKNOWN_WHISPER, headers })
+    await ask(id, status, { params, headers })
+  }
 }
 
 async function resourceOf(ask: Call, orderId: string): Promise<Record<string, string>> {
@@ -314,7 +335,8 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   const onInvoice = ({ bolt11 }: { bolt11: string }) => pay(bolt11)
   const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
   const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice })
-  const whisper = await mayfly.buyWhisper({ planId: 'standard', data: bytes(1), onInvoice })
+  const secret = { data: bytes(1), receipt: true }
+  const whisper = await mayfly.buyWhisper({ planId: 'standard', ...secret, onInvoice })
   const headers = aPurchase('buyCatch')
   const buying = { headers, body: { planId: 'spark' } }
   const { orderId } = (await ask('buyCatch', 402, buying)).body as { orderId: string }
@@ -340,6 +362,8 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['getSharedStatus', 'getBadge']) await empty(id, shared)
   await empty('pingMonitor', { ...ofMonitor, ...bearer(monitor.pingToken) })
   await empty('readWhisper', reading)
+  const owning = { params: reading.params, ...bearer(whisper.receiptToken ?? '') }
+  for (const id of ['getReceipt', 'destroyWhisper']) await empty(id, owning)
   await empty('pollOrder', { params: { orderId } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })

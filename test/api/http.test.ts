@@ -195,6 +195,7 @@ suite('HTTP', () => {
     const links = [
       '/openapi.json',
       '/openapi-catch.json',
+      '/openapi-whisper.json',
       '/openapi-pulse.json',
       '/openapi-gate.json',
     ]
@@ -253,6 +254,8 @@ suite('HTTP', () => {
       '/api/payments/pulse': 'post',
       '/api/payments/whisper': 'post',
       '/w/{publicId}': 'get',
+      '/api/whisper/{publicId}': 'delete',
+      '/api/whisper/{publicId}/receipt': 'get',
       '/p/{publicId}': 'post',
       '/api/pulse/{publicId}': 'delete,get,patch',
       '/api/pulse/{publicId}/stream': 'get',

@@ -15,11 +15,15 @@ test('a capability of each product is read back as it was bought', async (t) => 
   const mayfly = createMayfly({ baseUrl, wallet: simulatorWallet({ baseUrl }) })
   const whisper = await mayfly.buyWhisper({ planId: 'spark', data: Buffer.from('x') })
   const { code, ...withoutCode } = whisper
+  const data = Buffer.from('x')
+  const withReceipt = await mayfly.buyWhisper({ planId: 'spark', data, receipt: true })
+  assert.ok(withReceipt.receiptToken)
   const saved: SavedCapability[] = [
     { capability: await mayfly.buyCatch({ planId: 'spark' }), baseUrl, planId: 'spark' },
     { capability: await mayfly.buyPulse({ planId: 'spark' }), baseUrl },
     { capability: whisper, baseUrl },
     { capability: withoutCode, baseUrl },
+    { capability: withReceipt, baseUrl },
   ]
   for (const each of saved) {
     const text = formatCapability(each)

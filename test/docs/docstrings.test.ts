@@ -45,6 +45,7 @@ const A_READER_HAS = `
 declare const mayfly: Mayfly
 declare const inbox: CatchClient & Pick<CatchCapability, 'publicId'>
 declare const monitor: PulseClient
+declare const receipt: ReceiptClient
 declare const gate: GateClient
 declare const wallet: Wallet
 declare const capability: any

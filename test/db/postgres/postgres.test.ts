@@ -64,6 +64,7 @@ test('tables whose rows change with every request keep room in their pages', asy
     'purchase_order',
     'rate_limit',
     'whisper',
+    'whisper_receipt',
     'whisper_unpaid',
   ])
   assert.deepEqual(named(false), ['catch_event', 'whisper_ciphertext'])

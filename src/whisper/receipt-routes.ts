@@ -1,0 +1,66 @@
+/** WHISPER for its buyer: when it was read, and destroying it. Needs the receipt token. */
+import type { FastifyRequest } from 'fastify'
+import type { App } from '../http/app.ts'
+import { sendNoContent } from '../http/discarded-body.ts'
+import { problem } from '../http/errors.ts'
+import type { EventStreams } from '../http/event-stream.ts'
+import type { Limits } from '../http/limits.ts'
+import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import type { ReceiptRow } from './receipt-store.ts'
+import type { Receipts } from './receipts.ts'
+import { publicId, WhisperReceipt } from './schema.ts'
+
+type Owned = { Params: { publicId: string } }
+
+export function mountReceipts(
+  app: App,
+  { receipts, limits, streams }: { receipts: Receipts; limits: Limits; streams: EventStreams },
+): void {
+  const owner = createOwner<ReceiptRow>(app, {
+    ...{ limits, streams },
+    kind: 'whisper_receipt',
+    find: receipts.owned,
+    used: receipts.used,
+    // No route of a receipt streams or waits.
+    listen: () => null,
+  })
+  const onRequest = owner.required
+  const about = {
+    tags: ['whisper'],
+    isLinked: true,
+    security: [{ bearer: [] }],
+    params: Type.Object({ publicId }),
+  }
+
+  app.get<Owned>(
+    '/api/whisper/:publicId/receipt',
+    {
+      onRequest,
+      schema: {
+        ...about,
+        operationId: 'getReceipt',
+        summary: 'How often and when a whisper was read, and how it ended',
+        response: { 200: WhisperReceipt, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async (receipt) => () => receipts.shown(receipt)),
+  )
+  app.delete<Owned>(
+    '/api/whisper/:publicId',
+    {
+      onRequest,
+      schema: {
+        ...about,
+        operationId: 'destroyWhisper',
+        summary: 'Destroy a whisper: the bytes are deleted now, and the receipt says so',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async (receipt, request, reply) => {
+      if (!(await receipts.destroy(receipt))) throw problem('not found')
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
+  )
+}

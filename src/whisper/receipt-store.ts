@@ -1,0 +1,84 @@
+/** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
+import type { Db, Row, Statement } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
+import { timeText } from '../lib/time-list.ts'
+
+/** Times are unix milliseconds. Those of reads are whole minutes. */
+export type ReceiptRow = {
+  public_id: string
+  receipt_token_hash: Uint8Array
+  read_limit: number
+  reads_spent: number
+  reads: string
+  reveal_at: number | null
+  created_at: number
+  expires_at: number
+  ended_at: number
+  was_destroyed: number
+} & Row
+
+const MINUTE_MS = 60_000
+
+export const insertReceipt = (receipt: {
+  publicId: string
+  receiptTokenHash: Uint8Array
+  readLimit: number
+  revealAt: number | null
+  createdAt: number
+  expiresAt: number
+}): Statement => ({
+  text: `insert into whisper_receipt
+    (public_id, receipt_token_hash, read_limit, reads_spent, reads, reveal_at, created_at, expires_at,
+     ended_at, was_destroyed)
+    values ($1, $2, $3, 0, '', $4, $5, $6, $6, 0)`,
+  values: [
+    receipt.publicId,
+    receipt.receiptTokenHash,
+    receipt.readLimit,
+    receipt.revealAt,
+    receipt.createdAt,
+    receipt.expiresAt,
+  ],
+})
+
+/**
+ * Notes a read, in the unit that spends it, to the minute: a sharper time could tell who has read. The last
+ * read ends the WHISPER, so its end is not sharper either.
+ */
+export function noteRead(publicId: string, now: number): Statement {
+  const minute = now - (now % MINUTE_MS)
+  return {
+    text: `update whisper_receipt
+      set reads_spent = reads_spent + 1,
+          reads = $3 || reads,
+          ended_at = case when reads_spent + 1 >= read_limit then $2 else ended_at end
+      where public_id = $1`,
+    values: [publicId, minute, timeText(minute)],
+    expect: 1,
+  }
+}
+
+/** Notes that the owner has destroyed the WHISPER. Refused if it has ended before. */
+export const noteDestroyed = (publicId: string, now: number): Statement => ({
+  text: `update whisper_receipt set ended_at = $2, was_destroyed = 1
+    where public_id = $1 and ended_at > $2`,
+  values: [publicId, now],
+  expect: 1,
+})
+
+/** Deletes at most `most` receipts of what ended before a time. */
+export const purgeReceipts = (endedBefore: DeletionTime, most: number): Statement => ({
+  text: `delete from whisper_receipt where public_id in (
+      select public_id from whisper_receipt where ended_at <= $1 limit $2)
+    returning public_id`,
+  values: [endedBefore, most],
+})
+
+/** The receipt of a WHISPER, or null if it was bought without one, or is forgotten. */
+export async function findReceipt(db: Db, publicId: string): Promise<ReceiptRow | null> {
+  const [receipt] = await db.read<ReceiptRow>(
+    'select * from whisper_receipt where public_id = $1',
+    publicId,
+  )
+  return receipt ?? null
+}

@@ -1,0 +1,96 @@
+/** The rules of receipts: the buyer of a WHISPER learns when it was read, and may destroy it. */
+import { attempt, type Db } from '../db/db.ts'
+import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { isId } from '../lib/ids.ts'
+import { timesIn } from '../lib/time-list.ts'
+import { createSealing } from '../payment/sealing.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
+import { findReceipt, noteDestroyed, purgeReceipts, type ReceiptRow } from './receipt-store.ts'
+import type { WhisperReceipt, WhisperState } from './schema.ts'
+import { dropWhisper } from './store.ts'
+
+/** A day after the end, and the minute by which an end may have been rounded. */
+const SHOW_ENDED_MS = (24 * 60 + 1) * 60 * 1000
+const PURGE_RECEIPTS = 200
+
+export type Receipts = {
+  /** The receipt that this token opens, or null. */
+  owned(publicId: string, token: string): Promise<ReceiptRow | null>
+  /** Seals the delivery after the token was used: the sale's answer is not repeated any more. */
+  used(receipt: ReceiptRow): Promise<void>
+  /** What the buyer is told. */
+  shown(receipt: ReceiptRow): WhisperReceipt
+  /** Deletes the bytes now. Returns false if the WHISPER has ended before. */
+  destroy(receipt: ReceiptRow): Promise<boolean>
+  /** Deletes receipts a day after their end. @returns the number of deleted ones. */
+  purge(now: DeletionTime): Promise<number>
+}
+
+export function createReceipts({ db, clock }: { db: Db; clock: Clock }): Receipts {
+  const sealing = createSealing({ db, clock })
+  const isForgotten = ({ ended_at }: ReceiptRow): boolean => ended_at + SHOW_ENDED_MS <= clock.now()
+
+  return {
+    async owned(publicId, token) {
+      if (!isId('whisper', publicId)) return null
+      const receipt = await findReceipt(db, publicId)
+      if (!receipt || isForgotten(receipt)) return null
+      return isTokenOf('whisper_receipt', token, receipt.receipt_token_hash) ? receipt : null
+    },
+
+    used: ({ public_id }) => sealing.seal(public_id),
+
+    shown(receipt) {
+      const state = stateAt(receipt, clock.now())
+      return {
+        publicId: receipt.public_id,
+        state,
+        readLimit: receipt.read_limit,
+        readsSpent: receipt.reads_spent,
+        readsLeft: state === 'active' ? receipt.read_limit - receipt.reads_spent : 0,
+        reads: timesIn(receipt.reads).map(rfc3339),
+        revealAt: receipt.reveal_at === null ? null : rfc3339(receipt.reveal_at),
+        createdAt: rfc3339(receipt.created_at),
+        expiresAt: rfc3339(receipt.expires_at),
+        endedAt: state === 'active' ? null : rfc3339(receipt.ended_at),
+      }
+    },
+
+    async destroy({ public_id: publicId }) {
+      const now = clock.now()
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          statements: {
+            receipt: noteDestroyed(publicId, now),
+            whisper: dropWhisper(publicId),
+            seal: sealing.statements(publicId, now),
+          },
+        }),
+      )
+      if ('refused' in done) return false
+      sealing.sealed(publicId)
+      return true
+    },
+
+    async purge(now) {
+      const endedBefore = before(now, SHOW_ENDED_MS)
+      let gone = 0
+      for (;;) {
+        const { some } = await db.write({
+          lockKey: 'whisper_receipt',
+          statements: { some: purgeReceipts(endedBefore, PURGE_RECEIPTS) },
+        })
+        gone += some.length
+        if (some.length < PURGE_RECEIPTS) return gone
+      }
+    },
+  }
+}
+
+/** Precedence: destroyed, then exhausted, then expired. */
+function stateAt(receipt: ReceiptRow, now: number): WhisperState {
+  if (receipt.ended_at > now) return 'active'
+  if (receipt.was_destroyed === 1) return 'destroyed'
+  return receipt.reads_spent >= receipt.read_limit ? 'exhausted' : 'expired'
+}
