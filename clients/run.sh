@@ -15,29 +15,13 @@ if [ ! -x "$tools/venv/bin/openapi-python-client" ]; then
   "$tools/venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
 fi
 
-work=$(mktemp -d)
-server=
-cleanup() {
-  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
-  rm -rf "$work"
-}
-trap cleanup EXIT
-MAYFLY_PORT=0 MAYFLY_GATE=on MAYFLY_DATABASE_URL="sqlite:$work/mayfly.db" \
-  node bin/mayfly.mjs serve >"$work/log" 2>/dev/null &
-server=$!
-url=
-for _ in $(seq 150); do
-  url=$(sed -n 's/.*"event":"listening","url":"\([^"]*\)".*/\1/p' "$work/log")
-  if [ -n "$url" ]; then break; fi
-  sleep 0.2
-done
+export MAYFLY_GATE=on
+. scripts/served.sh
 
 cd "$tools"
 export PATH=$tools/node_modules/.bin:$tools/venv/bin:$PATH REDOCLY_TELEMETRY=off
 get() { curl --silent --show-error --fail --output "$1" "$url/$1"; }
-get openapi.json
-linked=$(node -p 'JSON.parse(fs.readFileSync("openapi.json")).tags.map((tag) => new URL(tag.externalDocs.url).pathname.slice(1)).join(" ")')
-for document in openapi.json $linked; do
+for document in openapi.json $(linked); do
   get "$document"
   redocly lint --format=summary "$document"
   openapi-spec-validator "$document"

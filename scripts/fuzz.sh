@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# npm run fuzz: starts a server, and schemathesis sends it valid and invalid requests by its openapi.json
-# for two minutes. Needs Python 3.10 or newer, and installs into a virtual environment under .cache. The
-# server reads the environment, such as MAYFLY_GATE=on or the URL of an empty PostgreSQL database.
-# `-- --seed 5` repeats a run.
+# npm run fuzz: starts a server, and schemathesis sends it valid and invalid requests by its openapi.json and by
+# each document that this one links, for two minutes each. Needs Python 3.10 or newer, and installs into a
+# virtual environment under .cache. `-- --seed 5` repeats a run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,40 +12,25 @@ if [ ! -x "$tools/bin/schemathesis" ]; then
   "$tools/bin/pip" install --quiet --disable-pip-version-check 'schemathesis==4.32.5'
 fi
 
-work=$(mktemp -d)
-server=
-cleanup() {
-  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
-  rm -rf "$work"
-}
-trap cleanup EXIT
-MAYFLY_PORT=0 MAYFLY_RATE_LIMITS=off \
-  MAYFLY_DATABASE_URL="${MAYFLY_DATABASE_URL:-sqlite:$work/mayfly.db}" \
-  node bin/mayfly.mjs serve >"$work/log" 2>/dev/null &
-server=$!
-url=
-for _ in $(seq 150); do
-  url=$(sed -n 's/.*"event":"listening","url":"\([^"]*\)".*/\1/p' "$work/log")
-  if [ -n "$url" ]; then break; fi
-  sleep 0.2
-done
+export MAYFLY_RATE_LIMITS=off
+. scripts/served.sh
 
 # Runs in the temporary folder, because schemathesis writes files into its working directory.
-status=0
 cd "$work"
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance
 fuzz() {
-  timeout "$SECONDS_AT_MOST" "$tools/bin/schemathesis" run "$url/openapi.json" \
+  local document=$1 status=0
+  shift
+  timeout "$SECONDS_AT_MOST" "$tools/bin/schemathesis" run "$url/$document" \
     --max-examples 40 --workers 1 --suppress-health-check all "$@" || status=$?
+  # 124: the time was over, and schemathesis had found nothing.
+  if [ "$status" -ne 0 ] && [ "$status" -ne 124 ]; then exit "$status"; fi
 }
-# Of a purchase by one URL the description lists one method of three. For WHISPER, schemathesis takes an unknown
-# header for a fault of the request.
-fuzz --exclude-path-regex '/stream$|^/api/buy/|^/api/payments/whisper$' \
-  --checks "$checks,unsupported_method,negative_data_rejection" "$@"
-if [ "$status" -eq 0 ]; then
-  fuzz --include-path-regex '^/api/buy/|^/api/payments/whisper$' --checks "$checks" "$@"
-fi
-# 124: the time was over, and schemathesis had found nothing.
-if [ "$status" -ne 0 ] && [ "$status" -ne 124 ]; then exit "$status"; fi
+for document in openapi.json $(linked); do
+  # A stream does not end. For WHISPER, schemathesis takes an unknown header for a fault of the request.
+  fuzz "$document" --exclude-path-regex '/stream$|^/api/payments/whisper$' \
+    --checks "$checks,unsupported_method,negative_data_rejection" "$@"
+done
+fuzz openapi.json --include-path-regex '^/api/payments/whisper$' --checks "$checks" "$@"
 curl --silent --show-error --fail --max-time 10 "$url/health" >/dev/null
 echo 'fuzzed, and still healthy'

@@ -1,7 +1,8 @@
 /** How the OpenAPI document describes a purchase of one URL. */
 import type { FastifySchema } from 'fastify'
+import type { Phrase } from './errors.ts'
 import type { OneUrlRoute } from './paid-route.ts'
-import { offersOf, PAYMENT_RECEIPT } from './paid-schema.ts'
+import { credentialHeader, nameOf, offersOf, protocolHeader, settledAnswer } from './paid-schema.ts'
 import { wwwAuthenticate } from './response-headers.ts'
 import {
   answer,
@@ -10,54 +11,38 @@ import {
   OneUrlChallenge,
   OneUrlL402Challenge,
   PlanIdSchema,
-  settled,
 } from './schemas.ts'
 import { Type } from './type.ts'
 
 /**
- * Its GET is in the document, and stands for HEAD, POST and the twin: registries read documents up to 64 KB,
- * and a registry that probes each announced operation must stay below the limit on new orders.
+ * Each method of an address, and of its twin with `/l402` behind it. Only GET is announced: a registry that
+ * probes each announced operation must stay below the limit on new orders.
  */
-export function oneUrlSchema(route: OneUrlRoute): FastifySchema {
-  const product = route.product.slice(0, 1).toUpperCase() + route.product.slice(1)
+export function oneUrlSchema(
+  route: OneUrlRoute,
+  { method, isL402 }: { method: 'GET' | 'HEAD' | 'POST'; isL402: boolean },
+): FastifySchema {
   const offers = offersOf(route)
-  // Registries probe the address of the example, so its plan must be on sale.
-  const example = PlanIdSchema.enum.find((planId) => route.plan(planId) !== null)
+  const isAnnounced = method === 'GET' && !isL402 && offers.length > 0
   return {
     tags: ['payments'],
-    operationId: `buy${product}ByUrl`,
-    summary: `${route.summary} by one URL; HEAD and POST do the same, and …/l402 shows L402 alone`,
-    security: [{}, { payment: [] }, { l402: [] }],
-    ...(offers.length > 0 ? { 'x-payment-info': { offers } } : {}),
-    params: Type.Object({
-      // In words of its own: registries do not follow a reference to a shared parameter.
-      planId: Type.Enum(PlanIdSchema.enum, {
-        description: `A plan of ${route.product.toUpperCase()}`,
-        examples: [example ?? 'spark'],
-      }),
-    }),
+    isLinked: isL402,
+    operationId: `${PREFIXES[method]}${nameOf(route)}ByUrl${isL402 ? 'WithL402' : ''}`,
+    summary: `${route.summary} by one URL${isL402 ? ' that shows L402 alone' : ''}${WHAT[method]}`,
+    security: isL402 ? [{}, { l402: [] }] : [{}, { payment: [] }, { l402: [] }],
+    ...(isAnnounced ? { 'x-payment-info': { offers } } : {}),
+    params: planParams(route, isAnnounced),
     headers: Type.Object({
-      'x-payment-protocol': Type.Optional(
-        Type.Enum(['payment', 'l402'], {
-          description: 'Shows this challenge alone',
-          examples: ['l402'],
-        }),
-      ),
-      authorization: Type.Optional(
-        Type.String({
-          description: '`Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
-          examples: ['L402 AgEG...:7f83b165...'],
-        }),
-      ),
+      ...(isL402 ? {} : { 'x-payment-protocol': protocolHeader('Shows this challenge alone') }),
+      authorization: credentialHeader,
     }),
+    ...(method === 'POST' ? { requestBody: NOTHING } : {}),
     response: {
-      200: answer(settled(route.resourceSchema, `Settled${product}`), {
-        description: 'Paid: the capability. Save it; it is not shown again after its first use.',
-        headers: PAYMENT_RECEIPT,
-      }),
+      200: settledAnswer(route),
       ...errors(
         'invalid plan',
         'unknown payment protocol',
+        ...(method === 'POST' ? BODY_ERRORS : []),
         'cross-site request refused',
         'order not found',
         'already delivered',
@@ -66,9 +51,40 @@ export function oneUrlSchema(route: OneUrlRoute): FastifySchema {
         'checkout unavailable',
       ),
       401: WRONG_PREIMAGE,
-      402: CHALLENGES,
+      402: isL402 ? L402_ALONE : CHALLENGES,
     },
   } as FastifySchema
+}
+
+const PREFIXES = { GET: 'buy', HEAD: 'headBuy', POST: 'postBuy' }
+const WHAT = { GET: '', HEAD: ', to see the challenge alone', POST: ', by POST' }
+
+const NOTHING = {
+  'x-name': 'Nothing',
+  content: {
+    'application/json': { schema: Type.Object({}, { additionalProperties: false }), example: {} },
+  },
+}
+const BODY_ERRORS: Phrase[] = [
+  'invalid request body',
+  'unsupported media type',
+  'request too large',
+  'request timeout',
+]
+
+/**
+ * Registries probe the address of the example, so its plan must be on sale. They do not follow a reference to a
+ * shared parameter, so the one of an announced operation has words of its own.
+ */
+function planParams(route: OneUrlRoute, isAnnounced: boolean) {
+  const example = PlanIdSchema.enum.find((planId) => route.plan(planId) !== null)
+  const product = route.product.toUpperCase()
+  return Type.Object({
+    planId: Type.Enum(PlanIdSchema.enum, {
+      description: isAnnounced ? `A plan of ${product}` : `The plan of ${product}`,
+      examples: [example ?? 'spark'],
+    }),
+  })
 }
 
 const WRONG_PREIMAGE = answer(ErrorSchema, {
@@ -89,3 +105,12 @@ const CHALLENGES = {
     'application/json': { schema: OneUrlL402Challenge },
   },
 }
+
+const L402_ALONE = answer(OneUrlL402Challenge, {
+  name: 'OneUrlL402Challenge',
+  description: 'Pay the invoice, and repeat the request with the credential.',
+  headers: wwwAuthenticate(
+    'The L402 challenge',
+    'L402 macaroon="AgEG...", invoice="lnbcrt1u1p..."',
+  ),
+})

@@ -62,7 +62,7 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
           method,
           url: isL402 ? `${path}/l402` : path,
           config: { readsBody: true },
-          ...(method === 'GET' && !isL402 ? { schema: oneUrlSchema(route) } : {}),
+          schema: oneUrlSchema(route, { method, isL402 }),
           // The handler checks the plan and the body: their errors have phrases of their own.
           validatorCompiler: () => () => true,
           handler: (request, reply) => handle({ request, reply, isL402 }),

@@ -40,7 +40,7 @@ export function mountOpenapi(
 
   serve('/openapi.json', () => ({
     ...documentOf(INFO, main),
-    tags: [...linked.keys()].map((tag) => ({
+    tags: [...linked.keys()].sort().map((tag) => ({
       name: tag,
       description: infoOf(tag).description,
       externalDocs: { url: publicUrl() + pathOf(tag) },
@@ -69,8 +69,8 @@ export function mountOpenapi(
 const pathOf = (tag: string): string => `/openapi-${tag}.json`
 
 const infoOf = (tag: string): { title: string; description: string } => ({
-  title: `Mayfly ${tag.toUpperCase()}`,
-  description: `The operations of ${tag.toUpperCase()} that are not in /openapi.json.`,
+  title: `Mayfly, ${tag}`,
+  description: `The operations of ${tag} that are not in /openapi.json.`,
 })
 
 /** The security schemes that these operations use. */

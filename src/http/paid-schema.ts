@@ -17,10 +17,9 @@ import {
 import { Type } from './type.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
-  const product = route.product.slice(0, 1).toUpperCase() + route.product.slice(1)
   return {
     tags: ['payments'],
-    operationId: `buy${product}`,
+    operationId: `buy${nameOf(route)}`,
     summary: route.summary,
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
@@ -32,12 +31,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
           'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; an order whose key can be guessed and came from two addresses is delivered to proof of payment alone.',
         examples: [KEY_EXAMPLE],
       }),
-      'x-payment-protocol': Type.Optional(
-        Type.Enum(['payment', 'l402'], {
-          description: 'Omitted: the native flow',
-          examples: ['l402'],
-        }),
-      ),
+      'x-payment-protocol': protocolHeader('Omitted: the native flow'),
       'accept-payment': Type.Optional(
         Type.String({
           description: '`lightning/charge` selects the Payment flow too',
@@ -47,22 +41,13 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
       'accept-authenticate': Type.Optional(
         Type.String({ description: '`L402` selects the L402 flow too', examples: ['L402'] }),
       ),
-      authorization: Type.Optional(
-        Type.String({
-          description:
-            'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
-          examples: ['L402 AgEG...:7f83b165...'],
-        }),
-      ),
+      authorization: credentialHeader,
       'payment-preimage': paymentPreimageHeader,
       ...route.headerSchemas,
     }),
     body: route.bodySchema,
     response: {
-      200: answer(settled(route.resourceSchema, `Settled${product}`), {
-        description: 'Paid: the capability. Save it; it is not shown again after its first use.',
-        headers: PAYMENT_RECEIPT,
-      }),
+      200: settledAnswer(route),
       ...errors(
         'invalid plan',
         'invalid request body',
@@ -89,7 +74,30 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
   } as FastifySchema
 }
 
-export const PAYMENT_RECEIPT = {
+/** `CATCH` is `Catch` in the names of operations and schemas. */
+export const nameOf = ({ product }: Pick<PaidRoute, 'product'>): string =>
+  product.slice(0, 1).toUpperCase() + product.slice(1)
+
+/** @param description what happens without it, or with it. */
+export const protocolHeader = (description: string) =>
+  Type.Optional(Type.Enum(['payment', 'l402'], { description, examples: ['l402'] }))
+
+export const credentialHeader = Type.Optional(
+  Type.String({
+    description:
+      'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
+    examples: ['L402 AgEG...:7f83b165...'],
+  }),
+)
+
+/** The 200 of every purchase. */
+export const settledAnswer = (route: Pick<PaidRoute, 'product' | 'resourceSchema'>) =>
+  answer(settled(route.resourceSchema, `Settled${nameOf(route)}`), {
+    description: 'Paid: the capability. Save it; it is not shown again after its first use.',
+    headers: PAYMENT_RECEIPT,
+  })
+
+const PAYMENT_RECEIPT = {
   'Payment-Receipt': {
     description: 'With a Payment credential: its receipt, base64url of canonical JSON',
     schema: Type.String(),

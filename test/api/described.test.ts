@@ -77,6 +77,17 @@ async function aServerWithRates(t: After, burst: number): Promise<TestServer> {
   return startServer(t, { MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: file })
 }
 
+const BY_URL = [
+  'buyCatch',
+  'headBuyCatch',
+  'postBuyCatch',
+  'buyPulse',
+  'headBuyPulse',
+  'postBuyPulse',
+]
+  .map((name) => `${name}ByUrl`)
+  .flatMap((name) => [name, `${name}WithL402`])
+
 /** Each operation in each of its statuses, except for 429 and for faults. */
 async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['getHealth', 'headHealth', 'getReadiness', 'headReadiness', 'getCatalog']) {
@@ -86,7 +97,7 @@ async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const [product, body] of Object.entries(bodies)) {
     await driveBuying(server, ask, { id: `buy${product}`, body })
   }
-  for (const id of ['buyCatchByUrl', 'buyPulseByUrl']) await driveOneUrl(server, ask, id)
+  for (const id of BY_URL) await driveOneUrl(server, ask, id)
   await drivePoll(ask)
   await driveInbox(server, ask)
   await driveWhisper(server, ask)
@@ -143,23 +154,37 @@ async function driveOneUrl(server: TestServer, ask: Call, id: string) {
   await ask(id, 403, { params, headers: { 'sec-purpose': 'prefetch' } })
   const protocol = { 'x-payment-protocol': 'l402' }
   const shown = await ask(id, 402, { params, headers: protocol })
-  const [challenge] = l402Challenges(challengesOf(shown))
-  const { invoice: bolt11 } = shown.body as { invoice: string }
-  const macaroon = challenge?.macaroon ?? ''
+  // HEAD has no body: whatever it takes to pay is in the field.
+  const [{ macaroon, invoice: bolt11 } = { macaroon: '', invoice: '' }] = l402Challenges(
+    challengesOf(shown),
+  )
   const preimage = await server.pay(bolt11)
   const l402 = (some: string) => serialiseL402Credential({ macaroon, preimage: some })
   await ask(id, 401, { params, headers: { authorization: l402(PREIMAGE) } })
   await ask(id, 200, { params, headers: { authorization: l402(preimage) } })
-  const both = await ask(id, 402, { params })
-  const { invoice } = both.body as { invoice: string }
-  const authorization = serialisePaymentCredential({
-    challenge: challengeOf(both.headers),
-    payload: { preimage: await server.pay(invoice) },
-  })
+  if (id.startsWith('postBuy')) await ask(id, 400, { params, body: { some: 'thing' } })
+  const authorization = await onTheOther(server, ask, { id, params })
   await ask(id, 200, { params, headers: { authorization } })
   // Sealed by its age, while what was bought still lives.
   server.clock.advance(2 * DAY)
   await ask(id, 404, { params, headers: { authorization } })
+}
+
+/** A Payment credential, which the twin takes, too. Delivered already, so that HEAD's order can be sealed by its age. */
+async function onTheOther(
+  server: TestServer,
+  ask: Call,
+  { id, params }: { id: string; params: { planId: string } },
+): Promise<string> {
+  const both = await ask(id.replace('WithL402', ''), 402, { params })
+  const [{ invoice } = { invoice: '' }] = l402Challenges(challengesOf(both))
+  const authorization = serialisePaymentCredential({
+    challenge: challengeOf(both.headers),
+    payload: { preimage: await server.pay(invoice) },
+  })
+  const get = id.replace(/^(head|post)Buy/, 'buy')
+  await ask(get, 200, { params, headers: { authorization } })
+  return authorization
 }
 
 async function drivePoll(ask: Call) {
@@ -368,7 +393,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
   }
-  for (const id of ['buyCatchByUrl', 'buyPulseByUrl']) {
+  for (const id of BY_URL) {
     await empty(id, { params: { planId: 'spark' } })
   }
   await empty('buyWhisper', { headers: aPurchase('buyWhisper'), body: bytes(64) })

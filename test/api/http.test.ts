@@ -192,19 +192,14 @@ suite('HTTP', () => {
 
   test('the description and those it links are OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async (t) => {
     const { url } = await startServer(t, { MAYFLY_GATE: 'on' })
-    const links = [
-      '/openapi.json',
-      '/openapi-catch.json',
-      '/openapi-whisper.json',
-      '/openapi-pulse.json',
-      '/openapi-gate.json',
-    ]
+    const tags = ['catch', 'gate', 'payments', 'pulse', 'whisper']
+    const linked = tags.map((tag) => `/openapi-${tag}.json`)
     const [main] = await openapiDocuments({ url })
     assert.deepEqual(
       main?.tags?.map(({ externalDocs }) => externalDocs.url),
-      links.slice(1).map((path) => url + path),
+      linked.map((path) => url + path),
     )
-    for (const path of links) {
+    for (const path of ['/openapi.json', ...linked]) {
       const answer = await fetch(url + path)
       assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
       const text = await answer.text()
@@ -239,8 +234,10 @@ suite('HTTP', () => {
     assert.deepEqual(Object.fromEntries(described), {
       '/health': 'get,head',
       '/ready': 'get,head',
-      '/api/buy/catch/{planId}': 'get',
-      '/api/buy/pulse/{planId}': 'get',
+      '/api/buy/catch/{planId}': 'get,head,post',
+      '/api/buy/catch/{planId}/l402': 'get,head,post',
+      '/api/buy/pulse/{planId}': 'get,head,post',
+      '/api/buy/pulse/{planId}/l402': 'get,head,post',
       '/api/catalog': 'get',
       '/api/payments/catch': 'post',
       '/api/payments/{orderId}': 'get',

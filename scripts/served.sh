@@ -1,0 +1,29 @@
+# Sourced by a script that asks a running service, after `set -euo pipefail`: starts one on the simulator with an
+# empty store, and stops it with the script. Sets `work`, a folder that is deleted then, and `url`, and defines
+# `linked`. The server reads the environment, such as MAYFLY_GATE=on or the URL of an empty PostgreSQL database.
+work=$(mktemp -d)
+server=
+cleanup() {
+  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+MAYFLY_PORT=0 MAYFLY_DATABASE_URL="${MAYFLY_DATABASE_URL:-sqlite:$work/mayfly.db}" \
+  node bin/mayfly.mjs serve >"$work/log" 2>/dev/null &
+server=$!
+url=
+for _ in $(seq 150); do
+  url=$(sed -n 's/.*"event":"listening","url":"\([^"]*\)".*/\1/p' "$work/log")
+  if [ -n "$url" ]; then break; fi
+  sleep 0.2
+done
+if [ -z "$url" ]; then
+  cat "$work/log" >&2
+  exit 1
+fi
+
+# The names of the documents that openapi.json links, a line each.
+linked() {
+  curl --silent --show-error --fail --max-time 10 "$url/openapi.json" |
+    node -e 'const { tags } = JSON.parse(fs.readFileSync(0)); for (const { externalDocs } of tags) console.log(new URL(externalDocs.url).pathname.slice(1))'
+}
