@@ -44,6 +44,25 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...present(children))
 }
 
+/** Changes a text in place, so that what a person has selected of it stays selected. */
+export function setText(node: Text, text: string): void {
+  if (node.data === text) return
+  const selection = getSelection()
+  const { anchorNode, anchorOffset, focusNode, focusOffset } = selection ?? {}
+  const atAnchor = anchorNode === node
+  const atFocus = focusNode === node
+  node.data = text
+  if (!anchorNode || !focusNode || !(atAnchor || atFocus)) return
+  const within = (isHere: boolean, offset = 0): number =>
+    isHere ? Math.min(offset, text.length) : offset
+  selection?.setBaseAndExtent(
+    anchorNode,
+    within(atAnchor, anchorOffset),
+    focusNode,
+    within(atFocus, focusOffset),
+  )
+}
+
 function apply(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(name.slice(2), value)

@@ -21,29 +21,35 @@ suite('a monitor', () => {
     await page.getByRole('button', { name: 'Open the monitor' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.getByText('Waiting', { exact: true }).waitFor()
+    assert.equal(await page.title(), 'Waiting · Your monitor · Mayfly')
     assert.deepEqual(await seriousFaults(page), [], 'waiting')
 
     await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
     await page.getByText('1 of 4,500', { exact: true }).waitFor()
-    await page.getByText(/^in (?:1:00|0:\d\d)$/).waitFor()
-    await page.getByText(/^The last 1 ping, since .* None came late\.$/).waitFor()
+    await page
+      .getByText(/^in \d+ s$/)
+      .first()
+      .waitFor()
+    await page.getByText(/^Last ping: the first one, at /).waitFor()
 
     // A minute of interval and one of grace.
     await live(site.server, 3 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
-    await page.getByText('beyond its grace').waitFor()
+    await page.getByText(/^A ping is overdue, and its grace has passed\. Late since /).waitFor()
+    await page.getByText(/^for \d+ s$/).waitFor()
+    assert.equal(await page.title(), 'Late · Your monitor · Mayfly')
     await page
       .getByText(/^overdue by /)
       .first()
       .waitFor()
-    await page.getByText('1 gap was longer than allowed').waitFor()
+    await page.getByText('Late once', { exact: true }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'late')
     assert.ok((await layoutShift(page)) < 0.01)
 
     await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
-    await page.getByText('The last 2 pings').waitFor()
+    await page.getByText(/^All 2 pings, since .*\. On time for [\d.]+ % of that/).waitFor()
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
@@ -52,13 +58,30 @@ suite('a monitor', () => {
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
     await open(page, monitor)
     await page.getByLabel('Name').fill('Backup <b>of the shop</b>')
-    await page.getByLabel('A ping every (seconds)').fill('10')
+    const every = page.getByLabel('A ping every', { exact: true })
+    const unit = page.getByLabel('A ping every: unit')
+    assert.deepEqual([await every.inputValue(), await unit.inputValue()], ['1', '60'], 'a minute')
+    for (const [amount, in_] of [
+      ['19', 'seconds'],
+      ['0.33', 'minutes'],
+      ['7.5', 'days'],
+      ['', 'hours'],
+    ] as const) {
+      await every.fill(amount)
+      await unit.selectOption(in_)
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('The interval must be 20 s to 7 days, in whole seconds.').waitFor()
+    }
+    await every.fill('0.5')
+    await unit.selectOption('hours')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('The interval is 20 to 604,800 seconds').waitFor()
-    await page.getByLabel('A ping every (seconds)').fill('3600')
+    await page.getByText('must be').waitFor({ state: 'detached' })
+    await page.getByRole('group', { name: 'the line of crontab' }).getByText('*/30 ').waitFor()
+    await every.fill('1')
     await page.getByLabel('Description').fill('Every hour')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Backup <b>of the shop</b>' }).waitFor()
+    await page.getByRole('group', { name: 'the line of crontab' }).getByText(/^0 \*/).waitFor()
     assert.equal((await site.server.mayfly.pulse(monitor).status()).expectedIntervalSeconds, 3600)
 
     await page.getByRole('button', { name: 'Share the status' }).click()
@@ -81,7 +104,10 @@ suite('a monitor', () => {
     }
 
     await page.getByRole('button', { name: 'Stop sharing' }).click()
-    await page.getByRole('button', { name: 'Share the status' }).waitFor()
+    await page.getByRole('button', { name: 'Share the status' }).click()
+    const next = page.getByRole('group', { name: 'the address of the status' })
+    await next.waitFor()
+    assert.notEqual(await next.innerText(), address, 'the old address is not shared again')
     await page.goto(address)
     await page.getByRole('heading', { name: 'Nothing is shared here' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'not shared')
@@ -101,7 +127,23 @@ suite('a monitor', () => {
     await server.stop()
     await page.getByText('Connection lost, trying again…').waitFor()
     await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    await stranger.page.getByText('No answer since then').waitFor()
+    const card = stranger.page.locator('#status[data-stale]')
+    await card.waitFor()
+    await stranger.page
+      .getByText(/^No connection since \d.*\. This is the last known state\. Trying again…$/)
+      .waitFor()
+    assert.match(await stranger.page.title(), /^No connection · Waiting/)
+    assert.deepEqual(await seriousFaults(stranger.page), [], 'stale')
+    // Neither the colour nor the mark says any more that all is well.
+    const quiet = await stranger.page.locator('#age').evaluate((age) => getComputedStyle(age).color)
+    for (const { locator } of [
+      { locator: card.locator('.pulse-state') },
+      { locator: page.locator('.pulse-state') },
+    ]) {
+      assert.equal(await locator.evaluate((state) => getComputedStyle(state).color), quiet)
+      const mark = (state: Element): string => getComputedStyle(state, '::before').borderTopStyle
+      assert.equal(await locator.evaluate(mark), 'dashed')
+    }
     await server.restart()
     await server.mayfly.pulse(monitor).ping()
     // The pause between two tries is half a minute at most.
@@ -109,6 +151,126 @@ suite('a monitor', () => {
     await page.getByText('Live', { exact: true }).waitFor()
     await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     await stranger.page.getByText('Operational', { exact: true }).waitFor()
+    await card.waitFor({ state: 'detached' })
+    assert.match(await stranger.page.title(), /^Operational/)
+  })
+
+  test('the first ping is sent with a click, and the title of the tab follows', async (t) => {
+    const monitor = await buyMonitor(site.server)
+    const { page } = await site.visit(t)
+    await open(page, monitor)
+    await page.getByRole('button', { name: 'Ping now' }).click()
+    await page.getByText('Operational', { exact: true }).waitFor()
+    assert.equal(await page.locator('#announcer').innerText(), 'The monitor is operational.')
+    assert.equal(await page.title(), 'Operational · Your monitor · Mayfly')
+    await page.getByRole('button', { name: 'Ping now' }).click()
+    await page.getByText('2 of 4,500', { exact: true }).waitFor()
+    // When it is closed, its name is gone from the tab.
+    await page.getByRole('button', { name: 'Open another' }).click()
+    await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
+    assert.equal(await page.title(), 'PULSE · Mayfly')
+  })
+
+  test('the line of crontab says the interval of the settings, or that cron cannot', async (t) => {
+    const monitor = await buyMonitor(site.server)
+    const { page } = await site.visit(t)
+    await open(page, monitor)
+    const line = page.getByRole('group', { name: 'the line of crontab' })
+    assert.match(await line.innerText(), /^\* \* \* \* \* \/path\/to\/job && curl /)
+    await page.getByText('In a crontab, every minute, and only if the job succeeds:').waitFor()
+    await site.server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 90 })
+    const loop = page.getByRole('group', { name: 'the loop' })
+    await loop.waitFor()
+    assert.match(await loop.innerText(), /^while :; do .*; sleep 90; done$/)
+    await page.getByText('A crontab cannot say “every 1 min 30 s”.').waitFor()
+    await page.getByText('OnUnitActiveSec=90s').waitFor()
+    assert.equal(await line.count(), 0)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('what is selected in a countdown stays selected while it counts', async (t) => {
+    const monitor = await buyMonitor(site.server)
+    await site.server.mayfly.pulse(monitor).ping()
+    const { page } = await site.visit(t)
+    await open(page, monitor)
+    const next = page.locator('.facts dd').nth(1)
+    const before = await next.innerText()
+    await next.evaluate((value) => {
+      const text = value.firstChild
+      if (text) getSelection()?.setBaseAndExtent(text, 0, text, 4)
+    })
+    await page.waitForFunction(
+      (was) => document.querySelectorAll('.facts dd')[1]?.textContent !== was,
+      before,
+    )
+    const selected = await page.evaluate(() => String(getSelection()))
+    assert.equal(selected, (await next.innerText()).slice(0, 4))
+    assert.match(selected, /^in \d$/)
+  })
+
+  test('the history tells the time of a ping under the pointer, each lateness, and how much was on time', async (t) => {
+    const monitor = await buyMonitor(site.server)
+    const job = site.server.mayfly.pulse(monitor)
+    // On time for a minute, late for eight of the ten that follow, on time for a minute.
+    for (const minutes of [0, 1, 10, 1]) {
+      site.server.clock.advance(minutes * 60_000)
+      await job.ping()
+    }
+    const { page } = await site.visit(t)
+    await open(page, monitor)
+    await page
+      .getByText(
+        /^All 4 pings, since .*\. On time for 33\.\d % of that, by the current settings\.$/,
+      )
+      .waitFor()
+    const strip = page.locator('.strip svg')
+    const box = await strip.boundingBox()
+    assert.ok(box)
+    const at = (part: number) => ({ position: { x: box.width * part, y: box.height / 2 } })
+    await strip.hover(at(0.01))
+    const { recentHeartbeats } = await job.status()
+    const [momentNow, shown] = await page.evaluate(
+      (times) =>
+        times.map((time) =>
+          new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' }).format(
+            new Date(time),
+          ),
+        ),
+      [recentHeartbeats[0] ?? '', recentHeartbeats[3] ?? ''],
+    )
+    await page.getByText(`Ping at ${shown}`, { exact: true }).waitFor()
+    await strip.hover(at(0.5))
+    await page
+      .locator('.readout')
+      .getByText(/^Late from .*, for 8 min$/)
+      .waitFor()
+    await page.locator('summary').filter({ hasText: 'Late once' }).click()
+    await page
+      .getByRole('listitem')
+      .getByText(/^Late from .*, for 8 min$/)
+      .waitFor()
+    await page.locator('summary').filter({ hasText: 'All times' }).click()
+    // Four times, and the lateness.
+    await page.getByRole('listitem').nth(4).waitFor()
+    assert.equal(await page.getByRole('listitem').first().innerText(), momentNow)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('a description that turns text around is spelled out for its owner, too', async (t) => {
+    const monitor = await buyMonitor(site.server)
+    await site.server.mayfly.pulse(monitor).update({
+      name: 'a\u200bb',
+      description: 'paid\u202eton',
+      publicStatusEnabled: true,
+    })
+    const { page } = await site.visit(t)
+    await open(page, monitor)
+    await page.getByText('paid‹U+202E›ton', { exact: true }).waitFor()
+    assert.equal(await page.title(), 'Waiting · a‹U+200B›b · Mayfly')
+    const { publicStatusId } = await site.server.mayfly.pulse(monitor).status()
+    await page.goto(`${site.server.url}/status/${publicStatusId}`)
+    await page.getByText('paid‹U+202E›ton', { exact: true }).waitFor()
+    assert.equal(await page.title(), 'Waiting · a‹U+200B›b')
   })
 
   test('a monitor is destroyed when the person is sure', async (t) => {

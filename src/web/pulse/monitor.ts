@@ -2,13 +2,15 @@
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
 import type { Opened } from '../buying/opener.ts'
-import { button, codeBox, notice } from '../components.ts'
+import { announce, button, notice } from '../components.ts'
 import { el, fill } from '../dom.ts'
-import { createLive, destroyConfirmed, follow } from '../live.ts'
+import { attempt, createLive, destroyConfirmed, follow } from '../live.ts'
 import { clock, everySecond } from '../service.ts'
+import { createLesson } from './lesson.ts'
 import { settingsForm } from './settings.ts'
 import { createSharingView } from './sharing.ts'
-import { createStateView } from './state-view.ts'
+import { createStateView, titleOf } from './state-view.ts'
+import { STATES } from './states.ts'
 
 export async function openMonitor(
   place: HTMLElement,
@@ -20,15 +22,33 @@ export async function openMonitor(
   let status = await monitor.status()
   const state = createStateView(status)
   const sharing = createSharingView(save)
-  const announcement = el('p', { class: 'visually-hidden', 'aria-live': 'polite' })
+  const lesson = createLesson(capability)
   const problems = el('div', {})
+  const pinging = button('Ping now', ping)
+  const tabTitle = document.title
+  signal.addEventListener('abort', () => {
+    document.title = tabTitle
+  })
 
   function show(now: PulseStatus): void {
     status = now
     // The state changed by the service's clock, so the service's time is at least this.
     clock.passed(now.stateChangedAt)
     state.show(now)
+    lesson.show(now)
     sharing.show(now)
+    const isOver = now.state === 'exhausted' || now.state === 'expired'
+    pinging.disabled = isOver
+    pinging.classList.toggle('primary', now.state === 'waiting')
+    // A person sees in the row of tabs what became of it.
+    if (!signal.aborted) document.title = `${STATES[now.state].title} · ${titleOf(now)} · Mayfly`
+  }
+
+  function ping(): Promise<void> {
+    return attempt(async () => {
+      await monitor.ping()
+      announce('Ping sent')
+    })
   }
 
   async function save(settings: PulseSettings): Promise<void> {
@@ -38,7 +58,7 @@ export async function openMonitor(
   const destroy = (): Promise<void> =>
     destroyConfirmed({
       noun: 'monitor',
-      loss: 'It takes no more pings, and its history, both of its tokens and what it shares go for good.',
+      loss: 'It will accept no more pings. Its history, both tokens and the shared status are deleted for good.',
       publicId: capability.publicId,
       destroy: monitor.destroy,
       onGone,
@@ -46,7 +66,6 @@ export async function openMonitor(
 
   fill(
     place,
-    announcement,
     el(
       'div',
       { class: 'stack' },
@@ -54,9 +73,16 @@ export async function openMonitor(
       problems,
       el(
         'section',
-        { class: 'card stack', 'aria-label': 'State' },
+        { class: 'card stack monitor', 'aria-label': 'State' },
         el('div', { class: 'row between' }, state.title, live.state),
-        ...state.parts,
+        ...state.now,
+        el(
+          'div',
+          { class: 'row' },
+          pinging,
+          el('p', { class: 'small quiet' }, 'To try it from here. It counts as one of your pings.'),
+        ),
+        ...state.past,
         el(
           'div',
           { class: 'row between' },
@@ -67,7 +93,7 @@ export async function openMonitor(
       el(
         'div',
         { class: 'halves' },
-        lesson(`${location.origin}/p/${capability.publicId}`, capability),
+        lesson.element,
         el('div', { class: 'stack' }, settingsForm(status, save), sharing.element),
       ),
     ),
@@ -80,36 +106,8 @@ export async function openMonitor(
       if (news.event === 'ping') clock.passed(news.status.lastPingAt)
       const hasChanged = news.status.state !== status.state
       show(news.status)
-      if (hasChanged) announcement.textContent = `The monitor is ${status.state}.`
+      if (hasChanged) announce(`The monitor is ${status.state}.`)
     },
     onFailed: (why) => fill(problems, notice('bad', el('p', {}, why))),
   })
-}
-
-/** How a job pings. The token is in a file, because other users of a computer can see command lines. */
-function lesson(pingUrl: string, { pingToken }: PulseCapability): HTMLElement {
-  const header = `header = "Authorization: Bearer ${pingToken}"`
-  const curl = `curl -fsS -m 10 --retry 3 -X POST -K ~/.mayfly-ping ${pingUrl}`
-  return el(
-    'section',
-    { class: 'card stack' },
-    el('h2', {}, 'Ping it'),
-    el('p', {}, 'Once, where the job runs: keep its token in a file that only you can read.'),
-    codeBox(`(umask 077; echo '${header}' > ~/.mayfly-ping)`, {
-      label: 'the file with the token',
-      isWrapped: true,
-    }),
-    el('p', {}, 'Then at the end of each run:'),
-    codeBox(curl, { label: 'the line of curl', isWrapped: true }),
-    el('p', {}, 'In a crontab, when the job has done well:'),
-    codeBox(`*/5 * * * * /path/to/job && ${curl}`, {
-      label: 'the line of crontab',
-      isWrapped: true,
-    }),
-    el(
-      'p',
-      { class: 'small quiet' },
-      'The token can ping and nothing else. The service keeps nothing of what a ping carries.',
-    ),
-  )
 }

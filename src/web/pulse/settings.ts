@@ -4,7 +4,8 @@ import type { PulseSettings, PulseStatus } from '../../client/index.ts'
 import { field, notice, toast } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { plainly } from '../foreign.ts'
-import { count, sentence } from '../format.ts'
+import { duration, sentence } from '../format.ts'
+import { type DurationField, durationField } from './duration-field.ts'
 
 /** The bounds of the interface, whatever the plan says. */
 const MAX_NAME = 80
@@ -47,8 +48,8 @@ export function settingsForm(
 type Inputs = {
   name: HTMLInputElement
   description: HTMLTextAreaElement
-  interval: HTMLInputElement
-  grace: HTMLInputElement
+  interval: DurationField
+  grace: DurationField
 }
 
 function inputsFor(status: PulseStatus): Inputs {
@@ -56,8 +57,8 @@ function inputsFor(status: PulseStatus): Inputs {
   name.value = status.name
   const description = el('textarea', { class: 'prose', dir: 'auto', rows: '2' })
   description.value = status.description
-  const interval = seconds(status.expectedIntervalSeconds, MIN_INTERVAL_SECONDS)
-  const grace = seconds(status.graceSeconds, MIN_GRACE_SECONDS)
+  const interval = durationField('A ping every', status.expectedIntervalSeconds)
+  const grace = durationField('Grace', status.graceSeconds)
   return { name, description, interval, grace }
 }
 
@@ -65,16 +66,11 @@ function labelled({ name, description, interval, grace }: Inputs): HTMLElement[]
   return [
     field('Name', name),
     field('Description', description),
-    el(
-      'div',
-      { class: 'pairs' },
-      field('A ping every (seconds)', interval),
-      field('Grace (seconds)', grace),
-    ),
+    el('div', { class: 'pairs' }, interval.element, grace.element),
     el(
       'p',
       { class: 'small quiet' },
-      'A monitor is late when a ping is overdue by more than the grace. Name and description are shared with the status.',
+      'The monitor turns late once a ping is overdue by more than the grace. The name and the description are part of what you share.',
     ),
   ]
 }
@@ -82,41 +78,36 @@ function labelled({ name, description, interval, grace }: Inputs): HTMLElement[]
 const settingsIn = ({ name, description, interval, grace }: Inputs): PulseSettings => ({
   name: name.value,
   description: description.value,
-  expectedIntervalSeconds: interval.valueAsNumber,
-  graceSeconds: grace.valueAsNumber,
+  expectedIntervalSeconds: interval.seconds() ?? 0,
+  graceSeconds: grace.seconds() ?? 0,
 })
 
 /** A sentence about what the service would refuse, or null. */
 function problemIn({ name, description, interval, grace }: Inputs): string | null {
-  if ([...name.value].length > MAX_NAME) return `The name has at most ${MAX_NAME} characters.`
+  if ([...name.value].length > MAX_NAME) return `The name can have up to ${MAX_NAME} characters.`
   if (plainly(name.value) !== name.value || name.value.includes('\t')) {
-    return 'The name holds characters that cannot be seen. Type it instead of pasting it.'
+    return 'The name contains invisible characters. Type it instead of pasting it.'
   }
   if ([...description.value].length > MAX_DESCRIPTION) {
-    return `The description has at most ${MAX_DESCRIPTION} characters.`
+    return `The description can have up to ${MAX_DESCRIPTION} characters.`
   }
-  if (!interval.validity.valid) {
-    return `The interval is ${MIN_INTERVAL_SECONDS} to ${count(MAX_SECONDS)} seconds.`
+  if (!isWithin(interval.seconds(), MIN_INTERVAL_SECONDS)) {
+    return `The interval must be ${boundsFrom(MIN_INTERVAL_SECONDS)}.`
   }
-  if (!grace.validity.valid) {
-    return `The grace is ${MIN_GRACE_SECONDS} to ${count(MAX_SECONDS)} seconds.`
+  if (!isWithin(grace.seconds(), MIN_GRACE_SECONDS)) {
+    return `The grace must be ${boundsFrom(MIN_GRACE_SECONDS)}.`
   }
   return null
 }
 
-function refusalOf(error: unknown): string {
-  const isRefused = error instanceof MayflyError && error.phrase === 'invalid settings'
-  return isRefused ? 'The grace is below the least of this plan.' : sentence(error)
+function isWithin(seconds: number | null, min: number): boolean {
+  return seconds !== null && seconds >= min && seconds <= MAX_SECONDS
 }
 
-function seconds(value: number, min: number): HTMLInputElement {
-  const input = el('input', {
-    type: 'number',
-    min: String(min),
-    max: String(MAX_SECONDS),
-    step: '1',
-    required: true,
-  })
-  input.value = String(value)
-  return input
+const boundsFrom = (min: number): string =>
+  `${duration(min * 1000)} to ${duration(MAX_SECONDS * 1000)}, in whole seconds`
+
+function refusalOf(error: unknown): string {
+  const isRefused = error instanceof MayflyError && error.phrase === 'invalid settings'
+  return isRefused ? 'The grace is shorter than this plan allows.' : sentence(error)
 }

@@ -9,12 +9,13 @@ export type SharingView = { element: HTMLElement; show(status: PulseStatus): voi
 /** @param save sends the changed settings. */
 export function createSharingView(save: (settings: PulseSettings) => Promise<void>): SharingView {
   const element = el('section', { class: 'card stack' })
-  let shown: boolean | null = null
+  let shown = ''
 
   function show({ publicStatusEnabled: isShared, publicStatusId }: PulseStatus): void {
     // Drawing the button again would take the keyboard focus from it.
-    if (shown === isShared) return
-    shown = isShared
+    const next = isShared ? publicStatusId : 'not shared'
+    if (shown === next) return
+    shown = next
     const toggle = button(isShared ? 'Stop sharing' : 'Share the status', () =>
       attempt(() => save({ publicStatusEnabled: !isShared })),
     )
@@ -30,7 +31,7 @@ export function createSharingView(save: (settings: PulseSettings) => Promise<voi
 }
 
 const NOT_SHARED =
-  'Nobody but you sees this monitor. A shared one has a page and a badge with its state.'
+  'Only you can see this monitor. Share it to get a public page and a badge that show its state.'
 
 function addresses(publicStatusId: string): HTMLElement[] {
   const statusUrl = `${location.origin}/status/${publicStatusId}`
@@ -39,7 +40,7 @@ function addresses(publicStatusId: string): HTMLElement[] {
     el(
       'p',
       {},
-      'Anyone with this address sees the name, the description, the state and the last ping, and nothing else.',
+      'Anyone with this address sees the name, the description, the state and the time of the last ping, and nothing else. If you stop sharing, the address stops working for good; sharing again makes a new one.',
     ),
     codeBox(statusUrl, { label: 'the address of the status', isWrapped: true }),
     el('p', {}, el('a', { href: statusUrl }, 'Open the status page')),

@@ -1,13 +1,13 @@
-/** Shows a monitor: its state in words, countdowns, a strip of pings, and how much of the plan is used. */
+/** Shows a monitor: its state in words, countdowns, its history, and how much of the plan is used. */
 import type { PulseStatus } from '../../client/index.ts'
 import { usage } from '../components.ts'
-import { el, fill } from '../dom.ts'
+import { el, fill, setText } from '../dom.ts'
 import { plainly } from '../foreign.ts'
-import { count, moment, remaining } from '../format.ts'
+import { count, duration, moment } from '../format.ts'
 import { endOf } from '../live.ts'
 import { clock } from '../service.ts'
 import { STATES } from './states.ts'
-import { pingStrip } from './strip.ts'
+import { createStrip } from './strip.ts'
 
 /** How often the strip is drawn again, because it ends at the current time. */
 const STRIP_MS = 15_000
@@ -15,8 +15,10 @@ const STRIP_MS = 15_000
 export type StateView = {
   /** The heading with the monitor's name. */
   title: HTMLElement
-  /** All other parts, from the description to the counter. */
-  parts: HTMLElement[]
+  /** What stands above the button to ping. */
+  now: HTMLElement[]
+  /** What stands below it: the history and the counter. */
+  past: HTMLElement[]
   expiry: HTMLElement
   show(status: PulseStatus): void
   /** Refreshes what changes only with time. */
@@ -28,21 +30,26 @@ export function createStateView(initial: PulseStatus): StateView {
   const description = el('p', { class: 'quiet', dir: 'auto' })
   const state = el('p', { class: 'pulse-state' })
   const meaning = el('p', {})
-  const countdowns = el('dl', { class: 'facts' })
-  const strip = el('div', {})
+  const last = fact('Last ping')
+  const next = fact('Next ping')
+  const late = fact('Late')
+  const countdowns = el('dl', { class: 'facts' }, ...last.parts, ...next.parts, ...late.parts)
+  const strip = createStrip()
   const counter = el('div', {})
-  const expiry = el('p', { class: 'small quiet number' })
+  const ending = document.createTextNode('')
+  const expiry = el('p', { class: 'small quiet number' }, ending)
   let status = initial
   let stripDrawnAt = 0
 
   function show(now: PulseStatus): void {
     status = now
-    title.textContent = now.name === '' ? 'Your monitor' : plainly(now.name)
-    description.textContent = now.description
+    title.textContent = titleOf(now)
+    description.textContent = plainly(now.description)
     description.hidden = now.description === ''
     state.dataset.state = now.state
     state.textContent = STATES[now.state].title
-    meaning.textContent = `${STATES[now.state].means} So since ${moment(now.stateChangedAt)}.`
+    const { means, since } = STATES[now.state]
+    meaning.textContent = `${means} ${since} ${moment(now.stateChangedAt)}.`
     const { acceptedHeartbeatCount: used, heartbeatLimit: limit } = now
     fill(counter, usage('Pings', { used, limit, show: count }))
     stripDrawnAt = 0
@@ -51,34 +58,39 @@ export function createStateView(initial: PulseStatus): StateView {
 
   function showTimes(): void {
     const now = clock.now()
-    fill(countdowns, ...countdownsOf(status, now))
-    expiry.textContent = `Ends ${endOf(status.expiresAt)}.`
+    const { lastPingAt, nextExpectedAt, lateAt } = status
+    const since = lastPingAt === null ? null : now - Date.parse(lastPingAt)
+    last.set(since === null ? 'none yet' : `${duration(since)} ago`)
+    next.set(until(nextExpectedAt, { now, over: 'overdue by' }))
+    late.set(until(lateAt, { now, over: 'for' }))
+    setText(ending, `Ends ${endOf(status.expiresAt)}.`)
     if (now - stripDrawnAt < STRIP_MS) return
     stripDrawnAt = now
-    fill(strip, pingStrip(status, now))
+    strip.draw(status, now)
   }
 
-  const parts = [description, state, meaning, countdowns, strip, counter]
-  return { title, parts, expiry, show, showTimes }
+  const now = [description, state, meaning, countdowns]
+  const past = [strip.element, counter]
+  return { title, now, past, expiry, show, showTimes }
 }
 
-function countdownsOf(
-  { lastPingAt, nextExpectedAt, lateAt }: PulseStatus,
-  now: number,
-): HTMLElement[] {
-  const since = lastPingAt === null ? null : now - Date.parse(lastPingAt)
-  const until = (iso: string | null, over: string): string => {
-    if (iso === null) return '–'
-    const left = Date.parse(iso) - now
-    return left > 0 ? `in ${remaining(left)}` : `${over} ${remaining(-left)}`
+/** The monitor's name, or a word for one without. */
+export function titleOf({ name }: PulseStatus): string {
+  return name === '' ? 'Your monitor' : plainly(name)
+}
+
+function until(iso: string | null, { now, over }: { now: number; over: string }): string {
+  if (iso === null) return '–'
+  const left = Date.parse(iso) - now
+  // Rounded up, so that it is not yet 0 s while there is time left.
+  return left > 0 ? `in ${duration(left + 999)}` : `${over} ${duration(-left)}`
+}
+
+/** A name and a text that changes in place: what a person has selected in it stays selected. */
+function fact(name: string): { parts: HTMLElement[]; set: (value: string) => void } {
+  const value = document.createTextNode('')
+  return {
+    parts: [el('dt', {}, name), el('dd', { class: 'number' }, value)],
+    set: (text) => setText(value, text),
   }
-  return [
-    ...fact('Last ping', since === null ? 'none yet' : `${remaining(Math.max(since, 0))} ago`),
-    ...fact('Next ping', until(nextExpectedAt, 'overdue by')),
-    ...fact('Counts as late', until(lateAt, 'for')),
-  ]
-}
-
-function fact(name: string, value: string): HTMLElement[] {
-  return [el('dt', {}, name), el('dd', { class: 'number' }, value)]
 }

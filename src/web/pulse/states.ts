@@ -1,10 +1,30 @@
 /** The words for the states of a monitor. */
 import type { PulseState } from '../../client/index.ts'
 
-export const STATES: Record<PulseState, { title: string; means: string }> = {
-  waiting: { title: 'Waiting', means: 'No ping has come yet.' },
-  operational: { title: 'Operational', means: 'The pings come as they should.' },
-  late: { title: 'Late', means: 'A ping is overdue, beyond its grace.' },
-  exhausted: { title: 'Exhausted', means: 'All pings of the plan are used.' },
-  expired: { title: 'Expired', means: 'The time of this monitor is over.' },
+type Words = {
+  title: string
+  /** A sentence about what it means. */
+  means: string
+  /** Stands before the time at which the state began. */
+  since: string
+}
+
+export const STATES: Record<PulseState, Words> = {
+  waiting: { title: 'Waiting', means: 'No pings yet.', since: 'Waiting since' },
+  operational: {
+    title: 'Operational',
+    means: 'Pings are arriving on time.',
+    since: 'Operational since',
+  },
+  late: {
+    title: 'Late',
+    means: 'A ping is overdue, and its grace has passed.',
+    since: 'Late since',
+  },
+  exhausted: {
+    title: 'Exhausted',
+    means: 'Every ping of the plan is used, so no more are accepted.',
+    since: 'Used up',
+  },
+  expired: { title: 'Expired', means: 'This monitor has ended.', since: 'Expired' },
 }

@@ -3,53 +3,67 @@ import { MayflyError } from '../../client/errors.ts'
 import type { PublicPulseStatus } from '../../client/index.ts'
 import { pulsePublicStatus } from '../../client/pulse.ts'
 import { notice } from '../components.ts'
-import { byId, el, fill } from '../dom.ts'
+import { byId, el, fill, setText } from '../dom.ts'
 import { plainly } from '../foreign.ts'
-import { moment, sentence } from '../format.ts'
+import { duration, moment, sentence } from '../format.ts'
 import { clock, service } from '../service.ts'
 import { STATES } from './states.ts'
 
 /** Often enough for a person who watches. The service would accept one request per second. */
 const LOOK_AGAIN_MS = 15_000
+/** A service that takes longer to answer is one that cannot be reached. */
+const PATIENCE_MS = 10_000
 
 const place = byId('status')
-const age = byId('age')
+const age = document.createTextNode('')
+const lastPing = document.createTextNode('')
 const publicStatusId = location.pathname.split('/').pop() ?? ''
 let shown = ''
+let title = ''
+let lastPingAt: string | null = null
 let seenAt = ''
+let hasFailed = false
+/** When the first look began that has no answer yet, by this computer's clock, or null. */
+let askedAt: number | null = null
 
+byId('age').append(age)
 await look()
-setInterval(() => {
-  if (!document.hidden) void look()
-}, LOOK_AGAIN_MS)
+// In a tab in the background, too: its title tells the state.
+setInterval(look, LOOK_AGAIN_MS)
+setInterval(showTimes, 1_000)
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void look()
 })
 
 async function look(): Promise<void> {
+  askedAt ??= Date.now()
   try {
     const status = await pulsePublicStatus(service, publicStatusId)
     clock.passed(status.lastPingAt)
-    show(status)
     seenAt = moment(new Date(clock.now()).toISOString())
-    age.textContent = `As of ${seenAt}.`
+    hasFailed = false
+    show(status)
   } catch (error) {
     const isGone = error instanceof MayflyError && error.status === 404
+    hasFailed = !isGone
     if (isGone) showNothing()
     else if (shown === '') {
-      fill(place, notice('bad', el('p', {}, `${sentence(error)} This page asks again by itself.`)))
-    } else age.textContent = `As of ${seenAt}. No answer since then; asking again.`
+      fill(place, notice('bad', el('p', {}, `${sentence(error)} This page keeps trying.`)))
+    }
   }
+  askedAt = null
+  showTimes()
 }
 
 function show(status: PublicPulseStatus): void {
-  const { state, lastPingAt } = status
+  const { state } = status
   const [name, description] = [plainly(status.name), plainly(status.description)]
-  // A screen reader announces only changes.
-  if (shown === JSON.stringify(status)) return
-  shown = JSON.stringify(status)
-  const { title, means } = STATES[state]
-  document.title = `${title} · ${name === '' ? 'Status' : name}`
+  lastPingAt = status.lastPingAt
+  // A screen reader announces only changes, and what a person has selected stays selected.
+  const next = JSON.stringify([state, name, description])
+  if (shown === next) return
+  shown = next
+  title = `${STATES[state].title} · ${name === '' ? 'Status' : name}`
   fill(
     place,
     el(
@@ -60,22 +74,39 @@ function show(status: PublicPulseStatus): void {
       el(
         'div',
         { class: 'stack', 'aria-live': 'polite' },
-        el('p', { class: 'pulse-state', 'data-state': state }, title),
-        el('p', {}, means),
+        el('p', { class: 'pulse-state', 'data-state': state }, STATES[state].title),
+        el('p', {}, STATES[state].means),
       ),
-      el(
-        'p',
-        { class: 'small quiet number' },
-        lastPingAt === null ? 'No ping so far.' : 'Last ping ',
-        lastPingAt !== null && el('time', { datetime: lastPingAt }, moment(lastPingAt)),
-      ),
+      el('p', { class: 'small quiet number' }, lastPing),
     ),
+  )
+}
+
+/** Shows how old everything is. Without news, the state is only the last known one, and looks like that. */
+function showTimes(): void {
+  if (shown === '') return
+  const isStale = hasFailed || (askedAt !== null && Date.now() - askedAt > PATIENCE_MS)
+  place.toggleAttribute('data-stale', isStale)
+  document.title = isStale ? `No connection · ${title}` : title
+  setText(
+    age,
+    isStale
+      ? `No connection since ${seenAt}. This is the last known state. Trying again…`
+      : `As of ${seenAt}.`,
+  )
+  const ago = lastPingAt === null ? 0 : clock.now() - Date.parse(lastPingAt)
+  setText(
+    lastPing,
+    lastPingAt === null
+      ? 'No pings yet.'
+      : `Last ping ${duration(ago)} ago, at ${moment(lastPingAt)}.`,
   )
 }
 
 function showNothing(): void {
   shown = ''
-  age.textContent = ''
+  setText(age, '')
+  place.removeAttribute('data-stale')
   document.title = 'Nothing is shared here · Mayfly'
   fill(
     place,
@@ -83,7 +114,11 @@ function showNothing(): void {
       'div',
       { class: 'card stack status-card' },
       el('h1', {}, 'Nothing is shared here'),
-      el('p', {}, 'Its owner stopped sharing, the monitor is over, or the address is not whole.'),
+      el(
+        'p',
+        {},
+        'The owner stopped sharing this status, the monitor has ended, or the address is incomplete.',
+      ),
     ),
   )
 }
