@@ -213,7 +213,7 @@ export async function serve(
     mountPoll(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
     const parts = {
       ...paying,
-      ...{ app, db, hints, clock, secrets, network, publicUrl, isProxied, scheduler },
+      ...{ app, db, hints, inTurn, clock, secrets, network, publicUrl, isProxied, scheduler },
       isClockJumped: deletion.isJumped,
       ...{ streams, bodyBudget, responseBudget },
       log: paymentLog,

@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox'
 import type { Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
+import type { InTurn } from '../db/leases.ts'
 import type { DeletionTime, SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
@@ -52,6 +53,8 @@ export type ProductParts = Paying & {
   app: App
   db: Db
   hints: Hints
+  /** For work that one instance at a time does. */
+  inTurn: InTurn
   clock: SteadyClock
   /** Whether a clock was set, here or on another instance, and is in doubt. */
   isClockJumped: () => boolean

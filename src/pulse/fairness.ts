@@ -12,12 +12,14 @@ export type Fairness = {
   windows: readonly BlindWindow[]
   /** The clock has jumped and is in doubt: no deadline passes until it is trusted again. */
   isHeld: boolean
+  /** Pings may not reach the service just now, so that what seems late may be its own fault. */
+  isDoubtful: boolean
 }
 
 /** When a ping is expected, and how long the service waits for it. Milliseconds. */
 export type Expected = { nextExpectedAt: number; intervalMs: number; graceMs: number }
 
-export const ALWAYS_SEEING: Fairness = { windows: [], isHeld: false }
+export const ALWAYS_SEEING: Fairness = { windows: [], isHeld: false, isDoubtful: false }
 
 /**
  * When a missing ping is late. A blind window that overlaps the time from `nextExpectedAt` less the grace to

@@ -1,11 +1,13 @@
 /**
  * Pings that reach one monitor at the same time are recorded together: one statement counts them and stores their
- * times, so the row of the monitor, which all of its senders change, changes once.
+ * times, so the row of the monitor, which all of its senders change, changes once. Nearly every ping changes
+ * nothing else. One that does, such as the first after a lateness, is refused by that statement and takes a turn.
  */
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import { acceptPings, RECENT_HEARTBEATS } from './store.ts'
+import type { Turning } from './turning.ts'
 
 /** More times than a monitor stores would be cut off. */
 const PINGS_TOGETHER = Math.min(64, RECENT_HEARTBEATS)
@@ -19,7 +21,15 @@ type Waiting = {
 /** Records a ping durably, or returns false if the monitor refuses it. A first use seals the delivery. */
 export type Pinging = (publicId: string, time: number) => Promise<boolean>
 
-export function createPinging(db: Db, sealing: Sealing): Pinging {
+export function createPinging({
+  db,
+  sealing,
+  turning,
+}: {
+  db: Db
+  sealing: Sealing
+  turning: Pick<Turning, 'beats'>
+}): Pinging {
   const waiting = new Map<string, Waiting[]>()
 
   function recordAll(publicId: string): void {
@@ -31,24 +41,30 @@ export function createPinging(db: Db, sealing: Sealing): Pinging {
   async function record(publicId: string, together: Waiting[]): Promise<void> {
     const times = together.map(({ time }) => time)
     try {
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
-            pings: acceptPings(publicId, times),
-            seal: sealing.statements(publicId, times[0] ?? 0),
-          },
-        }),
-      )
-      const isRecorded = 'rows' in done
-      if (isRecorded) sealing.sealed(publicId)
+      const isRecorded =
+        (await isAccepted(publicId, times)) ||
+        (await turning.beats(publicId, { kind: 'pings', times, rid: null }))
       // Not all of them are left, or one came too late, but the monitor may accept some.
       if (!isRecorded && together.length > 1)
-        for (const one of together) void record(publicId, [one])
+        for (const one of together) await record(publicId, [one])
       else for (const { resolve } of together) resolve(isRecorded)
     } catch (error) {
       for (const { reject } of together) reject(error as Error)
     }
+  }
+
+  async function isAccepted(publicId: string, times: readonly number[]): Promise<boolean> {
+    const done = await attempt(
+      db.write({
+        lockKey: publicId,
+        statements: {
+          pings: acceptPings(publicId, times),
+          seal: sealing.statements(publicId, times[0] ?? 0),
+        },
+      }),
+    )
+    if ('rows' in done) sealing.sealed(publicId)
+    return 'rows' in done
   }
 
   const schedule = coalesce(() => {

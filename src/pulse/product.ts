@@ -5,6 +5,7 @@ import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
+import { SCAN_EVERY_MS } from './scanner.ts'
 import {
   ListedPulsePlan,
   PULSE_PLANS,
@@ -50,11 +51,18 @@ export async function openPulse(
   const watch = createWatch(parts)
   // Before the first request: what nobody could ping since the last beat is no lateness.
   await watch.beat()
-  const service = createPulse({ ...parts, watch })
+  const service = createPulse({ ...parts, watch, listeners: [] })
   mountPulse(parts.app, { ...parts, service })
   return {
     purge: service.purge,
-    repeating: [{ everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat }],
+    repeating: [
+      { everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat },
+      {
+        everyMs: SCAN_EVERY_MS,
+        event: 'pulse.scan_failed',
+        work: () => parts.inTurn('pulse.scan', SCAN_EVERY_MS, service.scan),
+      },
+    ],
     // So that the window of a planned stop begins with the stop.
     close: () => watch.beat().catch(() => undefined),
   }

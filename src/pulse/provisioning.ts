@@ -4,6 +4,7 @@ import { newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import { GRACE_SECONDS, INTERVAL_SECONDS, type PulseCapability, type PulsePlan } from './schema.ts'
+import { expiringAt } from './state.ts'
 import { insertMonitor } from './store.ts'
 
 export const PULSE_PROVISIONING: Provisioning = {
@@ -25,6 +26,7 @@ export const PULSE_PROVISIONING: Provisioning = {
         graceSeconds: minimumGraceSeconds,
         createdAt: grant.settledAt,
         expiresAt: grant.expiresAt,
+        checkAt: expiringAt({ created_at: grant.settledAt, expires_at: grant.expiresAt }),
       }),
     ]
   },

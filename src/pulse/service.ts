@@ -1,5 +1,5 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
@@ -7,18 +7,21 @@ import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
+import type { PulseListener } from './changes.ts'
 import { createPinging } from './pinging.ts'
+import { createScan, type Scan } from './scanner.ts'
 import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
 import {
-  changeSettings,
   createPulseStore,
   dropMonitor,
+  dropSilences,
   heartbeatTimes,
   type MonitorRow,
   purgeMonitors,
   type SettingsChange,
 } from './store.ts'
+import { createTurning } from './turning.ts'
 import { dropWindows, type Watch } from './watch.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
@@ -60,6 +63,8 @@ export type PulseService = {
    * there are too many listeners.
    */
   listen(publicId: string, heard: () => void): (() => void) | null
+  /** Stores what time alone has changed: monitors that are late, silent, or about to expire. */
+  scan: Scan
   /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
   purge(now: DeletionTime): Promise<number>
 }
@@ -69,11 +74,14 @@ export function createPulse(deps: {
   hints: Hints
   clock: Clock
   watch: Pick<Watch, 'notice' | 'fairness'>
+  /** They act on changes of monitors. */
+  listeners: readonly PulseListener[]
 }): PulseService {
-  const { db, hints, clock, watch } = deps
+  const { db, hints, clock, watch, listeners } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
-  const recorded = createPinging(db, sealing)
+  const turning = createTurning({ ...deps, sealing })
+  const recorded = createPinging({ db, sealing, turning })
   const remembered = createRemembered(openMonitor)
 
   async function openMonitor(publicId: string): Promise<MonitorFacts | null> {
@@ -83,6 +91,9 @@ export function createPulse(deps: {
     if (monitor.expires_at <= clock.now()) return null
     return { publicId, pingTokenHash: monitor.ping_token_hash }
   }
+
+  const gone = (publicIds: readonly string[]): Statement[] =>
+    listeners.flatMap(({ onGone }) => onGone(publicIds))
 
   const isForgotten = ({ expires_at }: MonitorRow): boolean =>
     expires_at + SHOW_EXPIRED_MS <= clock.now()
@@ -169,19 +180,8 @@ export function createPulse(deps: {
       if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
         return { kind: 'grace too short', minimum }
       }
-      const now = clock.now()
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
-            monitor: changeSettings(publicId, now, changeOf(settings)),
-            seal: sealing.statements(publicId, now),
-          },
-        }),
-      )
-      const changed = 'rows' in done && (done.rows.monitor[0] as MonitorRow | undefined)
+      const changed = await turning.settings(publicId, changeOf(settings))
       if (!changed) return { kind: 'not found' }
-      sealing.sealed(publicId)
       hints.notify(publicId)
       return { kind: 'changed', monitor: changed }
     },
@@ -192,6 +192,8 @@ export function createPulse(deps: {
           lockKey: publicId,
           statements: {
             monitor: dropMonitor(publicId),
+            silences: dropSilences([publicId]),
+            told: gone([publicId]),
             seal: sealing.statements(publicId, clock.now()),
           },
         }),
@@ -219,20 +221,29 @@ export function createPulse(deps: {
 
     listen: hints.listen,
 
+    scan: createScan({ ...deps, turning }),
+
     async purge(now) {
       const expiredBefore = before(now, SHOW_EXPIRED_MS)
       await db.write({
         lockKey: 'pulse_blind_window',
         statements: { windows: dropWindows(now) },
       })
-      let gone = 0
+      let count = 0
       for (;;) {
-        const { some } = await db.write({
-          lockKey: 'pulse_monitor',
-          statements: { some: purgeMonitors(expiredBefore, PURGE_MONITORS) },
-        })
-        gone += some.length
-        if (some.length < PURGE_MONITORS) return gone
+        const some = await store.expired(expiredBefore, PURGE_MONITORS)
+        if (some.length > 0) {
+          await db.write({
+            lockKey: 'pulse_monitor',
+            statements: {
+              monitors: purgeMonitors(some, expiredBefore),
+              silences: dropSilences(some),
+              told: gone(some),
+            },
+          })
+        }
+        count += some.length
+        if (some.length < PURGE_MONITORS) return count
       }
     },
   }

@@ -1,7 +1,13 @@
 /** The state of a monitor at a given time, as pure functions of its facts. */
-import { type Fairness, fairDeadline } from './fairness.ts'
+import { type Expected, type Fairness, fairDeadline } from './fairness.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
+
+/** Refused pings reach the store within this time of every instance. */
+const SIGNS_ARRIVE_MS = 10_000
+/** In doubt, the next look comes this soon. */
+const LOOK_AGAIN_MS = 5_000
+const DAY_MS = 24 * 60 * 60 * 1000
 
 /** The facts that the state depends on. */
 export type StateFacts = Pick<
@@ -11,10 +17,16 @@ export type StateFacts = Pick<
   | 'last_ping_at'
   | 'expected_interval_seconds'
   | 'grace_seconds'
-  | 'settings_changed_at'
+  | 'rescheduled_at'
+  | 'late_since'
+  | 'failed_at'
   | 'state_since'
   | 'expires_at'
 >
+
+/** The facts that decide when to look at a monitor next. */
+export type LookFacts = StateFacts &
+  Pick<MonitorRow, 'created_at' | 'is_silent' | 'alive_at' | 'is_expiry_told'>
 
 /** Times are unix milliseconds. The deadlines are null if no ping is expected. */
 export type Standing = {
@@ -22,33 +34,38 @@ export type Standing = {
   stateChangedAt: number
   nextExpectedAt: number | null
   lateAt: number | null
+  /** The deadline that has passed without a ping, or null. A failed run is late without it. */
+  lateSince: number | null
 }
 
 /** Precedence: expired, then exhausted, then waiting, operational or late. */
 export function standingAt(monitor: StateFacts, now: number, fairness: Fairness): Standing {
-  const none = { nextExpectedAt: null, lateAt: null }
-  const { last_ping_at: lastPingAt, expires_at: expiresAt } = monitor
+  const none = { nextExpectedAt: null, lateAt: null, lateSince: monitor.late_since }
+  const { expires_at: expiresAt, state_since: stateSince } = monitor
   if (expiresAt <= now) return { state: 'expired', stateChangedAt: expiresAt, ...none }
-  if (lastPingAt === null) {
-    return { state: 'waiting', stateChangedAt: monitor.state_since, ...none }
-  }
   if (monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) {
-    return { state: 'exhausted', stateChangedAt: lastPingAt, ...none }
+    return { state: 'exhausted', stateChangedAt: stateSince, ...none }
   }
-  const intervalMs = monitor.expected_interval_seconds * 1000
-  const graceMs = monitor.grace_seconds * 1000
-  const nextExpectedAt = lastPingAt + intervalMs
-  const lateAt = fairDeadline({ nextExpectedAt, intervalMs, graceMs }, fairness.windows)
-  if (now < lateAt || fairness.isHeld) {
-    return { state: 'operational', stateChangedAt: monitor.state_since, nextExpectedAt, lateAt }
-  }
-  // Late since the deadline, unless the settings changed after it: then since `state_since`.
-  const wasLate = monitor.settings_changed_at >= lateAt
-  const stateChangedAt = wasLate ? monitor.state_since : lateAt
-  return { state: 'late', stateChangedAt, nextExpectedAt, lateAt }
+  const expected = expectedOf(monitor)
+  if (expected === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
+  const { nextExpectedAt } = expected
+  // A lateness that is stored stays, even if the service learns of a blind window afterwards.
+  const lateAt = monitor.late_since ?? fairDeadline(expected, fairness.windows)
+  const isOver = monitor.late_since !== null || (now >= lateAt && !fairness.isHeld)
+  const lateSince = isOver ? lateAt : null
+  const since = Math.min(
+    lateSince ?? Number.POSITIVE_INFINITY,
+    monitor.failed_at ?? Number.POSITIVE_INFINITY,
+  )
+  const times = { nextExpectedAt, lateAt, lateSince }
+  return since === Number.POSITIVE_INFINITY
+    ? { state: 'operational', stateChangedAt: stateSince, ...times }
+    : { state: 'late', stateChangedAt: since, ...times }
 }
 
-/** When time alone changes the state next, or null if it never does. While the clock is in doubt, nobody knows. */
+/**
+ * When time alone changes the state next, or null if it never does. While the clock is in doubt, nobody knows.
+ */
 export function nextStateChangeAt(
   monitor: StateFacts,
   now: number,
@@ -59,4 +76,58 @@ export function nextStateChangeAt(
   return state === 'operational' && lateAt !== null && lateAt > now
     ? Math.min(lateAt, monitor.expires_at)
     : monitor.expires_at
+}
+
+/** When the owner is told that the monitor ends soon: a day before, or a tenth of a short life. */
+export const expiringAt = ({
+  created_at: createdAt,
+  expires_at: expiresAt,
+}: Pick<MonitorRow, 'created_at' | 'expires_at'>): number =>
+  expiresAt - Math.min(DAY_MS, Math.floor((expiresAt - createdAt) / 10))
+
+/**
+ * When a stored lateness is a silence: nothing has come for an interval and grace, not even a ping that was
+ * refused. Null if the monitor is not late, or was found silent before.
+ */
+export function silentAt(monitor: LookFacts, { windows }: Fairness): number | null {
+  if (monitor.late_since === null || monitor.is_silent === 1) return null
+  const sign = monitor.alive_at
+  const expected = expectedOf({
+    ...monitor,
+    last_ping_at: sign === null ? monitor.last_ping_at : Math.max(sign, monitor.last_ping_at ?? 0),
+  })
+  return expected && Math.max(fairDeadline(expected, windows), monitor.late_since) + SIGNS_ARRIVE_MS
+}
+
+/** When to look at a monitor next because time alone may have changed it, or null. */
+export function nextLookAt(monitor: LookFacts, now: number, fairness: Fairness): number | null {
+  const { state, lateAt } = standingAt(monitor, now, fairness)
+  if (state === 'expired' || state === 'exhausted') return null
+  const looks = [
+    monitor.is_expiry_told === 1 ? null : expiringAt(monitor),
+    monitor.late_since === null ? lateAt : silentLookAt(monitor, now, fairness),
+  ].filter((time) => time !== null)
+  if (looks.length === 0) return null
+  const next = Math.min(...looks)
+  return next <= now && fairness.isHeld ? now + LOOK_AGAIN_MS : next
+}
+
+/** In doubt, a silence proves nothing, and is looked at again. */
+function silentLookAt(monitor: LookFacts, now: number, fairness: Fairness): number | null {
+  const at = silentAt(monitor, fairness)
+  return at !== null && fairness.isDoubtful ? Math.max(at, now + LOOK_AGAIN_MS) : at
+}
+
+/** What a monitor expects after its last ping, or after interval and grace were changed; null before the first ping. */
+export function expectedOf(
+  monitor: Pick<
+    MonitorRow,
+    'last_ping_at' | 'rescheduled_at' | 'expected_interval_seconds' | 'grace_seconds'
+  >,
+): Expected | null {
+  if (monitor.last_ping_at === null) return null
+  const intervalMs = monitor.expected_interval_seconds * 1000
+  const graceMs = monitor.grace_seconds * 1000
+  const from = Math.max(monitor.last_ping_at, monitor.rescheduled_at)
+  return { nextExpectedAt: from + intervalMs, intervalMs, graceMs }
 }

@@ -28,7 +28,50 @@ export type MonitorRow = {
   state_since: number
   created_at: number
   expires_at: number
+  check_at: number | null
+  revision: number
+  late_since: number | null
+  is_silent: number
+  rescheduled_at: number
+  failed_at: number | null
+  exit_code: number | null
+  alive_at: number | null
+  is_expiry_told: number
+  open_runs: string
+  last_run: string
 } & Row
+
+/** A time in which a monitor was late, from the deadline that passed. It lasts while `endedAt` is null. */
+export type Silence = {
+  beganAt: number
+  endedAt: number | null
+  endedBy: 'ping' | 'settings' | null
+}
+
+/** What decides whether a monitor has changed, without its texts and times. */
+export type DueMonitor = Pick<
+  MonitorRow,
+  | 'public_id'
+  | 'heartbeat_limit'
+  | 'accepted_heartbeat_count'
+  | 'last_ping_at'
+  | 'expected_interval_seconds'
+  | 'grace_seconds'
+  | 'rescheduled_at'
+  | 'late_since'
+  | 'failed_at'
+  | 'state_since'
+  | 'created_at'
+  | 'expires_at'
+  | 'check_at'
+  | 'revision'
+  | 'is_silent'
+  | 'alive_at'
+  | 'is_expiry_told'
+>
+const DUE_COLUMNS = `public_id, heartbeat_limit, accepted_heartbeat_count, last_ping_at,
+  expected_interval_seconds, grace_seconds, rescheduled_at, late_since, failed_at, state_since,
+  created_at, expires_at, check_at, revision, is_silent, alive_at, is_expiry_told`
 
 /** A null field stays unchanged. */
 export type SettingsChange = {
@@ -41,13 +84,11 @@ export type SettingsChange = {
   nextPublicStatusId: string
 }
 
-const deadline = (interval: string, grace: string): string =>
-  `last_ping_at + (${interval} + ${grace}) * 1000`
-const OLD_DEADLINE = deadline('expected_interval_seconds', 'grace_seconds')
-const NEW_DEADLINE = deadline(
-  'coalesce($5, expected_interval_seconds)',
-  'coalesce($6, grace_seconds)',
-)
+/** The deadline without blind windows, which is never later than the fair one. */
+const DEADLINE = `(case when rescheduled_at > last_ping_at then rescheduled_at else last_ping_at end)
+  + (expected_interval_seconds + grace_seconds) * 1000`
+/** From this count on, a tenth of the pings is left. */
+const WARNED = 'heartbeat_limit - heartbeat_limit / 10'
 
 export const insertMonitor = (monitor: {
   publicId: string
@@ -61,13 +102,14 @@ export const insertMonitor = (monitor: {
   graceSeconds: number
   createdAt: number
   expiresAt: number
+  checkAt: number
 }): Statement => ({
   text: `insert into pulse_monitor
     (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, heartbeat_limit,
      minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
      public_status_enabled, settings_changed_at, accepted_heartbeat_count, recent_heartbeats,
-     state_since, created_at, expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 0, $11, 0, '', $11, $11, $12)`,
+     state_since, created_at, expires_at, check_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 0, $11, 0, '', $11, $11, $12, $13)`,
   values: [
     monitor.publicId,
     monitor.publicStatusId,
@@ -81,31 +123,38 @@ export const insertMonitor = (monitor: {
     monitor.graceSeconds,
     monitor.createdAt,
     monitor.expiresAt,
+    monitor.checkAt,
   ],
   expect: 1,
 })
 
 const ACCEPT_PINGS = `update pulse_monitor
   set accepted_heartbeat_count = accepted_heartbeat_count + $2,
-      state_since = case when last_ping_at is null or ${OLD_DEADLINE} <= $3
-        then $3 else state_since end,
       last_ping_at = $4,
       recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
-  where public_id = $1 and expires_at > $5 and accepted_heartbeat_count + $2 <= heartbeat_limit`
+  where public_id = $1 and expires_at > $5
+    and late_since is null and failed_at is null and open_runs = '' and ${DEADLINE} > $3
+    and (accepted_heartbeat_count + $2 < ${WARNED}
+      or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
 
 /**
- * Accepts pings that came at these times, in their order, if all of them are left. The times are in the
- * monitor's row, so this is one statement, and the counter and the times always agree. The pings come within
- * one turn of the loop, so that none but the first can end a lateness.
+ * Accepts pings that came at these times, in their order, if they change nothing but the counter and the times:
+ * the monitor is operational before and after them, and nobody is to be told. The times are in the monitor's
+ * row, so this is one statement, and the counter and the times always agree.
  */
-export function acceptPings(publicId: string, times: number[]): Statement {
-  const recent = times.map((time) => String(time).padStart(TIME_DIGITS, '0')).reverse()
+export function acceptPings(publicId: string, times: readonly number[]): Statement {
   const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
   return {
     text: ACCEPT_PINGS,
-    values: [publicId, times.length, first, last, Math.max(...times), recent.join('')],
+    values: [publicId, times.length, first, last, Math.max(...times), recentWith('', times)],
     expect: 1,
   }
+}
+
+/** The stored times after these, which are in their order. */
+export function recentWith(recent: string, times: readonly number[]): string {
+  const more = times.map((time) => String(time).padStart(TIME_DIGITS, '0')).reverse()
+  return (more.join('') + recent).slice(0, RECENT_HEARTBEATS * TIME_DIGITS)
 }
 
 /** The times of `recent_heartbeats`, newest first. */
@@ -115,11 +164,64 @@ export function heartbeatTimes(recent: string): number[] {
   )
 }
 
+/** Changes a live monitor to its next facts, unless it has changed since it was read. */
+export const turnMonitor = (
+  { public_id, revision, accepted_heartbeat_count }: MonitorRow,
+  next: MonitorRow,
+  now: number,
+): Statement => ({
+  text: `update pulse_monitor
+    set accepted_heartbeat_count = $5, last_ping_at = $6, recent_heartbeats = $7, state_since = $8,
+        late_since = $9, is_silent = $10, rescheduled_at = $11, failed_at = $12, exit_code = $13,
+        check_at = $14, is_expiry_told = $15, open_runs = $16, last_run = $17,
+        revision = revision + 1
+    where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4`,
+  values: [
+    public_id,
+    revision,
+    accepted_heartbeat_count,
+    now,
+    next.accepted_heartbeat_count,
+    next.last_ping_at,
+    next.recent_heartbeats,
+    next.state_since,
+    next.late_since,
+    next.is_silent,
+    next.rescheduled_at,
+    next.failed_at,
+    next.exit_code,
+    next.check_at,
+    next.is_expiry_told,
+    next.open_runs,
+    next.last_run,
+  ],
+  expect: 1,
+})
+
+/** Stores that a silence has begun or ended. */
+export const storeSilence = (
+  publicId: string,
+  { beganAt, endedAt, endedBy }: Silence,
+): Statement => ({
+  text: `insert into pulse_silence (public_id, began_at, ended_at, ended_by) values ($1, $2, $3, $4)
+    on conflict (public_id, began_at) do update
+    set ended_at = excluded.ended_at, ended_by = excluded.ended_by`,
+  values: [publicId, beganAt, endedAt, endedBy],
+})
+
+/** Looks at a monitor later, unless it has changed since it was read. */
+export const lookLater = (
+  { public_id, revision }: Pick<MonitorRow, 'public_id' | 'revision'>,
+  checkAt: number | null,
+): Statement => ({
+  text: 'update pulse_monitor set check_at = $3 where public_id = $1 and revision = $2',
+  values: [public_id, revision, checkAt],
+})
+
 /**
  * Changes the settings of a live monitor. Whoever knows the address of a status must not see it when it is
  * shared again later, so the id is replaced when sharing stops: the id that a status shows while it is off
- * is the one that it will be shared under. If a change makes the monitor late or operational, the new state
- * begins now; otherwise the state keeps its beginning.
+ * is the one that it will be shared under.
  */
 export const changeSettings = (
   publicId: string,
@@ -134,13 +236,7 @@ export const changeSettings = (
         public_status_id = case when $7 = 0 and public_status_enabled = 1
           then $8 else public_status_id end,
         public_status_enabled = coalesce($7, public_status_enabled),
-        settings_changed_at = $2,
-        state_since = case
-          when last_ping_at is null then state_since
-          when $2 < ${OLD_DEADLINE} and $2 < ${NEW_DEADLINE} then state_since
-          when $2 < ${OLD_DEADLINE} or $2 < ${NEW_DEADLINE} then $2
-          when settings_changed_at >= ${OLD_DEADLINE} then state_since
-          else ${OLD_DEADLINE} end
+        settings_changed_at = $2
     where public_id = $1 and expires_at > $2 returning *`,
   values: [
     publicId,
@@ -162,13 +258,22 @@ export const dropMonitor = (publicId: string): Statement => ({
   expect: 1,
 })
 
-/** Deletes at most `most` monitors that expired before a time: a large purge would block the writer. */
-export const purgeMonitors = (expiredBefore: DeletionTime, most: number): Statement => ({
-  text: `delete from pulse_monitor where public_id in (
-      select public_id from pulse_monitor where expires_at <= $1 limit $2)
-    returning public_id`,
-  values: [expiredBefore, most],
-})
+/** Deletes what is stored of monitors besides their rows. */
+export const dropSilences = (publicIds: readonly string[]): Statement[] =>
+  publicIds.map((publicId) => ({
+    text: 'delete from pulse_silence where public_id = $1',
+    values: [publicId],
+  }))
+
+/** Deletes monitors that expired before a time. */
+export const purgeMonitors = (
+  publicIds: readonly string[],
+  expiredBefore: DeletionTime,
+): Statement[] =>
+  publicIds.map((publicId) => ({
+    text: 'delete from pulse_monitor where public_id = $1 and expires_at <= $2',
+    values: [publicId, expiredBefore],
+  }))
 
 export function createPulseStore(db: Db) {
   return {
@@ -179,6 +284,24 @@ export function createPulseStore(db: Db) {
       )
       return monitor ?? null
     },
+
+    /** At most so many monitors that expired before a time: a large purge would block the writer. */
+    async expired(before: DeletionTime, most: number): Promise<string[]> {
+      const rows = await db.read<{ public_id: string }>(
+        'select public_id from pulse_monitor where expires_at <= $1 limit $2',
+        before,
+        most,
+      )
+      return rows.map(({ public_id }) => public_id)
+    },
+
+    /** The first of the monitors that time alone may have changed. */
+    due: (now: number, most: number): Promise<DueMonitor[]> =>
+      db.read<DueMonitor>(
+        `select ${DUE_COLUMNS} from pulse_monitor where check_at <= $1 order by check_at limit $2`,
+        now,
+        most,
+      ),
 
     /** The monitor that its owner shares under this id. */
     async shared(publicStatusId: string): Promise<MonitorRow | null> {

@@ -88,7 +88,7 @@ export function createWatch({
       // A beat under way has read the clock before, and does not know what happened since.
       for (let beats = 0; beats < 2 && hasStoodStill(); beats++) await beat()
     },
-    fairness: () => ({ windows, isHeld: isClockJumped() }),
+    fairness: () => ({ windows, isHeld: isClockJumped(), isDoubtful: false }),
   }
 }
 

@@ -15,7 +15,9 @@ const aMonitor = (facts: Partial<StateFacts> = {}): StateFacts => ({
   last_ping_at: null,
   expected_interval_seconds: 60,
   grace_seconds: 120,
-  settings_changed_at: T,
+  rescheduled_at: 0,
+  late_since: null,
+  failed_at: null,
   state_since: T,
   expires_at: EXPIRES,
   ...facts,
@@ -25,7 +27,7 @@ const PINGED = T + HOUR
 const LATE = PINGED + 3 * MINUTE
 const pinged = (facts: Partial<StateFacts> = {}): StateFacts =>
   aMonitor({ accepted_heartbeat_count: 1, last_ping_at: PINGED, state_since: PINGED, ...facts })
-const exhausted = pinged({ accepted_heartbeat_count: 3, state_since: T + 1 })
+const exhausted = pinged({ accepted_heartbeat_count: 3 })
 
 type Row = [note: string, monitor: StateFacts, now: number, state: string, since: number]
 
@@ -48,26 +50,22 @@ const rows: Row[] = [
   ['exhausted is never late', exhausted, LATE, 'exhausted', PINGED],
   ['exhausted, a moment before expiry', exhausted, EXPIRES - 1, 'exhausted', PINGED],
   ['exhausted, at expiry', exhausted, EXPIRES, 'expired', EXPIRES],
+  ['stored as late', pinged({ late_since: LATE - 9 }), LATE, 'late', LATE - 9],
+  ['the last run failed', pinged({ failed_at: PINGED }), PINGED, 'late', PINGED],
   [
-    'made late by settings',
-    pinged({ settings_changed_at: LATE + 7, state_since: LATE + 7 }),
-    LATE + 7,
+    'failed, then late as well',
+    pinged({ failed_at: PINGED, late_since: LATE }),
+    LATE + 1,
     'late',
-    LATE + 7,
+    PINGED,
   ],
+  ['failed and exhausted', { ...exhausted, failed_at: PINGED }, PINGED, 'exhausted', PINGED],
   [
-    'left late by settings',
-    pinged({ settings_changed_at: LATE + 7, state_since: LATE - 9 }),
-    LATE + 8,
-    'late',
-    LATE - 9,
-  ],
-  [
-    'settings changed before the deadline',
-    pinged({ settings_changed_at: LATE - 1, state_since: PINGED }),
-    LATE,
-    'late',
-    LATE,
+    'exhausted by starts, without a ping',
+    aMonitor({ accepted_heartbeat_count: 3 }),
+    T + 1,
+    'exhausted',
+    T,
   ],
   [
     'the deadline is after expiry',
@@ -86,7 +84,9 @@ for (const [note, monitor, now, state, since] of rows) {
     const lastPingAt = monitor.last_ping_at ?? 0
     assert.deepEqual(
       [standing.nextExpectedAt, standing.lateAt],
-      isExpecting ? [lastPingAt + MINUTE, lastPingAt + 3 * MINUTE] : [null, null],
+      isExpecting
+        ? [lastPingAt + MINUTE, monitor.late_since ?? lastPingAt + 3 * MINUTE]
+        : [null, null],
     )
   })
 }
@@ -107,8 +107,23 @@ test('every state ends exactly when its next change is foretold', () => {
 })
 
 test('while the clock is in doubt no deadline passes, and nobody waits for one', () => {
-  const held = { windows: [], isHeld: true }
+  const held = { ...ALWAYS_SEEING, isHeld: true }
   assert.equal(standingAt(pinged(), LATE + HOUR, held).state, 'operational')
   assert.equal(nextStateChangeAt(pinged(), LATE + HOUR, held), EXPIRES)
   assert.equal(standingAt(pinged(), EXPIRES, held).state, 'expired')
+})
+
+test('the deadline counts from the last change of interval or grace, or from the ping after it', () => {
+  const rescheduled = (rescheduled_at: number) =>
+    standingAt(pinged({ rescheduled_at }), PINGED, ALWAYS_SEEING).lateAt
+  assert.equal(rescheduled(PINGED + 7), LATE + 7)
+  assert.equal(rescheduled(PINGED - 7), LATE)
+})
+
+test('a blind window moves the deadline of a monitor that is not stored as late, and no other', () => {
+  const blind = { ...ALWAYS_SEEING, windows: [{ beganAt: LATE - 1, endedAt: LATE + HOUR }] }
+  const after = standingAt(pinged(), LATE + HOUR, blind)
+  assert.deepEqual([after.state, after.lateAt], ['operational', LATE + HOUR + 3 * MINUTE])
+  const late = standingAt(pinged({ late_since: LATE }), LATE + HOUR, blind)
+  assert.deepEqual([late.state, late.lateAt], ['late', LATE])
 })

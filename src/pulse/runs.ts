@@ -1,0 +1,57 @@
+/** The runs of a job: which have begun, and how the last one ended. They are JSON in the monitor's row. */
+import type { MonitorRow } from './store.ts'
+
+/** Runs that have begun and not ended. The oldest one makes room: its job was probably killed. */
+export const MAX_OPEN_RUNS = 16
+
+/** Times are unix milliseconds. Without a rid, a job has one run at a time. */
+type OpenRun = [rid: string, startedAt: number]
+
+/** The last run that ended. `startedAt` is null if its start was not sent, `exitCode` if it gave none. */
+export type EndedRun = {
+  rid: string | null
+  startedAt: number | null
+  endedAt: number
+  hasFailed: boolean
+  exitCode: number | null
+}
+
+export type RunEnd = { rid: string | null; time: number; exitCode: number | null }
+
+/** The open runs after one more has begun. */
+export function beginRun(
+  { open_runs }: Pick<MonitorRow, 'open_runs'>,
+  { rid, time }: { rid: string | null; time: number },
+): string {
+  const name = rid ?? ''
+  const open = openRuns(open_runs).filter(([other]) => other !== name)
+  return stored([...open, [name, time] as OpenRun].slice(-MAX_OPEN_RUNS))
+}
+
+/** The open runs and the last one after a run has ended. A ping without a run changes nothing. */
+export function endRun(
+  { open_runs, last_run }: Pick<MonitorRow, 'open_runs' | 'last_run'>,
+  { rid, time, exitCode }: RunEnd,
+): Pick<MonitorRow, 'open_runs' | 'last_run'> {
+  const name = rid ?? ''
+  const open = openRuns(open_runs)
+  const begun = open.find(([other]) => other === name)
+  if (!begun && rid === null && exitCode === 0) return { open_runs, last_run }
+  const ended: EndedRun = {
+    rid,
+    startedAt: begun?.[1] ?? null,
+    endedAt: time,
+    hasFailed: exitCode !== 0,
+    exitCode,
+  }
+  return {
+    open_runs: stored(open.filter((run) => run !== begun)),
+    last_run: JSON.stringify(ended),
+  }
+}
+
+export const openRuns = (text: string): OpenRun[] => (text === '' ? [] : JSON.parse(text))
+
+export const lastRun = (text: string): EndedRun | null => (text === '' ? null : JSON.parse(text))
+
+const stored = (open: OpenRun[]): string => (open.length === 0 ? '' : JSON.stringify(open))

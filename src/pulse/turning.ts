@@ -1,0 +1,140 @@
+/**
+ * Stores what becomes of monitors. A turn is computed from the monitor as it was read, and stored in one unit
+ * with everything that follows from it, if the monitor has not changed in between; otherwise it is read again.
+ */
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Hints } from '../db/hints.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Sealing } from '../payment/sealing.ts'
+import type { PulseListener } from './changes.ts'
+import type { Fairness } from './fairness.ts'
+import {
+  changeSettings,
+  createPulseStore,
+  type MonitorRow,
+  type SettingsChange,
+  storeSilence,
+  turnMonitor,
+} from './store.ts'
+import { afterBeats, afterSettings, afterTime, type Beats, type Turn } from './turns.ts'
+import type { Watch } from './watch.ts'
+
+/** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
+const MAX_TRIES = 100
+
+export type Turning = {
+  /** Records beats durably, whatever they change. Returns false if the monitor refuses them. */
+  beats(publicId: string, beats: Beats): Promise<boolean>
+  /** Changes the settings. Returns the changed monitor, or null if it has ended. */
+  settings(publicId: string, change: SettingsChange): Promise<MonitorRow | null>
+  /** Stores what time alone has changed. Returns false if nothing has. */
+  time(publicId: string): Promise<boolean>
+}
+
+export type TurningDeps = {
+  db: Db
+  hints: Hints
+  clock: Clock
+  watch: Pick<Watch, 'notice' | 'fairness'>
+  sealing: Sealing
+  listeners: readonly PulseListener[]
+}
+
+type Make = (monitor: MonitorRow, fairness: Fairness) => { turn: Turn; now: number } | null
+
+export function createTurning(deps: TurningDeps): Turning {
+  const { db, hints, clock, watch, sealing, listeners } = deps
+  const store = createPulseStore(db)
+  /** One turn of a monitor at a time, so that those of this instance do not refuse each other. */
+  const lasts = new Map<string, Promise<unknown>>()
+
+  function inTurn<T>(publicId: string, work: () => Promise<T>): Promise<T> {
+    const done = (lasts.get(publicId) ?? Promise.resolve()).then(work, work)
+    lasts.set(publicId, done)
+    const forget = (): void => {
+      if (lasts.get(publicId) === done) lasts.delete(publicId)
+    }
+    done.then(forget, forget)
+    return done
+  }
+
+  function turned(
+    publicId: string,
+    make: Make,
+    more: (now: number) => Record<string, Statement | Statement[]>,
+  ): Promise<MonitorRow | null> {
+    return inTurn(publicId, async () => {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        await watch.notice()
+        const monitor = await store.monitor(publicId)
+        const made = monitor && make(monitor, watch.fairness())
+        if (!monitor || !made) return null
+        const { turn, now } = made
+        const done = await attempt(
+          db.write({
+            lockKey: publicId,
+            statements: {
+              monitor: turnMonitor(monitor, turn.next, now),
+              silences: turn.silences.map((silence) => storeSilence(publicId, silence)),
+              told: turn.changes.flatMap((change) =>
+                listeners.flatMap(({ onChange }) => onChange(change)),
+              ),
+              ...more(now),
+            } as Record<string, Statement | Statement[]>,
+          }),
+        )
+        if (!('rows' in done)) continue
+        if (turn.changes.length > 0) for (const { onStored } of listeners) onStored(turn.changes)
+        return (done.rows.changed?.[0] as MonitorRow | undefined) ?? turn.next
+      }
+      throw new Error('a monitor changed each time that it was read')
+    })
+  }
+
+  return {
+    async beats(publicId, beats) {
+      const time = beats.kind === 'pings' ? (beats.times.at(-1) ?? 0) : beats.time
+      const monitor = await turned(
+        publicId,
+        (read, fairness) => {
+          const turn = afterBeats(read, beats, fairness)
+          return turn && { turn, now: time }
+        },
+        () => ({ seal: sealing.statements(publicId, time) }),
+      )
+      if (monitor) sealing.sealed(publicId)
+      return monitor !== null
+    },
+
+    async settings(publicId, change) {
+      const monitor = await turned(
+        publicId,
+        (read, fairness) => {
+          const now = clock.now()
+          if (read.expires_at <= now) return null
+          return { turn: afterSettings(read, change, { now, fairness }), now }
+        },
+        (now) => ({
+          changed: changeSettings(publicId, now, change),
+          seal: sealing.statements(publicId, now),
+        }),
+      )
+      if (monitor) sealing.sealed(publicId)
+      return monitor
+    },
+
+    async time(publicId) {
+      const monitor = await turned(
+        publicId,
+        (read, fairness) => {
+          const now = clock.now()
+          const turn = afterTime(read, now, fairness)
+          return turn && { turn, now }
+        },
+        () => ({}),
+      )
+      if (monitor) hints.notify(publicId)
+      return monitor !== null
+    },
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * What pings, time and settings make of a monitor, as pure functions: its next facts, the silences that begin or
+ * end with it, and the changes to tell.
+ */
+import type { PulseChange } from './changes.ts'
+import type { Fairness } from './fairness.ts'
+import { beginRun, endRun, type RunEnd } from './runs.ts'
+import type { PulseState } from './schema.ts'
+import { expiringAt, nextLookAt, silentAt, standingAt } from './state.ts'
+import {
+  type MonitorRow,
+  RECENT_HEARTBEATS,
+  recentWith,
+  type SettingsChange,
+  type Silence,
+} from './store.ts'
+
+/** How a monitor goes on. */
+export type Turn = {
+  /** The whole row, with the facts that have changed. */
+  next: MonitorRow
+  silences: Silence[]
+  changes: PulseChange[]
+}
+
+/** Pings that come together, or one signal of a run. A `start` is no ping. */
+export type Beats =
+  | { kind: 'pings'; times: readonly number[]; rid: string | null }
+  | { kind: 'start'; time: number; rid: string | null }
+  | { kind: 'failure'; time: number; rid: string | null; exitCode: number | null }
+
+type Told = Pick<PulseChange, 'type' | 'since'>
+
+/** What beats make of a monitor that accepts them, or null if it does not. */
+export function afterBeats(monitor: MonitorRow, beats: Beats, fairness: Fairness): Turn | null {
+  const times = beats.kind === 'pings' ? beats.times : [beats.time]
+  const [first = 0, last = 0] = [times[0], times.at(-1)]
+  const count = monitor.accepted_heartbeat_count + times.length
+  if (count > monitor.heartbeat_limit || Math.max(...times) >= monitor.expires_at) return null
+  const counted = { ...monitor, accepted_heartbeat_count: count }
+  const told: Told[] = []
+  const silences: Silence[] = []
+  let next: MonitorRow
+  if (beats.kind === 'start') {
+    next = { ...counted, open_runs: beginRun(monitor, { rid: beats.rid, time: first }) }
+  } else {
+    const exitCode = beats.kind === 'failure' ? beats.exitCode : 0
+    const isFailure = beats.kind === 'failure'
+    const { lateSince } = standingAt(monitor, first, fairness)
+    if (lateSince !== null) {
+      if (monitor.late_since === null) told.push({ type: 'late', since: lateSince })
+      silences.push({ beganAt: lateSince, endedAt: first, endedBy: 'ping' })
+    }
+    if (isFailure && monitor.failed_at === null) told.push({ type: 'failed', since: first })
+    if (!isFailure && (lateSince !== null || monitor.failed_at !== null)) {
+      told.push({ type: 'recovered', since: first })
+    }
+    next = {
+      ...counted,
+      ...endRun(monitor, { rid: beats.rid, time: last, exitCode } satisfies RunEnd),
+      last_ping_at: last,
+      recent_heartbeats: recentWith(monitor.recent_heartbeats, times.slice(-RECENT_HEARTBEATS)),
+      late_since: null,
+      is_silent: 0,
+      failed_at: isFailure ? (monitor.failed_at ?? first) : null,
+      exit_code: exitCode,
+    }
+  }
+  const warnedAt = warningCount(monitor.heartbeat_limit)
+  if (count >= monitor.heartbeat_limit) told.push({ type: 'exhausted', since: last })
+  else if (monitor.accepted_heartbeat_count < warnedAt && count >= warnedAt) {
+    told.push({ type: 'exhausting', since: last })
+  }
+  const before = standingAt(monitor, first, fairness).state
+  const after = standingAt(next, last, fairness).state
+  if (after === 'exhausted') next.state_since = last
+  else if (after !== before) next.state_since = first
+  return turn({ monitor, next, now: last, fairness, told, silences })
+}
+
+/** What time alone makes of a monitor, or null if it makes nothing new. */
+export function afterTime(monitor: MonitorRow, now: number, fairness: Fairness): Turn | null {
+  const { state, lateSince } = standingAt(monitor, now, fairness)
+  if (fairness.isHeld || state === 'expired' || state === 'exhausted') return null
+  const told: Told[] = []
+  const silences: Silence[] = []
+  const next = { ...monitor }
+  if (lateSince !== null && monitor.late_since === null) {
+    next.late_since = lateSince
+    silences.push({ beganAt: lateSince, endedAt: null, endedBy: null })
+    told.push({ type: 'late', since: lateSince })
+  }
+  const silentFrom = fairness.isDoubtful ? null : silentAt(monitor, fairness)
+  if (silentFrom !== null && now >= silentFrom) {
+    next.is_silent = 1
+    told.push({ type: 'silent', since: monitor.late_since ?? now })
+  }
+  if (monitor.is_expiry_told === 0 && now >= expiringAt(monitor)) {
+    next.is_expiry_told = 1
+    told.push({ type: 'expiring', since: now })
+  }
+  return told.length > 0 ? turn({ monitor, next, now, fairness, told, silences }) : null
+}
+
+/**
+ * What a change of settings makes of a monitor. A new interval or grace begins to count now, so it makes nobody
+ * late, and ends a lateness.
+ */
+export function afterSettings(
+  monitor: MonitorRow,
+  change: SettingsChange,
+  at: { now: number; fairness: Fairness },
+): Turn {
+  const { now, fairness } = at
+  const interval = change.expectedIntervalSeconds ?? monitor.expected_interval_seconds
+  const grace = change.graceSeconds ?? monitor.grace_seconds
+  const next = { ...monitor, settings_changed_at: now }
+  const told: Told[] = []
+  const silences: Silence[] = []
+  if (interval !== monitor.expected_interval_seconds || grace !== monitor.grace_seconds) {
+    const before = standingAt(monitor, now, fairness)
+    Object.assign(next, {
+      expected_interval_seconds: interval,
+      grace_seconds: grace,
+      rescheduled_at: now,
+    })
+    if (before.lateSince !== null && before.state === 'late') {
+      Object.assign(next, { late_since: null, is_silent: 0 })
+      if (monitor.late_since === null) told.push({ type: 'late', since: before.lateSince })
+      silences.push({ beganAt: before.lateSince, endedAt: now, endedBy: 'settings' })
+      if (monitor.failed_at === null) {
+        told.push({ type: 'recovered', since: now })
+        next.state_since = now
+      }
+    }
+  }
+  return turn({ monitor, next, now, fairness, told, silences })
+}
+
+/** From this count on, a tenth of the pings is left. */
+const warningCount = (limit: number): number => limit - Math.floor(limit / 10)
+
+function turn({
+  monitor,
+  next,
+  now,
+  fairness,
+  told,
+  silences,
+}: {
+  monitor: MonitorRow
+  next: MonitorRow
+  now: number
+  fairness: Fairness
+  told: Told[]
+  silences: Silence[]
+}): Turn {
+  const look = nextLookAt(next, now, fairness)
+  // A look that comes too early moves itself. To leave it costs nothing.
+  const isSoonEnough =
+    look !== null && next.check_at !== null && next.check_at <= look && next.check_at > now
+  if (!isSoonEnough) next.check_at = look
+  const { state } = standingAt(next, now, fairness)
+  const changes = told.map(
+    ({ type, since }): PulseChange => ({
+      ...{ type, since, at: now, monitor },
+      publicId: monitor.public_id,
+      // Told together with what ended it.
+      state: type === 'late' ? 'late' : (state satisfies PulseState),
+      lastPingAt: type === 'late' ? monitor.last_ping_at : next.last_ping_at,
+      exitCode: type === 'failed' ? next.exit_code : null,
+      isDoubtful: fairness.isDoubtful,
+    }),
+  )
+  return { next, silences, changes }
+}

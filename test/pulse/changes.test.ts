@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHints } from '../../src/db/hints.ts'
+import type { PulseChange, PulseListener } from '../../src/pulse/changes.ts'
+import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
+import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
+import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
+import { createPulse } from '../../src/pulse/service.ts'
+import { overBy } from '../support/deletion.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+/** A monitor of a minute of interval and one of grace, and what is told of it, in seconds from its beginning. */
+async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  await db.write(
+    unit({ text: 'create table told (public_id text, told text not null)', values: [] }),
+  )
+  let now = T
+  let fairness: Fairness = ALWAYS_SEEING
+  let isBroken = false
+  const stored: string[] = []
+  const seconds = (time: number) => (time - T) / SECOND
+  const nameOf = ({ type, since }: PulseChange) => `${type} since ${seconds(since)}`
+  const listener: PulseListener = {
+    onChange: (change) => [
+      {
+        text: 'insert into told (public_id, told) values ($1, $2)',
+        values: [change.publicId, isBroken ? null : nameOf(change)],
+      },
+    ],
+    onGone: (publicIds) =>
+      publicIds.map((publicId) => ({
+        text: 'delete from told where public_id = $1',
+        values: [publicId],
+      })),
+    onStored: (changes) => void stored.push(...changes.map(nameOf)),
+  }
+  const parts = {
+    ...{ db, hints: createHints(), clock: { now: () => now } },
+    watch: { notice: async () => undefined, fairness: () => fairness },
+    listeners: [listener],
+  }
+  const [pulse, other] = [createPulse(parts), createPulse(parts)]
+  const bought = { ...PULSE_PLANS.spark, ...plan }
+  const grant = {
+    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: bought.planId },
+    ...{ plan: bought, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
+    ...{ settledAt: now, expiresAt: now + bought.durationSeconds * SECOND },
+  }
+  await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
+  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
+    grant,
+  ) as PulseCapability
+
+  async function monitor() {
+    const found = await pulse.owned(publicId, ownerToken)
+    assert.ok(found)
+    return found
+  }
+  return {
+    ...{ db, pulse, other, stored, monitor },
+    at(ms: number) {
+      now = T + ms
+    },
+    see(change: Partial<Fairness>) {
+      fairness = { ...ALWAYS_SEEING, ...change }
+    },
+    breakListener(is: boolean) {
+      isBroken = is
+    },
+    async ping() {
+      const facts = await pulse.pinged(publicId, pingToken)
+      return facts !== null && pulse.ping(facts)
+    },
+    async told() {
+      return (await db.read('select told from told')).map(({ told }) => told)
+    },
+    async silences() {
+      const rows = await db.read(
+        'select began_at, ended_at, ended_by from pulse_silence order by began_at',
+      )
+      return rows.map(({ began_at, ended_at, ended_by }) => [
+        seconds(Number(began_at)),
+        ended_at === null ? null : seconds(Number(ended_at)),
+        ended_by,
+      ])
+    },
+    purge: () => pulse.purge(overBy(now)),
+    async due() {
+      const { check_at } = await monitor()
+      return check_at === null ? null : seconds(check_at)
+    },
+  }
+}
+
+test('a lateness is told once, from its deadline, with the silence that begins, and so is the ping that ends it', async (t) => {
+  const { pulse, ping, at, told, silences, stored } = await aMonitor(t)
+  await ping()
+  at(119 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), [])
+  at(123 * SECOND)
+  await pulse.scan()
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+  assert.deepEqual(await silences(), [[120, null, null]])
+  at(200 * SECOND)
+  await ping()
+  await ping()
+  assert.deepEqual(await told(), ['late since 120', 'recovered since 200'])
+  assert.deepEqual(stored, await told())
+  assert.deepEqual(await silences(), [[120, 200, 'ping']])
+  at(320 * SECOND)
+  await pulse.scan()
+  assert.deepEqual((await told()).slice(2), ['late since 320'])
+})
+
+test('two instances that scan at once tell of a lateness once', async (t) => {
+  const { pulse, other, ping, at, told, silences } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  await Promise.all([pulse.scan(), other.scan(), pulse.scan(), other.scan()])
+  assert.deepEqual(await told(), ['late since 120'])
+  assert.equal((await silences()).length, 1)
+})
+
+test('a change and what is told of it are stored together or not at all', async (t) => {
+  const { pulse, ping, at, told, silences, monitor, breakListener, stored } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  breakListener(true)
+  await assert.rejects(pulse.scan())
+  assert.deepEqual([await told(), await silences(), stored], [[], [], []])
+  assert.equal((await monitor()).late_since, null)
+  breakListener(false)
+  await pulse.scan()
+  assert.deepEqual(await told(), [], 'what failed waits')
+  at(131 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+})
+
+test('pings move no time to look at a monitor, and a look that comes too early moves itself', async (t) => {
+  const { pulse, ping, at, due, told } = await aMonitor(t)
+  assert.equal(await due(), (0.9 * DAY) / SECOND, 'before the first ping: shortly before the end')
+  await ping()
+  assert.equal(await due(), 120)
+  for (const second of [60, 119, 170]) {
+    at(second * SECOND)
+    await ping()
+    assert.equal(await due(), 120)
+  }
+  await pulse.scan()
+  assert.equal(await due(), 290)
+  assert.deepEqual(await told(), [])
+})
+
+test('a ping after a deadline that nobody has noticed yet tells of both', async (t) => {
+  const { ping, at, told, silences } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  await ping()
+  assert.deepEqual(await told(), ['late since 120', 'recovered since 121'])
+  assert.deepEqual(await silences(), [[120, 121, 'ping']])
+})
+
+test('a silence is told ten seconds after the lateness, and never while the service doubts itself', async (t) => {
+  const { pulse, ping, at, told, see } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  await pulse.scan()
+  at(129 * SECOND)
+  await pulse.scan()
+  see({ isDoubtful: true })
+  at(140 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+  see({})
+  at(146 * SECOND)
+  await pulse.scan()
+  at(200 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
+})
+
+test('a blind window moves the lateness, and its scan', async (t) => {
+  const { pulse, ping, at, told, see, due } = await aMonitor(t)
+  await ping()
+  see({ windows: [{ beganAt: T + 100 * SECOND, endedAt: T + 500 * SECOND }] })
+  at(500 * SECOND)
+  await pulse.scan()
+  assert.equal(await due(), 620)
+  at(619 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), [])
+  at(621 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 620'])
+})
+
+test('while the clock is in doubt nothing is told', async (t) => {
+  const { pulse, ping, at, told, see } = await aMonitor(t)
+  await ping()
+  see({ isHeld: true })
+  at(10 * MINUTE)
+  await pulse.scan()
+  assert.deepEqual(await told(), [])
+  see({})
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+})
+
+test('a tenth of the pings left is told, and the last one', async (t) => {
+  const { ping, at, told } = await aMonitor(t, { heartbeatLimit: 20 })
+  for (let i = 1; i <= 20; i++) {
+    at(i * SECOND)
+    await ping()
+  }
+  assert.equal(await ping(), false)
+  assert.deepEqual(await told(), ['exhausting since 18', 'exhausted since 20'])
+})
+
+test('an end that comes is told once, a tenth of a short life before it', async (t) => {
+  const { pulse, at, told } = await aMonitor(t)
+  at(0.9 * DAY - 1)
+  await pulse.scan()
+  assert.deepEqual(await told(), [])
+  at(0.9 * DAY)
+  await pulse.scan()
+  await pulse.scan()
+  assert.deepEqual(await told(), [`expiring since ${(0.9 * DAY) / SECOND}`])
+})
+
+test('new settings that end a lateness tell of it, and close its silence', async (t) => {
+  const { pulse, ping, at, told, silences, monitor } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  await pulse.scan()
+  at(130 * SECOND)
+  await pulse.change(await monitor(), { graceSeconds: 600 })
+  assert.deepEqual(await told(), ['late since 120', 'recovered since 130'])
+  assert.deepEqual(await silences(), [[120, 130, 'settings']])
+  at(130 * SECOND + 660 * SECOND)
+  await pulse.scan()
+  assert.deepEqual((await told()).slice(2), ['late since 790'])
+})
+
+test('what is stored of a monitor goes with it, destroyed or expired', async (t) => {
+  for (const isDestroyed of [true, false]) {
+    const { pulse, ping, at, told, silences, monitor, purge } = await aMonitor(t)
+    await ping()
+    at(3 * MINUTE)
+    await pulse.scan()
+    assert.equal((await silences()).length, 1)
+    if (isDestroyed) await pulse.destroy(await monitor())
+    else {
+      at(2 * DAY)
+      assert.equal(await purge(), 1)
+    }
+    assert.deepEqual([await told(), await silences()], [[], []])
+  }
+})
