@@ -9,7 +9,7 @@ cleanup() {
 }
 trap cleanup EXIT
 MAYFLY_PORT=0 MAYFLY_DATABASE_URL="${MAYFLY_DATABASE_URL:-sqlite:$work/mayfly.db}" \
-  node bin/mayfly.mjs serve >"$work/log" 2>/dev/null &
+  node bin/mayfly.mjs serve >"$work/log" 2>"$work/errors" &
 server=$!
 url=
 for _ in $(seq 150); do
@@ -18,7 +18,7 @@ for _ in $(seq 150); do
   sleep 0.2
 done
 if [ -z "$url" ]; then
-  cat "$work/log" >&2
+  cat "$work/log" "$work/errors" >&2
   exit 1
 fi
 
