@@ -40,7 +40,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await buyInbox(page)
     await page.getByRole('button', { name: 'Open the inbox' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
-    const address = await page.locator('.code code').first().innerText()
+    const address = await page.locator('.inbox-address code').innerText()
     for (const { path, type, body } of REQUESTS.toReversed()) {
       const headers = { 'content-type': type, 'user-agent': 'sender/1.0' }
       await fetch(address + path, { method: 'POST', headers, body })

@@ -205,7 +205,11 @@ function showToCopy(text: string, onCopied?: () => void): void {
 }
 
 /** Shows a modal dialog, until the user or the returned function closes it. */
-function showDialog(title: string, parts: Child[], onClosed: () => void = () => {}): () => void {
+export function showDialog(
+  title: string,
+  parts: Child[],
+  onClosed: () => void = () => {},
+): () => void {
   const dialog = el(
     'dialog',
     {

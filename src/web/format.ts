@@ -31,6 +31,17 @@ export function remaining(milliseconds: number): string {
   return `${Math.floor(hours / 24)} days ${hours % 24} h`
 }
 
+/** How long ago something was, in one unit: `now`, `5 s ago`, `3 min ago`, `2 days ago`. */
+export function ago(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  if (seconds < 1) return 'now'
+  for (const [name, size] of UNITS) {
+    const amount = Math.floor(seconds / size)
+    if (amount > 0) return `${amount} ${name === 'day' && amount > 1 ? 'days' : name} ago`
+  }
+  return 'now'
+}
+
 /** A duration in words, in its two largest units: `1 min 19 s`, `3 h`, `2 days 4 h`. Below zero is zero. */
 export function duration(milliseconds: number): string {
   let left = Math.max(0, Math.floor(milliseconds / 1000))
@@ -56,6 +67,9 @@ const UNITS = [
 /** What went wrong, and where the money is. */
 export function sentence(error: unknown): string {
   const isUnreachable = !(error instanceof MayflyError) || error.phrase === 'service unreachable'
+  if (isUnreachable && !navigator.onLine) {
+    return 'You are offline. Nothing is lost: what was stored or paid is kept by the service.'
+  }
   if (isUnreachable) {
     return 'The service could not be reached. Nothing is lost: what was stored or paid is kept there.'
   }

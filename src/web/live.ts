@@ -14,21 +14,43 @@ export type Live = {
   showClosed(): void
 }
 
-export function createLive(): Live {
+export function createLive(signal: AbortSignal): Live {
   const state = el('p', { class: 'state', role: 'status' }, 'Connecting…')
+  let isLost = false
   const show = (name: 'live' | 'lost', text: string): void => {
     state.dataset.state = name
     state.textContent = text
   }
+  // Says whose network it is, also when that changes while nothing is received.
+  const showLost = (): void =>
+    show('lost', navigator.onLine ? 'Connection lost. Retrying…' : 'You are offline. Waiting…')
+  const networkChanged = (): void => {
+    if (isLost) showLost()
+  }
+  addEventListener('online', networkChanged, { signal })
+  addEventListener('offline', networkChanged, { signal })
   const http = createHttp(location.origin, async (input, init) => {
     const answer = timedFetch(input, init)
     if (!String(input).endsWith('/stream')) return answer
     return watched(answer, {
-      onLive: () => show('live', 'Live'),
-      onLost: () => show('lost', 'Connection lost, trying again…'),
+      onLive() {
+        isLost = false
+        show('live', 'Live')
+      },
+      onLost() {
+        isLost = true
+        showLost()
+      },
     })
   })
-  return { http, state, showClosed: () => show('lost', 'Closed') }
+  return {
+    http,
+    state,
+    showClosed() {
+      isLost = false
+      show('lost', 'Closed')
+    },
+  }
 }
 
 export type Follower<Item> = {

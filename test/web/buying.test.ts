@@ -19,7 +19,7 @@ suite('buying', () => {
     assert.deepEqual(await seriousFaults(page), [], 'the capability')
     await page.getByRole('button', { name: 'Open the inbox' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
-    const address = await page.locator('.code code').first().innerText()
+    const address = await page.locator('.inbox-address code').innerText()
     assert.match(address, /\/c\/catch_[0-9A-Za-z]{22}$/)
     await fetch(`${address}/hook?from=test`, {
       method: 'POST',
@@ -111,7 +111,7 @@ suite('buying', () => {
       mimeType: 'application/json',
       buffer: Buffer.from(text),
     })
-    await other.page.getByRole('heading', { name: 'Waiting for the first request' }).waitFor()
+    await other.page.getByRole('heading', { name: 'Waiting for requests' }).waitFor()
     assert.deepEqual(await seriousFaults(other.page), [])
     assert.ok((await layoutShift(other.page)) < 0.01)
   })

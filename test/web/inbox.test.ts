@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -7,48 +6,21 @@ import type { Page } from 'playwright-core'
 import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import {
+  buyInbox,
+  focused,
+  linesOf,
+  openInbox,
+  pasteCapability,
+  type Sent,
+  sendTo,
+} from '../support/inbox-page.ts'
 import { mmdb } from '../support/mmdb.ts'
 import { freePort } from '../support/ports.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 
 suite('an inbox', () => {
   const site = startSite()
-
-  test('the page of an inbox filters, pages, deletes and destroys', async (t) => {
-    const inbox = await buyInbox(site.server)
-    for (let number = 1; number <= 25; number++) {
-      await send(inbox, { path: `/event-${number}`, body: `{"number":${number}}` })
-    }
-    const { page } = await site.visit(t, { expected: /status of 404/ })
-    await open(page, inbox)
-    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
-    await page.getByRole('button', { name: 'Older' }).waitFor()
-    assert.equal(await lines.count(), 20)
-    await page.getByRole('button', { name: 'Older' }).click()
-    await page.getByRole('button', { name: /event-1 / }).waitFor()
-    assert.equal(await lines.count(), 25)
-
-    await page.getByLabel('Search').fill('event-13')
-    await page.getByRole('button', { name: /event-12 / }).waitFor({ state: 'detached' })
-    assert.equal(await lines.count(), 1)
-    await send(inbox, { path: '/other', body: '{}' })
-    await send(inbox, { path: '/event-130', body: '{}' })
-    await page.getByRole('button', { name: /event-130/ }).waitFor()
-    assert.equal(await lines.count(), 2, 'what comes is filtered like what is there')
-
-    await page.getByRole('button', { name: /event-13 / }).click()
-    await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByText('Deleted for good').waitFor()
-    assert.equal(await lines.count(), 1)
-
-    await page.getByRole('button', { name: 'Destroy the inbox' }).click()
-    assert.deepEqual(await seriousFaults(page), [], 'the question')
-    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
-    await page.getByRole('button', { name: 'Destroy the inbox' }).click()
-    await page.getByRole('button', { name: 'Destroy it' }).click()
-    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
-    await assert.rejects(site.server.mayfly.catch(inbox).status(), { phrase: 'not found' })
-  })
 
   test('the page of an inbox shows bytes that are no text, and forms, as they came', async (t) => {
     const inbox = await buyInbox(site.server)
@@ -172,7 +144,7 @@ suite('an inbox', () => {
     const { page } = await site.visit(t, { expected: /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/ })
     await open(page, inbox, server)
     await server.stop()
-    await page.getByText('Connection lost, trying again…').waitFor()
+    await page.getByText('Connection lost. Retrying…').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
     await server.restart()
     await send(inbox, { path: '/meanwhile', body: '{}' }, server)
@@ -268,7 +240,7 @@ suite('an inbox', () => {
     const numbers = Array.from({ length: 100 }, (_, index) => index)
     await Promise.all(numbers.map((number) => send(inbox, { path: `/fast-${number}`, body: '{}' })))
     await page.getByText('100 of 100', { exact: true }).waitFor()
-    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
+    const lines = linesOf(page)
     await lines.nth(99).waitFor()
     assert.equal(await lines.count(), 100)
     const { events } = await site.server.mayfly.catch(inbox).page({ limit: 50 })
@@ -283,34 +255,16 @@ suite('an inbox', () => {
     const inbox = await buyInbox(site.server)
     const { page } = await site.visit(t)
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
-    await paste(page, text)
+    await pasteCapability(page, text, site.server)
     await page.getByText('of another service').waitFor()
     assert.equal(await page.getByLabel('Or paste the capability').inputValue(), text)
   })
 
-  async function open(page: Page, inbox: CatchCapability, { url } = site.server): Promise<void> {
-    await paste(page, formatCapability({ capability: inbox, baseUrl: url }), url)
-    await page.getByText('Live', { exact: true }).waitFor()
-  }
+  const open = (page: Page, inbox: CatchCapability, server: { url: string } = site.server) =>
+    openInbox(page, inbox, server)
 
-  async function paste(page: Page, text: string, url = site.server.url): Promise<void> {
-    await page.goto(`${url}/catch`)
-    await page.getByLabel('Or paste the capability').fill(text)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-  }
-
-  async function send(
-    { publicId }: CatchCapability,
-    { path, body, type = 'application/json', headers = {} }: Sent,
-    { url } = site.server,
-  ): Promise<void> {
-    const answer = await fetch(`${url}/c/${publicId}${path}`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': type },
-      body,
-    })
-    assert.equal(answer.status, 204)
-  }
+  const send = (inbox: CatchCapability, sent: Sent, server: { url: string } = site.server) =>
+    sendTo(inbox, sent, server)
 })
 
 /** The pause between two tries is half a minute at most. */
@@ -324,22 +278,7 @@ const BERLIN = {
   location: { latitude: 52.52, longitude: 13.41 },
 }
 
-type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
-
-/** The text of what has the keyboard. */
-function focused(page: Page): Promise<string> {
-  return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
-}
-
 /** The names of what the page has stored. */
 function stored(page: Page): Promise<string[]> {
   return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
-}
-
-function buyInbox(server: TestServer): Promise<CatchCapability> {
-  return server.mayfly.buyCatch({
-    planId: 'spark',
-    idempotencyKey: randomUUID(),
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
 }

@@ -125,7 +125,7 @@ suite('a monitor', () => {
     await stranger.page.goto(`${server.url}/status/${publicStatusId}`)
     await stranger.page.getByText(/^As of .*\.$/).waitFor()
     await server.stop()
-    await page.getByText('Connection lost, trying again…').waitFor()
+    await page.getByText('Connection lost. Retrying…').waitFor()
     await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     const card = stranger.page.locator('#status[data-stale]')
     await card.waitFor()

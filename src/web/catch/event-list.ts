@@ -2,26 +2,58 @@
 import type { CatchEvent } from '../../client/index.ts'
 import { el } from '../dom.ts'
 import { plainly } from '../foreign.ts'
-import { bytes, moment } from '../format.ts'
+import { ago, bytes, moment } from '../format.ts'
+import { clock } from '../service.ts'
 import { accessBadge } from './event-view.ts'
+
+/** Older ones show no seconds, so their times are looked at every half a minute. */
+const SECONDS_UP_TO_MS = 60_000
+const LOOK_AT_ALL_EVERY = 30
 
 export type EventList = {
   element: HTMLElement
   /** Shows these events. Existing lines stay in place, with the keyboard focus. */
   show(events: readonly CatchEvent[]): void
-  /** Marks the line of the event that is shown beside the list. */
-  mark(chosen: CatchEvent | null): void
+  /** Shows a new event on top. Costs the same, however long the list is. */
+  add(event: CatchEvent, options: { isUnread: boolean }): void
+  /** Marks the line of the event that is shown beside the list, and brings it into view. */
+  mark(shown: CatchEvent | null): void
+  /** Removes the mark of an unread event. */
+  markRead(id: string): void
   /** Moves the keyboard focus to a line, or to the first if that line is gone. */
   focus(id: string | undefined): void
+  /** Whether the keyboard is in the list. */
+  hasFocus(): boolean
+  /** Shows anew how long ago each event came. To be called every second. */
+  tick(): void
 }
 
-/** @param onChoose is called with the event of a line that was clicked. */
-export function createEventList(onChoose: (event: CatchEvent) => unknown): EventList {
-  const element = el('ul', { class: 'events', 'aria-label': 'Requests, newest first' })
-  let lines = new Map<string, HTMLElement>()
+type Line = {
+  event: CatchEvent
+  element: HTMLElement
+  button: HTMLElement
+  /** Its text changes in place, so that nothing else does. */
+  age: Text
+}
 
-  const buttonOf = (line: Element | null | undefined): HTMLElement | null =>
-    line?.querySelector('button') ?? null
+/** @param onChoose is called with the event of a line that was pressed, and whether that was by the keyboard. */
+export function createEventList(
+  onChoose: (event: CatchEvent, how: { byKeyboard: boolean }) => unknown,
+): EventList {
+  const element = el('ul', { class: 'events', 'aria-label': 'Requests, newest first' })
+  let lines = new Map<string, Line>()
+  let marked: Line | undefined
+  let reachable: HTMLElement | null = null
+  let ticks = 0
+
+  /** Tab reaches one line only: the others are reached by arrows. */
+  function letTabReach(line: Line | undefined): void {
+    reachable?.setAttribute('tabindex', '-1')
+    reachable = line?.button ?? element.querySelector('button')
+    reachable?.setAttribute('tabindex', '0')
+  }
+
+  const markedHere = (): Line | undefined => (marked && lines.get(marked.event.id)) || undefined
 
   return {
     element,
@@ -30,41 +62,89 @@ export function createEventList(onChoose: (event: CatchEvent) => unknown): Event
       lines = new Map(
         events.map((event) => [event.id, before.get(event.id) ?? lineOf(event, onChoose)]),
       )
-      for (const [id, line] of before) if (!lines.has(id)) line.remove()
+      for (const [id, line] of before) if (!lines.has(id)) line.element.remove()
       let next = element.firstElementChild
-      for (const line of lines.values()) {
+      for (const { element: line } of lines.values()) {
         if (line === next) next = next.nextElementSibling
         else element.insertBefore(line, next)
       }
+      letTabReach(markedHere())
     },
-    mark(chosen) {
-      for (const [id, line] of lines) {
-        const button = buttonOf(line)
-        if (id === chosen?.id) button?.setAttribute('aria-current', 'true')
-        else button?.removeAttribute('aria-current')
-      }
+    add(event, { isUnread }) {
+      const line = lineOf(event, onChoose)
+      if (isUnread) line.element.dataset.unread = ''
+      lines.set(event.id, line)
+      element.prepend(line.element)
+      if (!markedHere()) letTabReach(line)
+    },
+    mark(shown) {
+      const line = shown ? lines.get(shown.id) : undefined
+      if (line === marked) return
+      marked?.button.removeAttribute('aria-current')
+      marked = line
+      line?.button.setAttribute('aria-current', 'true')
+      letTabReach(line)
+    },
+    markRead(id) {
+      const line = lines.get(id)
+      if (line) delete line.element.dataset.unread
     },
     focus(id) {
-      buttonOf(lines.get(id ?? '') ?? element.firstElementChild)?.focus()
+      const line = lines.get(id ?? '')?.button ?? element.querySelector('button')
+      line?.focus({ preventScroll: true })
+      line?.scrollIntoView({ block: 'nearest' })
+    },
+    hasFocus: () => element.contains(document.activeElement),
+    tick() {
+      // Whoever selects text here keeps it.
+      const selection = getSelection()
+      if (selection && !selection.isCollapsed && selection.containsNode(element, true)) return
+      const now = clock.now()
+      const isForAll = ticks++ % LOOK_AT_ALL_EVERY === 0
+      for (let line = element.firstElementChild; line; line = line.nextElementSibling) {
+        const { event, age } = lines.get((line as HTMLElement).dataset.id ?? '') ?? {}
+        if (!event || !age) continue
+        const since = now - Date.parse(event.receivedAt)
+        const text = ago(since)
+        if (age.data !== text) age.data = text
+        // They are in order, so that all that follow are older.
+        if (!isForAll && since > SECONDS_UP_TO_MS + 2_000) return
+      }
     },
   }
 }
 
-function lineOf(event: CatchEvent, onChoose: (event: CatchEvent) => unknown): HTMLElement {
-  return el(
-    'li',
-    {},
+function lineOf(
+  event: CatchEvent,
+  onChoose: (event: CatchEvent, how: { byKeyboard: boolean }) => unknown,
+): Line {
+  const age = document.createTextNode(ago(clock.now() - Date.parse(event.receivedAt)))
+  const button = el(
+    'button',
+    {
+      type: 'button',
+      tabindex: '-1',
+      // A press by the keyboard is no click of a pointer, which has a count.
+      onclick: (press) => onChoose(event, { byKeyboard: (press as MouseEvent).detail === 0 }),
+    },
+    el('span', { class: 'method' }, event.method),
+    el('span', { class: 'path' }, plainly(event.path || '/')),
     el(
-      'button',
-      { type: 'button', onclick: () => onChoose(event) },
-      el('span', { class: 'method' }, event.method),
-      el('span', { class: 'path' }, plainly(event.path || '/')),
-      accessBadge(event),
-      el(
-        'span',
-        { class: 'more small number' },
-        `${moment(event.receivedAt)} · ${bytes(event.bodyBytes)}`,
-      ),
+      'time',
+      { class: 'small number', datetime: event.receivedAt, title: moment(event.receivedAt) },
+      age,
     ),
+    el(
+      'span',
+      { class: 'more small number' },
+      el('span', { class: 'unread' }, 'Unread'),
+      `${bytes(event.bodyBytes)}${event.contentType === null ? '' : ` · ${plainly(event.contentType.slice(0, MAX_TYPE))}`}`,
+    ),
+    event.access === 'authenticated' && accessBadge(event),
   )
+  const element = el('li', { 'data-id': event.id }, button)
+  return { event, element, button, age }
 }
+
+/** A longer type is cut by the line anyway. */
+const MAX_TYPE = 60

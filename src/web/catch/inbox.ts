@@ -1,108 +1,131 @@
-/** Shows an open inbox: its address, its limits, and its requests as they arrive. */
-import { createCatchClient } from '../../client/catch.ts'
-import type { CatchCapability, CatchStatus } from '../../client/index.ts'
+/** Shows an open inbox: its address and limits in a line, and its requests as they arrive. */
+import { type CatchClient, createCatchClient } from '../../client/catch.ts'
+import type { CatchCapability, CatchRefusals, CatchStatus } from '../../client/index.ts'
 import type { Opened } from '../buying/opener.ts'
-import { button, codeBox, notice, usage } from '../components.ts'
+import { button, notice } from '../components.ts'
 import { el, fill } from '../dom.ts'
-import { bytes, count } from '../format.ts'
-import { createLive, destroyConfirmed, endOf, follow } from '../live.ts'
+import { count } from '../format.ts'
+import { createLive, destroyConfirmed, follow } from '../live.ts'
 import { everySecond } from '../service.ts'
+import { createAttention } from './attention.ts'
+import { createDeletions } from './deletions.ts'
 import { createEventBrowser } from './event-browser.ts'
+import { createInboxBar } from './inbox-bar.ts'
+import { createLesson, testButton } from './lesson.ts'
 import { createLoadedEvents } from './loaded-events.ts'
+import { listenToKeys, showShortcuts } from './shortcuts.ts'
 
 /** Requests that arrive within this time refresh the counters once. */
 const STATUS_DELAY_MS = 400
+/** Refused requests do not show by themselves, so the page asks. */
+const ASK_EVERY_MS = 20_000
 
 export async function openInbox(
   place: HTMLElement,
   capability: CatchCapability,
   { keeping, onGone, signal }: Opened,
 ): Promise<void> {
-  const live = createLive()
+  const live = createLive(signal)
   const inbox = createCatchClient(live.http, capability)
   const ingestUrl = `${location.origin}/c/${capability.publicId}`
   const events = createLoadedEvents(inbox)
-  const limits = limitsView(await inbox.status())
-  const { latestSequence } = await events.load()
-  const refresh = async (): Promise<void> => limits.show(await inbox.status())
-  const refreshSoon = coalesced(STATUS_DELAY_MS, () => refresh().catch(() => undefined))
-  const browser = createEventBrowser({ inbox, events, ingestUrl, onDeleted: refresh })
+  let now = await countersOf(inbox)
+  let { latestSequence } = await events.load()
+  const lesson = createLesson(ingestUrl)
+  const attention = createAttention(signal)
+  const bar = createInboxBar(ingestUrl, {
+    state: live.state,
+    extras: [
+      testButton(ingestUrl, 'small'),
+      attention.toggle,
+      button('Keyboard shortcuts', showShortcuts, { kind: 'small' }),
+    ],
+    onDestroy: destroy,
+    signal,
+  })
+  const refresh = async (): Promise<void> => {
+    now = await countersOf(inbox)
+    showCounters()
+  }
+  function showCounters(): void {
+    bar.show(now.status, now.refusals)
+    lesson.show(now.status, now.refusals)
+  }
+  const quietly = (): Promise<void> => refresh().catch(() => undefined)
+  const refreshSoon = coalesced(STATUS_DELAY_MS, quietly)
+  const deletions = createDeletions(signal)
+  const browser = createEventBrowser({
+    ...{ inbox, events, ingestUrl, deletions, signal },
+    lesson: lesson.element,
+    onDeleted: refresh,
+  })
 
   function destroy(): Promise<void> {
-    const more = events.hasOlder() ? ' and more' : ''
+    const { acceptedRequestCount: accepted } = now.status
+    const received = accepted === 1 ? '1 request' : `${count(accepted)} requests`
     return destroyConfirmed({
       noun: 'inbox',
-      loss: `Its address stops working, and all that it holds goes for good: ${count(events.list().length)}${more} requests and both of its tokens.`,
+      loss: `Its address stops working, and all that it keeps of the ${received} it received is deleted for good, with both of its tokens.`,
       publicId: capability.publicId,
       destroy: inbox.destroy,
       onGone,
     })
   }
 
-  const card = inboxCard(ingestUrl, { state: live.state, limits, destroy })
-  fill(place, el('div', { class: 'stack' }, keeping, card), browser.element)
-  everySecond(signal, limits.showExpiry)
-  await follow(live, inbox.stream({ after: latestSequence, signal }), {
-    signal,
-    onItem(event) {
-      refreshSoon()
-      browser.add(event)
-    },
-    onEnded: refresh,
-    onFailed: (why) => place.prepend(notice('bad', el('p', {}, why))),
+  showCounters()
+  const problems = el('div', { class: 'inbox-problems' })
+  fill(place, el('div', { class: 'inbox-open' }, bar.element, problems, browser.element, keeping))
+  everySecond(signal, bar.tick)
+  askEvery(ASK_EVERY_MS, { signal, ask: quietly })
+  listenToKeys(signal, {
+    next: () => browser.step(1),
+    previous: () => browser.step(-1),
+    search: browser.search,
+    copy: browser.copy,
+    undo: () => deletions.undoLast(),
+    leave: () => bar.closeMenu() || browser.leave(),
+    isInList: browser.hasListFocus,
   })
-}
 
-/** The address of an inbox, its limits, and how to destroy it. */
-function inboxCard(
-  ingestUrl: string,
-  { state, limits, destroy }: { state: HTMLElement; limits: LimitsView; destroy: () => unknown },
-): HTMLElement {
-  return el(
-    'div',
-    { class: 'card stack' },
-    el('div', { class: 'row between' }, el('h2', {}, 'Send requests here'), state),
-    codeBox(ingestUrl, { label: 'the address of the inbox', isWrapped: true }),
-    limits.counters,
-    el(
-      'div',
-      { class: 'row between' },
-      limits.expiry,
-      button('Destroy the inbox', destroy, { kind: 'small danger' }),
-    ),
-  )
-}
-
-type LimitsView = {
-  counters: HTMLElement
-  expiry: HTMLElement
-  show(status: CatchStatus): void
-  showExpiry(): void
-}
-
-/** How much of the inbox is used, and when it ends. */
-function limitsView(initial: CatchStatus): LimitsView {
-  let status = initial
-  const counters = el('div', { class: 'cards' })
-  const expiry = el('p', { class: 'small quiet number' })
-
-  function show(now: CatchStatus): void {
-    status = now
-    fill(
-      counters,
-      usage('Requests', { used: now.acceptedRequestCount, limit: now.requestLimit, show: count }),
-      usage('Stored', { used: now.storedBytes, limit: now.storageLimitBytes, show: bytes }),
-    )
-    showExpiry()
+  async function followAll(): Promise<void> {
+    await follow(live, inbox.stream({ after: latestSequence, signal }), {
+      signal,
+      onItem(event) {
+        latestSequence = event.sequence
+        refreshSoon()
+        attention.arrived(event)
+        browser.add(event)
+      },
+      onEnded: refresh,
+      onFailed: (why) =>
+        fill(
+          problems,
+          notice('bad', el('p', {}, why), button('Connect again', again, { kind: 'small' })),
+        ),
+    })
   }
 
-  function showExpiry(): void {
-    const state = status.status === 'active' ? '' : `This inbox is ${status.status}. `
-    expiry.textContent = `${state}Ends ${endOf(status.expiresAt)}. At most ${bytes(status.maxBytesPerRequest)} a request.`
+  async function again(): Promise<void> {
+    fill(problems)
+    await followAll()
   }
 
-  show(initial)
-  return { counters, expiry, show, showExpiry }
+  await followAll()
+}
+
+type Counters = { status: CatchStatus; refusals: CatchRefusals }
+
+async function countersOf(inbox: CatchClient): Promise<Counters> {
+  const [status, refusals] = await Promise.all([inbox.status(), inbox.refusals()])
+  return { status, refusals }
+}
+
+/** Asks every so often, while somebody looks at the page. */
+function askEvery(ms: number, { signal, ask }: { signal: AbortSignal; ask: () => unknown }): void {
+  const timer = setInterval(() => {
+    if (!document.hidden) ask()
+  }, ms)
+  signal.addEventListener('abort', () => clearInterval(timer))
 }
 
 /** Runs the work once, however often it is requested within the delay. */

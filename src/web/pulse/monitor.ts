@@ -17,7 +17,7 @@ export async function openMonitor(
   capability: PulseCapability,
   { keeping, onGone, signal }: Opened,
 ): Promise<void> {
-  const live = createLive()
+  const live = createLive(signal)
   const monitor = createPulseClient(live.http, capability)
   let status = await monitor.status()
   const state = createStateView(status)
