@@ -22,8 +22,8 @@ export type Limit = Rate & {
 
 /** The limits of the service itself. Each product has more. */
 export const LIMITS = {
-  /** New orders, by client network. */
-  quote: { name: 'quote', perMinute: 10, burst: 10 },
+  /** New orders, by client network. A directory that sends HEAD, GET and POST to six addresses sees none refused. */
+  quote: { name: 'quote', perMinute: 10, burst: 20 },
   /** Polls and repeats, by order; polls and proofs, by GATE intent. */
   poll: { name: 'poll', perMinute: 120, burst: 30 },
   /** By client. */

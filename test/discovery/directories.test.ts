@@ -67,8 +67,8 @@ test('a directory that asks each address once, with a plain GET, sees that all o
   }
 })
 
-test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge each time', async (t) => {
-  const { url } = await startServer(t)
+test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge each time, and then when to come again', async (t) => {
+  const { url } = await startServer(t, await asInProduction(t))
   const { services } = await json<Services>(`${url}/.well-known/l402-services`)
   const post = {
     method: 'POST',
@@ -88,6 +88,13 @@ test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge
       assert.match(invoice, /^ln(?:bc|tb|bcrt)[a-zA-Z0-9]{96,}$/)
     }
   }
+  const more = OPEN_ORDERS - 3 * services.length
+  const [first] = services
+  for (let i = 0; i < more; i++) assert.equal((await fetch(first?.endpoint ?? '')).status, 402)
+  const { status, headers } = await fetch(first?.endpoint ?? '')
+  assert.equal(status, 429)
+  const retryAfter = Number(headers.get('retry-after'))
+  assert.ok(retryAfter > 0 && retryAfter <= 120, `${retryAfter}`)
 })
 
 test('the addresses and offers have the prices of the catalogue, and no plan that is not on sale', async (t) => {
