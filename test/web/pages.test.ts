@@ -245,6 +245,43 @@ suite('pages', () => {
     await page.getByRole('heading', { name: 'Copy it by hand' }).waitFor({ state: 'detached' })
   })
 
+  test('the first screen of a laptop shows every price, each button to buy and the way to read a whisper', async (t) => {
+    const { page } = await site.visit(t, { viewport: { width: 1366, height: 768 } })
+    await page.goto(site.server.url)
+    await page.locator('.prices a').nth(8).waitFor()
+    for (const name of ['Buy an inbox', 'Write a whisper', 'Buy a monitor', 'I have a code']) {
+      const box = await page.getByRole('link', { name }).boundingBox()
+      assert.ok(box && box.y + box.height < 768, `${name} ${box?.y}`)
+    }
+    await page.getByRole('img', { name: /^Mayfly at work/ }).waitFor()
+    await page.getByRole('link', { name: 'I have a code' }).click()
+    await page.getByLabel('Share code').waitFor()
+    assert.equal(await page.locator('nav a[aria-current]').innerText(), 'Read')
+  })
+
+  test('what is kept in this browser is on the front page by name, product, plan and end, and opens there', async (t) => {
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/buy#pulse`)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('button', { name: /^Keep/ }).click()
+    await page.goto(site.server.url)
+    const things = page.getByRole('listitem').filter({ hasText: 'Monitor 1' })
+    assert.match(
+      await things.innerText(),
+      /^Monitor 1\s+Monitor · (?:Spark · )?ends \d+ \w+ \d{4}, [\d:]+\s+Open$/,
+    )
+    await page.getByRole('link', { name: 'Your things' }).click()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('button', { name: 'Open Monitor 1' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    assert.equal(new URL(page.url()).href, `${site.server.url}/pulse`)
+    await page.evaluate(() => localStorage.clear())
+    await page.goto(site.server.url)
+    await page.getByText('900 sat').first().waitFor()
+    assert.equal(await page.getByText('Your things').filter({ visible: true }).count(), 0)
+  })
+
   test('a copy is confirmed to eyes and ears, and moves nothing', async (t) => {
     const { page } = await site.visit(t, { permissions: ['clipboard-write'] })
     await page.goto(`${site.server.url}/buy`)
@@ -272,7 +309,17 @@ suite('pages', () => {
       .allInnerTexts()
     assert.deepEqual(
       lines.map((line) => line.replace(/\s+/g, ' ')),
-      ['24 hours 21 sat', '7 days 121 sat', '30 days 402 sat'],
+      ['Spark · 24 hours 21 sat', 'Standard · 7 days 121 sat', 'Long · 30 days 402 sat'],
+    )
+    assert.deepEqual(
+      await page
+        .locator('.prices a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+      [
+        ...['spark', 'standard', 'long'].map((plan) => `/buy#catch/${plan}`),
+        ...['spark', 'standard', 'long'].map((plan) => `/whisper#${plan}`),
+        ...['spark', 'standard', 'long'].map((plan) => `/buy#pulse/${plan}`),
+      ],
     )
   })
 })
