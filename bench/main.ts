@@ -9,6 +9,7 @@ import { ingestRow } from './rows/ingest.ts'
 import { ingestFullRow } from './rows/ingest-full.ts'
 import { ingestTurnsRow } from './rows/ingest-turns.ts'
 import { instancesRow } from './rows/instances.ts'
+import { lateRow } from './rows/late.ts'
 import { lndRow } from './rows/lnd.ts'
 import { pageRow } from './rows/page.ts'
 import { paidRepeatRow } from './rows/paid-repeat.ts'
@@ -23,6 +24,7 @@ type Rows = Record<string, (engine: Engine) => Promise<string[]>>
 const ROWS: Rows = {
   challenge: challengeRow,
   ingest: ingestRow,
+  late: lateRow,
   lnd: lndRow,
   page: pageRow,
   'paid-repeat': paidRepeatRow,
