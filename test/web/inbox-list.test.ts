@@ -1,0 +1,421 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { suspendInbox } from '../../src/catch/store.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
+import { layoutShift, seriousFaults, startSite, WIDE } from '../support/browser.ts'
+import { asOperator } from '../support/catch.ts'
+import {
+  buyInbox,
+  focused,
+  linesOf,
+  openInbox,
+  pressInMenu,
+  sendTo,
+} from '../support/inbox-page.ts'
+import { freePort } from '../support/ports.ts'
+import { startServer } from '../support/server.ts'
+
+const LAPTOP = { width: 1366, height: 768 }
+const PHONE = { width: 390, height: 844 }
+
+suite('the list of an inbox', () => {
+  const site = startSite()
+
+  for (const viewport of [LAPTOP, PHONE, { width: 1600, height: 900 }]) {
+    const size = `${viewport.width} × ${viewport.height}`
+    for (const colorScheme of ['light', 'dark'] as const) {
+      test(`the first request is on the first screen at ${size} ${colorScheme}, and nothing jumps as requests come`, async (t) => {
+        const inbox = await withEvents(2)
+        const { page } = await site.visit(t, { viewport, colorScheme })
+        await open(page, inbox)
+        await page.reload()
+        await page.getByText('Live', { exact: true }).waitFor()
+        const box = await linesOf(page).first().boundingBox()
+        assert.ok(box && box.y + box.height < viewport.height, `${box?.y}`)
+        await send(inbox, '/third')
+        await page.getByRole('button', { name: /third/ }).waitFor()
+        await page.getByText('3 of 100', { exact: true }).waitFor()
+        const { width } = viewport
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width)
+        assert.ok((await layoutShift(page)) < 0.1)
+        assert.deepEqual(await seriousFaults(page), [])
+      })
+    }
+  }
+
+  test('an empty inbox, a full one and its menu have no serious fault for a reader', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const { page } = await site.visit(t, { viewport: PHONE })
+    await open(page, inbox)
+    await page.getByRole('heading', { name: 'Waiting for requests' }).waitFor()
+    await page.getByText('More', { exact: true }).click()
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('the width of a wide screen is used, and list and request scroll each by itself', async (t) => {
+    const inbox = await withEvents(40)
+    const { page } = await site.visit(t, { viewport: { width: 1600, height: 900 } })
+    await open(page, inbox)
+    const detail = await page.getByRole('region', { name: 'The request' }).boundingBox()
+    assert.ok(detail && detail.x + detail.width > 1550, `${detail?.x} ${detail?.width}`)
+    const [far, list] = [
+      page.getByRole('button', { name: /event-5 / }),
+      page.locator('.list-scroll'),
+    ]
+    await list.hover()
+    await page.mouse.wheel(0, 100_000)
+    await page.waitForFunction(() => document.querySelector('.list-scroll')?.scrollTop)
+    await far.click()
+    await title(page, '/event-5').waitFor()
+    assert.equal(await page.evaluate(() => scrollY), 0, 'the page stays')
+    const line = await page.getByRole('button', { name: /event-5 / }).boundingBox()
+    assert.ok(line && line.y > 0 && line.y < 900, 'and the list stays where it was clicked')
+  })
+
+  test('the newest request is shown until one is chosen, and again after Escape', async (t) => {
+    const inbox = await withEvents(1)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await title(page, '/event-1').waitFor()
+    await send(inbox, '/newer')
+    await title(page, '/newer').waitFor()
+    await page.getByRole('button', { name: /event-1 / }).click()
+    await title(page, '/event-1').waitFor()
+    await send(inbox, '/newest')
+    await page.getByRole('button', { name: /newest/ }).waitFor()
+    assert.equal(await title(page, '/event-1').count(), 1)
+    await page.keyboard.press('Escape')
+    await title(page, '/newest').waitFor()
+  })
+
+  test('a request that somebody reads in stays, whatever comes, with the text that is selected', async (t) => {
+    const inbox = await withEvents(1)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.getByRole('heading', { name: 'Headers' }).click()
+    await page
+      .getByRole('group', { name: 'Body', exact: true })
+      .evaluate((body) => getSelection()?.selectAllChildren(body))
+    await send(inbox, '/newer')
+    await page.getByRole('button', { name: /newer/ }).waitFor()
+    assert.equal(await title(page, '/event-1').count(), 1)
+    assert.match(await page.evaluate(() => String(getSelection())), /number/)
+  })
+
+  test('on a phone the Back of the browser leads from a request to its line, and not out of the inbox', async (t) => {
+    const inbox = await withEvents(30)
+    const { page } = await site.visit(t, { viewport: PHONE })
+    await open(page, inbox)
+    await page.getByRole('button', { name: /event-3 / }).click()
+    await title(page, '/event-3').waitFor()
+    assert.equal(await page.evaluate(() => scrollY), 0)
+    assert.equal(await linesOf(page).first().isVisible(), false)
+    await page.goBack()
+    await title(page, '/event-3').waitFor({ state: 'detached' })
+    assert.match(await focused(page), /\/event-3/)
+    const line = await page.getByRole('button', { name: /event-3 / }).boundingBox()
+    assert.ok(line && line.y > 0 && line.y < PHONE.height, `${line?.y}`)
+    await page.goForward()
+    await title(page, '/event-3').waitFor()
+    await page.getByRole('button', { name: 'Back to the list' }).click()
+    await linesOf(page).first().waitFor()
+    assert.match(page.url(), /\/catch$/)
+  })
+
+  test('older requests load as one scrolls, 50 at a time, or by a button', async (t) => {
+    const inbox = await withEvents(130, 'standard')
+    const { page } = await site.visit(t)
+    const pages: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('/events?')) pages.push(new URL(request.url()).search)
+    })
+    await open(page, inbox)
+    assert.equal(await linesOf(page).count(), 50)
+    await linesOf(page).last().scrollIntoViewIfNeeded()
+    await linesOf(page).nth(99).waitFor({ state: 'attached' })
+    const older = page.getByRole('button', { name: 'Load older requests' })
+    await older.focus()
+    await page.keyboard.press('Enter')
+    await linesOf(page).nth(129).waitFor({ state: 'attached' })
+    assert.equal(await linesOf(page).count(), 130)
+    assert.ok(pages.length <= 3 && pages.every((search) => search.includes('limit=50')), `${pages}`)
+    await older.waitFor({ state: 'hidden' })
+  })
+
+  test('at most six Tabs lead from the skip link to the first request', async (t) => {
+    const inbox = await withEvents(3)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    for (let tabs = 2; ; tabs++) {
+      assert.ok(tabs <= 6, await focused(page))
+      await page.keyboard.press('Tab')
+      if (/event-3/.test(await focused(page))) break
+    }
+  })
+
+  test('the keyboard walks, searches, copies, deletes and takes back', async (t) => {
+    const inbox = await withEvents(4)
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      navigator.clipboard.writeText = async (text) => void Object.assign(globalThis, { text })
+    })
+    await open(page, inbox)
+    await page.keyboard.press('j')
+    await title(page, '/event-3').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await title(page, '/event-2').waitFor()
+    await page.keyboard.press('k')
+    await title(page, '/event-3').waitFor()
+    await page.keyboard.press('ArrowUp')
+    await title(page, '/event-4').waitFor()
+    await page.keyboard.press('c')
+    await page.getByText('The body is copied.').waitFor()
+    assert.equal(
+      await page.evaluate(() => (globalThis as unknown as { text: string }).text),
+      '{"number":4}',
+    )
+    await page.keyboard.press('/')
+    await page.keyboard.type('jjc/event-2')
+    await page.getByText('No requests match.').waitFor()
+    assert.equal(await page.getByLabel('Search').inputValue(), 'jjc/event-2')
+    await page.keyboard.press('Escape')
+    await linesOf(page).nth(3).waitFor()
+    assert.equal(await page.getByLabel('Search').inputValue(), '')
+    await page.keyboard.press('Escape')
+    assert.match(await focused(page), /event-4/)
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await title(page, '/event-3').waitFor()
+    assert.equal(await linesOf(page).count(), 3)
+    await page.keyboard.press('z')
+    await linesOf(page).nth(3).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.keyboard.press('j')
+    await page.keyboard.press('Escape')
+    await title(page, '/event-4').waitFor()
+    const { acceptedRequestCount } = await site.server.mayfly.catch(inbox).status()
+    assert.equal(acceptedRequestCount, 4)
+    assert.equal((await site.server.mayfly.catch(inbox).page()).events.length, 4)
+  })
+
+  test('a request is deleted some seconds after the click, and kept if the page is left before', async (t) => {
+    const inbox = await withEvents(2)
+    const { page } = await site.visit(t)
+    await page.clock.install()
+    await open(page, inbox)
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('Leaving this page keeps it.').waitFor()
+    await page.reload()
+    await linesOf(page).nth(1).waitFor()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    const deleted = page.waitForResponse((answer) => answer.request().method() === 'DELETE')
+    await page.clock.fastForward(7_000)
+    assert.equal((await deleted).status(), 204)
+    assert.equal(await page.getByText('Leaving this page keeps it.').count(), 0)
+    assert.equal((await site.server.mayfly.catch(inbox).page()).events.length, 1)
+  })
+
+  test('deleting the last match of a filter says that nothing matches, and keeps the filter', async (t) => {
+    const inbox = await withEvents(3)
+    for (const viewport of [WIDE, PHONE]) {
+      const { page } = await site.visit(t, { viewport })
+      await open(page, inbox)
+      await page.getByLabel('Search').fill('event-2')
+      await linesOf(page).nth(1).waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: /event-2 / }).click()
+      await page.getByRole('button', { name: 'Delete', exact: true }).click()
+      await page.getByText('No requests match.').waitFor()
+      assert.equal(await page.getByText('Waiting for requests').count(), 0)
+      await page.getByRole('button', { name: 'Clear the filter' }).click()
+      await linesOf(page).nth(1).waitFor()
+      assert.equal(await page.getByLabel('Search').inputValue(), '')
+    }
+  })
+
+  test('the question before an inbox is destroyed counts all of its requests, whatever is filtered', async (t) => {
+    const inbox = await withEvents(25)
+    const { page } = await site.visit(t, { expected: /status of 404/ })
+    await open(page, inbox)
+    await page.getByLabel('Search').fill('event-13')
+    await linesOf(page).nth(1).waitFor({ state: 'detached' })
+    await send(inbox, '/other')
+    await send(inbox, '/event-130')
+    await page.getByRole('button', { name: /event-130/ }).waitFor()
+    assert.equal(await linesOf(page).count(), 2, 'what comes is filtered like what is there')
+    await page.getByText('27 of 100', { exact: true }).waitFor()
+    await pressInMenu(page, 'Destroy the inbox')
+    await page.getByText('the 27 requests it received').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'the question')
+    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    await pressInMenu(page, 'Destroy the inbox')
+    await page.getByRole('button', { name: 'Destroy it' }).click()
+    await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+    await assert.rejects(site.server.mayfly.catch(inbox).status(), { phrase: 'not found' })
+  })
+
+  test('an inbox without requests left says so in place of its address, and counts what it refuses', async (t) => {
+    const inbox = await withEvents(99)
+    const { page } = await site.visit(t, { viewport: PHONE })
+    await page.clock.install()
+    await open(page, inbox)
+    const copy = page.getByRole('button', { name: 'Copy the address of the inbox' })
+    await copy.waitFor()
+    await send(inbox, '/last')
+    await page.getByText('All 100 requests are used.').waitFor()
+    assert.equal(await copy.count(), 0)
+    for (const _ of [1, 2, 3]) await refusedBy(inbox)
+    await page.clock.fastForward(20_000)
+    await page.getByText('3 refused').waitFor()
+    await page.getByText('More', { exact: true }).click()
+    await page.getByText('3 requests were refused and not kept').waitFor()
+    await page.getByText('3 × all requests of the plan were used').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('an empty inbox that refuses everything says why, and offers no way to send', async (t) => {
+    const inbox = await buyInbox(site.server)
+    await asOperator(site.server, suspendInbox(inbox.publicId, site.server.clock.now()))
+    await refusedBy(inbox)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.getByText('The operator has suspended this inbox.').waitFor()
+    await page.getByText('1 × the inbox was suspended').last().waitFor()
+    assert.equal(await page.getByText('Waiting for requests').count(), 0)
+    assert.equal(await page.getByText('Or send one from a terminal').isVisible(), false)
+  })
+
+  test('a test request is sent with a click, and shows like any other', async (t) => {
+    const inbox = await buyInbox(site.server)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.getByRole('button', { name: 'Send a test request' }).click()
+    await title(page, '/test').waitFor()
+    await page.getByText('"hello": "world"').waitFor()
+    await page.getByText('Send it again, to your own server').click()
+    await page.getByText('mayfly catch replay <name> 1 --to').waitFor()
+  })
+
+  test('requests that come while nobody looks are counted in the title, and marked until they are read', async (t) => {
+    const inbox = await withEvents(1)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    const name = await page.title()
+    await page.getByRole('button', { name: /event-1 / }).click()
+    await hide(page, true)
+    await send(inbox, '/one')
+    await send(inbox, '/two')
+    await page.waitForFunction((wanted) => document.title === wanted, `(2) ${name}`)
+    await page.getByRole('button', { name: /two.*Unread/s }).waitFor()
+    await hide(page, false)
+    assert.equal(await page.title(), name)
+    await page.getByRole('button', { name: /two.*Unread/s }).click()
+    await title(page, '/two').waitFor()
+    assert.equal(await page.getByRole('button', { name: /Unread/ }).count(), 1)
+  })
+
+  test('only a click asks for notifications, and they say no more than method and path', async (t) => {
+    const inbox = await withEvents(1)
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      const told: unknown[] = []
+      class Notification extends EventTarget {
+        static requestPermission = async () => {
+          told.push('asked')
+          return 'granted'
+        }
+        constructor(text: string, options: object) {
+          super()
+          told.push([text, options])
+        }
+      }
+      Object.assign(globalThis, { Notification, told })
+    })
+    const told = () => page.evaluate(() => (globalThis as unknown as { told: unknown[] }).told)
+    await open(page, inbox)
+    await hide(page, true)
+    await send(inbox, '/before')
+    await page.waitForFunction(() => document.title.startsWith('(1)'))
+    assert.deepEqual(await told(), [])
+    await hide(page, false)
+    await pressInMenu(page, 'Notify me of new requests')
+    await page.getByText('Stop notifying me').waitFor({ state: 'attached' })
+    await hide(page, true)
+    await send(inbox, `/pay\u202Efdp`.replace('\u202E', '%E2%80%AE'), '{"secret":"body"}')
+    await page.waitForFunction(() => document.title.startsWith('(1)'))
+    assert.deepEqual(await told(), ['asked', ['POST /pay%E2%80%AEfdp', { tag: 'mayfly.inbox' }]])
+  })
+
+  test('times are relative and stay fresh, and leave alone what is selected', async (t) => {
+    const inbox = await withEvents(1)
+    const { page } = await site.visit(t, { expected: /ERR_FAILED/ })
+    await page.clock.install()
+    await open(page, inbox)
+    // An answer of the service would set the clock of the page.
+    await page.route('**/api/**', (route) => route.abort())
+    const time = linesOf(page).first().locator('time')
+    await page.clock.fastForward(90_000)
+    await page.getByText('1 min ago').waitFor()
+    await page.evaluate(() => {
+      const line = document.querySelector('.events time')
+      if (line) getSelection()?.selectAllChildren(line)
+    })
+    await page.clock.fastForward(120_000)
+    assert.equal(await page.evaluate(() => String(getSelection())), '1 min ago')
+    await page.evaluate(() => getSelection()?.removeAllRanges())
+    await page.clock.fastForward(31_000)
+    assert.match(await time.innerText(), /^[34] min ago$/)
+  })
+
+  test('whose own network is away reads that, and not that the service is', async (t) => {
+    const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
+    const inbox = await buyInbox(server)
+    const { page, context } = await site.visit(t, { expected: /ERR_/ })
+    await openInbox(page, inbox, server)
+    await server.stop()
+    await page.getByText('Connection lost. Retrying…').waitFor()
+    await context.setOffline(true)
+    await page.getByText('You are offline. Waiting…').waitFor()
+    await server.restart()
+    await context.setOffline(false)
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
+
+  const open = (page: Page, inbox: CatchCapability) => openInbox(page, inbox, site.server)
+
+  const send = (inbox: CatchCapability, path: string, body = '{}') =>
+    sendTo(inbox, { path, body }, site.server)
+
+  async function refusedBy({ publicId }: CatchCapability): Promise<void> {
+    const answer = await fetch(`${site.server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
+    assert.equal(answer.status, 401)
+  }
+
+  async function withEvents(
+    count: number,
+    planId: 'spark' | 'standard' = 'spark',
+  ): Promise<CatchCapability> {
+    const inbox = await buyInbox(site.server, planId)
+    for (let number = 1; number <= count; number++) {
+      // More than the burst of a plan are sent at the rate that it refills.
+      await sendTo(inbox, { path: `/event-${number}`, body: `{"number":${number}}` }, site.server)
+    }
+    return inbox
+  }
+})
+
+const title = (page: Page, path: string) =>
+  page.getByRole('heading', { level: 2, name: `POST ${path}`, exact: true })
+
+/** Makes the page believe that its tab is in the background, or in front again. */
+function hide(page: Page, isHidden: boolean): Promise<void> {
+  return page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+}
