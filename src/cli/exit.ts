@@ -1,5 +1,5 @@
 /** The end of a command: its exit code, and one sentence that says what to do next. */
-import { MayflyError } from '../client/errors.ts'
+import { faultIn, MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
 import { codeOf } from '../lib/errors.ts'
@@ -164,7 +164,9 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   }
   const later = retryAfterSeconds === null ? '' : ` Try again in ${retryAfterSeconds} s.`
   const code = status >= 500 ? EXIT.unreachable : status === 404 ? EXIT.gone : EXIT.failed
-  return { code, sentence: `The service says: ${phrase}.${later}` }
+  const fault = faultIn(error)
+  const told = fault === null ? phrase : `${phrase} (${fault})`
+  return { code, sentence: `The service says: ${told}.${later}` }
 }
 
 function strange(url: string, status: number): Ending {

@@ -10,7 +10,8 @@
  * `payment failed`, `payment outcome unknown`, `paid but not collected`, `second payment refused`,
  * `no event in time`, `inbox ended`, `invalid share code`, `password needed`, `invalid receipt`,
  * `nothing to send`.
- * `status` is the HTTP status, or 0 for an error of the SDK itself. `cause` is the underlying error: a
+ * `status` is the HTTP status, or 0 for an error of the SDK itself. Of a 400, `field` is the member or header at
+ * fault and `expected` what it must be, where the service says so. `cause` is the underlying error: a
  * WalletError, or what `fetch` threw.
  *
  * ```ts
@@ -23,17 +24,43 @@ export class MayflyError extends Error {
   readonly status: number
   /** Seconds to wait before trying again (`Retry-After`), or null if the service named none. */
   readonly retryAfterSeconds: number | null
+  /** Of a 400: the member or header that is wrong, such as `graceSeconds`, or null. */
+  readonly field: string | null
+  /** Of a 400: what it must be, such as `60 to 604800`, or null. */
+  readonly expected: string | null
   constructor(
     phrase: string,
     status: number,
-    { retryAfterSeconds = null, ...options }: MayflyErrorOptions = {},
+    {
+      retryAfterSeconds = null,
+      field = null,
+      expected = null,
+      ...options
+    }: MayflyErrorOptions = {},
   ) {
-    super(status === 0 ? phrase : `${phrase} (HTTP ${status})`, options)
+    const fault = faultIn({ field, expected })
+    const told = fault === null ? `HTTP ${status}` : `HTTP ${status}; ${fault}`
+    super(status === 0 ? phrase : `${phrase} (${told})`, options)
     this.phrase = phrase
     this.status = status
     this.retryAfterSeconds = retryAfterSeconds
+    this.field = field
+    this.expected = expected
   }
 }
 
 /** What `MayflyError` carries beside its phrase and status. */
-export type MayflyErrorOptions = ErrorOptions & { retryAfterSeconds?: number | null }
+export type MayflyErrorOptions = ErrorOptions & {
+  retryAfterSeconds?: number | null
+  field?: string | null
+  expected?: string | null
+}
+
+/** `graceSeconds: 60 to 604800`, or null if the service did not say. */
+export function faultIn({
+  field,
+  expected,
+}: Pick<MayflyError, 'field' | 'expected'>): string | null {
+  const parts = [field, expected].filter((part) => part !== null)
+  return parts.length > 0 ? parts.join(': ') : null
+}

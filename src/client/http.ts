@@ -186,8 +186,16 @@ async function bytesOf(
 /** The error of a refused request, from its answer. */
 export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
   const phrase = isObject(body) && typeof body.error === 'string' ? body.error : 'unexpected answer'
-  return new MayflyError(phrase, status, { retryAfterSeconds: retryAfterSeconds(headers) })
+  const { field, expected } = isObject(body) ? body : {}
+  return new MayflyError(phrase, status, {
+    retryAfterSeconds: retryAfterSeconds(headers),
+    ...{ field: shortText(field), expected: shortText(expected) },
+  })
 }
+
+/** A short line that may be shown, or null: the service at this address may be anybody's. */
+const shortText = (value: unknown): string | null =>
+  typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value) ? value : null
 
 /** The integer seconds of `Retry-After` (RFC 9110 §10.2.3), or null. */
 export function retryAfterSeconds(headers: Headers): number | null {

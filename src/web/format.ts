@@ -1,5 +1,5 @@
 /** Formats numbers, times and errors for people. */
-import { MayflyError } from '../client/errors.ts'
+import { faultIn, MayflyError } from '../client/errors.ts'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
@@ -73,7 +73,9 @@ export function sentence(error: unknown): string {
   if (isUnreachable) {
     return 'The service could not be reached. Nothing is lost: what was stored or paid is kept there.'
   }
-  return SENTENCES[error.phrase] ?? `The service answered: ${error.phrase}.`
+  const fault = faultIn(error)
+  const told = fault === null ? error.phrase : `${error.phrase} (${fault})`
+  return SENTENCES[error.phrase] ?? `The service answered: ${told}.`
 }
 
 const SENTENCES: Record<string, string> = {

@@ -185,10 +185,17 @@ test('pulse set changes what is given, and destroy needs to be meant', async (t)
   assert.equal((await cli.run(['pulse', 'status', 'beat'])).code, 4)
 })
 
-async function aMonitor(t: After) {
+test('pulse set says what the plan allows where the service refuses', async (t) => {
+  const { cli } = await aMonitor(t, '--plan', 'long')
+  const { code, err } = await cli.run(['pulse', 'set', 'beat', '--grace', '60'])
+  assert.equal(code, 1)
+  assert.equal(err, 'The service says: invalid settings (graceSeconds: 300 to 604800).\n')
+})
+
+async function aMonitor(t: After, ...options: string[]) {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  await cli.json(['buy', 'pulse', '--name', 'beat', ...options], WITH_WALLET)
   return {
     cli,
     pings: async () => (await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount,

@@ -33,6 +33,40 @@ for (const [name, listener] of Object.entries(STRANGERS)) {
   })
 }
 
+test('an error says which part of the request is wrong and what it must be, in a short line or not at all', async (t) => {
+  const told = { error: 'invalid settings', field: 'graceSeconds', expected: '60 to 604800' }
+  const long = 'x'.repeat(201)
+  const fault = { field: 'graceSeconds', expected: '60 to 604800' }
+  for (const [body, expected, message] of [
+    [told, fault, 'invalid settings (HTTP 400; graceSeconds: 60 to 604800)'],
+    [
+      { ...told, field: undefined },
+      { ...fault, field: null },
+      'invalid settings (HTTP 400; 60 to 604800)',
+    ],
+    [
+      { ...told, expected: long },
+      { ...fault, expected: null },
+      'invalid settings (HTTP 400; graceSeconds)',
+    ],
+    [
+      { ...told, field: 'a\u001b[2J', expected: 7 },
+      { field: null, expected: null },
+      'invalid settings (HTTP 400)',
+    ],
+  ] as const) {
+    const { calls } = await strangerOf(t, (_, response) => {
+      response.writeHead(400).end(JSON.stringify(body))
+    })
+    await assert.rejects(calls.update, {
+      phrase: 'invalid settings',
+      status: 400,
+      ...expected,
+      message,
+    })
+  }
+})
+
 test('an answer without an end is given up, also where no length is announced', async (t) => {
   const chunk = randomBytes(1024 * 1024)
   let sent = 0

@@ -113,6 +113,18 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'not shared')
   })
 
+  test('a grace that only the plan forbids is refused with what the plan allows', async (t) => {
+    const { mayfly, pay } = site.server
+    const onInvoice = ({ bolt11 }: { bolt11: string }) => pay(bolt11)
+    const monitor = await mayfly.buyPulse({ planId: 'long', onInvoice })
+    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
+    await open(page, monitor)
+    await page.getByLabel('Grace', { exact: true }).fill('1')
+    await page.getByLabel('Grace: unit').selectOption('minutes')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The grace must be 300 to 604800 seconds in this plan.').waitFor()
+  })
+
   test('the page of a monitor says when the connection is lost, and what is so when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
     const monitor = await buyMonitor(server)

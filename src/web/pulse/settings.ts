@@ -108,6 +108,6 @@ const boundsFrom = (min: number): string =>
   `${duration(min * 1000)} to ${duration(MAX_SECONDS * 1000)}, in whole seconds`
 
 function refusalOf(error: unknown): string {
-  const isRefused = error instanceof MayflyError && error.phrase === 'invalid settings'
-  return isRefused ? 'The grace is shorter than this plan allows.' : sentence(error)
+  const isGrace = error instanceof MayflyError && error.field === 'graceSeconds'
+  return isGrace ? `The grace must be ${error.expected} seconds in this plan.` : sentence(error)
 }
