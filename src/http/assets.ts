@@ -1,6 +1,6 @@
 /**
  * The files of the pages, ready for browsers: modules without their types, style sheets and images. Only
- * modules that a page imports are served.
+ * modules that a page imports are served, now or when they are needed.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ export type Assets = {
   version: string
   /** The file at a path below the version, such as `web/home.js`. */
   file(path: string): Promise<Served | null>
-  /** A module and everything that it imports, itself first. */
+  /** A module and everything that it imports as it starts, itself first. */
   modulesOf(path: string): string[]
 }
 
@@ -35,6 +35,9 @@ const TYPES: Record<string, string> = {
 const IMPORT =
   /^(import\s+(?:[\w$*{},\s]+?\sfrom\s*)?'|export\s+(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})\s*from\s*')([^']+)(')/gm
 
+/** A dynamic import loads its module when it is needed, so the page does not announce it. */
+const LATE_IMPORT = /(\bimport\(')(\.[^']+)('\))/g
+
 /** @param root the folder of the rooms: `src/` when it runs from there, else `dist/`. */
 export function readAssets(root: URL, entries: readonly string[]): Assets {
   const texts = new Map<string, Buffer>()
@@ -43,17 +46,22 @@ export function readAssets(root: URL, entries: readonly string[]): Assets {
   function addModule(path: string): void {
     if (texts.has(path)) return
     const found: string[] = []
-    const source = readModule(root, path)
-    // biome-ignore lint/complexity/useMaxParams: String.replaceAll calls it.
-    const text = source.replaceAll(IMPORT, (_all, before: string, to: string, quote: string) => {
-      const target = resolve(path, to)
-      found.push(target)
-      const relative = posix.relative(posix.dirname(path), target)
-      return `${before}${relative.startsWith('.') ? relative : `./${relative}`}${quote}`
-    })
+    const late: string[] = []
+    const pointTo =
+      (targets: string[]) =>
+      // biome-ignore lint/complexity/useMaxParams: String.replaceAll calls it.
+      (_all: string, before: string, to: string, after: string): string => {
+        const target = resolve(path, to)
+        targets.push(target)
+        const relative = posix.relative(posix.dirname(path), target)
+        return `${before}${relative.startsWith('.') ? relative : `./${relative}`}${after}`
+      }
+    const text = readModule(root, path)
+      .replaceAll(IMPORT, pointTo(found))
+      .replaceAll(LATE_IMPORT, pointTo(late))
     texts.set(path, Buffer.from(text))
     imports.set(path, found)
-    for (const target of found) addModule(target)
+    for (const target of [...found, ...late]) addModule(target)
   }
 
   for (const entry of entries) addModule(entry)
