@@ -57,25 +57,42 @@ export function eventUrl({ path, query }: CatchEvent, url: string): string {
  * ```
  */
 export function toCurl(event: CatchEvent, { url }: { url: string }): string {
-  const { method, body, bodyEncoding, bodyBytes } = event
-  const headers = event.headers.filter(({ name, value }) => !isComputed(name) && isOneLine(value))
-  const has = (wanted: string): boolean =>
-    headers.some(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  const { method, body, bodyBytes } = event
+  const headers = repeatableHeaders(event)
   // With `--request HEAD`, curl would wait for a body.
   const isHead = method === 'HEAD' && bodyBytes === 0
   const words = ['curl --globoff --path-as-is', isHead ? '--head' : `--request ${quote(method)}`]
   for (const { name, value } of headers) {
-    words.push(`--header ${quote(value === '' ? `${name};` : `${name}: ${value}`)}`)
+    words.push(`--header ${quoteBytes(value === '' ? `${name};` : `${name}: ${value}`)}`)
   }
-  const added = bodyBytes > 0 ? [...CURL_ADDS, 'Content-Type'] : CURL_ADDS
-  for (const name of added) if (!has(name)) words.push(`--header ${quote(`${name}:`)}`)
-  const isTyped =
-    bodyEncoding === 'utf8' && body.length <= MAX_ARGUMENT_CHARS && !UNTYPEABLE.test(body)
+  for (const name of unsent(event, CURL_ADDS)) words.push(`--header ${quote(`${name}:`)}`)
+  const isTyped = isTypeable(event)
   if (bodyBytes > 0) words.push(isTyped ? `--data-raw ${quote(body)}` : '--data-binary @-')
   words.push(`--url ${quote(eventUrl(event, url))}`)
   const command = words.join(' \\\n  ')
-  if (isTyped || bodyBytes === 0) return command
-  return `printf %s ${quote(base64(eventBody(event)))} | base64 -d | ${command}`
+  return isTyped || bodyBytes === 0 ? command : `${pipedBody(event)}${command}`
+}
+
+/** The headers that a command repeats, in their order. */
+export function repeatableHeaders({ headers }: CatchEvent): CatchEvent['headers'] {
+  return headers.filter(({ name, value }) => !isComputed(name) && isOneLine(value))
+}
+
+/** The headers among these that the sender did not send, and a Content-Type for its body. */
+export function unsent(event: CatchEvent, added: readonly string[]): string[] {
+  const names = event.bodyBytes > 0 ? [...added, 'Content-Type'] : added
+  const sent = new Set(repeatableHeaders(event).map(({ name }) => name.toLowerCase()))
+  return names.filter((name) => !sent.has(name.toLowerCase()))
+}
+
+/** Whether the body can be an argument of a command. Others are piped to it. */
+export function isTypeable({ body, bodyEncoding }: CatchEvent): boolean {
+  return bodyEncoding === 'utf8' && body.length <= MAX_ARGUMENT_CHARS && !UNTYPEABLE.test(body)
+}
+
+/** The beginning of a command that reads the body from stdin. */
+export function pipedBody(event: CatchEvent): string {
+  return `printf %s ${quote(base64(eventBody(event)))} | base64 -d | `
 }
 
 /** The HAR file's `creator`. */
@@ -90,9 +107,14 @@ const CREATOR = { name: 'mayfly', version: '1' }
  * ```
  */
 export function toHar(events: Iterable<CatchEvent>, { url }: { url: string }): string {
-  const entries = [...events].map((event) => harEntry(event, eventUrl(event, url)))
-  return `${JSON.stringify({ log: { version: '1.2', creator: CREATOR, entries } }, null, 2)}\n`
+  const entries = [...events].map((event) => harEntry(event, url))
+  return `${HAR_START}${entries.join(HAR_BETWEEN)}${HAR_END}`
 }
+
+/** What stands around the entries of a HAR file, which may be too many for one text. */
+export const HAR_START = `{"log":{"version":"1.2","creator":${JSON.stringify(CREATOR)},"entries":[\n`
+export const HAR_BETWEEN = ',\n'
+export const HAR_END = '\n]}}\n'
 
 /**
  * The events as JSON lines: one event per line, as the service sent it.
@@ -105,14 +127,15 @@ export function toJsonLines(events: Iterable<CatchEvent>): string {
   return [...events].map((event) => `${JSON.stringify(event)}\n`).join('')
 }
 
-function harEntry(event: CatchEvent, url: string): unknown {
+/** One entry of a HAR file, as JSON. */
+export function harEntry(event: CatchEvent, url: string): string {
   const { receivedAt, method, headers, query, bodyBytes } = event
-  return {
+  return JSON.stringify({
     startedDateTime: receivedAt,
     time: 0,
     request: {
       method,
-      url,
+      url: eventUrl(event, url),
       httpVersion: 'HTTP/1.1',
       cookies: [],
       headers: headers.map(({ name, value }) => ({ name, value })),
@@ -135,7 +158,7 @@ function harEntry(event: CatchEvent, url: string): unknown {
     cache: {},
     timings: { send: 0, wait: 0, receive: 0 },
     _mayfly: { id: event.id, sequence: event.sequence, access: event.access },
-  }
+  })
 }
 
 function harBody({ contentType, body, bodyEncoding }: CatchEvent): unknown {
@@ -152,7 +175,21 @@ const isComputed = (name: string): boolean => COMPUTED.has(name.toLowerCase())
 /** Whether a header is one line. A line break would make it two. */
 const isOneLine = (value: string): boolean => !/[\r\n\0]/.test(value)
 
+const ASCII = /^[\t\x20-\x7e]*$/
+
 /** Quotes a text as one word for a POSIX shell. */
-function quote(text: string): string {
+export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/**
+ * Quotes what was sent, a character per byte, as one word for a POSIX shell. A terminal would send a character
+ * beyond ASCII as its two bytes of UTF-8, so `printf` makes it.
+ */
+function quoteBytes(latin1: string): string {
+  if (ASCII.test(latin1)) return quote(latin1)
+  const format = latin1.replaceAll(/[^\x20-\x7e]|['\\]/g, (character) => {
+    return `\\${(character.charCodeAt(0) & 0xff).toString(8).padStart(3, '0')}`
+  })
+  return `"$(printf '${format.replaceAll('%', '%%')}')"`
 }

@@ -109,6 +109,7 @@ export {
   type SignatureVerdict,
   verifySignature,
 } from './signature.ts'
+export { toFetch, toHttpie, toPython } from './snippets.ts'
 export { type Wallet, WalletError } from './wallet.ts'
 export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
 export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'

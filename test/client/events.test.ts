@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import {
@@ -18,6 +16,7 @@ import {
   toJsonLines,
 } from '../../src/client/index.ts'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
+import { startEcho, withoutOwn } from '../support/echo.ts'
 import { startServer } from '../support/server.ts'
 
 /** Requests that something has gone wrong with in one exporter or another. */
@@ -224,35 +223,4 @@ function json(value: unknown): RequestInit {
     body: JSON.stringify(value),
     headers: { 'content-type': 'application/json; charset=utf-8' },
   }
-}
-
-type Header = { name: string; value: string }
-type Seen = { method: string; url: string; headers: Header[]; body: Buffer }
-
-/** A server on loopback that keeps what it is sent. */
-async function startEcho(t: TestContext): Promise<{ url: string; seen: Seen[] }> {
-  const seen: Seen[] = []
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const headers: Header[] = []
-    for (let i = 0; i < request.rawHeaders.length; i += 2) {
-      headers.push({ name: request.rawHeaders[i] ?? '', value: request.rawHeaders[i + 1] ?? '' })
-    }
-    const { method = '', url = '' } = request
-    seen.push({ method, url, headers, body: Buffer.concat(chunks) })
-    response.writeHead(204).end()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    return new Promise<void>((resolve) => server.close(() => resolve()))
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
-}
-
-/** What a connection and a body's length decide is each client's own. */
-function withoutOwn(headers: Header[]): Header[] {
-  const own = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'expect'])
-  return headers.filter(({ name }) => !own.has(name.toLowerCase()))
 }
