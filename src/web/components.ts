@@ -50,10 +50,10 @@ export function copyButton(
 
 export type CopyOptions = { label?: string; kind?: string; onCopied?: () => void }
 
-/** Code or an address with a button that copies it. `label` says what it is. */
+/** Code or an address with a button that copies it. `label` says what it is; `shown` is less of a long one. */
 export function codeBox(
   text: string,
-  { label, isWrapped = false }: { label: string; isWrapped?: boolean },
+  { label, isWrapped = false, shown = text }: CodeBoxOptions,
 ): HTMLElement {
   const copy = copyButton(() => text)
   copy.setAttribute('aria-label', `Copy ${label}`)
@@ -61,10 +61,12 @@ export function codeBox(
     'div',
     { class: isWrapped ? 'code wrap' : 'code' },
     // With a tabindex, the keyboard can scroll wide code too.
-    el('pre', { tabindex: '0', role: 'group', 'aria-label': label }, el('code', {}, text)),
+    el('pre', { tabindex: '0', role: 'group', 'aria-label': label }, el('code', {}, shown)),
     copy,
   )
 }
+
+export type CodeBoxOptions = { label: string; isWrapped?: boolean; shown?: string }
 
 /** A label above an input. */
 export function field(

@@ -304,6 +304,7 @@ export function createEventBrowser({
         ingestUrl,
         onDelete: () => remove(event),
         onBack: leaveDetail,
+        others: () => events.list(),
       }),
       replayHint(event),
     )

@@ -1,0 +1,51 @@
+/** What a Content-Type says, and what the first bytes say. */
+
+export type Media = {
+  /** In lower case, without parameters; an empty text if none was sent. */
+  type: string
+  /** Names in lower case. The first of a name counts. */
+  parameters: ReadonlyMap<string, string>
+}
+
+/** A parameter: a token or a quoted text (RFC 9110 §5.6.6). */
+const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
+/** A longer value would be nonsense. */
+const MAX_CHARACTERS = 8_192
+
+/** Reads a Content-Type or Content-Disposition. */
+export function mediaOf(value: string | null): Media {
+  const text = (value ?? '').slice(0, MAX_CHARACTERS)
+  const [type = ''] = text.split(';', 1)
+  const parameters = new Map<string, string>()
+  for (const [, name = '', quoted, token = ''] of text.matchAll(PARAMETER)) {
+    const key = name.toLowerCase()
+    if (!parameters.has(key)) parameters.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? token)
+  }
+  return { type: type.trim().toLowerCase(), parameters }
+}
+
+/** Pictures of pixels, by their first bytes. Never SVG, which is a document with scripts. */
+const PICTURES: readonly (readonly [type: string, at: number, bytes: string])[] = [
+  ['image/png', 0, '\x89PNG\r\n\x1a\n'],
+  ['image/jpeg', 0, '\xff\xd8\xff'],
+  ['image/gif', 0, 'GIF87a'],
+  ['image/gif', 0, 'GIF89a'],
+  ['image/webp', 8, 'WEBPVP8'],
+  ['image/avif', 4, 'ftypavif'],
+  ['image/bmp', 0, 'BM'],
+]
+
+/** The type of a picture, whatever its sender calls it; null for anything else. */
+export function pictureType(bytes: Uint8Array): string | null {
+  const begins = String.fromCharCode(...bytes.subarray(0, 16))
+  const found = PICTURES.find(([, at, magic]) => begins.startsWith(magic, at))
+  // Two letters begin many a text, so the length in the header must be right, too.
+  if (found?.[0] === 'image/bmp' && littleEndian(bytes, 2) !== bytes.length) return null
+  return found?.[0] ?? null
+}
+
+export const isGzip = (bytes: Uint8Array): boolean =>
+  bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8
+
+const littleEndian = (bytes: Uint8Array, at: number): number =>
+  [0, 1, 2, 3].reduce((sum, index) => sum + (bytes[at + index] ?? 0) * 256 ** index, 0)

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { suite, test } from 'node:test'
+import { deflateSync, gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
+import { NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
+import { anInbox, send } from '../support/catch.ts'
+
+/** A red square of 16 pixels. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGP4z8BAEiJN9aiGUQ1DSgMAp4gB/7nCQ1gAAAAASUVORK5CYII=',
+  'base64',
+)
+
+suite('one request of an inbox', () => {
+  const site = startSite()
+
+  test('the page of a request shows the parts of a form, each in its own form, and downloads them', async (t) => {
+    const inbox = await anInbox(site.server)
+    const form = new FormData()
+    form.append('title', 'Zoë')
+    form.append('photo', new File([PNG], 'my\u202ephoto.exe', { type: 'image/png' }))
+    form.append('data', new Blob(['{"a":[1]}'], { type: 'application/json' }))
+    await post(inbox, '/form', form)
+    const { page } = await opened(t, inbox, { viewport: NARROW, colorScheme: 'dark' })
+    await page.getByText('Part 1 · title · 4 B').waitFor()
+    await page.getByText('Part 2 · photo · file my‹U+202E›photo.exe · image/png').waitFor()
+    assert.equal(await page.getByRole('group', { name: 'Part 1', exact: true }).innerText(), 'Zoë')
+    await page.getByText('image/png, 16 × 16 pixels').waitFor()
+    assert.equal(
+      await page.getByRole('group', { name: 'Part 3', exact: true }).innerText(),
+      '{\n  "a": [\n    1\n  ]\n}',
+    )
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download part 2' }).click(),
+    ])
+    assert.equal(saved.suggestedFilename(), 'part-2.bin')
+    assert.deepEqual(await readFile(await saved.path()), PNG)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('the page of a request unpacks a body within bounds, and shows it as it was sent, too', async (t) => {
+    const inbox = await anInbox(site.server)
+    const packed = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    await post(inbox, '/packed', gzipSync('{"unpacked":true}'), packed)
+    await post(inbox, '/bomb', gzipSync(Buffer.alloc(40 * 1024 * 1024)), packed)
+    await post(inbox, '/twice', gzipSync(deflateSync('plain')), {
+      'content-encoding': 'deflate, gzip',
+    })
+    await post(inbox, '/unknown', 'packed somehow', { 'content-encoding': 'lzma' })
+    const { page, choose } = await opened(t, inbox, { viewport: WIDE })
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    await page.getByText('cannot unpack lzma').waitFor()
+    assert.equal(await body.innerText(), 'packed somehow')
+    await choose('twice')
+    await page.getByText('Unpacked from gzip and deflate.').waitFor()
+    assert.equal(await body.innerText(), 'plain')
+    await choose('bomb')
+    await page.getByText('more than this page shows').waitFor()
+    await page.getByText('unpacked 8 MiB').waitFor()
+    await choose('packed')
+    await page.getByText('Unpacked from gzip.').waitFor()
+    assert.equal(await body.innerText(), '{\n  "unpacked": true\n}')
+    await page.getByRole('button', { name: 'As sent' }).click()
+    assert.match(await body.innerText(), /^000000 {2}1f 8b 08/)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('the page of a request shows pictures of pixels as pictures, and a drawing as text', async (t) => {
+    const inbox = await anInbox(site.server)
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    await post(inbox, '/drawing', svg, { 'content-type': 'image/svg+xml' })
+    await post(inbox, '/broken', PNG.subarray(0, 30), { 'content-type': 'image/png' })
+    await post(inbox, '/picture', PNG, { 'content-type': 'text/html' })
+    const { page, choose } = await opened(t, inbox)
+    await page.getByText('image/png, 16 × 16 pixels').waitFor()
+    await choose('broken')
+    await page.getByText('This browser cannot show it').waitFor()
+    await choose('drawing')
+    assert.equal(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), svg)
+    assert.equal(await page.locator('article img').count(), 0)
+  })
+
+  test('the page of a request reads text in the charset that its sender names', async (t) => {
+    const inbox = await anInbox(site.server)
+    await post(inbox, '/latin', Buffer.from('caf\xe9', 'latin1'), {
+      'content-type': 'text/plain; charset=iso-8859-1',
+    })
+    const { page } = await opened(t, inbox)
+    await page.getByText('Read as windows-1252.').waitFor()
+    assert.equal(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), 'café')
+  })
+
+  test('the page of a request folds JSON, keeps its numbers as sent, and says first what is cut', async (t) => {
+    const inbox = await anInbox(site.server)
+    const text = `{"id":12345678901234567890,"in":{"deep":[1,{}]},"long":"${'x'.repeat(900)}"}`
+    await post(inbox, '/small', text, { 'content-type': 'application/json' })
+    await post(inbox, '/many', `[${'1,'.repeat(4_999)}1]`, { 'content-type': 'application/json' })
+    const { page, choose } = await opened(t, inbox)
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    await page.getByText('The first 2,000 lines; the rest is in the download.').waitFor()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByText('The first 4,000 lines').waitFor()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByText('The first 4,000 lines').waitFor({ state: 'hidden' })
+    assert.equal((await body.innerText()).split('\n').length, 5_002)
+
+    await choose('small')
+    const long = `"long": "${'x'.repeat(299)}Show all 902 characters`
+    const whole = `{\n  "id": 12345678901234567890,\n  "in": {\n    "deep": [\n      1,\n      {}\n    ]\n  },\n  ${long}\n}`
+    assert.equal(await body.innerText(), whole)
+    const folds = body.getByRole('button', { name: 'Fold' })
+    await folds.first().focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    assert.equal(
+      await body.innerText(),
+      `{\n  "id": 12345678901234567890,\n  "in": {\n  },\n  ${long}\n}`,
+    )
+    assert.equal(await folds.count(), 2, 'what is folded has no stops')
+    await page.keyboard.press('Enter')
+    assert.equal(await body.innerText(), whole)
+    await page.getByRole('button', { name: 'Show all 902 characters' }).click()
+    assert.ok((await body.innerText()).includes('x'.repeat(900)))
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('the page of a request says whether its signature is right, and the secret goes nowhere', async (t) => {
+    const inbox = await anInbox(site.server)
+    const secret = 'a-secret-of-the-sender'
+    const sign = (body: string) => createHmac('sha256', secret).update(body).digest('hex')
+    await post(inbox, '/custom', 'other', { 'x-sig': `v=${sign('other')}` })
+    await post(inbox, '/github', '{}', { 'x-hub-signature-256': `sha256=${sign('{}')}` })
+    const { page, choose } = await opened(t, inbox, { viewport: NARROW })
+    const asked: string[] = []
+    page.on('request', (request) =>
+      asked.push(request.url() + (request.postData() ?? '') + JSON.stringify(request.headers())),
+    )
+    await page.getByText('Its headers are those of GitHub.').waitFor()
+    const field = page.getByLabel('Secret of the sender')
+    assert.deepEqual(
+      await Promise.all(['type', 'autocomplete', 'name'].map((name) => field.getAttribute(name))),
+      ['password', 'off', null],
+    )
+    await field.fill('wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('The signature does not match').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await field.fill(secret)
+    await page.getByRole('button', { name: 'Check the signature' }).click()
+    await page.getByText('The signature is valid').waitFor()
+    assert.equal(await page.getByLabel('Header', { exact: true }).isVisible(), false)
+
+    await choose('custom')
+    await page.getByText('Is the signature right?').click()
+    await page.getByLabel('Header', { exact: true }).fill('X-Sig')
+    await page.getByLabel('Before the signature').fill('v=')
+    await field.fill(secret)
+    await page.keyboard.press('Enter')
+    await page.getByText('The signature is valid').waitFor()
+    await page.getByLabel('Signed by').selectOption('slack')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('The request has no X-Slack-Signature header.').waitFor()
+
+    assert.ok(asked.every((request) => !request.includes(secret)))
+    const stored = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie]),
+    )
+    assert.ok(!stored.includes(secret))
+    assert.equal(new URL(page.url()).search, '')
+  })
+
+  test('the page of a request compares it with the one before, and with another that is chosen', async (t) => {
+    const inbox = await anInbox(site.server)
+    const json = { 'content-type': 'application/json' }
+    await post(inbox, '/same', '{"n":1}', json)
+    await post(inbox, '/same', '{"n":1,"list":[1,2,3]}', json)
+    await post(inbox, '/same?x=1', '{"n":2,"list":[1,2,3]}', { ...json, 'x-new': 'yes' })
+    const { page } = await opened(t, inbox)
+    await page.getByText('Compare with another request').click()
+    const differences = page.getByRole('group', { name: 'Differences' })
+    const text = await differences.innerText()
+    for (const line of [
+      '− POST /same',
+      '+ POST /same?x=1',
+      '+ x-new: yes',
+      '−   "n": 1,',
+      '+   "n": 2,',
+    ]) {
+      assert.ok(text.split('\n').includes(line), `${line} in ${text}`)
+    }
+    assert.doesNotMatch(text, /content-type/)
+    await page.getByLabel('The other request').selectOption({ index: 1 })
+    await page.getByText('− is in #1, + is in #3.').waitFor()
+    assert.match(await differences.innerText(), /\+ {3}"list": \[/)
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('the page of a request writes it as code, and copies what it shows', async (t) => {
+    const inbox = await anInbox(site.server)
+    await post(inbox, '/code', '{"a":"é"}', {
+      'content-type': 'application/json',
+      'x-l': 'caf\xe9',
+    })
+    const { page } = await opened(t, inbox)
+    // The pages' policy lets nobody read the clipboard.
+    await page.evaluate(() => {
+      navigator.clipboard.writeText = async (text) => {
+        document.body.dataset.copied = text
+      }
+    })
+    const copied = () => page.evaluate(() => document.body.dataset.copied ?? '')
+    await page.getByText('Copy as code').click()
+    for (const [name, expected] of [
+      [
+        'fetch',
+        /^await fetch\("http[\s\S]+\["x-l", "caf\\u00e9"\],[\s\S]+body: "\{\\"a\\":\\"\\u00e9\\"\}"/,
+      ],
+      ['HTTPie', /^# HTTPie cannot send the value of x-l\.\nhttp [\s\S]+--raw '\{"a":"é"\}'/],
+      ['Python', /^import http\.client[\s\S]+putheader\("x-l", "caf\\u00e9"\)/],
+      ['curl', /^curl [\s\S]+--header "\$\(printf 'x-l: caf\\351'\)"/],
+    ] as const) {
+      await page.getByRole('button', { name, exact: true }).click()
+      await page.getByRole('button', { name: `Copy the request for ${name}` }).click()
+      const code = await copied()
+      assert.match(code, expected)
+      const shown = await page.getByRole('group', { name: `the request for ${name}` }).innerText()
+      assert.equal(code, shown)
+    }
+    await page.getByRole('button', { name: 'Copy body' }).click()
+    assert.equal(await copied(), '{"a":"é"}')
+    await page.getByRole('button', { name: 'Copy the value of x-l' }).click()
+    assert.equal(await copied(), 'café')
+    await page.getByRole('button', { name: 'Copy headers' }).click()
+    assert.match(await copied(), /^content-type: application\/json\nx-l: café\n/m)
+  })
+
+  async function post(
+    inbox: CatchCapability,
+    path: string,
+    ...[body, headers = {}]: [body: BodyInit, headers?: Record<string, string>]
+  ): Promise<void> {
+    const answer = await send(site.server, inbox, { path, method: 'POST', body, headers })
+    assert.equal(answer.status, 204)
+  }
+
+  /** Opens the newest request. `choose` opens another. */
+  async function opened(
+    t: Parameters<typeof site.visit>[0],
+    inbox: CatchCapability,
+    options: Parameters<typeof site.visit>[1] = {},
+  ) {
+    const { page } = await site.visit(t, options)
+    const { url } = site.server
+    await page.goto(`${url}/catch`)
+    await page
+      .getByLabel('Or paste the capability')
+      .fill(formatCapability({ capability: inbox, baseUrl: url }))
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
+    await lines.first().getByRole('button').click()
+    const choose = (path: string) => chooseAgain(page, path)
+    return { page, choose }
+  }
+
+  async function chooseAgain(page: Page, path: string): Promise<void> {
+    const back = page.getByRole('button', { name: 'Back to the list' })
+    if (await back.isVisible()) await back.click()
+    await page.getByRole('button', { name: new RegExp(path) }).click()
+    await page.getByRole('heading', { name: `POST /${path}` }).waitFor()
+  }
+})
