@@ -31,6 +31,7 @@ const FOLDERS = [
   'http',
   'payment',
   'lightning',
+  'alerts',
   'outbound',
   'db',
   'secrets',
@@ -51,6 +52,7 @@ type Room =
   | 'http'
   | 'payment'
   | 'lightning'
+  | 'alerts'
   | 'outbound'
   | 'db'
   | 'secrets'
@@ -84,6 +86,7 @@ const BELOW_PRODUCTS = [
   'http',
   'payment',
   'lightning',
+  'alerts',
   'outbound',
   'db',
   'secrets',
@@ -102,6 +105,7 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
+  alerts: ['outbound', 'db', 'secrets', 'protocol', 'lib'],
   outbound: ['protocol', 'lib'],
   db: ['protocol', 'lib'],
   secrets: ['protocol', 'lib'],

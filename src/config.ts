@@ -136,6 +136,19 @@ export const OPTIONS = {
     help: 'comma-separated `host:port` list, exempt from the rules for requests to LNURL servers, such as a local one in tests',
     parse: hostList,
   },
+  outbound: {
+    name: 'MAYFLY_OUTBOUND',
+    default: 'on',
+    help: '`off`: the service sends no alerts (docs/pulse-alerts.md)',
+    parse: oneOf(['on', 'off']),
+  },
+  alertAllowedHosts: {
+    name: 'MAYFLY_ALERT_ALLOWED_HOSTS',
+    default: '',
+    shown: 'none',
+    help: 'the same for the receivers of alerts; the start stops if it is set on mainnet',
+    parse: hostList,
+  },
   outboundProxy: {
     name: 'MAYFLY_OUTBOUND_PROXY',
     default: '',

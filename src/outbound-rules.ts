@@ -1,6 +1,15 @@
-/** What the settings say of requests to servers that strangers name. */
-import type { Config } from './config.ts'
-import type { OutboundRules } from './outbound/outbound.ts'
+/** What the settings say of requests to servers that strangers name, and the alerts that keep to it. */
+import type { Logger } from 'pino'
+import { ALERT_OUTBOUND, createAlerts, type RunningAlerts } from './alerts/alerts.ts'
+import type { Inboxes } from './alerts/send.ts'
+import type { Outcome } from './alerts/store.ts'
+import { type Config, ConfigError } from './config.ts'
+import type { Db } from './db/db.ts'
+import type { Clock } from './lib/clock.ts'
+import type { Network } from './lightning/lightning.ts'
+import { leadsTo } from './outbound/ourselves.ts'
+import type { OutboundRules } from './outbound/rules.ts'
+import type { Secrets } from './secrets/secrets.ts'
 
 /** For the LNURL servers of GATE's projects. */
 export const gateOutbound = (config: Config): OutboundRules => ({
@@ -8,3 +17,40 @@ export const gateOutbound = (config: Config): OutboundRules => ({
   blocked: config.outboundBlockedHosts,
   proxy: config.outboundProxy,
 })
+
+/**
+ * Opens the alerts. What older secrets sealed is sealed under the current one.
+ * @throws ConfigError for exempt receivers on mainnet: anybody could make the service call them.
+ */
+export async function openAlerts(
+  config: Config,
+  deps: {
+    db: Db
+    secrets: Secrets
+    clock: Clock
+    log: Logger
+    network: Network
+    publicUrl: () => string
+    inboxes: () => Inboxes | null
+    onAttempt?: (outcome: Outcome) => void
+  },
+): Promise<RunningAlerts> {
+  const { alertAllowedHosts: allowed } = config
+  if (deps.network === 'mainnet' && allowed.size > 0) {
+    throw new ConfigError('MAYFLY_ALERT_ALLOWED_HOSTS must be empty on mainnet.')
+  }
+  const isOurselves = leadsTo(deps.publicUrl)
+  const { outboundBlockedHosts: blocked, outboundProxy: proxy } = config
+  const rules: OutboundRules = { allowed, blocked, proxy, isOurselves }
+  const out = config.outbound === 'on' ? await openOutbound(rules, deps.clock) : null
+  const alerts = createAlerts({ ...deps, rules, out })
+  const unopened = await alerts.reseal()
+  if (unopened > 0) deps.log.warn({ event: 'alerts.foreign_secret', destinations: unopened })
+  return alerts
+}
+
+/** Its client is loaded only where something may go out. */
+async function openOutbound(rules: OutboundRules, clock: Clock) {
+  const { createOutbound } = await import('./outbound/outbound.ts')
+  return createOutbound({ ...rules, ...ALERT_OUTBOUND, clock })
+}

@@ -2,6 +2,8 @@
  * The products, one entry each. To remove a product, delete its folder, its entry here and its line in
  * `lib/product-names.ts`. AGENTS.md lists its other parts.
  */
+import type { Alerts } from './alerts/alerts.ts'
+import type { Inboxes } from './alerts/send.ts'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import { CATCH, openCatch } from './catch/product.ts'
 import type { Config } from './config.ts'
@@ -17,18 +19,20 @@ import type {
 } from './http/product.ts'
 import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import { gateOutbound } from './outbound-rules.ts'
 import type { Provisioning } from './payment/provisioning.ts'
 import { openPulse, PULSE } from './pulse/product.ts'
 import { openWhisper, WHISPER } from './whisper/product.ts'
+
+/** A product that is open. CATCH lends its inboxes to the alerts. */
+export type Opened = OpenProduct & { inboxes?: Inboxes }
 
 /** A product of this service. `open` passes its own settings on. */
 export type Entry<Facts extends ProductFacts = ProductFacts> = {
   facts: Facts
   open(
     parts: ProductParts,
-    settings: { config: Config; metrics: Metrics | null },
-  ): OpenProduct | Promise<OpenProduct>
+    settings: { config: Config; metrics: Metrics | null; alerts: Alerts },
+  ): Opened | Promise<Opened>
   /** Whether it is switched on. Default: always. */
   isOn?(config: Config): boolean
 }
@@ -55,7 +59,8 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
   },
   pulse: {
     facts: PULSE,
-    open: (parts, { config }) => openPulse({ ...parts, plans: plansOf(PULSE, config.catalog) }),
+    open: (parts, { config, alerts }) =>
+      openPulse({ ...parts, alerts, plans: plansOf(PULSE, config.catalog) }),
   },
 }
 
@@ -66,6 +71,7 @@ const PRODUCTS: Record<AnyProduct, Entry> = {
     isOn: ({ gate }) => gate === 'on',
     open: async (parts, { config }) => {
       const { openGate } = await import('./gate/open.ts')
+      const { gateOutbound } = await import('./outbound-rules.ts')
       return openGate({ ...parts, outbound: gateOutbound(config) })
     },
   },

@@ -5,6 +5,8 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { LOOK_EVERY_MS } from './alerts/alerts.ts'
+import type { Inboxes } from './alerts/send.ts'
 import { type Config, ConfigError } from './config.ts'
 import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
@@ -35,6 +37,7 @@ import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
 import type { MetricsListener } from './metrics/listener.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import { openAlerts } from './outbound-rules.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
@@ -220,6 +223,12 @@ export async function serve(
       simulator: node.simulator,
       quoteSeconds: config.quoteSeconds,
     }
+    let inboxes: Inboxes | null = null
+    const alerts = await openAlerts(config, {
+      ...{ db, secrets, clock, log, network, publicUrl, inboxes: () => inboxes },
+      ...(metrics ? { onAttempt: metrics.alertTried } : {}),
+    })
+    closing.push(alerts.close)
     const purges: Purge[] = []
     const works: Repeated[] = []
     for (const { facts, open } of products) {
@@ -228,7 +237,9 @@ export async function serve(
         foreign,
         close,
         repeating = [],
-      } = await asConfigError(async () => open(parts, { config, metrics }))
+        inboxes: lent = null,
+      } = await asConfigError(async () => open(parts, { config, metrics, alerts }))
+      inboxes ??= lent
       if (close) closing.push(close)
       if (foreign) await refuseForeignOrders(foreign(), config)
       purges.push({ product: facts.name, purge })
@@ -257,6 +268,14 @@ export async function serve(
       }),
       ...works.map(({ everyMs, event, work }) =>
         every(everyMs, work, (error) => log.error({ event, reason: String(error) })),
+      ),
+      startPurge('alerts', {
+        ...{ inTurn, deletion },
+        purge: async (now) => void (await alerts.purge(now)),
+        onError: (err) => log.error({ event: 'alerts.purge_failed', err }),
+      }),
+      every(LOOK_EVERY_MS, alerts.look, (error) =>
+        log.error({ event: 'alerts.turn_failed', reason: String(error) }),
       ),
       every(BEAT_EVERY_MS, deletion.beat, (error) =>
         log.error({ event: 'clock.beat_failed', reason: String(error) }),

@@ -1,9 +1,12 @@
 /** CATCH's entry: what the service needs to sell and run it. */
+
+import type { Inboxes } from '../alerts/send.ts'
 import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
+import { createInboxes } from './inboxes.ts'
 import { type IpLocator, installedDatabases, openIpLocator } from './ip-location.ts'
 import { INGEST } from './limits.ts'
 import { CATCH_PROVISIONING } from './provisioning.ts'
@@ -62,7 +65,7 @@ export async function openCatch(
     /** Called with the storage that each accepted request used, in bytes. */
     onIngested: (bytes: number) => void
   },
-): Promise<OpenProduct> {
+): Promise<OpenProduct & { inboxes: Inboxes }> {
   const locator = await openLocator(parts)
   const service = createCatch({
     ...parts,
@@ -70,7 +73,7 @@ export async function openCatch(
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
   mountCatch(parts.app, { ...parts, service })
-  return { purge: service.purge, close }
+  return { purge: service.purge, close, inboxes: createInboxes({ ...parts, service }) }
 
   async function close(): Promise<void> {
     await service.close()

@@ -53,6 +53,8 @@ export type InboxFacts = {
 /** A request to an inbox, as received. */
 export type IngestRequest = {
   token: string | null
+  /** The sender proved before that it has the token. */
+  isProven?: boolean
   method: string
   path: string
   query: string
@@ -229,7 +231,8 @@ export function createCatch(deps: {
     async ingest(inbox, request) {
       const now = clock.now()
       const isAuthenticated =
-        request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash)
+        request.isProven === true ||
+        (request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash))
       const place = locate(request.sourceIp)
       const { path, query, body } = request
       const headers = keptHeaders(request, isForwardingHeader)

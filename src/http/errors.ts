@@ -47,6 +47,11 @@ export const ERRORS = {
     advice:
       "A setting is unknown, has the wrong type or is out of range, or the grace is below the plan's minimum.",
   },
+  'invalid destinations': {
+    status: 400,
+    advice:
+      'Alerts go to at most three https URLs of public hosts, or inboxes whose ingest token you have. Nothing was changed.',
+  },
   'invalid ciphertext': {
     status: 400,
     advice: 'The body must be at least 30 encrypted bytes.',
@@ -189,6 +194,10 @@ export const ERRORS = {
     status: 503,
     advice:
       'The store is unavailable or full. Retry after Retry-After seconds with the same Idempotency-Key: a paid order is kept.',
+  },
+  'alerts unavailable': {
+    status: 503,
+    advice: 'The operator of this service sends no alerts. Nothing was changed.',
   },
   'payment not honoured': {
     status: 503,

@@ -55,6 +55,8 @@ export type Limits = {
    * @throws Problem `rate limited` with the seconds to wait.
    */
   take(limit: Limit, key: string, reply: FastifyReply): Promise<void>
+  /** Takes one for work that has no answer of its own. Returns false if the bucket is empty. */
+  admits(limit: Limit, key: string): Promise<boolean>
   /**
    * Refuses a request whose token is invalid: throws `refusal`, or 429 if the client has tried too many
    * tokens. A request without a token is not counted.
@@ -85,10 +87,16 @@ export function createLimits(
     )
   }
 
-  async function take({ name }: Limit, key: string, reply: FastifyReply): Promise<void> {
+  function bucketOf({ name }: Limit): { take: Bucket; policy: string } | null {
     const bucket = buckets.get(name)
     // A limit that is missing in `rates` would limit nothing, and could not be configured.
     if (bucket === undefined) throw new Error(`no product brings a limit named ${name}`)
+    return bucket
+  }
+
+  async function take(limit: Limit, key: string, reply: FastifyReply): Promise<void> {
+    const { name } = limit
+    const bucket = bucketOf(limit)
     if (bucket === null) return
     const result = await bucket.take(key)
     const waitSeconds = Math.ceil(result.msBeforeNext / 1000)
@@ -99,6 +107,10 @@ export function createLimits(
 
   return {
     take,
+    async admits(limit, key) {
+      const taken = await bucketOf(limit)?.take(key)
+      return !taken?.isRefused
+    },
     async refuse(refusal, request, reply) {
       if (request.headers.authorization !== undefined) {
         await take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)

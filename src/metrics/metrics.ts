@@ -27,6 +27,8 @@ export type Metrics = {
   /** A request took this many bytes of its inbox. */
   ingested(bytes: number): void
   clockJumped(): void
+  /** An attempt to bring an alert to a destination ended: 2xx, 4xx, 5xx, or failed. */
+  alertTried(outcome: string): void
   /** The same log, but its events are counted. */
   countedLog(log: Log): Log
   /** Sets the sources that are read at each scrape. */
@@ -50,6 +52,7 @@ export function createMetrics(): Metrics {
     node: observeNode(instruments),
     response: observeResponses(instruments),
     rateLimited: countRateLimited(instruments),
+    alertTried: countAlerts(instruments),
     purged: countPurged(instruments),
     searchEnded: countSearches(instruments),
     ingested: countIngested(instruments),
@@ -73,6 +76,14 @@ function countSearches({ counter }: Instruments): Metrics['searchEnded'] {
   const ended = counter('searches_total', 'Searches of inboxes, by how they ended.', ['outcome'])
   for (const outcome of ['done', 'gone', 'refused']) ended.inc({ outcome }, 0)
   return (outcome) => ended.inc({ outcome })
+}
+
+function countAlerts({ counter }: Instruments): Metrics['alertTried'] {
+  const tried = counter('alert_attempts_total', 'Attempts to bring an alert to a destination.', [
+    'outcome',
+  ])
+  for (const outcome of ['2xx', '4xx', '5xx', 'failed']) tried.inc({ outcome }, 0)
+  return (outcome) => tried.inc({ outcome })
 }
 
 function countPurged({ counter }: Instruments): Metrics['purged'] {

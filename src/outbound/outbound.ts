@@ -6,27 +6,16 @@ import { Agent, type Dispatcher } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
 import type { Clock } from '../lib/clock.ts'
 import { codeOf } from '../lib/errors.ts'
-import { type AllowedHosts, hostAndPort, readPublicUrl } from '../protocol/public-url.ts'
+import { hostAndPort } from '../protocol/public-url.ts'
 import { OutboundError } from './error.ts'
 import { guardedLookup, type Resolve, systemResolve } from './guarded-lookup.ts'
 import { createHostSlots, type HostLimits } from './host-slots.ts'
 import { proxyConnector } from './proxy.ts'
+import { type OutboundRules, requireCallable } from './rules.ts'
 
 export type OutboundTimeouts = { connectMs: number; silenceMs: number; overallMs: number }
 
 const TIMEOUTS: OutboundTimeouts = { connectMs: 5_000, silenceMs: 5_000, overallMs: 10_000 }
-
-/** What the operator decides of every way out. */
-export type OutboundRules = {
-  /** `host:port` of servers that need not be public, and are reached without the proxy. */
-  allowed: AllowedHosts
-  /** Names that are not called, nor are those below them. */
-  blocked?: ReadonlySet<string>
-  /** An http proxy for everything but `allowed`. */
-  proxy?: URL | null
-  /** Whether a URL leads to this service itself. */
-  isOurselves?: (url: URL) => boolean
-}
 
 export type OutboundOptions = OutboundRules & {
   clock: Clock
@@ -114,19 +103,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
     async close() {
       await Promise.all([guarded.destroy(), plain.destroy()])
     },
-  }
-}
-
-/** @throws OutboundError for a URL that the service never calls, whatever its name resolves to. */
-export function requireCallable(
-  url: URL,
-  { allowed, blocked = new Set(), isOurselves = () => false }: OutboundRules,
-): void {
-  if ('fault' in readPublicUrl(url.href, allowed)) throw new OutboundError('not public')
-  if (isOurselves(url)) throw new OutboundError('ourselves')
-  const labels = url.hostname.split('.')
-  if (labels.some((_, i) => blocked.has(labels.slice(i).join('.')))) {
-    throw new OutboundError('blocked')
   }
 }
 

@@ -1,5 +1,6 @@
 /** The owner's routes of a monitor: read, follow, change, destroy. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Alerts } from '../alerts/alerts.ts'
 import type { App } from '../http/app.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
@@ -11,6 +12,7 @@ import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
+import { mountAlerts } from './alert-routes.ts'
 import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
@@ -27,7 +29,13 @@ const monitorParams = Type.Object({ publicId })
 
 export function mountOwner(
   app: App,
-  deps: { service: PulseService; limits: Limits; streams: EventStreams; clock: Clock },
+  deps: {
+    service: PulseService
+    alerts: Alerts
+    limits: Limits
+    streams: EventStreams
+    clock: Clock
+  },
 ): void {
   const { service, limits, streams } = deps
   const owner = createOwner<MonitorRow>(app, {
@@ -45,6 +53,7 @@ export function mountOwner(
     if (service.hasExpired(owner.of(request))) throw problem('not found')
   }
 
+  mountAlerts(app, { ...deps, owner, changeable, now: deps.clock.now })
   app.get<Owned>(
     '/api/pulse/:publicId',
     { onRequest, schema: SCHEMAS.status },

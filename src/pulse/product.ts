@@ -1,8 +1,11 @@
 /** PULSE's entry: what the service needs to sell and run it. */
+import type { Alerts } from '../alerts/alerts.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { AlertSettings, AlertsSet, AlertsStatus } from './alert-schema.ts'
+import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
-import { PINGS, PUBLIC_STATUS } from './limits.ts'
+import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
@@ -32,12 +35,15 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     },
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
-  limits: [PINGS, PUBLIC_STATUS],
+  limits: [PINGS, PUBLIC_STATUS, ALERT_TESTS, ALERT_TESTS_PER_TARGET],
   schemas: {
     PulseCapability,
     PulseSettings,
     PulseStatus,
     PublicPulseStatus,
+    AlertSettings,
+    AlertsSet,
+    AlertsStatus,
     PulseCatalog,
     PulsePlan: ListedPulsePlan,
   },
@@ -46,12 +52,13 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
 }
 
 export async function openPulse(
-  parts: ProductParts & { plans: Record<PlanId, PulsePlan> },
+  parts: ProductParts & { plans: Record<PlanId, PulsePlan>; alerts: Alerts },
 ): Promise<OpenProduct> {
   const watch = createWatch(parts)
   // Before the first request: what nobody could ping since the last beat is no lateness.
   await watch.beat()
-  const service = createPulse({ ...parts, watch, listeners: [] })
+  const listeners = [tellOfChanges(parts.alerts)]
+  const service = createPulse({ ...parts, watch, listeners })
   mountPulse(parts.app, { ...parts, service })
   return {
     purge: service.purge,

@@ -1,5 +1,6 @@
 /** PULSE over HTTP: buying, pinging and the shared status. The owner's routes are in `owner-routes.ts`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Alerts } from '../alerts/alerts.ts'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
@@ -44,6 +45,7 @@ export function mountPulse(
   app: App,
   deps: Paying & {
     service: PulseService
+    alerts: Alerts
     plans: Record<PlanId, PulsePlan>
     streams: EventStreams
     clock: Clock

@@ -251,6 +251,13 @@ export const changeSettings = (
   expect: 1,
 })
 
+/** Holds if the monitor exists and has not ended. Locks its row for the rest of the unit. */
+export const existingMonitor = (publicId: string, now: number): Statement => ({
+  text: 'update pulse_monitor set public_id = public_id where public_id = $1 and expires_at > $2',
+  values: [publicId, now],
+  expect: 1,
+})
+
 /** Deletes a monitor with its settings and heartbeats. */
 export const dropMonitor = (publicId: string): Statement => ({
   text: 'delete from pulse_monitor where public_id = $1',

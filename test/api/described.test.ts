@@ -311,7 +311,30 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
     await ask(id, 401, { params, headers: pinging, ...sent })
     await ask(id, 404, { params: UNKNOWN, headers, ...sent })
   }
+  await driveAlerts(
+    await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) }),
+    {
+      ask,
+      own: { params, headers },
+      foreign: pinging,
+    },
+  )
   await ask('destroyMonitor', 204, { params, headers })
+}
+
+async function driveAlerts(
+  { publicId, ingestToken }: { publicId: string; ingestToken: string },
+  { ask, own, foreign }: { ask: Call; own: Ask; foreign: Record<string, string> },
+) {
+  const body = { destinations: [{ inbox: publicId, ingestToken }] }
+  const none = { destinations: [{ url: 'http://hooks.example.com/' }] }
+  await ask('setAlerts', 400, { ...own, body: none })
+  for (const id of OWNED_ALERTS) {
+    const sent = id === 'setAlerts' ? { body } : {}
+    await ask(id, id === 'deleteAlerts' ? 204 : 200, { ...own, ...sent })
+    await ask(id, 401, { ...own, ...sent, headers: foreign })
+    await ask(id, 404, { ...own, ...sent, params: UNKNOWN })
+  }
 }
 
 async function driveGate(server: TestServer, ask: Call) {
@@ -412,6 +435,13 @@ const OWNED_INBOX = [
   ...['getInbox', 'getRefusals', 'listEvents', 'streamEvents', 'destroyInbox'],
   ...['getEvent', 'getEventBody', 'deleteEvent'],
 ]
-const OWNED_MONITOR = ['getMonitor', 'streamMonitor', 'updateMonitor', 'destroyMonitor']
+const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']
+const OWNED_MONITOR = [
+  ...OWNED_ALERTS,
+  'getMonitor',
+  'streamMonitor',
+  'updateMonitor',
+  'destroyMonitor',
+]
 
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)

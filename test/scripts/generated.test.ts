@@ -30,7 +30,7 @@ test('the operator finds every event of the log in docs/log.md', async () => {
 
 test('the operator finds every rate limit in docs/limits.md, as it is by default', async () => {
   const page = await readFile(new URL('../../docs/limits.md', import.meta.url), 'utf8')
-  const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+) \| (\d+) \|/gm)
+  const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+(?:\.\d+)?) \| (\d+) \|/gm)
   const documented = [...rows].map(([, name = '', perMinute, burst]) => ({
     name,
     perMinute: Number(perMinute),

@@ -1,0 +1,190 @@
+/**
+ * Alerts: what owners are told of what happens to what they bought. The rows are an outbox: what happened and
+ * who is to be told of it are stored in one unit, and sending comes after. The room knows no product.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { coalesce } from '../db/coalesce.ts'
+import type { Db, Statement } from '../db/db.ts'
+import { before, type Clock, type DeletionTime } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { HostLimits } from '../outbound/host-slots.ts'
+import type { Outbound } from '../outbound/outbound.ts'
+import { type OutboundRules, requireCallable } from '../outbound/rules.ts'
+import { readPublicUrl } from '../protocol/public-url.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Alert } from './alert.ts'
+import { createDelivery, PER_HOST } from './delivery.ts'
+import { createDestinations, type Destinations, newMessageId } from './destinations.ts'
+import { createSealed } from './sealing.ts'
+import { createSend, type Inboxes } from './send.ts'
+import {
+  createAlertStore,
+  dropOwners,
+  forgetOldSecrets,
+  insertAlert,
+  type Outcome,
+  purgeAlerts,
+  resealDestination,
+} from './store.ts'
+
+/** Every instance looks this often for what other instances have stored, or for what is due again. */
+export const LOOK_EVERY_MS = 1_000
+/** How long the owner sees what was sent. */
+const KEEP_MS = 24 * 60 * 60 * 1000
+const PURGE_ALERTS = 500
+/** How long a stop waits for attempts under way. They are repeated after the next start. */
+const LEAVE_MS = 2_000
+
+/**
+ * What the way out must keep to for alerts. Nothing of an answer is needed but a test's echo. Attempts have a
+ * place before they begin, so only tests ever wait. No stranger may pause a host for others.
+ */
+export const ALERT_OUTBOUND: { hosts: HostLimits; maxAnswerBytes: number } = {
+  hosts: { concurrent: PER_HOST, waiting: 64, pauses: false },
+  maxAnswerBytes: 16 * 1024,
+}
+
+export type Alerts = {
+  /** Whether anything is ever sent. If not, nothing is stored to be sent either. */
+  isOn: boolean
+  destinations: Destinations
+  inboxes(): Inboxes | null
+  /** A URL that may be a destination, or what is wrong with it. */
+  readUrl(text: string): { url: URL } | { fault: string }
+  /** Statements that tell an owner's destinations of something, for the unit in which it happens. */
+  tell(ownerId: string, alert: Alert): Statement[]
+  /** Statements for the unit that deletes these owners. */
+  drop(ownerIds: readonly string[]): Statement[]
+  /** Something was stored that may be due. Never throws. */
+  wake(): void
+}
+
+export type RunningAlerts = Alerts & {
+  /** Encrypts what older secrets sealed under the current one. @returns how many no secret opens. */
+  reseal(): Promise<number>
+  /** Deletes what ended long ago. @returns how many alerts. */
+  purge(now: DeletionTime): Promise<number>
+  /** Sends what is due. */
+  look(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createAlerts(deps: {
+  db: Db
+  secrets: Secrets
+  clock: Clock
+  log: Log
+  rules: OutboundRules
+  /** The way out, with ALERT_OUTBOUND; null if the operator has switched it off. */
+  out: Outbound | null
+  /** Known once CATCH is open; null without it. */
+  inboxes: () => Inboxes | null
+  onAttempt?: (outcome: Outcome) => void
+}): RunningAlerts {
+  const { db, clock, log, rules, out, inboxes, onAttempt = () => undefined } = deps
+  const store = createAlertStore(db)
+  const sealed = createSealed(deps.secrets)
+  const send = createSend({ out, inboxes, now: clock.now })
+  let isClosed = false
+  let looking: Promise<void> | null = null
+  const wake = coalesce(() => void look())
+  const delivery = createDelivery({
+    ...{ db, store, sealed, send, clock, log, onAttempt, onFree: wake },
+  })
+
+  /** One look at a time: a wake during a look makes another one. */
+  let isWanted = false
+  async function look(): Promise<void> {
+    if (isClosed || !out) return
+    isWanted = true
+    looking ??= lookAll().finally(() => {
+      looking = null
+    })
+    await looking
+  }
+
+  async function lookAll(): Promise<void> {
+    while (isWanted && !isClosed) {
+      isWanted = false
+      try {
+        await delivery.turn()
+      } catch (error) {
+        log.error({ event: 'alerts.turn_failed', reason: String(error) })
+      }
+    }
+  }
+
+  return {
+    isOn: out !== null,
+    destinations: createDestinations({ db, store, sealed, send, clock }),
+    inboxes,
+    readUrl: (text) => readUrl(text, rules),
+    tell: (ownerId, alert) => (out ? insertAlert(ownerId, newMessageId(), alert) : []),
+    drop: dropOwners,
+    wake,
+    look,
+
+    async reseal() {
+      let unopened = 0
+      for (let after = ''; ; ) {
+        const rows = await store.all(after, 500)
+        for (const row of rows) {
+          after = row.destination_id
+          const [target, secret] = [row.sealed_target, row.sealed_secret].map((some) =>
+            sealed.open(some, row.destination_id),
+          )
+          if (!target || !secret) {
+            unopened++
+            continue
+          }
+          const old =
+            row.sealed_old_secret && sealed.open(row.sealed_old_secret, row.destination_id)
+          if (target.isCurrent && secret.isCurrent && (old?.isCurrent ?? true)) continue
+          const again = (plain: string): Buffer => sealed.seal(plain, row.destination_id)
+          await db.write({
+            lockKey: row.owner_id,
+            statements: {
+              destination: resealDestination(row, {
+                sealed_target: again(target.plain),
+                sealed_secret: again(secret.plain),
+                sealed_old_secret: old ? again(old.plain) : null,
+              }),
+            },
+          })
+        }
+        if (rows.length < 500) return unopened
+      }
+    },
+
+    async purge(now) {
+      const { gone } = await db.write({
+        lockKey: 'alert',
+        statements: {
+          gone: purgeAlerts(before(now, KEEP_MS), PURGE_ALERTS),
+          secrets: forgetOldSecrets(now),
+        },
+      })
+      return gone.length
+    },
+
+    async close() {
+      isClosed = true
+      await looking
+      await Promise.race([delivery.idle(), delay(LEAVE_MS, undefined, { ref: false })])
+      await out?.close()
+      await delivery.idle()
+    },
+  }
+}
+
+/** Whether the service may call a URL at all is known before its name is resolved. */
+function readUrl(text: string, rules: OutboundRules): { url: URL } | { fault: string } {
+  const read = readPublicUrl(text, rules.allowed)
+  if ('fault' in read) return read
+  try {
+    requireCallable(read.url, rules)
+    return read
+  } catch {
+    return { fault: 'a URL that this service does not call' }
+  }
+}

@@ -1,0 +1,251 @@
+/** The destinations of an owner: set, tested, listed. Nothing but tests is sent before a test was answered. */
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { newWebhookSecret } from '../protocol/webhook-signing.ts'
+import type { AlertContent, Format, UrlFormat } from './alert.ts'
+import { targetOf } from './delivery.ts'
+import type { Sealed } from './sealing.ts'
+import type { Attempt, Send, Target } from './send.ts'
+import {
+  type AlertRow,
+  type AlertStore,
+  activate,
+  type DestinationRow,
+  type DestinationState,
+  dropDestination,
+  dropOwners,
+  insertDestination,
+  type Outcome,
+  replaceSecret,
+} from './store.ts'
+
+/** How many destinations an owner has at most. */
+export const MAX_DESTINATIONS = 3
+/** How long a secret that was replaced signs too, so that a receiver can learn the new one. */
+const OLD_SECRET_MS = 24 * 60 * 60 * 1000
+/** What the owner is shown of the past. */
+const TOLD_MS = 24 * 60 * 60 * 1000
+const MAX_TOLD = 100
+/** Two requests of an owner at once: the loser looks again this often. */
+const TRIES = 3
+
+/** A destination that is asked for. The URL was checked, and the inbox admits the owner of the token. */
+export type Wanted = { format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }
+
+export type Destination = {
+  id: string
+  format: Format
+  /** The host of the URL, or the id of the inbox. */
+  host: string
+  state: DestinationState
+}
+
+/** A destination that was just set, with its secret, which is not shown again. */
+export type SetDestination = Destination & {
+  secret: string | null
+  /** The outcome of the test; null if none was needed. */
+  test: Outcome | 'no echo' | null
+}
+
+export type Told = { destinationId: string; alert: AlertRow; nextAt: number | null }
+
+export type Destinations = {
+  /** Which of these are new to the owner, and must be tested. */
+  untested(ownerId: string, wanted: readonly Wanted[]): Promise<Wanted[]>
+  /**
+   * Sets the owner's destinations to these. Those that were there before keep their place and what waits for
+   * them, and get another secret.
+   * @param guard must hold in the same unit, such as: the owner exists. Locks the owner first.
+   * @returns null if the guard does not hold.
+   */
+  set(
+    ownerId: string,
+    change: { wanted: readonly Wanted[]; guard: Statement; test: AlertContent },
+  ): Promise<SetDestination[] | null>
+  /** Tests those of the owner's destinations that no test has reached. */
+  testAgain(ownerId: string, test: AlertContent): Promise<SetDestination[]>
+  /** Forgets all destinations, and what waits for them. */
+  remove(ownerId: string): Promise<void>
+  /** The owner's destinations that no test has reached. */
+  untestedOf(ownerId: string): Promise<Wanted[]>
+  list(ownerId: string): Promise<Destination[]>
+  /** The owner's alerts of the last day, and those that wait; the newest first. */
+  told(ownerId: string): Promise<Told[]>
+}
+
+export function createDestinations(deps: {
+  db: Db
+  store: AlertStore
+  sealed: Sealed
+  send: Send
+  clock: Clock
+}): Destinations {
+  const { db, store, sealed, send, clock } = deps
+
+  /** Finds a row for each wanted destination. A destination that wants no more is as good as none. */
+  async function matched(ownerId: string, wanted: readonly Wanted[]) {
+    const rows = await store.ofOwner(ownerId)
+    const left = new Map(
+      rows
+        .filter(({ state }) => state !== 'gone')
+        .map((row) => [row, sealed.open(row.sealed_target, row.destination_id)?.plain]),
+    )
+    const pairs = wanted.map((one) => {
+      const [row = null] =
+        [...left].find(([some, plain]) => some.format === one.format && plain === plainOf(one)) ??
+        []
+      if (row) left.delete(row)
+      return { one, row }
+    })
+    return { rows, pairs }
+  }
+
+  function wantedOf({ format, sealed_target, destination_id }: DestinationRow): Wanted | null {
+    const plain = sealed.open(sealed_target, destination_id)?.plain
+    if (plain === undefined) return null
+    return format === 'inbox' ? { format, inboxId: plain } : { format, url: new URL(plain) }
+  }
+
+  /** The statements that make the owner's rows those of `wanted`, and what they are then. */
+  async function plan(ownerId: string, wanted: readonly Wanted[]) {
+    const { rows, pairs } = await matched(ownerId, wanted)
+    const now = clock.now()
+    const kept = new Set(pairs.map(({ row }) => row))
+    const taken = new Set(pairs.flatMap(({ row }) => row?.place ?? []))
+    const places = Array.from({ length: MAX_DESTINATIONS }, (_, i) => i).filter(
+      (place) => !taken.has(place),
+    )
+    const removed = rows.filter((row) => !kept.has(row))
+    const statements = removed.flatMap(({ destination_id: id }) => dropDestination(id))
+    const ids: { id: string; secret: string }[] = []
+    for (const { one, row } of pairs) {
+      const secret = newWebhookSecret()
+      const id = row?.destination_id ?? randomBytes(16).toString('base64url')
+      ids.push({ id, secret })
+      const sealedSecret = sealed.seal(secret, id)
+      if (row) {
+        const oldUntil = now + OLD_SECRET_MS
+        statements.push(replaceSecret({ before: row, sealedSecret, oldUntil }))
+      } else {
+        statements.push(
+          insertDestination({
+            ...{ destination_id: id, owner_id: ownerId, place: places.shift() ?? 0, now },
+            ...{ format: one.format, host: hostOf(one), sealed_secret: sealedSecret },
+            sealed_target: sealed.seal(plainOf(one), id),
+          }),
+        )
+      }
+    }
+    return { statements, ids }
+  }
+
+  /** Sends a test, and makes the destination active if it was answered. */
+  async function tested(row: DestinationRow, test: AlertContent): Promise<SetDestination['test']> {
+    const target = targetOf(row, sealed, clock.now())
+    if (!target) return 'failed'
+    const outcome = await sendTest(target, test)
+    if (outcome === '2xx') {
+      const { owner_id: lockKey, destination_id: id } = row
+      await db.write({ lockKey, statements: { activate: activate(id) } })
+    }
+    return outcome
+  }
+
+  async function sendTest(target: Target, test: AlertContent): Promise<Outcome | 'no echo'> {
+    const nonce = randomBytes(16).toString('base64url')
+    const content = { ...test, data: { ...test.data, nonce } }
+    const id = newMessageId()
+    const message = { id, type: 'test', occurredAt: clock.now(), content }
+    const answer: Attempt = await send(target, message)
+    // Any server may answer 2xx to anything. A receiver of ours shows that it reads what it gets.
+    const isEcho = target.format !== 'standard' || answer.has(nonce)
+    return answer.outcome === '2xx' && !isEcho ? 'no echo' : answer.outcome
+  }
+
+  /** Tests all that need it at once, and says what they are then. */
+  async function testAll(
+    ownerId: string,
+    secrets: ReadonlyMap<string, string>,
+    test: AlertContent,
+  ): Promise<SetDestination[]> {
+    const rows = await store.ofOwner(ownerId)
+    const outcomes = await Promise.all(
+      rows.map((row) => (row.state === 'untested' ? tested(row, test) : null)),
+    )
+    return rows.map((row, i) => {
+      const outcome = outcomes[i] ?? null
+      const state = outcome === '2xx' ? 'active' : row.state
+      const secret = secrets.get(row.destination_id) ?? null
+      return { ...shown(row), state, secret, test: outcome }
+    })
+  }
+
+  return {
+    async untested(ownerId, wanted) {
+      const { pairs } = await matched(ownerId, wanted)
+      return pairs.filter(({ row }) => row?.state !== 'active').map(({ one }) => one)
+    },
+
+    async set(ownerId, { wanted, guard, test }) {
+      for (let tries = 1; ; tries++) {
+        const { statements, ids } = await plan(ownerId, wanted)
+        const done = await attempt(
+          db.write({ lockKey: ownerId, statements: { guard, destinations: statements } }),
+        )
+        if ('rows' in done) {
+          const secrets = new Map(ids.map(({ id, secret }) => [id, secret]))
+          return await testAll(ownerId, secrets, test)
+        }
+        if (done.refused === 'guard') return null
+        if (tries === TRIES) throw new Error('the destinations of an owner keep changing')
+      }
+    },
+
+    testAgain: (ownerId, test) => testAll(ownerId, new Map(), test),
+
+    async remove(ownerId) {
+      await db.write({ lockKey: ownerId, statements: { destinations: dropOwners([ownerId]) } })
+    },
+
+    async untestedOf(ownerId) {
+      const rows = await store.ofOwner(ownerId)
+      return rows.filter(({ state }) => state === 'untested').flatMap((row) => wantedOf(row) ?? [])
+    },
+
+    list: async (ownerId) => (await store.ofOwner(ownerId)).map(shown),
+
+    async told(ownerId) {
+      const rows = await store.ofOwner(ownerId)
+      const ids = rows.map(({ destination_id }) => destination_id)
+      const alerts = await store.told(ids, clock.now() - TOLD_MS, MAX_TOLD)
+      const next = firstWaiting(alerts)
+      return alerts.map((alert) => {
+        const row = rows.find(({ destination_id }) => destination_id === alert.destination_id)
+        const nextAt = next.has(alert) ? (row?.due_at ?? null) : null
+        return { destinationId: alert.destination_id, alert, nextAt }
+      })
+    },
+  }
+}
+
+/** The same for every attempt at a message. Receivers know a repeat by it. */
+export const newMessageId = (): string => `msg_${randomBytes(16).toString('base64url')}`
+
+const plainOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.href)
+const hostOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.host)
+
+const shown = ({ destination_id: id, format, host, state }: DestinationRow): Destination => ({
+  ...{ id, format, host, state },
+})
+
+/** The alert of each destination that is tried next. */
+function firstWaiting(alerts: AlertRow[]): Set<AlertRow> {
+  const first = new Map<string, AlertRow>()
+  for (const alert of alerts) {
+    if (alert.done_at !== null) continue
+    const known = first.get(alert.destination_id)
+    if (!known || alert.position < known.position) first.set(alert.destination_id, alert)
+  }
+  return new Set(first.values())
+}

@@ -1,0 +1,43 @@
+/** How often a destination is told something, and what is told once there is more than that. */
+import type { AlertRow, DestinationRow } from './store.ts'
+
+/** At most one alert a minute and 60 a day: more of them say no more, and could flood a stranger. */
+const PAUSE_MS = 60_000
+const PER_DAY = 60
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export type Turn = {
+  /** The alert whose turn it is. */
+  alert: AlertRow
+  /** Those that are never sent, because a later state says more. */
+  dropped: number[]
+}
+
+/**
+ * The turn of a destination with waiting alerts, in their order. Those that the pace held back are coalesced to
+ * the last state; warnings are all sent.
+ */
+export function nextTurn(destination: DestinationRow, waiting: readonly AlertRow[]): Turn | null {
+  const [first] = waiting
+  if (!first) return null
+  const isHeldBack = destination.attempts === 0 && first.occurred_at < destination.not_before
+  if (!isHeldBack) return { alert: first, dropped: [] }
+  const lastState = waiting.findLast(({ replaces }) => replaces === 1)
+  const isDropped = (alert: AlertRow): boolean => alert.replaces === 1 && alert !== lastState
+  const alert = waiting.find((some) => !isDropped(some)) ?? first
+  return { alert, dropped: waiting.filter(isDropped).map(({ position }) => position) }
+}
+
+/** The pace after an alert was sent for the first time. Its repeats count no more. */
+export function paceAfter(
+  destination: Pick<DestinationRow, 'day_started_at' | 'day_count'>,
+  now: number,
+): Pick<DestinationRow, 'not_before' | 'day_started_at' | 'day_count'> {
+  const { day_started_at: startedAt } = destination
+  // A window that begins in the future was begun by a wrong clock.
+  const isOver = now >= startedAt + DAY_MS || startedAt > now
+  const day_started_at = isOver ? now : startedAt
+  const day_count = isOver ? 1 : destination.day_count + 1
+  const not_before = day_count >= PER_DAY ? day_started_at + DAY_MS : now + PAUSE_MS
+  return { not_before, day_started_at, day_count }
+}

@@ -1,0 +1,110 @@
+/** One attempt: a message to a destination, and what became of it. */
+import { OutboundError } from '../outbound/error.ts'
+import type { Outbound } from '../outbound/outbound.ts'
+import { webhookHeaders } from '../protocol/webhook-signing.ts'
+import type { Format, Message } from './alert.ts'
+import { formatted } from './format.ts'
+import { retryAfterMs } from './retries.ts'
+import type { Outcome } from './store.ts'
+
+/** Marks what the service sends, so that two services never keep each other busy for ever. */
+const MARK = 'mayfly-alert'
+
+/** A destination with its secrets in the clear. */
+export type Target = {
+  format: Format
+  /** The URL, or the id of an inbox. */
+  target: string
+  /** What signs, the current one first. */
+  secrets: readonly string[]
+  ownerId: string
+}
+
+export type Attempt = {
+  outcome: Outcome
+  /** 410: the receiver wants no more. */
+  isGone: boolean
+  retryAfterMs: number | null
+  /** Whether the answer has a text in its body or in one of its headers. */
+  has(text: string): boolean
+}
+
+/** What an inbox is given: names and values of headers alternate. */
+export type InboxDelivery = { headers: string[]; body: Buffer }
+
+/** The inboxes of this service, as a destination needs them. */
+export type Inboxes = {
+  /** Whether this token may send to the inbox. */
+  admits(inboxId: string, ingestToken: string): Promise<boolean>
+  /** Stores a request as one with the inbox's own token, under all of the inbox's limits. */
+  deliver(inboxId: string, delivery: InboxDelivery): Promise<'stored' | 'refused' | 'limited'>
+}
+
+export type Send = (target: Target, message: Message) => Promise<Attempt>
+
+export function createSend({
+  out,
+  inboxes,
+  now,
+}: {
+  out: Outbound | null
+  inboxes: () => Inboxes | null
+  now: () => number
+}): Send {
+  async function toUrl(target: Target, message: Message): Promise<Attempt> {
+    if (!out) return { ...NOTHING, outcome: 'failed' }
+    const { url, body } = formatted(target.format, new URL(target.target), message)
+    try {
+      const answer = await out.send({
+        ...{ url: url as URL, method: 'POST', body, from: target.ownerId },
+        headers: headersOf(target, message, body),
+      })
+      const { status, headers } = answer
+      return {
+        outcome: outcomeOf(status),
+        isGone: status === 410,
+        retryAfterMs:
+          status === 429 || status === 503 ? retryAfterMs(headers['retry-after'], now()) : null,
+        has: (text) =>
+          Object.values(headers).flat().includes(text) || Buffer.from(answer.body).includes(text),
+      }
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error
+      return { ...NOTHING, outcome: error.status === null ? 'failed' : outcomeOf(error.status) }
+    }
+  }
+
+  async function toInbox(target: Target, message: Message): Promise<Attempt> {
+    const { body } = formatted('inbox', null, message)
+    const delivery = {
+      headers: Object.entries(headersOf(target, message, body)).flat(),
+      body: Buffer.from(body, 'utf8'),
+    }
+    const done = (await inboxes()?.deliver(target.target, delivery)) ?? 'refused'
+    return { ...NOTHING, outcome: done === 'stored' ? '2xx' : '4xx' }
+  }
+
+  return (target, message) =>
+    target.format === 'inbox' ? toInbox(target, message) : toUrl(target, message)
+
+  function headersOf(
+    { secrets }: Target,
+    { id, type }: Message,
+    body: string,
+  ): Record<string, string> {
+    return {
+      'content-type': 'application/json',
+      'user-agent': 'Mayfly',
+      [MARK]: type,
+      ...webhookHeaders({ id, sentAt: now(), body }, secrets),
+    }
+  }
+}
+
+const NOTHING = { isGone: false, retryAfterMs: null, has: () => false }
+
+function outcomeOf(status: number): Outcome {
+  if (status >= 200 && status < 300) return '2xx'
+  if (status >= 400 && status < 500) return '4xx'
+  return status >= 500 && status < 600 ? '5xx' : 'failed'
+}

@@ -1,0 +1,296 @@
+/**
+ * Destinations and the alerts that wait for them. What is due is in the row of the destination, so that a claim,
+ * an attempt's end and a new alert change one row each, and none misses what another one wrote.
+ */
+import type { Db, Row, Statement } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
+import type { Alert, AlertContent, Format } from './alert.ts'
+
+/** More alerts than this wait for no destination. The oldest give way. */
+export const MAX_WAITING = 20
+
+export type DestinationState = 'untested' | 'active' | 'gone'
+export type Outcome = '2xx' | '4xx' | '5xx' | 'failed'
+
+export type DestinationRow = {
+  destination_id: string
+  owner_id: string
+  place: number
+  format: Format
+  host: string
+  sealed_target: Uint8Array
+  sealed_secret: Uint8Array
+  sealed_old_secret: Uint8Array | null
+  old_secret_until: number | null
+  state: DestinationState
+  created_at: number
+  last_position: number
+  done_position: number
+  attempts: number
+  due_at: number | null
+  holder: string
+  held_until: number
+  not_before: number
+  day_started_at: number
+  day_count: number
+} & Row
+
+export type AlertRow = {
+  destination_id: string
+  position: number
+  message_id: string
+  type: string
+  occurred_at: number
+  replaces: number
+  content: string
+  coalesced: number
+  attempts: number
+  attempted_at: number | null
+  outcome: Outcome | null
+  done_at: number | null
+} & Row
+
+export const contentOf = ({ content }: AlertRow): AlertContent => JSON.parse(content)
+
+/** An alert for each tested destination of an owner; none if it has none. For the unit of what happened. */
+export function insertAlert(
+  ownerId: string,
+  messageId: string,
+  { type, occurredAt, replaces, content }: Alert,
+): Statement[] {
+  return [
+    {
+      text: `update alert_destination
+        set last_position = last_position + 1,
+            due_at = case when due_at is not null then due_at
+              when not_before > $2 then not_before else $2 end
+        where owner_id = $1 and state = 'active'`,
+      values: [ownerId, occurredAt],
+    },
+    {
+      text: `insert into alert
+        (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts)
+        select destination_id, last_position, $2, $3, $4, $5, $6, 0, 0
+        from alert_destination where owner_id = $1 and state = 'active'`,
+      values: [ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
+    },
+    {
+      text: `delete from alert where done_at is null
+        and destination_id in (select destination_id from alert_destination where owner_id = $1)
+        and position <= (select d.last_position - ${MAX_WAITING} from alert_destination d
+          where d.destination_id = alert.destination_id)`,
+      values: [ownerId],
+    },
+  ]
+}
+
+/** Deletes the destinations of these owners, and what waits for them. For the unit that deletes the owners. */
+export function dropOwners(ownerIds: readonly string[]): Statement[] {
+  if (ownerIds.length === 0) return []
+  const list = placeholders(ownerIds.length)
+  return [
+    {
+      text: `delete from alert where destination_id in
+        (select destination_id from alert_destination where owner_id in (${list}))`,
+      values: [...ownerIds],
+    },
+    { text: `delete from alert_destination where owner_id in (${list})`, values: [...ownerIds] },
+  ]
+}
+
+/** Deletes one destination, and what waits for it. */
+export const dropDestination = (destinationId: string): Statement[] => [
+  { text: 'delete from alert where destination_id = $1', values: [destinationId] },
+  {
+    text: 'delete from alert_destination where destination_id = $1',
+    values: [destinationId],
+    expect: 1,
+  },
+]
+
+export type NewDestination = Pick<
+  DestinationRow,
+  'destination_id' | 'owner_id' | 'place' | 'format' | 'host' | 'sealed_target' | 'sealed_secret'
+> & { now: number }
+
+/** A destination that is told nothing before its test. Refused if its place was taken meanwhile. */
+export const insertDestination = (one: NewDestination): Statement => ({
+  text: `insert into alert_destination
+    (destination_id, owner_id, place, format, host, sealed_target, sealed_secret, state, created_at,
+     last_position, done_position, attempts, holder, held_until, not_before, day_started_at, day_count)
+    values ($1, $2, $3, $4, $5, $6, $7, 'untested', $8, 0, 0, 0, '', 0, 0, 0, 0)
+    on conflict (owner_id, place) do nothing`,
+  values: [
+    ...[one.destination_id, one.owner_id, one.place, one.format, one.host],
+    ...[one.sealed_target, one.sealed_secret, one.now],
+  ],
+  expect: 1,
+})
+
+/** Gives a destination another secret. What was current signs too until a time. Refused if it changed meanwhile. */
+export const replaceSecret = ({
+  before,
+  sealedSecret,
+  oldUntil,
+}: {
+  before: DestinationRow
+  sealedSecret: Uint8Array
+  oldUntil: number
+}): Statement => ({
+  text: `update alert_destination
+    set sealed_secret = $3, sealed_old_secret = sealed_secret, old_secret_until = $4
+    where destination_id = $1 and sealed_secret = $2`,
+  values: [before.destination_id, before.sealed_secret, sealedSecret, oldUntil],
+  expect: 1,
+})
+
+/** A test was answered: the destination is told of what happens from now on. */
+export const activate = (destinationId: string): Statement => ({
+  text: `update alert_destination set state = 'active' where destination_id = $1 and state = 'untested'`,
+  values: [destinationId],
+})
+
+/** Encrypts again what an older secret of the service sealed. Refused if it changed meanwhile. */
+export const resealDestination = (
+  before: DestinationRow,
+  sealed: Pick<DestinationRow, 'sealed_target' | 'sealed_secret' | 'sealed_old_secret'>,
+): Statement => ({
+  text: `update alert_destination
+    set sealed_target = $4, sealed_secret = $5, sealed_old_secret = $6
+    where destination_id = $1 and sealed_target = $2 and sealed_secret = $3`,
+  values: [
+    ...[before.destination_id, before.sealed_target, before.sealed_secret],
+    ...[sealed.sealed_target, sealed.sealed_secret, sealed.sealed_old_secret],
+  ],
+})
+
+/** Holds a destination whose turn it is, so that one instance at a time tries it. */
+export const claimDestination = (
+  destinationId: string,
+  hold: { holder: string; now: number; until: number; latest: number },
+): Statement => ({
+  text: `update alert_destination set holder = $2, held_until = $3
+    where destination_id = $1 and due_at <= $4 and (held_until <= $4 or held_until > $5) returning *`,
+  values: [destinationId, hold.holder, hold.until, hold.now, hold.latest],
+})
+
+/** The end of an attempt. The holder's lease may be over: then it changes nothing. */
+export const releaseDestination = (
+  { destination_id, holder }: DestinationRow,
+  next: Pick<
+    DestinationRow,
+    'done_position' | 'attempts' | 'state' | 'not_before' | 'day_started_at' | 'day_count'
+  > & {
+    /** When the next alert may be tried, if one waits. */
+    nextAt: number
+  },
+): Statement => ({
+  text: `update alert_destination
+    set holder = '', held_until = 0, done_position = $3, attempts = $4, not_before = $5,
+        day_started_at = $6, day_count = $7, state = $8,
+        due_at = case when $8 = 'active' and last_position > $3 then $9 else null end
+    where destination_id = $1 and holder = $2`,
+  values: [
+    ...[destination_id, holder, next.done_position, next.attempts, next.not_before],
+    ...[next.day_started_at, next.day_count, next.state, next.nextAt],
+  ],
+  expect: 1,
+})
+
+/** Notes an attempt. @param attempt.doneAt if it was the last one. */
+export const noteAttempt = (
+  { destination_id, position }: AlertRow,
+  attempt: { at: number; outcome: Outcome; doneAt: number | null; coalesced: number },
+): Statement => ({
+  text: `update alert set attempts = attempts + 1, attempted_at = $3, outcome = $4, done_at = $5,
+      coalesced = coalesced + $6
+    where destination_id = $1 and position = $2`,
+  values: [
+    ...[destination_id, position, attempt.at, attempt.outcome],
+    ...[attempt.doneAt, attempt.coalesced],
+  ],
+})
+
+export const dropAlerts = (destinationId: string, positions: readonly number[]): Statement[] =>
+  positions.map((position) => ({
+    text: 'delete from alert where destination_id = $1 and position = $2',
+    values: [destinationId, position],
+  }))
+
+/** Deletes all that waits for a destination. */
+export const dropWaiting = (destinationId: string): Statement => ({
+  text: 'delete from alert where destination_id = $1 and done_at is null',
+  values: [destinationId],
+})
+
+/** Deletes at most `most` alerts that ended before a time. */
+export const purgeAlerts = (endedBefore: DeletionTime, most: number): Statement => ({
+  text: `delete from alert where (destination_id, position) in (
+      select destination_id, position from alert where done_at <= $1 limit $2)
+    returning position`,
+  values: [endedBefore, most],
+})
+
+/** Forgets the secrets that sign no more. */
+export const forgetOldSecrets = (endedBefore: DeletionTime): Statement => ({
+  text: `update alert_destination set sealed_old_secret = null, old_secret_until = null
+    where old_secret_until <= $1`,
+  values: [endedBefore],
+})
+
+/** What the choice of a turn needs to know of a destination. */
+export type DueRow = Pick<DestinationRow, 'destination_id' | 'owner_id' | 'host' | 'attempts'> & Row
+
+export function createAlertStore(db: Db) {
+  return {
+    ofOwner: (ownerId: string): Promise<DestinationRow[]> =>
+      db.read<DestinationRow>(
+        'select * from alert_destination where owner_id = $1 order by place',
+        ownerId,
+      ),
+
+    /** Destinations whose turn it is, the longest due first, but none of these hosts. */
+    due(
+      now: number,
+      { exceptHosts, latest, limit }: { exceptHosts: string[]; latest: number; limit: number },
+    ): Promise<DueRow[]> {
+      const others =
+        exceptHosts.length === 0 ? '' : `and host not in (${placeholders(exceptHosts.length, 4)})`
+      return db.read<DueRow>(
+        `select destination_id, owner_id, host, attempts from alert_destination
+          where due_at <= $1 and (held_until <= $1 or held_until > $2) ${others}
+          order by due_at, destination_id limit $3`,
+        ...[now, latest, limit, ...exceptHosts],
+      )
+    },
+
+    waiting: (destinationId: string): Promise<AlertRow[]> =>
+      db.read<AlertRow>(
+        'select * from alert where destination_id = $1 and done_at is null order by position',
+        destinationId,
+      ),
+
+    /** What these destinations were told since a time, or are to be told; the newest first. */
+    told: (destinationIds: readonly string[], since: number, limit: number): Promise<AlertRow[]> =>
+      destinationIds.length === 0
+        ? Promise.resolve([])
+        : db.read<AlertRow>(
+            `select * from alert
+              where destination_id in (${placeholders(destinationIds.length, 3)})
+                and (done_at is null or done_at > $1)
+              order by occurred_at desc, position desc limit $2`,
+            ...[since, limit, ...destinationIds],
+          ),
+
+    all: (after: string, limit: number): Promise<DestinationRow[]> =>
+      db.read<DestinationRow>(
+        'select * from alert_destination where destination_id > $1 order by destination_id limit $2',
+        ...[after, limit],
+      ),
+  }
+}
+
+export type AlertStore = ReturnType<typeof createAlertStore>
+
+const placeholders = (count: number, from = 1): string =>
+  Array.from({ length: count }, (_, i) => `$${from + i}`).join(', ')

@@ -1,0 +1,98 @@
+/** Parses the JSON body that sets the destinations of a monitor's alerts. */
+import { Compile } from 'typebox/schema'
+import type { Alerts } from '../alerts/alerts.ts'
+import type { Wanted } from '../alerts/destinations.ts'
+import { ntfyTarget } from '../alerts/format.ts'
+import { invalid } from '../http/errors.ts'
+import { containsToken } from '../lib/ids.ts'
+import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
+import { AlertSettings } from './alert-schema.ts'
+
+const settings = Compile(AlertSettings)
+
+/**
+ * The destinations that a body asks for.
+ * @throws Problem `invalid request body` for invalid JSON, `invalid destinations` for anything else.
+ */
+export async function parseDestinations(body: Buffer, alerts: Alerts): Promise<Wanted[]> {
+  const value = parseStrictJsonBytes(body)
+  if (value === undefined) {
+    throw invalid('invalid request body', { expected: 'JSON with each member once' })
+  }
+  if (!settings.Check(value)) throw refused(...faultOf(value))
+  const wanted: Wanted[] = []
+  for (const one of (value as AlertSettings).destinations) {
+    const next = 'url' in one ? urlOf(one, alerts) : await inboxOf(one, alerts)
+    if (wanted.some((other) => isSame(other, next))) {
+      throw refused('destinations', 'each destination once')
+    }
+    wanted.push(next)
+  }
+  return wanted
+}
+
+type UrlSettings = Extract<AlertSettings['destinations'][number], { url: string }>
+type InboxSettings = Extract<AlertSettings['destinations'][number], { inbox: string }>
+
+function urlOf({ url: text, format = 'standard' }: UrlSettings, alerts: Alerts): Wanted {
+  const read = alerts.readUrl(text)
+  if ('fault' in read) throw refused('url', `an https URL of a public host, not ${read.fault}`)
+  const { url } = read
+  if (containsToken(text) || containsToken(decoded(url))) {
+    throw refused('url', 'a URL without a token of this service')
+  }
+  if (format === 'ntfy' && ntfyTarget(url) === null) {
+    throw refused('url', 'a URL whose path ends with the topic')
+  }
+  return { format, url }
+}
+
+async function inboxOf(
+  { inbox: inboxId, ingestToken }: InboxSettings,
+  alerts: Alerts,
+): Promise<Wanted> {
+  const admits = await alerts.inboxes()?.admits(inboxId, ingestToken)
+  if (!admits) throw refused('ingestToken', 'the ingest token of that inbox')
+  return { format: 'inbox', inboxId }
+}
+
+const refused = (field: string, expected: string) =>
+  invalid('invalid destinations', { field, expected })
+
+const isSame = (a: Wanted, b: Wanted): boolean =>
+  a.format === 'inbox' || b.format === 'inbox'
+    ? a.format === b.format && 'inboxId' in a && 'inboxId' in b && a.inboxId === b.inboxId
+    : a.url.href === b.url.href
+
+/** A token may be hidden by escapes. */
+function decoded({ href }: URL): string {
+  try {
+    return decodeURIComponent(href)
+  } catch {
+    return href
+  }
+}
+
+/** What is wrong with a value that the schema refuses: a member, and what it must be. */
+function faultOf(value: unknown): [field: string, expected: string] {
+  const list = isObject(value) ? value.destinations : undefined
+  if (!isObject(value) || !Array.isArray(list) || Object.keys(value).length !== 1) {
+    return ['destinations', 'an array, and no other member']
+  }
+  if (list.length > 3) return ['destinations', 'at most 3']
+  for (const one of list) {
+    if (!isObject(one)) return ['destinations', 'objects']
+    if ('inbox' in one || 'ingestToken' in one) {
+      if (typeof one.inbox !== 'string') return ['inbox', 'the id of an inbox']
+      if (typeof one.ingestToken !== 'string' || one.ingestToken.length > 256) {
+        return ['ingestToken', 'the ingest token of that inbox']
+      }
+      if (one.inbox.length > 64) return ['inbox', 'the id of an inbox']
+    } else if (typeof one.url !== 'string' || one.url.length > 2048) {
+      return ['url', 'an https URL of at most 2048 characters']
+    } else if ('format' in one) {
+      return ['format', 'standard, slack, discord or ntfy']
+    }
+  }
+  return ['destinations', '{"url", "format"} or {"inbox", "ingestToken"}, and nothing else']
+}

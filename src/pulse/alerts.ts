@@ -1,0 +1,103 @@
+/** What the owner of a monitor is told of its changes, and in which words. */
+import type { Alert, AlertContent } from '../alerts/alert.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
+import type { ChangeType, PulseChange, PulseListener } from './changes.ts'
+import type { MonitorRow } from './store.ts'
+
+/** Tells the destinations of a monitor of its changes, within their units. */
+export function tellOfChanges(alerts: Alerts): PulseListener {
+  return {
+    onChange(change) {
+      const alert = alertOf(change)
+      return alert ? alerts.tell(change.publicId, alert) : []
+    },
+    onGone: alerts.drop,
+    onStored: alerts.wake,
+  }
+}
+
+/** What a change says to the destinations, or null if it says nothing to them. */
+export function alertOf(change: PulseChange): Alert | null {
+  const words = WORDS[change.type]
+  if (!words) return null
+  const { at: occurredAt, monitor, lastPingAt } = change
+  const name = nameOf(monitor)
+  const doubt = change.isDoubtful
+    ? ' The service doubts that pings reach it, so this may be its own fault.'
+    : ''
+  return {
+    type: `pulse.${change.type}`,
+    occurredAt,
+    replaces: words.isState,
+    content: {
+      data: {
+        name,
+        state: change.state,
+        since: rfc3339(change.since),
+        lastPingAt: lastPingAt === null ? null : rfc3339(lastPingAt),
+        serviceDoubtful: change.isDoubtful,
+        ...(change.type === 'failed' ? { exitCode: change.exitCode } : {}),
+      },
+      title: `${name === '' ? 'A monitor' : name} ${words.title(change)}`,
+      text: words.text(change) + doubt,
+      isUrgent: words.isUrgent,
+    },
+  }
+}
+
+/** What a test says. */
+export function testAlert(monitor: MonitorRow): AlertContent {
+  const name = nameOf(monitor)
+  return {
+    data: { name },
+    title: `${name === '' ? 'A monitor' : name}: test`,
+    text: 'This destination will be told when the state of the monitor changes.',
+    isUrgent: false,
+  }
+}
+
+type Words = {
+  isState: boolean
+  isUrgent: boolean
+  title(change: PulseChange): string
+  text(change: PulseChange): string
+}
+
+const lastPing = ({ lastPingAt }: PulseChange): string =>
+  lastPingAt === null ? 'There was no ping.' : `The last ping was at ${rfc3339Seconds(lastPingAt)}.`
+
+const WORDS: Partial<Record<ChangeType, Words>> = {
+  late: {
+    ...{ isState: true, isUrgent: true },
+    title: () => 'is late',
+    text: (change) => `No ping came in time. ${lastPing(change)}`,
+  },
+  recovered: {
+    ...{ isState: true, isUrgent: false },
+    title: () => 'is back',
+    text: lastPing,
+  },
+  failed: {
+    ...{ isState: true, isUrgent: true },
+    title: ({ exitCode }) => (exitCode === null ? 'failed' : `failed with code ${exitCode}`),
+    text: (change) => `A run reported a failure. ${lastPing(change)}`,
+  },
+  exhausting: {
+    ...{ isState: false, isUrgent: false },
+    title: () => 'has few pings left',
+    text: () => 'A tenth of its pings is left.',
+  },
+  exhausted: {
+    ...{ isState: true, isUrgent: true },
+    title: () => 'has no pings left',
+    text: (change) => `It accepts no more pings. ${lastPing(change)}`,
+  },
+  expiring: {
+    ...{ isState: false, isUrgent: false },
+    title: () => 'ends soon',
+    text: ({ monitor }) => `It ends at ${rfc3339Seconds(monitor.expires_at)}.`,
+  },
+}
+
+const nameOf = ({ name }: MonitorRow): string => Buffer.from(name).toString('utf8')
