@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { createMayfly } from '../src/client/index.ts'
 import { cpuMsOf, writtenBytesOf } from './cpu.ts'
 import type { BenchStore, Engine } from './engine.ts'
@@ -25,6 +26,11 @@ export type Program = {
 
 export type MayflyProgram = Program & { store: BenchStore }
 
+/** `checkout` is the folder of the program, if it is not this one. */
+type Starting = { isWatched?: boolean; checkout?: string | undefined }
+
+export const HERE = fileURLToPath(new URL('..', import.meta.url))
+
 /** Makes a program tell how busy its threads are. */
 const WATCH = ['--import', new URL('inside.ts', import.meta.url).href]
 /** The arguments of `npm start`, for Node. */
@@ -34,16 +40,16 @@ export const SERVE = ['--max-semi-space-size=8', 'bin/mayfly.mjs', 'serve']
 export async function startMayfly(
   engine: Engine,
   environment: Record<string, string> = {},
-  watching: { isWatched?: boolean } = {},
+  starting: Starting = {},
 ): Promise<MayflyProgram> {
-  return onOwnStore(engine, (store) => startMayflyOn(store, environment, watching))
+  return onOwnStore(engine, (store) => startMayflyOn(store, environment, starting))
 }
 
 /** Starts the service on an existing store, with limits for any load. The store stays when it stops. */
 export async function startMayflyOn(
   store: BenchStore,
   environment: Record<string, string> = {},
-  { isWatched = false }: { isWatched?: boolean } = {},
+  { isWatched = false, checkout }: Starting = {},
 ): Promise<MayflyProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-bench-'))
   const catalog = join(folder, 'plans.json')
@@ -54,15 +60,19 @@ export async function startMayflyOn(
       pulse: { long: { heartbeatLimit: 1e9 } },
     }),
   )
-  const program = await start(isWatched ? [...WATCH, ...SERVE] : SERVE, {
-    MAYFLY_PORT: '0',
-    MAYFLY_RATE_LIMITS: 'off',
-    MAYFLY_CATALOG: catalog,
-    // A thread that is started through the cache does not load what `--import` names.
-    ...(isWatched ? { NODE_DISABLE_COMPILE_CACHE: '1' } : {}),
-    ...store.environment,
-    ...environment,
-  })
+  const program = await start(
+    isWatched ? [...WATCH, ...SERVE] : SERVE,
+    {
+      MAYFLY_PORT: '0',
+      MAYFLY_RATE_LIMITS: 'off',
+      MAYFLY_CATALOG: catalog,
+      // A thread that is started through the cache does not load what `--import` names.
+      ...(isWatched ? { NODE_DISABLE_COMPILE_CACHE: '1' } : {}),
+      ...store.environment,
+      ...environment,
+    },
+    checkout,
+  )
   return {
     ...program,
     store,
@@ -121,8 +131,13 @@ function payer(url: string): (quote: { bolt11: string }) => Promise<unknown> {
     })
 }
 
-async function start(args: string[], environment: Record<string, string>): Promise<Program> {
+async function start(
+  args: string[],
+  environment: Record<string, string>,
+  checkout = HERE,
+): Promise<Program> {
   const child = spawn(process.execPath, args, {
+    cwd: checkout,
     env: { PATH: process.env.PATH ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
   })

@@ -1,9 +1,9 @@
 /** A 402 with a challenge, on the simulator: a new order, a signed invoice and a bound challenge. */
-import { randomUUID } from 'node:crypto'
 import { createCost } from '../cost.ts'
 import type { Engine } from '../engine.ts'
 import { load } from '../load.ts'
 import { startBare, startMayfly } from '../program.ts'
+import { loadQuotes } from './quote.ts'
 
 export async function challengeRow(engine: Engine): Promise<string[]> {
   return [await challenges(engine, 'payment'), await challenges(engine, 'l402')]
@@ -14,21 +14,7 @@ async function challenges(engine: Engine, protocol: 'payment' | 'l402'): Promise
   const mayfly = await startMayfly(engine, { MAYFLY_LOG_LEVEL: 'info' })
   try {
     const ask = (seconds: number) =>
-      load(
-        {
-          url: `${mayfly.url}/api/payments/catch`,
-          connections: 32,
-          seconds,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'x-payment-protocol': protocol },
-          body: '{"planId":"spark"}',
-          eachRequest: (request) => ({
-            ...request,
-            headers: { ...request.headers, 'idempotency-key': randomUUID() },
-          }),
-        },
-        402,
-      )
+      loadQuotes(mayfly.url, { seconds, headers: { 'x-payment-protocol': protocol } })
     await ask(2)
     const cost = createCost([mayfly.cpuMs, engine.cpuMs])
     const measured = await cost.during(() => ask(5))

@@ -91,10 +91,12 @@ function idleBetween(before: Busy = { idle: 0, active: 0 }, after: Busy = before
 
 const percent = (part: number): string => `${Math.round(100 * part)} %`
 
-async function buyInboxes(url: string, count: number): Promise<string[]> {
+export async function buyInboxes(url: string, count: number): Promise<string[]> {
   const inboxes: string[] = []
   while (inboxes.length < count) {
-    const some = await Promise.all(Array.from({ length: AT_ONCE }, () => buyInbox(url)))
+    const some = await Promise.all(
+      Array.from({ length: Math.min(AT_ONCE, count - inboxes.length) }, () => buyInbox(url)),
+    )
     inboxes.push(...some.map(({ publicId }) => publicId))
   }
   return inboxes

@@ -20,8 +20,8 @@ const CONNECTIONS = 32
 const BODY = '{"planId":"spark"}'
 const TARGET = '/api/payments/catch'
 
-type Protocol = 'payment' | 'l402'
-type Prepared = { key: string; authorization: string }
+export type Protocol = 'payment' | 'l402'
+export type Prepared = { key: string; authorization: string }
 
 export async function paidRepeatRow(engine: Engine): Promise<string[]> {
   return [await repeats(engine, 'payment'), await repeats(engine, 'l402')]
@@ -52,7 +52,7 @@ async function repeats(engine: Engine, protocol: Protocol): Promise<string> {
 }
 
 /** Repeats each order once, in turn. */
-function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Measured> {
+export function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Measured> {
   let next = 0
   return load(
     {
@@ -78,7 +78,7 @@ function redeem({ url }: MayflyProgram, orders: readonly Prepared[]): Promise<Me
   )
 }
 
-async function prepare(
+export async function prepare(
   { url, store }: MayflyProgram,
   protocol: Protocol,
   count: number,

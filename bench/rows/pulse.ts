@@ -24,7 +24,7 @@ export async function pulseRow(engine: Engine): Promise<string[]> {
   }
 }
 
-function ping(
+export function ping(
   url: string,
   { publicId, pingToken }: { publicId: string; pingToken: string },
   seconds: number,

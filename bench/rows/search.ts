@@ -14,7 +14,7 @@ const BYTES = 50 * MIB
 const SECONDS = 5
 
 /** The bodies: ASCII text, and other text, whose case is slower to fold. */
-const BODIES: [what: string, bytes: number, letters: string][] = [
+export const BODIES: [what: string, bytes: number, letters: string][] = [
   ['10 000 bodies of 5 KiB', Math.floor(BYTES / 10_000), 'The quick brown fox {"id":1234567890}, '],
   [
     '50 bodies of 1 MiB, not ASCII',
@@ -85,7 +85,7 @@ async function compare(
 }
 
 /** Searches without a pause until `stop` is called. */
-function searchOn({ url }: Program, { publicId, ownerToken }: Filled[number]) {
+export function searchOn({ url }: Program, { publicId, ownerToken }: Filled[number]) {
   const startedAt = performance.now()
   let count = 0
   let isStopped = false
@@ -111,7 +111,7 @@ function searchOn({ url }: Program, { publicId, ownerToken }: Filled[number]) {
   }
 }
 
-function bodyOf(letters: string, bytes: number): Buffer {
+export function bodyOf(letters: string, bytes: number): Buffer {
   // Cut between two characters, so that the body stays text.
   const text = letters.repeat(Math.ceil(bytes / Buffer.byteLength(letters)))
   let end = text.length
