@@ -39,31 +39,29 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
     const hashes = [hashOf(ownerToken), hashOf(token('catch_ingest'))] as const
     addInbox.run(publicId, ...hashes, eventsEach, eventsEach, now, now + 30 * DAY)
   }
-  // Building the index at the end is faster than a million insertions into it.
-  const index = String(
-    store.prepare("select sql from sqlite_master where name = 'catch_event_by_inbox'").get()?.sql,
-  )
-  store.exec('drop index catch_event_by_inbox')
-  const addEvent = store.prepare(`insert into catch_event
-    (public_id, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+  const addEvent = store.prepare(`insert into catch_event_row
+    (inbox, is_recent, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
      ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
-    values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
+    values (?, 0, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
             'application/json', '[]', ?, ?, ?, ?)`)
+  const numberOf = store.prepare('select number from catch_inbox_facts where public_id = ?')
+  const numbers = filled.map(({ publicId }) => Number(numberOf.get(publicId)?.number))
   const headerLines = packHeaders(HEADERS)
   let n = 0
   for (let sequence = 1; sequence <= eventsEach; sequence++) {
-    for (const { publicId } of filled) {
+    for (const number of numbers) {
       const bytes = body(n++)
       const sha256 = createHash('sha256').update(bytes).digest('hex')
       const salt = randomInt(2 ** 26)
       const kept = keptBytes({ path: PATH, query: '', headers: HEADERS, body: bytes })
-      const event = [publicId, sequence, salt, now, bytes.length] as const
+      const event = [number, sequence, salt, now, bytes.length] as const
       addEvent.run(...event, sha256, bytes, kept, headerLines)
     }
   }
-  store.exec(`${index}; commit`)
-  store.exec(`update catch_inbox set stored_bytes = (select coalesce(sum(kept_bytes), 0)
-    from catch_event where catch_event.public_id = catch_inbox.public_id)`)
+  store.exec(`update catch_inbox_use set stored_bytes = (
+      select coalesce(sum(kept_bytes), 0)
+      from catch_event_place join catch_event_row using (id) where catch_event_place.inbox = number)
+    where number >= ${numbers[0]}; commit`)
   store.exec('pragma wal_checkpoint(truncate)')
   store.close()
   return filled

@@ -32,24 +32,17 @@ export const deleteEvent = (publicId: string, sequence: number, salt: number): S
         select coalesce(kept_bytes, body_bytes) from catch_event
         where public_id = $1 and sequence = $2 and salt = $3)
       where public_id = $1 and exists (
-        select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)`,
+        select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)
+      returning public_id`,
     values: [publicId, sequence, salt],
     expect: 1,
   },
   {
-    text: 'delete from catch_event where public_id = $1 and sequence = $2',
+    text: 'delete from catch_event where public_id = $1 and sequence = $2 returning sequence',
     values: [publicId, sequence],
     expect: 1,
   },
 ]
-
-/** Deletes the oldest events of an inbox, at most `max`: a large purge would block the writer. */
-export const purgeEvents = (publicId: string, max: number): Statement => ({
-  text: `delete from catch_event where public_id = $1 and sequence in (
-      select sequence from catch_event where public_id = $1 order by sequence limit $2)
-    returning sequence`,
-  values: [publicId, max],
-})
 
 export function createEventStore(db: Db) {
   return {

@@ -5,7 +5,7 @@
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
-import { createInsertEvents, type NewEvent } from './event-insert.ts'
+import type { InsertEvents, NewEvent } from './event-insert.ts'
 
 /**
  * A quarter of a busy turn of the event loop: the store starts on them while the others are still being read. It
@@ -24,9 +24,8 @@ type Waiting = {
 /** Stores an event durably, or returns false if the inbox refuses it. A first use seals the delivery. */
 export type Ingest = (publicId: string, event: NewEvent) => Promise<boolean>
 
-export function createIngest(db: Db, sealing: Sealing): Ingest {
+export function createIngest(db: Db, sealing: Sealing, insertEvents: InsertEvents): Ingest {
   const waiting = new Map<string, Waiting[]>()
-  const insertEvents = createInsertEvents(db)
 
   function storeAll(publicId: string): void {
     const together = waiting.get(publicId)

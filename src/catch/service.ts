@@ -14,7 +14,8 @@ import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import { type EventRow, isWhole } from './event-rows.ts'
-import { createEventStore, deleteEvent, purgeEvents } from './event-store.ts'
+import { createEventStore, deleteEvent } from './event-store.ts'
+import { createEventWrites } from './event-writes.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { type AwaitList, createList, type List } from './list.ts'
@@ -126,7 +127,8 @@ export function createCatch(deps: {
   const search = createSearch(eventStore, scheduler)
   const lists = createList({ store: eventStore, inboxes: store, search, clock })
   const sealing = createSealing({ db, clock })
-  const ingest = createIngest(db, sealing)
+  const eventWrites = createEventWrites(db)
+  const ingest = createIngest(db, sealing, eventWrites.insert)
   const remembered = createRemembered(activeInbox)
   const refusals = createRefusals({ db, clock })
 
@@ -182,6 +184,7 @@ export function createCatch(deps: {
   }
 
   async function purge(now: DeletionTime): Promise<number> {
+    await eventWrites.tidy()
     const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {
@@ -190,7 +193,7 @@ export function createCatch(deps: {
         for (;;) {
           const { deleted } = await db.write({
             lockKey: inbox.public_id,
-            statements: { deleted: purgeEvents(inbox.public_id, PURGE_EVENTS) },
+            statements: { deleted: eventWrites.purge(inbox.public_id, PURGE_EVENTS) },
           })
           if (deleted.length < PURGE_EVENTS) break
         }

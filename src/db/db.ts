@@ -58,8 +58,8 @@ export type Answer<Name extends string = string> = Record<Name, Row[]>
 export type Tx = { run<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]> }
 
 export type Db = {
-  /** Whether a statement may begin with `with … as (update … returning …)`. */
-  canChangeInWith: boolean
+  /** Where the tables of a room differ (`migrations/NNNN-….sqlite.sql`), so do the statements that change them. */
+  engine: 'sqlite' | 'postgres'
 
   /** Rows of one query. Sees every acknowledged write, and never waits for one. */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>

@@ -1,9 +1,13 @@
-/** Forward-only migrations: the files `migrations/0001-….sql` and up run once each, in order. */
+/**
+ * Forward-only migrations: the files `migrations/0001-….sql` and up run once each, in order. One that ends in
+ * `.sqlite.sql` runs on that engine only.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { type Db, StoreUnusable } from './db.ts'
 
 /** What an engine needs besides the SQL that all of them share. */
 export type Dialect = {
+  engine: Db['engine']
   /** Replaces the words of a migration that the engine spells differently. */
   translate(sql: string): string
   /** Returns a row if the store has the table of migrations. */
@@ -15,6 +19,7 @@ export type Dialect = {
 }
 
 export const SQLITE: Dialect = {
+  engine: 'sqlite',
   translate: (sql) => sql,
   findMigrations: `select 1 as found from sqlite_master where type = 'table' and name = 'migration'`,
   claim: [],
@@ -36,7 +41,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
  * @throws StoreUnusable when the store was written by a newer program.
  */
 export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
-  const migrations = await load()
+  const migrations = await load(dialect.engine)
   const newest = migrations.at(-1)?.version ?? 0
   await db.tx(async (tx) => {
     for (const statement of dialect.claim) await tx.run(statement)
@@ -70,8 +75,13 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
 
 type Migration = { version: number; name: string; sql: string }
 
-async function load(): Promise<Migration[]> {
-  const names = (await readdir(FOLDER)).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name)).sort()
+async function load(engine: Db['engine']): Promise<Migration[]> {
+  const names = (await readdir(FOLDER))
+    .filter((name) => {
+      const [, only = engine] = /^\d{4}-[a-z-]+(?:\.([a-z]+))?\.sql$/.exec(name) ?? [null, null]
+      return only === engine
+    })
+    .sort()
   return Promise.all(
     names.map(async (name) => ({
       version: Number(name.slice(0, 4)),

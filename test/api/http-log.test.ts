@@ -6,14 +6,14 @@ import { settlement } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
 import { ask, assertError, errorsLogged } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
+import { hideTable } from '../support/store.ts'
 
 const ID = 'catch_0000000000000000000000'
 
 test('our own bug is a 500 with a request id that the log knows, and nothing else has one', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
-  await query(server, 'alter table catch_inbox rename to lost')
+  const show = await hideTable(server, 'catch_inbox')
   const bearer = `Authorization: Bearer ${inbox.ownerToken}\r\n`
   const unremembered = `/c/${ID}`
   for (const [line, headers, route] of [
@@ -29,7 +29,7 @@ test('our own bug is a 500 with a request id that the log knows, and nothing els
     assert.equal(entry?.requestId, requestId)
     assert.equal(entry?.route, route)
   }
-  await query(server, 'alter table lost rename to catch_inbox')
+  await show()
   for (const line of ['GET /health', 'GET /nowhere', 'PUT /health', `GET /api/catch/${ID}`]) {
     assert.equal((await ask(server.url, line)).headers.get('x-request-id'), null, line)
   }
@@ -73,11 +73,11 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
   await fetch(`${url}/secret-nowhere/${ownerToken}?${ingestToken}`)
   await fetch(`${url}/secret-nowhere/%zz${ownerToken}`)
   await ask(url, 'NONSENSE /secret-nowhere')
-  await query(server, 'alter table catch_inbox rename to lost')
+  const show = await hideTable(server, 'catch_inbox')
   await fetch(`${url}/api/catch/${publicId}?secret-query`, {
     headers: { authorization: `Bearer ${ownerToken}` },
   })
-  await query(server, 'alter table lost rename to catch_inbox')
+  await show()
   await owner.destroy()
   await server.stop()
 

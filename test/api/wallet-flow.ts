@@ -16,7 +16,7 @@ import {
   quoteOf,
 } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
+import { hideTable, query } from '../support/store.ts'
 import {
   assertBareRefusal,
   assertError,
@@ -366,9 +366,9 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const server = await startShop(t)
       const { key, authorization, preimage } = await openOrderVia(server, flow)
       for (const table of ['purchase_order', 'catch_inbox']) {
-        await query(server, `alter table ${table} rename to lost`)
+        const show = await hideTable(server, table)
         assertError(await purchase(server, { key, authorization }), '500 internal error', table)
-        await query(server, `alter table lost rename to ${table}`)
+        await show()
       }
       const token = authorization.slice(authorization.indexOf(' ') + 1)
       assert.ok(!server.logged.join('').includes(preimage))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewEvent } from '../../src/catch/event-insert.ts'
+import { createEventWrites } from '../../src/catch/event-writes.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db, Unit } from '../../src/db/db.ts'
@@ -21,7 +22,11 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
       return store.write(one)
     },
   }
-  const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
+  const ingest = createIngest(
+    db,
+    createSealing({ db, clock: systemClock }),
+    createEventWrites(db).insert,
+  )
   const stored = await Promise.all(
     (['authenticated', 'public', 'public'] as const).map((access) => ingest(ID, anEvent(access))),
   )
@@ -40,7 +45,11 @@ for (const [limit, inbox] of EDGES) {
     const db = await openDatabase(await aDatabaseUrl(t))
     t.after(() => db.close())
     await db.write(unit(insertInbox({ ...INBOX, ...inbox })))
-    const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
+    const ingest = createIngest(
+      db,
+      createSealing({ db, clock: systemClock }),
+      createEventWrites(db).insert,
+    )
     const at = (mediaTypes: (string | null)[]): Promise<boolean[]> =>
       Promise.all(mediaTypes.map((mediaType) => ingest(ID, { ...anEvent('public'), mediaType })))
     assert.deepEqual(await at([null, 'a/b', null]), [true, true, true])
@@ -74,7 +83,11 @@ test('events at once are stored in one unit up to the last one that the inbox ha
       return store.write(one)
     },
   }
-  const ingest = createIngest(db, createSealing({ db, clock: systemClock }))
+  const ingest = createIngest(
+    db,
+    createSealing({ db, clock: systemClock }),
+    createEventWrites(db).insert,
+  )
   const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ID, anEvent('public'))))
   assert.deepEqual([units, full.every((isStored) => isStored)], [1, true])
   assert.equal(await ingest(ID, anEvent('public')), false)

@@ -87,6 +87,28 @@ export async function query(
   }
 }
 
+/** Hides a table, or what stands for one, so that the service fails there. Returns what shows it again. */
+export async function hideTable(of: Stored, table: string): Promise<() => Promise<void>> {
+  if (!isPostgres(of.databaseUrl)) {
+    // A view first, then its triggers. A table has a text too, and is renamed.
+    const parts = await query(
+      of,
+      'select type, sql from sqlite_schema where tbl_name = $1 order by type desc',
+      table,
+    )
+    if (parts[0]?.type === 'view') {
+      await query(of, `drop view ${table}`)
+      return async () => {
+        for (const { sql } of parts) await query(of, String(sql))
+      }
+    }
+  }
+  await query(of, `alter table ${table} rename to lost`)
+  return async () => {
+    await query(of, `alter table lost rename to ${table}`)
+  }
+}
+
 /**
  * Whether the store contains a text: in any of its files on SQLite, or in any cell of any table on
  * PostgreSQL.

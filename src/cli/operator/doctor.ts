@@ -258,7 +258,7 @@ function checkDataFolder({ walletUrl }: Config): Finding {
 /** Checking the node needs no store. */
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
 const NO_STORE: Db = {
-  canChangeInWith: false,
+  engine: 'sqlite',
   read: refuse,
   readMapped: refuse,
   scan: refuse,

@@ -5,6 +5,7 @@ import type { Dialect } from '../migrate.ts'
 const MIGRATION_LOCK = 0x6d61_7966
 
 export const POSTGRES: Dialect = {
+  engine: 'postgres',
   translate: (sql) => sql.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,
   claim: [

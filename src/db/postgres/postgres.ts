@@ -63,7 +63,7 @@ export async function openPostgres(
   }
 
   return {
-    canChangeInWith: true,
+    engine: 'postgres',
     async read<T extends Row>(text: string, ...values: Statement['values']) {
       refuseClosed()
       return reader.read(text, values) as Promise<T[]>

@@ -89,7 +89,7 @@ export async function openSqlite(
   }
 
   return {
-    canChangeInWith: false,
+    engine: 'sqlite',
     read: <T extends Row>(text: string, ...values: Statement['values']) =>
       queries.add({ text, values }) as Promise<T[]>,
     readMapped: <T extends Row>(query: MappedQuery) => queries.add(query) as Promise<T[]>,

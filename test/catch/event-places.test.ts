@@ -1,0 +1,378 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { suite, type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import type { EventWrites, NewEvent } from '../../src/catch/event-insert.ts'
+import { createPlaces } from '../../src/catch/event-places.ts'
+import { createEventStore, deleteEvent, type EventFilter } from '../../src/catch/event-store.ts'
+import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
+import { attempt, type Db } from '../../src/db/db.ts'
+import { openStore } from '../../src/db/open.ts'
+import type { DeletionTime } from '../../src/lib/clock.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { unit } from '../support/unit.ts'
+
+const INBOXES = ['a', 'b', 'c']
+const METHODS = ['GET', 'POST']
+const NOW = 1_700_000_000_000
+const DAY = 24 * 60 * 60 * 1000
+
+type Stored = { sequence: number; method: string }
+type Model = Map<string, { stored: Stored[]; last: number }>
+
+const someInbox = fc.constantFrom(...INBOXES)
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant('store' as const),
+        inbox: someInbox,
+        methods: fc.array(fc.constantFrom(...METHODS), { minLength: 1, maxLength: 4 }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('sort in' as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant('delete' as const),
+        inbox: someInbox,
+        sequence: fc.integer({ min: 1, max: 20 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('purge' as const),
+        inbox: someInbox,
+        max: fc.integer({ min: 1, max: 5 }),
+      }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant('read' as const),
+        inbox: someInbox,
+        from: fc.integer({ min: 0, max: 20 }),
+        limit: fc.integer({ min: 1, max: 6 }),
+        order: fc.constantFrom('newest' as const, 'oldest' as const),
+        method: fc.constantFrom(null, ...METHODS),
+      }),
+    },
+  ),
+  { minLength: 20, maxLength: 80 },
+)
+
+suite('events on SQLite', () => {
+  test('every read finds an event exactly once, whether it is sorted in, recent, or from before', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openStore({ kind: 'sqlite', file })
+    t.after(() => db.close())
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.integer({ min: 2, max: 12 }),
+        fc.integer({ min: 1, max: 6 }),
+        async (all, most, mostOfInbox) => {
+          const model = await freshModel(db, file)
+          const writes = createPlaces(db, { most, mostOfInbox })
+          for (const step of all) await take(step, { db, model, writes })
+          for (const inbox of INBOXES) await compareAll(db, model, inbox)
+          await checkPlaces(db)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('events are sorted in once there are many, and those of a busy inbox at once', async (t) => {
+    const { db, places } = await aStore(t)
+    const writes = createPlaces(db, { most: 6, mostOfInbox: 3 })
+    for (const inbox of ['a', 'b', 'a', 'a', 'a']) await db.write(storing(writes, inbox, ['GET']))
+    assert.deepEqual(await places(), { recent: ['a1', 'b1', 'a2', 'a3'], sorted: ['a4'] })
+    for (const inbox of ['b', 'c', 'c']) await db.write(storing(writes, inbox, ['GET']))
+    assert.deepEqual(await places(), {
+      recent: ['c1', 'c2'],
+      sorted: ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'],
+    })
+    await writes.tidy()
+    assert.deepEqual((await places()).recent, [])
+    assert.equal((await places()).sorted.length, 8)
+  })
+
+  test('a query of a purge finds every inbox that is over, and each once', async (t) => {
+    const { db } = await aStore(t)
+    const writes = createPlaces(db)
+    for (const inbox of ['a', 'b']) await db.write(storing(writes, inbox, ['GET']))
+    const inboxes = createInboxStore(db)
+    const over = async (now: number, shownSince: number): Promise<string[]> => {
+      const rows = await inboxes.purgeable(now as DeletionTime, shownSince as DeletionTime, 100)
+      return rows.map(({ public_id }) => public_id).sort()
+    }
+    assert.deepEqual(await over(NOW, NOW), [])
+    // `c` is empty, and still shown.
+    assert.deepEqual(await over(NOW + DAY, NOW), ['a', 'b'])
+    assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
+    await db.write(
+      unit({ text: `update catch_inbox set destroyed_at = 1 where public_id = 'c'`, values: [] }),
+    )
+    assert.deepEqual(await over(NOW, NOW), ['c'])
+    assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
+  })
+
+  test('an inbox that has a recent event is not dropped', async (t) => {
+    const { db } = await aStore(t)
+    const writes = createPlaces(db)
+    await db.write(storing(writes, 'a', ['GET']))
+    for (const inbox of ['a', 'b']) await db.write(unit(dropInbox(inbox)))
+    assert.deepEqual(await db.read('select public_id from catch_inbox order by public_id'), [
+      { public_id: 'a' },
+      { public_id: 'c' },
+    ])
+  })
+
+  test('a store from before the places keeps its events, counts on, and is emptied by a purge', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    await storeFromBefore(file)
+    const db = await openStore({ kind: 'sqlite', file })
+    t.after(() => db.close())
+    assert.deepEqual(await db.read('select * from catch_inbox'), [
+      {
+        public_id: 'old',
+        plan_id: 'spark',
+        owner_token_hash: new Uint8Array([1]),
+        ingest_token_hash: new Uint8Array([2]),
+        request_limit: 5,
+        storage_limit_bytes: 1000,
+        max_bytes_per_request: 100,
+        accepted_request_count: 3,
+        stored_bytes: 20,
+        last_sequence: 3,
+        created_at: NOW,
+        expires_at: NOW + DAY,
+        suspended_at: null,
+        destroyed_at: null,
+      },
+    ])
+    const writes = createPlaces(db)
+    await db.write(storing(writes, 'old', ['PUT', 'PUT']))
+    await assert.rejects(db.write(storing(writes, 'old', ['PUT'])), { name: 'UnitRefused' })
+    const store = createEventStore(db)
+    const found = async (): Promise<string[]> => {
+      const rows = await store.oldest('old', 0, { limit: 10, bytes: 1e6 })
+      return rows.map((row) => `${row.sequence} ${'method' in row ? row.method : ''}`)
+    }
+    assert.deepEqual(await found(), ['1 GET', '3 GET', '4 PUT', '5 PUT'])
+    await db.write(unit(...deleteEvent('old', 1, 7)))
+    await db.write(unit(...deleteEvent('old', 4, 7)))
+    assert.deepEqual(await found(), ['3 GET', '5 PUT'])
+    assert.deepEqual(await db.read('select stored_bytes from catch_inbox'), [{ stored_bytes: 20 }])
+    const { all } = await db.write(unit(...writes.purge('old', 100)))
+    assert.equal(all?.length, 2)
+    assert.deepEqual(await found(), [])
+  })
+})
+
+async function aStore(t: TestContext) {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const db = await openStore({ kind: 'sqlite', file })
+  t.after(() => db.close())
+  for (const inbox of INBOXES) await db.write(unit(insertInbox(anInbox(inbox))))
+  const named = async (table: string): Promise<string[]> => {
+    const rows = await db.read(
+      `select public_id || sequence as name from ${table}
+       join catch_inbox_facts on inbox = number`,
+    )
+    return rows.map(({ name }) => String(name))
+  }
+  return {
+    db,
+    places: async () => ({
+      recent: await named('catch_event_recent'),
+      sorted: (await named('catch_event_place')).sort(),
+    }),
+  }
+}
+
+/** Empty inboxes but for two events each from before, in the store and in the model. */
+async function freshModel(db: Db, file: string): Promise<Model> {
+  const model: Model = new Map()
+  for (const table of [
+    'catch_event_row',
+    'catch_event_before',
+    'catch_inbox_use',
+    'catch_inbox_facts',
+  ]) {
+    await db.write(unit({ text: `delete from ${table}`, values: [] }))
+  }
+  for (const inbox of INBOXES) await db.write(unit(insertInbox(anInbox(inbox))))
+  const store = new DatabaseSync(file, { timeout: 10_000 })
+  for (const inbox of INBOXES) {
+    const stored = [1, 3].map((sequence) => ({ sequence, method: 'GET' }))
+    for (const { sequence, method } of stored)
+      store.prepare(INSERT_BEFORE).run(inbox, sequence, method)
+    store.prepare('update catch_inbox set last_sequence = 3 where public_id = ?').run(inbox)
+    model.set(inbox, { stored, last: 3 })
+  }
+  store.close()
+  return model
+}
+
+async function take(
+  step: typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never,
+  { db, model, writes }: { db: Db; model: Model; writes: EventWrites },
+): Promise<void> {
+  if (step.do === 'sort in') return writes.tidy()
+  const of = model.get(step.inbox)
+  assert.ok(of)
+  switch (step.do) {
+    case 'store':
+      await db.write(storing(writes, step.inbox, step.methods))
+      for (const method of step.methods) of.stored.push({ sequence: ++of.last, method })
+      return
+    case 'delete': {
+      const isThere = of.stored.some(({ sequence }) => sequence === step.sequence)
+      const done = await attempt(db.write(unit(...deleteEvent(step.inbox, step.sequence, 7))))
+      assert.equal('rows' in done, isThere)
+      of.stored = of.stored.filter(({ sequence }) => sequence !== step.sequence)
+      return
+    }
+    case 'purge': {
+      const { all } = await db.write(unit(...writes.purge(step.inbox, step.max)))
+      const gone = new Set(all?.map(({ sequence }) => sequence))
+      assert.ok(gone.size >= Math.min(step.max, of.stored.length))
+      assert.equal(gone.size, all?.length)
+      for (const sequence of gone) assert.ok(of.stored.some((one) => one.sequence === sequence))
+      of.stored = of.stored.filter(({ sequence }) => !gone.has(sequence))
+      return
+    }
+    case 'read':
+      return compare(db, of.stored, step)
+  }
+}
+
+async function compare(
+  db: Db,
+  stored: Stored[],
+  step: {
+    inbox: string
+    from: number
+    limit: number
+    order: 'newest' | 'oldest'
+    method: string | null
+  },
+): Promise<void> {
+  const { inbox, from, limit, order, method } = step
+  const store = createEventStore(db)
+  const filter: EventFilter = { order, from, equal: method === null ? [] : [['method', method]] }
+  const beyond = stored
+    .filter(({ sequence }) => (order === 'newest' ? sequence < from : sequence > from))
+    .sort((a, b) => (order === 'newest' ? b.sequence - a.sequence : a.sequence - b.sequence))
+  const expected = beyond.filter((one) => method === null || one.method === method)
+  const sequences = expected.map(({ sequence }) => sequence)
+
+  const [page] = await store.first(inbox, filter, { limit, bytes: 1e6, latestSequence: 0 })
+  const { events } = JSON.parse(Buffer.from(page?.json ?? []).toString()) as { events: Stored[] }
+  assert.deepEqual(
+    events.map(({ sequence, method }) => ({ sequence, method })),
+    expected.slice(0, limit),
+  )
+  const isMore = order === 'newest' && expected.length > limit
+  assert.equal(page?.next ?? null, isMore ? sequences[limit - 1] : null)
+
+  const window = beyond.slice(0, limit)
+  const { sizes, last } = await store.sizes(inbox, filter, limit)
+  assert.equal(last, window.at(-1)?.sequence ?? null)
+  assert.deepEqual(
+    sizes.map(({ sequence }) => sequence),
+    window
+      .filter((one) => method === null || one.method === method)
+      .map(({ sequence }) => sequence),
+  )
+
+  const some = await store.json(inbox, { sequences: [...sequences, 99], order })
+  assert.deepEqual(
+    some.map(({ sequence }) => sequence),
+    sequences,
+  )
+}
+
+async function compareAll(db: Db, model: Model, inbox: string): Promise<void> {
+  const of = model.get(inbox)
+  assert.ok(of)
+  const rows = await createEventStore(db).oldest(inbox, 0, { limit: 500, bytes: 1e7 })
+  assert.deepEqual(
+    rows.map(({ sequence }) => sequence),
+    of.stored.map(({ sequence }) => sequence).sort((a, b) => a - b),
+  )
+}
+
+/** Each row has exactly one place. */
+async function checkPlaces(db: Db): Promise<void> {
+  const rows = await db.read(`select id, (select count(*) from catch_event_recent r
+        where r.id = e.id and r.inbox = e.inbox and r.sequence = e.sequence)
+      + (select count(*) from catch_event_place p
+        where p.id = e.id and p.inbox = e.inbox and p.sequence = e.sequence) as places
+    from catch_event_row e`)
+  assert.ok(rows.every(({ places }) => places === 1))
+  const [count] = await db.read(`select (select count(*) from catch_event_recent)
+    + (select count(*) from catch_event_place) as n`)
+  assert.equal(count?.n, rows.length)
+}
+
+const storing = (writes: EventWrites, inbox: string, methods: string[]) =>
+  unit(...writes.insert(inbox, methods.map(anEvent)))
+
+const anInbox = (publicId: string) => ({
+  publicId,
+  planId: 'spark',
+  ownerTokenHash: new Uint8Array(32),
+  ingestTokenHash: new Uint8Array(32),
+  requestLimit: 1e6,
+  storageLimitBytes: 1e9,
+  maxBytesPerRequest: 1000,
+  createdAt: NOW,
+  expiresAt: NOW + DAY,
+})
+
+const anEvent = (method: string): NewEvent => ({
+  salt: 7,
+  receivedAt: NOW,
+  access: 'public',
+  method,
+  path: '/',
+  query: '',
+  headerLines: new Uint8Array(),
+  contentType: null,
+  mediaType: null,
+  body: new Uint8Array(10),
+  keptBytes: 10,
+  bodySha256: '00',
+  sourceIp: '127.0.0.1',
+  ipLocation: null,
+})
+
+const INSERT_BEFORE = `insert into catch_event_before
+  (public_id, sequence, salt, received_at, access, method, body_bytes, source_ip, path, query, headers,
+   body_sha256, body, kept_bytes, header_lines)
+  values (?, ?, 7, ${NOW}, 'public', ?, 10, '127.0.0.1', '/', '', '[]', '00', zeroblob(10), 10, x'')`
+
+/** A store whose last migration is the one before the places, with an inbox that had three events. */
+async function storeFromBefore(file: string): Promise<void> {
+  const folder = new URL('../../src/db/migrations/', import.meta.url)
+  const store = new DatabaseSync(file)
+  store.exec('create table migration (version integer primary key, name text not null)')
+  for (const name of (await readdir(folder)).sort()) {
+    const version = Number(name.slice(0, 4))
+    if (version >= 15) continue
+    store.exec(await readFile(new URL(name, folder), 'utf8'))
+    store.prepare('insert into migration values (?, ?)').run(version, name)
+  }
+  store.exec(`insert into catch_inbox values
+    ('old', 'spark', x'01', x'02', 5, 1000, 100, 3, 20, 3, ${NOW}, ${NOW + DAY}, null, null)`)
+  const before = store.prepare(INSERT_BEFORE.replace('catch_event_before', 'catch_event'))
+  for (const sequence of [1, 3]) before.run('old', sequence, 'GET')
+  store.close()
+}
