@@ -54,21 +54,23 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
         ),
       )
     }
-    const [row] = await tx.run<{ version: number | null }>(
-      'select max(version) as version from migration',
-    )
-    const current = row?.version ?? 0
+    const rows = await tx.run<{ version: number }>('select version from migration')
+    const done = new Set(rows.map(({ version }) => version))
+    const current = Math.max(0, ...done)
     if (current > newest) {
       throw new StoreUnusable(
         `The database has version ${current}, and this Mayfly supports up to ${newest}. Start the newer Mayfly that wrote it.`,
       )
     }
+    let isChanged = false
     for (const { version, name, sql } of migrations) {
-      if (version <= current) continue
+      // One that was written beside others may come after a later one.
+      if (done.has(version)) continue
+      isChanged = true
       for (const statement of split(sql)) await tx.run(dialect.translate(statement))
       await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
     }
-    if (current < newest)
+    if (isChanged)
       for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
   })
 }

@@ -304,6 +304,23 @@ suite('the SQLite file', () => {
     assert.equal(before.length > 0, true)
   })
 
+  test('a migration that a store has not had is run, although a later one was', async (t) => {
+    const file = await aStore(t)
+    const db = await openSqlite(file)
+    t.after(() => db.close())
+    const names = () => db.read('select version, name from migration order by version')
+    const before = await names()
+    await db.write(
+      unit(
+        { text: 'drop table catch_refusal', values: [] },
+        { text: 'delete from migration where version = 16', values: [] },
+      ),
+    )
+    await migrate(db)
+    assert.deepEqual(await names(), before)
+    assert.deepEqual(await db.read('select * from catch_refusal'), [])
+  })
+
   test('the SQLite file is migrated by one of two that start at once', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const both = await Promise.all([openSqlite(file), openSqlite(file)])
