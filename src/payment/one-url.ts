@@ -59,13 +59,13 @@ export function createOneUrl(deps: {
   clock: Clock
   health: NodeHealth
   quoting: Quoting
-  settle: Settling['settle']
+  prove: Settling['prove']
   refresh: Settling['refresh']
   answer: Delivering['answer']
   redeem: (order: OrderRow) => Promise<Outcome>
   logLost: (paymentHash: string, request: OrderRequest) => void
 }): OneUrl {
-  const { store, secrets, clock, health, quoting, settle, refresh, answer, redeem } = deps
+  const { store, secrets, clock, health, quoting, prove, refresh, answer, redeem } = deps
   const isLost = createIsLost(deps)
 
   /** The order that a credential names, `lost`, or null if a new purchase is the answer to it. */
@@ -81,15 +81,8 @@ export function createOneUrl(deps: {
     return isOneUrl(order) && isSameRequest(order, request) ? order : null
   }
 
-  /** Settles the order, because its payment is proven, and delivers nothing. */
-  async function settled(order: OrderRow): Promise<OrderRow> {
-    if (order.state !== 'pending' && order.state !== 'dead') return order
-    await settle(order, { by: 'preimage', delivery: 'later', restored: [] })
-    return (await store.find([order.order_id])) ?? order
-  }
-
   async function glance(order: OrderRow): Promise<Outcome | Deliverable> {
-    const current = await settled(order)
+    const current = await prove(order)
     const { payment_hash: paymentHash, settled_at: settledAt } = current
     if (current.state === 'settled' && !isOver(current, clock.now()) && paymentHash && settledAt) {
       return { kind: 'deliverable', paymentHash, settledAt }
@@ -115,7 +108,7 @@ export function createOneUrl(deps: {
       if (status === 'verified') return mayDeliver ? redeem(order) : glance(order)
       if (status === 'mismatched') {
         // Anybody who has seen the preimage may have sent this, so the payment is proven and no more.
-        await settled(order)
+        await prove(order)
         return { kind: 'invalid credential', quote: null }
       }
       const current = await refresh(order)

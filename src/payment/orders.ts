@@ -119,7 +119,7 @@ export function createOrders(deps: {
   const store = createOrderStore(db)
   const end = createEnding({ db, products })
   const quoting = createQuoting({ ...deps, store, end })
-  const { settle, lookUp, refresh } = createSettling({ ...deps, store, end })
+  const { settle, prove, lookUp, refresh } = createSettling({ ...deps, store, end })
   const { answer, handOver } = createDelivering({ ...deps, store })
   const claims = createClaims({ store, secrets })
   const aliases = createAliases({ db, secrets })
@@ -181,10 +181,7 @@ export function createOrders(deps: {
     if (status === 'verified') return redeem(order, { claim: proof, body })
     if (status === 'mismatched') {
       // The payment is proven, whichever request the credential was made for.
-      if (order.state === 'pending' || order.state === 'dead') {
-        const restored = restoring(order, body)
-        await settle(order, { by: 'preimage', delivery: 'later', restored })
-      }
+      await prove(order, () => restoring(order, body))
       return { kind: 'invalid credential', quote: null }
     }
     const current = await refresh(order)
@@ -279,7 +276,7 @@ export function createOrders(deps: {
   return {
     purchase,
     oneUrl: createOneUrl({
-      ...{ db, store, secrets, clock, health, quoting, settle, refresh, answer, logLost },
+      ...{ db, store, secrets, clock, health, quoting, prove, refresh, answer, logLost },
       redeem: (order) => redeem(order, { claim: CREDENTIAL, body: null }),
     }),
 

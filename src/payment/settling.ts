@@ -53,6 +53,11 @@ export type Settling = {
       restored: Statement[]
     },
   ): Promise<Settled | null>
+  /**
+   * Settles an order whose payment is proven, if it still waits for one, and delivers nothing. `restored` is
+   * as in `settle`. Resolves to the order as it is then.
+   */
+  prove(order: OrderRow, restored?: () => Statement[]): Promise<OrderRow>
   /** Looks up an order at the node, and settles or ends it. False if the node was unreachable. */
   lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
   /** The newest state of an order that may have been paid since; asks the node when it is time. */
@@ -117,6 +122,12 @@ export function createSettling(deps: {
     }
   }
 
+  const prove: Settling['prove'] = async (order, restored = () => []) => {
+    if (order.state !== 'pending' && order.state !== 'dead') return order
+    await settle(order, { by: 'preimage', delivery: 'later', restored: restored() })
+    return (await store.find([order.order_id])) ?? order
+  }
+
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
     if (!order.payment_hash) return true
     const status = await statusOf(order, order.payment_hash)
@@ -178,7 +189,7 @@ export function createSettling(deps: {
     if (claimed) await lookUp(claimed, 'lookup')
   }
 
-  return { settle, lookUp, refresh }
+  return { settle, prove, lookUp, refresh }
 }
 
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {

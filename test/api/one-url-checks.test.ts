@@ -4,13 +4,13 @@ import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
 import type { Answer } from '../support/buying.ts'
 import {
+  FLOWS,
   type Look,
   look,
   type Opened,
   offerOf,
   opened,
   rowOf,
-  SCHEMES,
   type Scheme,
 } from '../support/one-url.ts'
 import type { TestServer } from '../support/server.ts'
@@ -62,7 +62,7 @@ const LOOKS: Record<string, (order: Opened) => Look> = {
   '`Payment-Preimage` alone': ({ preimage }) => ({ headers: { 'payment-preimage': preimage } }),
 }
 
-for (const scheme of Object.keys(SCHEMES) as Scheme[]) {
+for (const scheme of FLOWS) {
   suite(`the checks of a purchase of one URL, in the ${scheme} flow`, () => {
     const starting = startShop({ after })
     for (const { state, cells } of TABLE) {

@@ -19,13 +19,13 @@ import { temporaryFolder } from '../support/folder.ts'
 import {
   assertFresh,
   BUY,
+  FLOWS,
   look,
   offerOf,
   opened,
   paid,
   rowOf,
   SCHEMES,
-  type Scheme,
 } from '../support/one-url.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -38,8 +38,6 @@ import {
   startShop,
   use,
 } from '../support/wallet-flow.ts'
-
-const FLOWS = Object.keys(SCHEMES) as Scheme[]
 
 suite('threats to a purchase of one URL', () => {
   test('an order that is shared between visitors: each look opens its own', async (t) => {

@@ -8,20 +8,19 @@ import { books, macaroonOf, paymentChallengeOf } from '../support/buying.ts'
 import {
   assertFresh,
   BUY,
+  FLOWS,
   look,
   offerOf,
   opened,
   paid,
   rowOf,
   SCHEMES,
-  type Scheme,
 } from '../support/one-url.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { assertError, capabilityOf, startShop, use } from '../support/wallet-flow.ts'
 
 const schemesOf = (lines: string[]): string[] => lines.map((line) => line.split(' ')[0] ?? '')
-const FLOWS = Object.keys(SCHEMES) as Scheme[]
 
 suite('a purchase of one URL', () => {
   const shared = shareServer()

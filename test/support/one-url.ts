@@ -27,6 +27,7 @@ export function look(server: { url: string }, ask: Look = {}): Promise<Answer> {
 /** The credential of each scheme that answers a 402. */
 export const SCHEMES = { Payment: paymentCredential, L402: l402Credential }
 export type Scheme = keyof typeof SCHEMES
+export const FLOWS = Object.keys(SCHEMES) as Scheme[]
 
 export type Opened = {
   challenge: Answer
