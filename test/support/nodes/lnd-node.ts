@@ -13,6 +13,8 @@ export type LndNode = {
   baseUrl: string
   /** `host:port` for other nodes. */
   address: string
+  /** `host:port` of its gRPC, for clients of other people. */
+  grpcAddress: string
   /** The PEM. `certificateFile` has it. */
   certificate(): string
   certificateFile: string
@@ -137,6 +139,7 @@ export async function createLndNode(options: {
   return {
     baseUrl,
     address,
+    grpcAddress: `127.0.0.1:${grpc}`,
     certificate,
     certificateFile,
     macaroon,
