@@ -239,6 +239,40 @@ suite('one request of an inbox', () => {
     assert.match(await copied(), /^content-type: application\/json\nx-l: café\n/m)
   })
 
+  test('the page of an inbox downloads all requests, oldest first, as HAR or NDJSON', async (t) => {
+    const inbox = await anInbox(site.server)
+    for (let number = 1; number <= 55; number++) await post(inbox, `/${number}`, `${number}`)
+    const { page } = await opened(t, inbox, { viewport: NARROW, colorScheme: 'dark' })
+    const back = page.getByRole('button', { name: 'Back to the list' })
+    if (await back.isVisible()) await back.click()
+    await page.getByText('More', { exact: true }).click()
+    await page.getByRole('button', { name: 'Download all' }).click()
+    for (const [format, ending] of [
+      ['HAR', 'har'],
+      ['NDJSON', 'ndjson'],
+    ] as const) {
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: `Download as ${format}` }).click(),
+      ])
+      assert.equal(saved.suggestedFilename(), `${inbox.publicId}.${ending}`)
+      const text = await readFile(await saved.path(), 'utf8')
+      const bodies =
+        format === 'HAR'
+          ? JSON.parse(text).log.entries.map((entry: HarEntry) => entry.request.postData.text)
+          : text
+              .trimEnd()
+              .split('\n')
+              .map((line) => JSON.parse(line).body)
+      assert.deepEqual(
+        bodies,
+        Array.from({ length: 55 }, (_, index) => `${index + 1}`),
+      )
+      await page.getByText('The file has all 55 requests.').waitFor()
+      assert.deepEqual(await seriousFaults(page), [])
+    }
+  })
+
   async function post(
     inbox: CatchCapability,
     path: string,
@@ -275,3 +309,5 @@ suite('one request of an inbox', () => {
     await page.getByRole('heading', { name: `POST /${path}` }).waitFor()
   }
 })
+
+type HarEntry = { request: { postData: { text: string } } }

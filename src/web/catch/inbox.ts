@@ -5,7 +5,7 @@ import type { Opened } from '../buying/opener.ts'
 import { button, notice } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { count } from '../format.ts'
-import { createLive, destroyConfirmed, follow } from '../live.ts'
+import { attempt, createLive, destroyConfirmed, follow } from '../live.ts'
 import { everySecond } from '../service.ts'
 import { createAttention } from './attention.ts'
 import { createDeletions } from './deletions.ts'
@@ -38,6 +38,7 @@ export async function openInbox(
     extras: [
       testButton(ingestUrl, 'small'),
       attention.toggle,
+      button('Download all', exportAll, { kind: 'small' }),
       button('Keyboard shortcuts', showShortcuts, { kind: 'small' }),
     ],
     onDestroy: destroy,
@@ -69,6 +70,13 @@ export async function openInbox(
       publicId: capability.publicId,
       destroy: inbox.destroy,
       onGone,
+    })
+  }
+
+  function exportAll(): Promise<void> {
+    return attempt(async () => {
+      const { showExport } = await import('./export-dialog.ts')
+      showExport({ inbox, ingestUrl, publicId: capability.publicId, signal })
     })
   }
 

@@ -1,0 +1,90 @@
+/** Writes all requests of an inbox into one file, page after page, without holding them all. */
+import type { CatchClient } from '../../client/catch.ts'
+import { MayflyError } from '../../client/errors.ts'
+import { HAR_BETWEEN, HAR_END, HAR_START, harEntry, toJsonLines } from '../../client/export.ts'
+import type { CatchEvent } from '../../client/index.ts'
+import { wait } from '../../client/wait.ts'
+import { utf8 } from '../../lib/bytes.ts'
+
+export type ExportFormat = 'HAR' | 'NDJSON'
+
+/** `isCut` says that the file is as large as it may be, and that there are more requests. */
+export type ExportedFile = { blob: Blob; requests: number; isCut: boolean }
+
+export type ExportProgress = { requests: number; bytes: number; share: number }
+
+/** Browsers move larger blobs to the disk, and phones have little of that. */
+export const MAX_EXPORT_BYTES = 256 * 1024 * 1024
+const EVENTS_A_PAGE = 50
+/** A service that is busy for longer has a fault, which its error tells. */
+const MAX_PAUSES = 60
+
+export async function exportFile(
+  inbox: Pick<CatchClient, 'page'>,
+  {
+    format,
+    url,
+    signal,
+    onProgress,
+    maxBytes = MAX_EXPORT_BYTES,
+  }: {
+    format: ExportFormat
+    /** The address of the inbox, for HAR. */
+    url: string
+    signal: AbortSignal
+    onProgress: (progress: ExportProgress) => void
+    maxBytes?: number
+  },
+): Promise<ExportedFile> {
+  const { latestSequence: end } = await patiently(() => inbox.page({ limit: 1 }), signal)
+  const parts: Blob[] = []
+  let requests = 0
+  let bytes = 0
+  let isCut = false
+  for (let after = 0; after < end && !isCut; ) {
+    const from = after
+    const page = await patiently(() => inbox.page({ after: from, limit: EVENTS_A_PAGE }), signal)
+    // A request that came after the start is not counted in the progress.
+    const events = page.events.filter(({ sequence }) => sequence <= end)
+    const texts: string[] = []
+    for (const event of events) {
+      const text = pieceOf(event, { format, url, isFirst: requests === 0 })
+      bytes += utf8(text).length
+      isCut = bytes > maxBytes
+      if (isCut) break
+      texts.push(text)
+      requests++
+    }
+    // The browser keeps a blob outside of the memory of the page.
+    parts.push(new Blob(texts))
+    after = events.length < page.events.length ? end : (events.at(-1)?.sequence ?? end)
+    onProgress({ requests, bytes, share: after / end })
+  }
+  const framed = format === 'HAR' ? [HAR_START, ...parts, HAR_END] : parts
+  return { blob: new Blob(framed), requests, isCut }
+}
+
+function pieceOf(
+  event: CatchEvent,
+  { format, url, isFirst }: { format: ExportFormat; url: string; isFirst: boolean },
+): string {
+  if (format === 'NDJSON') return toJsonLines([event])
+  return `${isFirst ? '' : HAR_BETWEEN}${harEntry(event, url)}`
+}
+
+/** Asks again after the pause that a busy service names. */
+async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let pauses = 0; ; pauses++) {
+    signal.throwIfAborted()
+    try {
+      return await ask()
+    } catch (error) {
+      const isBusy =
+        error instanceof MayflyError &&
+        (error.status === 429 || error.status === 503) &&
+        pauses < MAX_PAUSES
+      if (!isBusy) throw error
+      await wait(error.retryAfterSeconds ?? 1, signal)
+    }
+  }
+}
