@@ -13,6 +13,9 @@ const PAUSES = [
 /** A receiver that asks for more patience than this gets no more. */
 const MAX_PAUSE = 24 * HOUR
 
+/** `Date.parse` reads much more, such as a minus sign as a month. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+
 /**
  * The pause before the next attempt in milliseconds, or null if the message is given up.
  * @param attempts how many have failed, at least 1.
@@ -28,6 +31,6 @@ export function pauseAfter(attempts: number, retryAfterMs: number | null): numbe
 export function retryAfterMs(value: unknown, now: number): number | null {
   if (typeof value !== 'string') return null
   if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND
-  const until = Date.parse(value)
+  const until = HTTP_DATE.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(until) ? null : Math.max(0, until - now)
 }

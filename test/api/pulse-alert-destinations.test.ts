@@ -3,59 +3,18 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
+import { type AlertsSet, alerts, aWorld, put } from '../support/alerts.ts'
 import { anInbox } from '../support/catch.ts'
-import type { After } from '../support/folder.ts'
-import { aMonitor, assertNowhere, type Owner } from '../support/pulse.ts'
+import { aMonitor, assertNowhere } from '../support/pulse.ts'
 import { aReceiver, echoOf, verified } from '../support/receiver.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-
-type Set = {
-  destinations: {
-    id: string
-    format: string
-    host: string
-    state: string
-    secret: string | null
-    test: string | null
-  }[]
-}
-
-async function aWorld(t: After, environment: Record<string, string> = {}) {
-  const receiver = await aReceiver(t)
-  const server = await startServer(t, {
-    MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host,
-    ...environment,
-  })
-  const monitor = await aMonitor(server)
-  return { receiver, server, monitor }
-}
-
-async function alerts(
-  { url }: TestServer,
-  { publicId, ownerToken }: Owner,
-  { method = 'GET', rest = '', body }: { method?: string; rest?: string; body?: unknown } = {},
-) {
-  const response = await fetch(`${url}/api/pulse/${publicId}/alerts${rest}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${ownerToken}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  return { status: response.status, body: text === '' ? null : JSON.parse(text) }
-}
-
-const put = (server: TestServer, monitor: Owner, destinations: unknown[]) =>
-  alerts(server, monitor, { method: 'PUT', body: { destinations } })
 
 test('a destination is told once it has answered a test that the reference library verifies', async (t) => {
   const { receiver, server, monitor } = await aWorld(t)
   const set = await put(server, monitor, [{ url: receiver.url }])
   assert.equal(set.status, 200)
-  const [destination] = (set.body as Set).destinations
+  const [destination] = (set.body as AlertsSet).destinations
   assert.ok(destination?.secret)
   const { id, secret, ...rest } = destination
   assert.deepEqual(rest, { format: 'standard', host: receiver.host, state: 'active', test: '2xx' })
@@ -74,11 +33,11 @@ test('a destination that answers 2xx to anything, without reading, is told nothi
   const { receiver, server, monitor } = await aWorld(t)
   receiver.answer = (_received, response) => void response.writeHead(200).end('ok')
   const set = await put(server, monitor, [{ url: receiver.url }])
-  const [destination] = (set.body as Set).destinations
+  const [destination] = (set.body as AlertsSet).destinations
   assert.deepEqual([destination?.state, destination?.test], ['untested', 'no echo'])
   receiver.answer = (received, response) => void response.end(JSON.stringify(echoOf(received)))
   const again = await alerts(server, monitor, { method: 'POST', rest: '/test' })
-  const [tested] = (again.body as Set).destinations
+  const [tested] = (again.body as AlertsSet).destinations
   assert.deepEqual([tested?.state, tested?.test, tested?.secret], ['active', '2xx', null])
 })
 
@@ -87,7 +46,7 @@ test('a chat need not echo anything', async (t) => {
   receiver.answer = (_received, response) => void response.writeHead(200).end('ok')
   for (const format of ['slack', 'discord', 'ntfy']) {
     const set = await put(server, monitor, [{ url: receiver.url, format }])
-    assert.equal((set.body as Set).destinations[0]?.state, 'active', format)
+    assert.equal((set.body as AlertsSet).destinations[0]?.state, 'active', format)
   }
 })
 
@@ -101,18 +60,18 @@ test('a test that is answered 5xx, by a redirect, or not at all, is shown as tha
     receiver.answer = (_received, response) =>
       void response.writeHead(status, { location: receiver.url }).end('a secret of the receiver')
     const set = await put(server, monitor, [{ url: `${receiver.url}/${status}` }])
-    assert.equal((set.body as Set).destinations[0]?.test, shown)
+    assert.equal((set.body as AlertsSet).destinations[0]?.test, shown)
     assert.ok(!JSON.stringify(set.body).includes('a secret'))
   }
   receiver.answer = (_received, response) => void response.destroy()
   const set = await put(server, monitor, [{ url: `${receiver.url}/gone` }])
-  assert.equal((set.body as Set).destinations[0]?.test, 'failed')
+  assert.equal((set.body as AlertsSet).destinations[0]?.test, 'failed')
 })
 
 test('an unchanged destination is not tested again, gets another secret, and the old one signs too for a day', async (t) => {
   const { receiver, server, monitor } = await aWorld(t)
-  const first = (await put(server, monitor, [{ url: receiver.url }])).body as Set
-  const second = (await put(server, monitor, [{ url: receiver.url }])).body as Set
+  const first = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
+  const second = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
   assert.equal(receiver.received.length, 1)
   const [before, after] = [first.destinations[0], second.destinations[0]]
   assert.equal(before?.id, after?.id)
@@ -131,7 +90,7 @@ test('neither the URL of a destination nor its secret is in the store or the log
   const { receiver, server, monitor } = await aWorld(t)
   const path = randomBytes(12).toString('hex')
   const set = await put(server, monitor, [{ url: `${receiver.url}/${path}` }])
-  const secret = (set.body as Set).destinations[0]?.secret ?? ''
+  const secret = (set.body as AlertsSet).destinations[0]?.secret ?? ''
   await assertNowhere(server, [path, secret, secret.slice('whsec_'.length)])
 })
 
@@ -149,7 +108,7 @@ test('what an old secret of the service sealed is sealed under the new one at th
   environment.MAYFLY_SECRET = current ?? ''
   await server.restart()
   assert.ok(!server.logged.some((line) => line.includes('alerts.foreign_secret')))
-  const again = (await put(server, monitor, [{ url: receiver.url }])).body as Set
+  const again = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
   assert.deepEqual([again.destinations[0]?.state, receiver.received.length], ['active', 1])
 })
 
@@ -159,7 +118,7 @@ describe('an inbox as a destination', () => {
     const inbox = await anInbox(server)
     const { publicId, ingestToken } = inbox
     const set = await put(server, monitor, [{ inbox: publicId, ingestToken }])
-    const [destination] = (set.body as Set).destinations
+    const [destination] = (set.body as AlertsSet).destinations
     assert.deepEqual(
       [destination?.format, destination?.host, destination?.state],
       ['inbox', publicId, 'active'],

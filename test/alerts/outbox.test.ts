@@ -1,0 +1,184 @@
+/** The outbox in the store: what waits, what gives way, who may take it. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { nextTurn, paceAfter } from '../../src/alerts/pacing.ts'
+import { pauseAfter, retryAfterMs } from '../../src/alerts/retries.ts'
+import {
+  type AlertRow,
+  activate,
+  claimDestination,
+  createAlertStore,
+  type DestinationRow,
+  dropOwners,
+  insertAlert,
+  insertDestination,
+  MAX_WAITING,
+  releaseDestination,
+} from '../../src/alerts/store.ts'
+import { attempt, type Db } from '../../src/db/db.ts'
+import type { After } from '../support/folder.ts'
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+
+const NOW = 1_800_000_000_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const OWNER = 'pulse_a'
+
+const anAlert = (replaces = true, occurredAt = NOW) => ({
+  ...{ type: 'pulse.late', occurredAt, replaces },
+  content: { data: {}, title: 't', text: 'x', isUrgent: false },
+})
+
+async function aStore(t: After, destinations = 1): Promise<Db> {
+  const db = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => db.close())
+  for (let place = 0; place < destinations; place++) {
+    const destination_id = `destination ${place}`
+    const statements = {
+      one: insertDestination({
+        ...{ destination_id, owner_id: OWNER, place, format: 'standard', host: 'h:1', now: NOW },
+        ...{ sealed_target: new Uint8Array(1), sealed_secret: new Uint8Array(1) },
+      }),
+      two: activate(destination_id),
+    }
+    await db.write({ lockKey: OWNER, statements })
+  }
+  return db
+}
+
+const tell = (db: Db, id: string, alert = anAlert()) =>
+  db.write({ lockKey: OWNER, statements: { told: insertAlert(OWNER, id, alert) } })
+
+const claim = async (db: Db, holder: string, now = NOW): Promise<DestinationRow | undefined> => {
+  const hold = { holder, now, until: now + 30_000, latest: now + 10 * MINUTE }
+  const { rows } = await db.write({
+    lockKey: OWNER,
+    statements: { rows: claimDestination('destination 0', hold) },
+  })
+  return rows[0] as DestinationRow | undefined
+}
+
+const END = {
+  attempts: 0,
+  state: 'active',
+  not_before: 0,
+  day_started_at: 0,
+  day_count: 0,
+} as const
+
+test('every destination of an owner gets an alert once, in order, and at most 20 wait, the newest', async (t) => {
+  const db = await aStore(t, 3)
+  for (let i = 1; i <= MAX_WAITING + 5; i++) await tell(db, `msg_${i}`)
+  const store = createAlertStore(db)
+  for (const place of [0, 1, 2]) {
+    const waiting = await store.waiting(`destination ${place}`)
+    assert.deepEqual(
+      waiting.map(({ message_id }) => message_id),
+      Array.from({ length: MAX_WAITING }, (_, i) => `msg_${i + 6}`),
+    )
+  }
+})
+
+test('an alert that comes while another one is sent is not forgotten', async (t) => {
+  const db = await aStore(t)
+  await tell(db, 'msg_1')
+  const held = await claim(db, 'one')
+  assert.ok(held)
+  await tell(db, 'msg_2')
+  const done = { ...END, done_position: 1, nextAt: NOW + MINUTE }
+  await db.write({ lockKey: OWNER, statements: { done: releaseDestination(held, done) } })
+  const [row] = await createAlertStore(db).ofOwner(OWNER)
+  assert.equal(row?.due_at, NOW + MINUTE)
+})
+
+test('one instance at a time has a destination, and the next one once the lease is over', async (t) => {
+  const db = await aStore(t)
+  await tell(db, 'msg_1')
+  const first = await claim(db, 'one')
+  assert.ok(first)
+  assert.equal(await claim(db, 'two'), undefined)
+  assert.ok(await claim(db, 'two', NOW + 30_000))
+  const late = { ...END, done_position: 1, nextAt: NOW }
+  const release = db.write({
+    lockKey: OWNER,
+    statements: { done: releaseDestination(first, late) },
+  })
+  assert.deepEqual(await attempt(release), { refused: 'done' })
+})
+
+test('a lease that a wrong clock has taken far into the future holds up nobody', async (t) => {
+  const db = await aStore(t)
+  await tell(db, 'msg_1')
+  assert.ok(await claim(db, 'one', NOW + 24 * HOUR))
+  assert.ok(await claim(db, 'two', NOW))
+})
+
+test('a destination that was not tested is told nothing, and neither is one without an owner', async (t) => {
+  const db = await aStore(t, 2)
+  await db.write({ lockKey: OWNER, statements: { gone: dropOwners([OWNER]) } })
+  await tell(db, 'msg_1')
+  const rows = await db.read('select 1 as one from alert union all select 1 from alert_destination')
+  assert.deepEqual(rows, [])
+})
+
+describe('the pace of a destination', () => {
+  const row = (changes: Partial<DestinationRow>) =>
+    ({ attempts: 0, not_before: 0, ...changes }) as DestinationRow
+  const waits = (...kinds: ('state' | 'warning')[]) =>
+    kinds.map(
+      (kind, i) =>
+        ({ position: i + 1, occurred_at: NOW, replaces: Number(kind === 'state') }) as AlertRow,
+    )
+
+  test('what the pace held back is told by the last state, and by every warning', () => {
+    const waiting = waits('state', 'warning', 'state', 'state', 'warning')
+    const turn = nextTurn(row({ not_before: NOW + 1 }), waiting)
+    assert.deepEqual([turn?.alert.position, turn?.dropped], [2, [1, 3]])
+  })
+
+  test('what nothing held back is told one by one, in order', () => {
+    const turn = nextTurn(row({ not_before: NOW }), waits('state', 'state'))
+    assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
+  })
+
+  test('a message that is repeated stays the same, whatever came after it', () => {
+    const turn = nextTurn(row({ attempts: 1, not_before: NOW + 1 }), waits('state', 'state'))
+    assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
+  })
+
+  test('a destination is told once a minute, and 60 times in a day that begins with the first', () => {
+    let pace = { not_before: 0, day_started_at: 0, day_count: 0 }
+    for (let i = 0; i < 59; i++) {
+      pace = paceAfter(pace, NOW + i * MINUTE)
+      assert.equal(pace.not_before, NOW + (i + 1) * MINUTE)
+    }
+    pace = paceAfter(pace, NOW + HOUR)
+    assert.equal(pace.not_before, NOW + 24 * HOUR)
+    assert.deepEqual(paceAfter(pace, pace.not_before), {
+      ...{ day_started_at: NOW + 24 * HOUR, day_count: 1 },
+      not_before: NOW + 24 * HOUR + MINUTE,
+    })
+  })
+
+  test('a day that a wrong clock has begun in the future begins anew', () => {
+    const pace = paceAfter({ day_started_at: NOW + HOUR, day_count: 60 }, NOW)
+    assert.deepEqual(pace, { not_before: NOW + MINUTE, day_started_at: NOW, day_count: 1 })
+  })
+})
+
+test('the pauses between attempts are those of Standard Webhooks, and then nothing is tried again', () => {
+  const seconds = Array.from({ length: 10 }, (_, i) => pauseAfter(i + 1, null)).map(
+    (pause) => pause && pause / 1000,
+  )
+  const hours = [2, 5, 10, 14, 20, 24].map((hour) => hour * 3600)
+  assert.deepEqual(seconds, [5, 300, 1800, ...hours, null])
+})
+
+test('Retry-After is seconds or a date, and anything else is nothing', () => {
+  assert.equal(retryAfterMs('120', NOW), 120_000)
+  assert.equal(retryAfterMs(new Date(NOW + 5_000).toUTCString(), NOW), 5_000)
+  assert.equal(retryAfterMs(new Date(NOW - 5_000).toUTCString(), NOW), 0)
+  for (const value of ['', '-1', '1e9', 'soon', '9'.repeat(30), undefined, ['1']]) {
+    assert.equal(retryAfterMs(value, NOW), null, String(value))
+  }
+})
