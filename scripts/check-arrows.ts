@@ -33,6 +33,7 @@ const FOLDERS = [
   'lightning',
   'alerts',
   'outbound',
+  'switches',
   'db',
   'secrets',
   'protocol',
@@ -54,6 +55,7 @@ type Room =
   | 'lightning'
   | 'alerts'
   | 'outbound'
+  | 'switches'
   | 'db'
   | 'secrets'
   | 'protocol'
@@ -88,6 +90,7 @@ const BELOW_PRODUCTS = [
   'lightning',
   'alerts',
   'outbound',
+  'switches',
   'db',
   'secrets',
   'protocol',
@@ -102,11 +105,12 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   settings: ['lightning', 'db', 'lib'],
   metrics: ['http', 'lightning', 'db', 'lib'],
   discovery: ['http', 'lightning', 'lib'],
-  http: ['payment', 'lightning', 'db', 'secrets', 'protocol', 'lib'],
+  http: ['payment', 'lightning', 'switches', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
   alerts: ['outbound', 'db', 'secrets', 'protocol', 'lib'],
   outbound: ['protocol', 'lib'],
+  switches: ['db', 'lib'],
   db: ['protocol', 'lib'],
   secrets: ['protocol', 'lib'],
   protocol: ['lib'],

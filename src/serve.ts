@@ -64,6 +64,7 @@ import {
   refusePublicSimulator,
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
+import { createSwitches } from './switches/switches.ts'
 
 /** Added to each product's description in the catalogue while the simulator is the node. */
 const SIMULATED = ' Simulator: no real money moves.'
@@ -218,6 +219,7 @@ export async function serve(
       ...paying,
       ...{ app, db, hints, inTurn, clock, secrets, network, publicUrl, isProxied, scheduler },
       isClockJumped: deletion.isJumped,
+      switches: createSwitches({ db, clock }),
       ...{ streams, bodyBudget, responseBudget },
       log: paymentLog,
       simulator: node.simulator,

@@ -26,7 +26,12 @@ export type Draft = {
   whisper?: { envelope: string; key: string; hasPassword: boolean } & WhisperTerms
 }
 
-export type WhisperTerms = { readLimit?: number; revealAt?: string; receipt?: true }
+export type WhisperTerms = {
+  readLimit?: number
+  revealAt?: string
+  receipt?: true
+  revealWhen?: string
+}
 
 export type OpenDraft = { name: string; draft: Draft; isTakenUp: boolean; lock: Lock }
 

@@ -6,6 +6,7 @@ import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addPulseRun } from './pulse-run.ts'
+import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
 import { forget, loadPulse } from './saved.ts'
 import { away, columns, harmless } from './text.ts'
@@ -20,6 +21,7 @@ export function addPulse(program: Command): void {
   addPulseWatch(parent)
   addStatus(parent)
   addSet(parent)
+  addPulseSwitch(parent)
   addDestroy(parent)
 }
 

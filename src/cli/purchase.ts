@@ -151,6 +151,7 @@ function whisperTerms(draft: Draft): {
   readLimit?: number
   revealAt?: Date
   receipt?: true
+  revealWhen?: string
 } {
   const sealed = sealedIn(draft)
   if (sealed === null) {
@@ -158,12 +159,13 @@ function whisperTerms(draft: Draft): {
       'The saved purchase is damaged. Restore its file. `mayfly forget` gives it up, with anything that was paid for it.',
     )
   }
-  const { readLimit, revealAt, receipt } = draft.whisper ?? {}
+  const { readLimit, revealAt, receipt, revealWhen } = draft.whisper ?? {}
   return {
     sealed,
     ...(readLimit === undefined ? {} : { readLimit }),
     ...(revealAt === undefined ? {} : { revealAt: new Date(revealAt) }),
     ...(receipt ? { receipt } : {}),
+    ...(revealWhen === undefined ? {} : { revealWhen }),
   }
 }
 

@@ -46,12 +46,16 @@ export function addWhisperDestroy(parent: Command): void {
 
 function showReceipt(cli: Cli, receipt: WhisperReceipt): void {
   const { state, readsSpent, readLimit, reads, revealAt, endedAt, expiresAt } = receipt
+  const { switch: bound } = receipt
   cli.answer(
     receipt,
     columns([
       ['state', state],
       ['reads', `${readsSpent} of ${readLimit}`],
       ...(revealAt === null ? [] : [['opens', `${away(revealAt, cli.now())}, ${revealAt}`]]),
+      ...(bound === null
+        ? []
+        : [['switch', `${bound.state} since ${bound.since}, works until ${bound.worksUntil}`]]),
       endedAt === null
         ? ['expires', `${away(expiresAt, cli.now())}, ${expiresAt}`]
         : ['ended', `${away(endedAt, cli.now())}, ${endedAt}`],

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
+import { isId } from '../lib/ids.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { askHidden, firstLine } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
@@ -12,7 +13,7 @@ import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed 
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { purchase, savedAs } from './purchase.ts'
-import { checkName, publicPart } from './saved.ts'
+import { checkName, loadPulse, publicPart } from './saved.ts'
 import { away } from './text.ts'
 
 type Options = {
@@ -22,6 +23,7 @@ type Options = {
   reads?: string
   revealAt?: string
   receipt?: true
+  whenLate?: string
   password?: true
   passwordFile?: string
 }
@@ -36,6 +38,10 @@ export function addWhisperSend(parent: Command, verb: string): void {
     .option('--plan <plan>', 'spark, standard or long', 'spark')
     .option('--reads <count>', 'how often it can be read; by default as often as the plan allows')
     .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
+    .option(
+      '--when-late <name>',
+      'do not reveal it before this saved monitor, or the one of a switch id, falls silent',
+    )
     .option('--receipt', 'see when it was read, and be able to destroy it')
     .option('--password', 'ask for a password that the reader needs with the code')
     .option('--password-file <file>', 'take the password from the first line of a file')
@@ -71,13 +77,14 @@ export function addWhisperSend(parent: Command, verb: string): void {
 
 async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenDraft> {
   const planId = planOf(options.plan)
-  const { name, reads, revealAt, receipt } = options
+  const { name, reads, revealAt, receipt, whenLate } = options
   const terms = {
     ...(reads === undefined
       ? {}
       : { readLimit: wholeNumber(reads, { option: '--reads', least: 1, most: MAX_READS }) }),
     ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
     ...(receipt ? { receipt } : {}),
+    ...(whenLate === undefined ? {} : { revealWhen: await switchOf(cli, whenLate) }),
   }
   const password = await passwordOf(cli, options)
   const data = file === '-' ? await buffer(process.stdin) : withFile(file, () => readFileSync(file))
@@ -102,6 +109,13 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   throw new CliError(
     `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
   )
+}
+
+/** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
+async function switchOf(cli: Cli, given: string): Promise<string> {
+  if (isId('pulse_switch', given)) return given
+  const { capability, baseUrl } = loadPulse(cli, given)
+  return (await cli.mayfly(baseUrl).pulse(capability).makeSwitch()).switchId
 }
 
 async function passwordOf(

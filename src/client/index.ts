@@ -71,6 +71,7 @@ export type {
   PulseSettings,
   PulseState,
   PulseStatus,
+  RevealSwitch,
 } from '../pulse/schema.ts'
 export type { WhisperCapability, WhisperReceipt, WhisperState } from '../whisper/schema.ts'
 export {

@@ -4,6 +4,7 @@ import type {
   PulseCapability,
   PulseSettings,
   PulseStatus,
+  RevealSwitch,
 } from '../pulse/schema.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest, Http } from './http.ts'
@@ -35,6 +36,10 @@ export type PulseClient = {
    * ```
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
+  /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
+  makeSwitch(): Promise<RevealSwitch>
+  /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
+  retireSwitch(): Promise<void>
   /** Destroys the monitor, both of its capabilities and its shared status. */
   destroy(): Promise<void>
 }
@@ -90,6 +95,9 @@ export function createPulseClient(
       }
       throw new MayflyError('unexpected answer', 200)
     },
+    makeSwitch: () =>
+      http.get<RevealSwitch>({ method: 'POST', path: `${path}/switch`, ...owner }, 'switchId'),
+    retireSwitch: () => http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner }),
     destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
   }
 }

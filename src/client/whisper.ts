@@ -29,6 +29,8 @@ export type WhisperTerms = {
   revealAt?: Date
   /** The capability gets a `receiptToken`, which tells when it was read and destroys it. */
   receipt?: boolean
+  /** A switch's id: reads are refused until its monitor falls silent. It comes with a receipt. */
+  revealWhen?: string
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
 /**
@@ -104,7 +106,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
   return {
     async buyWhisper(purchase) {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
-      const { readLimit, revealAt, receipt } = purchase
+      const { readLimit, revealAt, receipt, revealWhen } = purchase
       const request = {
         path: '/api/payments/whisper',
         headers: {
@@ -113,6 +115,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
           ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
           ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt.toISOString() }),
           ...(receipt ? { 'x-whisper-receipt': 'on' } : {}),
+          ...(revealWhen === undefined ? {} : { 'x-whisper-reveal-when': revealWhen }),
         },
         body: sealed.envelope,
       }

@@ -73,6 +73,11 @@ export const ERRORS = {
     status: 400,
     advice: 'X-Whisper-Receipt must be on or off.',
   },
+  'invalid switch': {
+    status: 400,
+    advice:
+      'X-Whisper-Reveal-When must be the switch of a monitor that is pinged in time, with pings and time left for the whole plan.',
+  },
   'invalid binding': {
     status: 400,
     advice:

@@ -45,7 +45,7 @@ export type PaidRoute = {
     terms: Json
     body: Buffer
     clientNetwork: string
-  }): (orderId: string) => Statement[]
+  }): Promise<(orderId: string) => Statement[]>
 }
 
 /** What a purchase of one URL needs of a product's paid route. Products whose orders need a body have none. */

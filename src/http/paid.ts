@@ -169,7 +169,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
     // An invalid request takes nothing from the limits.
-    const reserve = route.reserve?.({
+    const reserve = await route.reserve?.({
       planId,
       terms: termsUnder(plan, wanted),
       body,

@@ -9,6 +9,7 @@ import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import type { PlanTerms, Provisioning } from '../payment/provisioning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import type { Switches } from '../switches/switches.ts'
 import type { ApiSurface } from './api-surface.ts'
 import type { App } from './app.ts'
 import type { BodyBudget } from './body-budget.ts'
@@ -70,6 +71,7 @@ export type ProductParts = Paying & {
   bodyBudget: BodyBudget
   responseBudget: ResponseBudget
   scheduler: FairScheduler
+  switches: Switches
 }
 
 /** A product whose routes are mounted. */

@@ -11,13 +11,14 @@ import {
   type ProductTokenKind,
 } from './product-names.ts'
 
-export type IdKind = 'order' | ProductIdKind
+/** Orders and switches belong to no product alone. */
+export type IdKind = 'order' | 'pulse_switch' | ProductIdKind
 export type TokenKind = ProductTokenKind
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
 /** The length is exact: a longer word after the same prefix is not an id of Mayfly. */
 const ID_ANYWHERE = new RegExp(
-  `(?:${['order', ...PRODUCT_ID_KINDS].join('|')})_[0-9A-Za-z]{22}(?![0-9A-Za-z])`,
+  `(?:${['order', 'pulse_switch', ...PRODUCT_ID_KINDS].join('|')})_[0-9A-Za-z]{22}(?![0-9A-Za-z])`,
 )
 /** The shortest kind, a `_` and 49 digits. */
 const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50

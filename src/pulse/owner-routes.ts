@@ -12,12 +12,14 @@ import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { SwitchOwner } from '../switches/owner.ts'
 import { mountAlerts } from './alert-routes.ts'
 import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
 import { followMonitor } from './stream.ts'
+import { mountSwitch } from './switch-routes.ts'
 
 /** Fits the longest name and description with every character escaped. */
 const MAX_SETTINGS_BYTES = 16 * 1024
@@ -35,6 +37,7 @@ export function mountOwner(
     limits: Limits
     streams: EventStreams
     clock: Clock
+    switches: SwitchOwner
   },
 ): void {
   const { service, limits, streams } = deps
@@ -69,6 +72,7 @@ export function mountOwner(
     { onRequest, schema: SCHEMAS.destroy },
     owner.answers(handlers.destroy),
   )
+  mountSwitch(app, { owner, changeable, switches: deps.switches })
   app.register(async (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
     scope.patch<Owned>(

@@ -5,6 +5,7 @@ import type { PlanId } from '../lib/product-names.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from './alert-schema.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
+import { monitorHealth } from './health.ts'
 import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
@@ -18,6 +19,7 @@ import {
   PulsePlan,
   PulseSettings,
   PulseStatus,
+  RevealSwitch,
 } from './schema.ts'
 import { createPulse } from './service.ts'
 import { BEAT_EVERY_MS, createWatch } from './watch.ts'
@@ -44,6 +46,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     AlertSettings,
     AlertsSet,
     AlertsStatus,
+    RevealSwitch,
     PulseCatalog,
     PulsePlan: ListedPulsePlan,
   },
@@ -57,9 +60,11 @@ export async function openPulse(
   const watch = createWatch(parts)
   // Before the first request: what nobody could ping since the last beat is no lateness.
   await watch.beat()
-  const listeners = [tellOfChanges(parts.alerts)]
+  const switches = parts.switches.owner
+  parts.switches.askMonitors((monitorId) => monitorHealth(parts, monitorId))
+  const listeners = [tellOfChanges(parts.alerts), switches]
   const service = createPulse({ ...parts, watch, listeners })
-  mountPulse(parts.app, { ...parts, service })
+  mountPulse(parts.app, { ...parts, service, switches })
   return {
     purge: service.purge,
     repeating: [

@@ -17,6 +17,7 @@ import { answer, errors, NoContent, PlanSelection } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import type { SwitchOwner } from '../switches/owner.ts'
 import { badge } from './badge.ts'
 import { PINGS, PUBLIC_STATUS } from './limits.ts'
 import { mountOwner } from './owner-routes.ts'
@@ -49,6 +50,7 @@ export function mountPulse(
     plans: Record<PlanId, PulsePlan>
     streams: EventStreams
     clock: Clock
+    switches: SwitchOwner
   },
 ): void {
   const { plans } = deps

@@ -200,6 +200,20 @@ export const PulseStatus = Type.Object(
  */
 export type PulseStatus = Static<typeof PulseStatus>
 
+export const RevealSwitch = Type.Object(
+  { switchId: Type.String({ description: 'Tells nothing of the monitor' }) },
+  { additionalProperties: false, description: 'Binds secrets to the silence of a monitor' },
+)
+/**
+ * The switch of a monitor. A whisper that is bought with `revealWhen: switchId` opens when the monitor falls
+ * silent.
+ *
+ * ```ts
+ * const { switchId } = await monitor.makeSwitch()
+ * ```
+ */
+export type RevealSwitch = Static<typeof RevealSwitch>
+
 export const PublicPulseStatus = Type.Object(
   {
     name: Type.String(),

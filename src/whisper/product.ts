@@ -55,9 +55,10 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
 export function openWhisper(
   parts: ProductParts & { plans: Record<PlanId, WhisperPlan>; unpaidBytes: UnpaidBytes },
 ): OpenProduct {
-  const service = createWhisper(parts)
-  const receipts = createReceipts(parts)
-  mountWhisper(parts.app, { ...parts, service })
+  const { bindings } = parts.switches
+  const service = createWhisper({ ...parts, bindings })
+  const receipts = createReceipts({ ...parts, bindings })
+  mountWhisper(parts.app, { ...parts, service, bindings })
   mountReceipts(parts.app, { ...parts, receipts })
   return { purge: async (now) => (await service.purge(now)) + (await receipts.purge(now)) }
 }

@@ -3,24 +3,33 @@ import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import type { Grant, Provisioning } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
+import { bindSecret } from '../switches/store.ts'
 import { insertReceipt } from './receipt-store.ts'
 import type { WhisperCapability } from './schema.ts'
 import { insertWhisper, releaseCiphertext, restoreCiphertext } from './store.ts'
 
-/** What the buyer chose. `revealAt` is unix milliseconds. Without a receipt the terms are as they ever were. */
-export type WhisperTerms = { readLimit: number; revealAt: number | null; receipt?: true }
+/** What the buyer chose. An order from before receipts and switches has neither field. */
+export type WhisperTerms = {
+  readLimit: number
+  /** Unix milliseconds. */
+  revealAt: number | null
+  receipt?: true
+  /** The id of the switch that must open it. It comes with a receipt. */
+  revealWhen?: string
+}
 
 export const WHISPER_PROVISIONING: Provisioning = {
   newPublicId: () => newId('whisper'),
   provision(grant) {
-    const { readLimit, revealAt } = grant.terms as WhisperTerms
+    const { readLimit, revealAt, revealWhen } = grant.terms as WhisperTerms
     const { publicId, orderId, settledAt: createdAt, expiresAt } = grant
     const { readToken, receiptToken } = capability(grant)
     const times = { revealAt, createdAt, expiresAt }
     const hasReceipt = receiptToken !== undefined
+    const hasSwitch = revealWhen !== undefined
     return [
       ...insertWhisper({
-        ...{ publicId, orderId, ...times, hasReceipt },
+        ...{ publicId, orderId, ...times, hasReceipt, hasSwitch },
         readTokenHash: tokenHash(readToken),
         reads: readLimit,
       }),
@@ -34,6 +43,7 @@ export const WHISPER_PROVISIONING: Provisioning = {
             }),
           ]
         : []),
+      ...(hasSwitch ? [bindSecret({ orderId, publicId, now: createdAt })] : []),
     ]
   },
   capability,

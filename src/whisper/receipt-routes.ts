@@ -45,7 +45,10 @@ export function mountReceipts(
         response: { 200: WhisperReceipt, ...errors(...OWNER_ERRORS) },
       },
     },
-    owner.answers(async (receipt) => () => receipts.shown(receipt)),
+    owner.answers(async (receipt) => {
+      const shown = await receipts.shown(receipt)
+      return () => shown
+    }),
   )
   app.delete<Owned>(
     '/api/whisper/:publicId',

@@ -66,13 +66,25 @@ export const noteDestroyed = (publicId: string, now: number): Statement => ({
   expect: 1,
 })
 
-/** Deletes at most `most` receipts of what ended before a time. */
-export const purgeReceipts = (endedBefore: DeletionTime, most: number): Statement => ({
-  text: `delete from whisper_receipt where public_id in (
-      select public_id from whisper_receipt where ended_at <= $1 limit $2)
-    returning public_id`,
-  values: [endedBefore, most],
+export const dropReceipts = (publicIds: readonly string[]): Statement => ({
+  text: `delete from whisper_receipt
+    where public_id in (${publicIds.map((_, i) => `$${i + 1}`).join(', ')})`,
+  values: [...publicIds],
 })
+
+/** The ids of at most `most` receipts of what ended before a time. */
+export async function endedReceipts(
+  db: Pick<Db, 'read'>,
+  endedBefore: DeletionTime,
+  most: number,
+): Promise<string[]> {
+  const rows = await db.read<{ public_id: string }>(
+    'select public_id from whisper_receipt where ended_at <= $1 limit $2',
+    endedBefore,
+    most,
+  )
+  return rows.map(({ public_id }) => public_id)
+}
 
 /** The receipt of a WHISPER, or null if it was bought without one, or is forgotten. */
 export async function findReceipt(db: Db, publicId: string): Promise<ReceiptRow | null> {

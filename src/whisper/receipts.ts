@@ -5,7 +5,15 @@ import { isId } from '../lib/ids.ts'
 import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
-import { findReceipt, noteDestroyed, purgeReceipts, type ReceiptRow } from './receipt-store.ts'
+import type { Bindings } from '../switches/binding.ts'
+import { dropBindings } from '../switches/store.ts'
+import {
+  dropReceipts,
+  endedReceipts,
+  findReceipt,
+  noteDestroyed,
+  type ReceiptRow,
+} from './receipt-store.ts'
 import type { WhisperReceipt, WhisperState } from './schema.ts'
 import { dropWhisper } from './store.ts'
 
@@ -19,14 +27,22 @@ export type Receipts = {
   /** Seals the delivery after the token was used: the sale's answer is not repeated any more. */
   used(receipt: ReceiptRow): Promise<void>
   /** What the buyer is told. */
-  shown(receipt: ReceiptRow): WhisperReceipt
+  shown(receipt: ReceiptRow): Promise<WhisperReceipt>
   /** Deletes the bytes now. Returns false if the WHISPER has ended before. */
   destroy(receipt: ReceiptRow): Promise<boolean>
   /** Deletes receipts a day after their end. @returns the number of deleted ones. */
   purge(now: DeletionTime): Promise<number>
 }
 
-export function createReceipts({ db, clock }: { db: Db; clock: Clock }): Receipts {
+export function createReceipts({
+  db,
+  clock,
+  bindings,
+}: {
+  db: Db
+  clock: Clock
+  bindings: Bindings
+}): Receipts {
   const sealing = createSealing({ db, clock })
   const isForgotten = ({ ended_at }: ReceiptRow): boolean => ended_at + SHOW_ENDED_MS <= clock.now()
 
@@ -40,7 +56,7 @@ export function createReceipts({ db, clock }: { db: Db; clock: Clock }): Receipt
 
     used: ({ public_id }) => sealing.seal(public_id),
 
-    shown(receipt) {
+    async shown(receipt) {
       const state = stateAt(receipt, clock.now())
       return {
         publicId: receipt.public_id,
@@ -53,6 +69,7 @@ export function createReceipts({ db, clock }: { db: Db; clock: Clock }): Receipt
         createdAt: rfc3339(receipt.created_at),
         expiresAt: rfc3339(receipt.expires_at),
         endedAt: state === 'active' ? null : rfc3339(receipt.ended_at),
+        switch: await bindings.status(receipt.public_id, receipt.expires_at),
       }
     },
 
@@ -75,14 +92,18 @@ export function createReceipts({ db, clock }: { db: Db; clock: Clock }): Receipt
 
     async purge(now) {
       const endedBefore = before(now, SHOW_ENDED_MS)
+      await bindings.purge(now)
       let gone = 0
       for (;;) {
-        const { some } = await db.write({
-          lockKey: 'whisper_receipt',
-          statements: { some: purgeReceipts(endedBefore, PURGE_RECEIPTS) },
-        })
-        gone += some.length
-        if (some.length < PURGE_RECEIPTS) return gone
+        const over = await endedReceipts(db, endedBefore, PURGE_RECEIPTS)
+        if (over.length > 0) {
+          await db.write({
+            lockKey: 'whisper_receipt',
+            statements: { receipts: dropReceipts(over), bindings: dropBindings(over) },
+          })
+        }
+        gone += over.length
+        if (over.length < PURGE_RECEIPTS) return gone
       }
     },
   }

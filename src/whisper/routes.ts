@@ -11,8 +11,10 @@ import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { isId } from '../lib/ids.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
+import type { Bindings } from '../switches/binding.ts'
 import { READS } from './limits.ts'
 import type { WhisperTerms } from './provisioning.ts'
 import { parseRevealAt } from './reveal-at.ts'
@@ -32,6 +34,7 @@ type Asked = {
   readLimit: number | null
   revealAt: number | null
   wantsReceipt: boolean
+  revealWhen: string | null
 }
 
 export function mountWhisper(
@@ -41,13 +44,16 @@ export function mountWhisper(
     plans: Record<PlanId, WhisperPlan>
     clock: Clock
     responseBudget: ResponseBudget
+    bindings: Bindings
+    quoteSeconds: number
   },
 ): void {
-  const { service, plans, clock } = deps
+  const { service, plans, clock, bindings, quoteSeconds } = deps
   const termsUnder = (asked: Asked, plan: WhisperPlan): WhisperTerms => ({
     readLimit: asked.readLimit ?? plan.readLimit,
     revealAt: asked.revealAt,
     ...(asked.wantsReceipt ? { receipt: true } : {}),
+    ...(asked.revealWhen === null ? {} : { revealWhen: asked.revealWhen }),
   })
   mountPaidRoute(app, deps, {
     product: 'whisper',
@@ -71,6 +77,7 @@ export function mountWhisper(
       'invalid read limit',
       'invalid reveal time',
       'invalid receipt option',
+      'invalid switch',
     ],
     checkHeaders: readHeaders,
     parse(body, request) {
@@ -85,9 +92,9 @@ export function mountWhisper(
     },
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly WHISPER ${planId}`,
-    reserve({ planId, terms, body, clientNetwork }) {
+    async reserve({ planId, terms, body, clientNetwork }) {
       const plan = plans[planId]
-      const { readLimit, revealAt } = terms as WhisperTerms
+      const { readLimit, revealAt, revealWhen } = terms as WhisperTerms
       if (body.length > plan.maxCiphertextBytes) {
         throw invalid('ciphertext too large', {
           expected: `at most ${plan.maxCiphertextBytes} bytes`,
@@ -98,7 +105,13 @@ export function mountWhisper(
       const isInside =
         revealAt === null || (revealAt > now && revealAt < now + plan.durationSeconds * 1000)
       if (!isInside) throw invalidRevealTime()
-      return (orderId) => service.reserve({ orderId, clientNetwork, ciphertext: body })
+      const needsMs = (plan.durationSeconds + quoteSeconds) * 1000
+      const bind = revealWhen === undefined ? null : await bindings.reserve(revealWhen, needsMs)
+      if (revealWhen !== undefined && bind === null) throw invalidSwitch()
+      return (orderId) => [
+        ...service.reserve({ orderId, clientNetwork, ciphertext: body }),
+        ...(bind?.(orderId) ?? []),
+      ]
     },
   })
   mountRead(app, deps)
@@ -150,7 +163,7 @@ function mountRead(
         case 'not revealed':
           return reply
             .code(425)
-            .header('retry-after', Math.ceil((reading.revealAt - reading.now) / 1000))
+            .header('retry-after', reading.retryAfterSeconds)
             .send({ error: 'not revealed', revealAt: rfc3339(reading.revealAt) })
         case 'revealed':
           return reply
@@ -176,7 +189,16 @@ function readHeaders(request: FastifyRequest): Asked {
   if (revealText !== null && revealAt === null) throw invalidRevealTime()
   const receipt = one(request, 'x-whisper-receipt') ?? 'off'
   if (receipt !== 'on' && receipt !== 'off') throw invalidReceipt()
-  return { planId, readLimit, revealAt, wantsReceipt: receipt === 'on' }
+  const revealWhen = one(request, 'x-whisper-reveal-when')
+  if (revealWhen !== null && !isId('pulse_switch', revealWhen)) throw invalidSwitch()
+  // Only the receipt tells the buyer of a switch whether it is armed.
+  return {
+    planId,
+    readLimit,
+    revealAt,
+    revealWhen,
+    wantsReceipt: receipt === 'on' || revealWhen !== null,
+  }
 }
 
 const invalidPlan = (): Problem =>
@@ -193,6 +215,13 @@ const invalidRevealTime = (): Problem =>
 
 const invalidReceipt = (): Problem =>
   invalid('invalid receipt option', { field: 'X-Whisper-Receipt', expected: 'on or off' })
+
+/** One answer for every cause, so that nobody learns more of a monitor than that it does not do. */
+const invalidSwitch = (): Problem =>
+  invalid('invalid switch', {
+    field: 'X-Whisper-Reveal-When',
+    expected: 'the switch of a monitor that is pinged in time and lasts longer than this plan',
+  })
 
 /** The value of a header, or null. The lines of a repeated one are joined, which no parser accepts. */
 function one(request: FastifyRequest, name: string): string | null {

@@ -11,6 +11,7 @@ import {
 import { Type } from '../http/type.ts'
 import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
+import { SWITCH_STATES } from '../switches/states.ts'
 
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
 export const MIN_CIPHERTEXT_BYTES = 30
@@ -112,6 +113,14 @@ export const whisperHeaders = {
       examples: ['2030-01-31T09:00:00Z'],
     }),
   ),
+  'x-whisper-reveal-when': Type.Optional(
+    Type.String({
+      pattern: '^pulse_switch_[0-9A-Za-z]{22}$',
+      description:
+        "Nobody can read it before the monitor of this switch falls silent, which a monitor's owner makes. It implies a receipt",
+      examples: ['pulse_switch_0cLz3H5jW9NfXb2mQx7RkT'],
+    }),
+  ),
   'x-whisper-receipt': Type.Optional(
     Type.Enum(['on', 'off'], {
       description:
@@ -170,12 +179,21 @@ export const WhisperReceipt = Type.Object(
     createdAt: DateTime,
     expiresAt: DateTime,
     endedAt: DateTimeOrNull,
+    switch: Type.Union([
+      Type.Object({
+        state: Type.Enum([...SWITCH_STATES]),
+        since: DateTime,
+        worksUntil: DateTime,
+      }),
+      Type.Null(),
+    ]),
   },
   { additionalProperties: false, description: 'What the buyer of a whisper learns of its reads' },
 )
 /**
  * The reads of a whisper and its end. `reads` has the minute of each read, newest first, and nothing of the
- * reader. Times are RFC 3339. It can be asked until 24 hours after the end.
+ * reader. `switch` is null without one; its state is `waiting` for the first ping after the purchase, `armed`,
+ * `open` for good, or `dead`. Times are RFC 3339. It can be asked until 24 hours after the end.
  *
  * ```ts
  * const { state, reads, readsLeft } = await mayfly.whisperReceipt(capability).status()

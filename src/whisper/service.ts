@@ -5,6 +5,7 @@ import type { Clock, DeletionTime } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
+import type { Bindings } from '../switches/binding.ts'
 import {
   createWhisperStore,
   dropWhisper,
@@ -18,7 +19,7 @@ const PURGE_AT_ONCE = 100
 
 export type Reading =
   | { kind: 'revealed'; ciphertext: Buffer }
-  | { kind: 'not revealed'; revealAt: number; now: number }
+  | { kind: 'not revealed'; revealAt: number; retryAfterSeconds: number }
   /** Exhausted or expired. The reader gets the same answer as for an unknown id. */
   | { kind: 'gone' }
 
@@ -41,8 +42,9 @@ export function createWhisper(deps: {
   db: Db
   clock: Clock
   unpaidBytes: UnpaidBytes
+  bindings: Pick<Bindings, 'isOpen'>
 }): WhisperService {
-  const { db, clock, unpaidBytes } = deps
+  const { db, clock, unpaidBytes, bindings } = deps
   const store = createWhisperStore(db)
   const sealing = createSealing({ db, clock })
   const remembered = createRemembered(async (publicId) =>
@@ -73,11 +75,14 @@ export function createWhisper(deps: {
     },
 
     async read(whisper) {
-      const { public_id: publicId, expires_at, reveal_at } = whisper
+      const { public_id: publicId, expires_at, reveal_at, has_switch } = whisper
+      const isShut = has_switch === 1 && !(await bindings.isOpen(publicId))
       const now = clock.now()
       if (expires_at <= now) return GONE
+      if (isShut) return shutBySwitch(reveal_at, now)
       if (reveal_at !== null && reveal_at > now) {
-        return { kind: 'not revealed', revealAt: reveal_at, now }
+        const retryAfterSeconds = Math.ceil((reveal_at - now) / 1000)
+        return { kind: 'not revealed', revealAt: reveal_at, retryAfterSeconds }
       }
       const done = await attempt(
         db.write({
@@ -104,3 +109,18 @@ export function createWhisper(deps: {
 }
 
 const GONE = { kind: 'gone' } as const
+
+const MINUTE_MS = 60_000
+
+/**
+ * The answer while a switch holds it shut. It is the same for every monitor, and whether the switch waits, is armed
+ * or dead: a reader must learn nothing of the monitor.
+ */
+function shutBySwitch(revealAt: number | null, now: number): Reading {
+  const nextMinute = Math.ceil((now + MINUTE_MS) / MINUTE_MS) * MINUTE_MS
+  return {
+    kind: 'not revealed',
+    revealAt: Math.max(revealAt ?? 0, nextMinute),
+    retryAfterSeconds: MINUTE_MS / 1000,
+  }
+}

@@ -12,6 +12,8 @@ export type WhisperFacts = {
   expires_at: number
   /** 1 if each read is noted on a receipt. */
   has_receipt: number
+  /** 1 if it waits for a switch. */
+  has_switch: number
   /** Null if the last read was spent in between. */
   byte_count: number | null
 } & Row
@@ -75,12 +77,14 @@ export const insertWhisper = (whisper: {
   createdAt: number
   expiresAt: number
   hasReceipt: boolean
+  hasSwitch: boolean
 }): Statement[] => [
   ...settleUnpaid(whisper.orderId),
   {
     text: `insert into whisper
-      (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at, has_receipt)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at, has_receipt,
+       has_switch)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
       whisper.publicId,
       whisper.orderId,
@@ -90,6 +94,7 @@ export const insertWhisper = (whisper: {
       whisper.createdAt,
       whisper.expiresAt,
       Number(whisper.hasReceipt),
+      Number(whisper.hasSwitch),
     ],
   },
 ]
@@ -144,7 +149,7 @@ export function createWhisperStore(db: Db) {
   return {
     async facts(publicId: string): Promise<WhisperFacts | null> {
       const [facts] = await db.read<WhisperFacts>(
-        `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at, w.has_receipt,
+        `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at, w.has_receipt, w.has_switch,
            octet_length(c.ciphertext) as byte_count
          from whisper w left join whisper_ciphertext c on c.order_id = w.order_id
          where w.public_id = $1`,

@@ -289,6 +289,18 @@ async function resourceOf(ask: Call, orderId: string): Promise<Record<string, st
   return (body as { resource: Record<string, string> }).resource
 }
 
+async function driveSwitch(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
+  for (const [id, status] of [
+    ['makeSwitch', 200],
+    ['retireSwitch', 204],
+    ['retireSwitch', 404],
+  ] as const) {
+    await ask(id, 401, { params: owned.params })
+    await ask(id, status, owned)
+  }
+  await ask('makeSwitch', 404, { ...owned, params: { publicId: 'pulse_0000000000000000000000' } })
+}
+
 async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
   const params = { publicId: monitor.publicId }
@@ -319,6 +331,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
       foreign: pinging,
     },
   )
+  await driveSwitch(ask, { params, headers })
   await ask('destroyMonitor', 204, { params, headers })
 }
 
@@ -442,6 +455,8 @@ const OWNED_MONITOR = [
   'streamMonitor',
   'updateMonitor',
   'destroyMonitor',
+  'makeSwitch',
+  'retireSwitch',
 ]
 
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)

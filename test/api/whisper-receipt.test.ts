@@ -55,6 +55,7 @@ suite('the receipt of a whisper', () => {
       createdAt: before.createdAt,
       expiresAt: whisper.expiresAt,
       endedAt: null,
+      switch: null,
     })
     const minutes = []
     for (const _ of [1, 2]) {

@@ -1,0 +1,26 @@
+/** Whether a secret may wait for a monitor. */
+import type { Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { MonitorHealth } from '../switches/binding.ts'
+import { ALWAYS_SEEING } from './fairness.ts'
+import { standingAt } from './state.ts'
+import { createPulseStore, heartbeatTimes } from './store.ts'
+
+/**
+ * The health of a monitor, or null if it is gone. Blind windows are left out: a monitor that was not seen to be
+ * pinged is not called healthy.
+ */
+export async function monitorHealth(
+  { db, clock }: { db: Db; clock: Clock },
+  monitorId: string,
+): Promise<MonitorHealth | null> {
+  const monitor = await createPulseStore(db).monitor(monitorId)
+  if (!monitor) return null
+  const beatsLeft = monitor.heartbeat_limit - monitor.accepted_heartbeat_count
+  return {
+    isHealthy: standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
+    expiresAt: monitor.expires_at,
+    beatsLastMs: beatsLeft * monitor.expected_interval_seconds * 1000,
+    pings: heartbeatTimes(monitor.recent_heartbeats),
+  }
+}

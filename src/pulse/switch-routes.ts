@@ -1,0 +1,67 @@
+/** The switch of a monitor, for its owner: the id that binds a secret to the monitor's silence. */
+import type { FastifyRequest } from 'fastify'
+import type { App } from '../http/app.ts'
+import { sendNoContent } from '../http/discarded-body.ts'
+import { problem } from '../http/errors.ts'
+import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import type { SwitchOwner } from '../switches/owner.ts'
+import { publicId, RevealSwitch } from './schema.ts'
+import type { MonitorRow } from './store.ts'
+
+type Owned = { Params: { publicId: string } }
+
+const about = {
+  tags: ['pulse'],
+  isLinked: true,
+  security: [{ bearer: [] }],
+  params: Type.Object({ publicId }),
+}
+
+export function mountSwitch(
+  app: App,
+  {
+    owner,
+    changeable,
+    switches,
+  }: {
+    owner: Owner<MonitorRow>
+    /** The hook of routes that an expired monitor has no more. */
+    changeable: Owner<MonitorRow>['required']
+    switches: SwitchOwner
+  },
+): void {
+  app.post<Owned>(
+    '/api/pulse/:publicId/switch',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        operationId: 'makeSwitch',
+        summary: 'The switch of a monitor, which is made with the first call',
+        response: { 200: RevealSwitch, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async ({ public_id: monitorId }) => {
+      const switchId = await switches.make(monitorId)
+      return () => ({ switchId })
+    }),
+  )
+  app.delete<Owned>(
+    '/api/pulse/:publicId/switch',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        operationId: 'retireSwitch',
+        summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async ({ public_id: monitorId }, request, reply) => {
+      if (!(await switches.retire(monitorId))) throw problem('not found')
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
+  )
+}

@@ -1,0 +1,113 @@
+/** A secret's side of a switch: whether it may be bound, whether it is open, and what its buyer is told. */
+import type { Db, Statement } from '../db/db.ts'
+import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { isId } from '../lib/ids.ts'
+import type { SwitchState } from './states.ts'
+import {
+  type BindingRow,
+  bindingOf,
+  dropUnbound,
+  monitorOf,
+  noteArmed,
+  reserveBinding,
+} from './store.ts'
+
+/** An order lives for 30 days after its quote, and may be found to be paid until then. */
+const KEEP_UNBOUND_MS = 40 * 24 * 60 * 60 * 1000
+const MINUTE_MS = 60_000
+
+/** What a secret needs to know of the monitor that it waits for. Times are unix milliseconds. */
+export type MonitorHealth = {
+  /** It was pinged in time, no run has failed, and it accepts pings. */
+  isHealthy: boolean
+  expiresAt: number
+  /** How long the pings that are left last, at the interval that is set. */
+  beatsLastMs: number
+  /** The newest pings, newest first. */
+  pings: readonly number[]
+}
+
+/** Whole minutes, because a sharper time would tell when the monitor was pinged. RFC 3339. */
+export type SwitchStatus = { state: SwitchState; since: string; worksUntil: string }
+
+export type Bindings = {
+  /**
+   * Statements that bind an order to the monitor behind a switch, or null if it must not be sold: the switch is
+   * unknown or retired, or its monitor is not healthy or ends before `needsMs` have passed.
+   */
+  reserve(switchId: string, needsMs: number): Promise<((orderId: string) => Statement[]) | null>
+  /** Whether the secret may be read: once it was open, it always is. */
+  isOpen(publicId: string): Promise<boolean>
+  /** What the buyer is told, or null for a secret without a switch. */
+  status(publicId: string, expiresAt: number): Promise<SwitchStatus | null>
+  /** Deletes what was reserved for orders that were never paid. */
+  purge(now: DeletionTime): Promise<void>
+}
+
+export function createBindings({
+  db,
+  clock,
+  monitorHealth,
+}: {
+  db: Db
+  clock: Clock
+  /** Null if the monitor is gone. */
+  monitorHealth(monitorId: string): Promise<MonitorHealth | null>
+}): Bindings {
+  /** When the first ping after the purchase came, or null. It is stored when somebody asks first. */
+  async function armedAt(publicId: string, binding: BindingRow): Promise<number | null> {
+    if (binding.armed_at !== null) return binding.armed_at
+    const { pings = [] } = (await monitorHealth(binding.monitor_id)) ?? {}
+    const first = pings.findLast((ping) => ping > binding.bound_at)
+    if (first === undefined) return null
+    await db.write({ lockKey: publicId, statements: { armed: noteArmed(publicId, first) } })
+    return first
+  }
+
+  async function stateOf(
+    publicId: string,
+    binding: BindingRow,
+  ): Promise<{ state: SwitchState; since: number }> {
+    const { opened_at, dead_at, monitor_ends_at, bound_at } = binding
+    if (opened_at !== null) return { state: 'open', since: opened_at }
+    if (dead_at !== null) return { state: 'dead', since: dead_at }
+    if (monitor_ends_at <= clock.now()) return { state: 'dead', since: monitor_ends_at }
+    const armed = await armedAt(publicId, binding)
+    return armed === null ? { state: 'waiting', since: bound_at } : { state: 'armed', since: armed }
+  }
+
+  return {
+    async reserve(switchId, needsMs) {
+      if (!isId('pulse_switch', switchId)) return null
+      const monitorId = await monitorOf(db, switchId)
+      const health = monitorId === null ? null : await monitorHealth(monitorId)
+      const now = clock.now()
+      if (!health?.isHealthy) return null
+      if (health.expiresAt < now + needsMs || health.beatsLastMs < needsMs) return null
+      const monitorEndsAt = health.expiresAt
+      return (orderId) => [reserveBinding({ orderId, switchId, monitorEndsAt, now })]
+    },
+
+    async isOpen(publicId) {
+      const binding = await bindingOf(db, publicId)
+      return binding !== null && binding.opened_at !== null
+    },
+
+    async status(publicId, expiresAt) {
+      const binding = await bindingOf(db, publicId)
+      if (!binding) return null
+      const { state, since } = await stateOf(publicId, binding)
+      const works = state === 'open' ? expiresAt : Math.min(expiresAt, binding.monitor_ends_at)
+      return { state, since: minute(since), worksUntil: minute(works) }
+    },
+
+    async purge(now) {
+      await db.write({
+        lockKey: 'reveal_binding',
+        statements: { unbound: dropUnbound(before(now, KEEP_UNBOUND_MS)) },
+      })
+    },
+  }
+}
+
+const minute = (unixMs: number): string => rfc3339(unixMs - (unixMs % MINUTE_MS))

@@ -1,0 +1,62 @@
+/** A monitor's side of a switch: making it, retiring it, and what happens to the monitor. */
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
+import { dropSwitches, killBindings, makeSwitch, openArmed, retireSwitch } from './store.ts'
+
+/** What happens to a monitor, as far as a switch minds. Times are unix milliseconds. */
+export type MonitorChange = {
+  type: string
+  publicId: string
+  at: number
+  lastPingAt: number | null
+}
+
+export type SwitchOwner = {
+  /** The switch of a monitor; always the same one until it is retired. */
+  make(monitorId: string): Promise<string>
+  /** Returns false if the monitor has none. What is bound to it stays bound. */
+  retire(monitorId: string): Promise<boolean>
+  /** Statements for the unit of a change: silence opens what is armed, and exhaustion shuts the rest for good. */
+  onChange(change: MonitorChange): Statement[]
+  /** Statements for the unit that deletes these monitors. */
+  onGone(monitorIds: readonly string[]): Statement[]
+  /** Nobody waits for a switch: the next read sees it. */
+  onStored(): void
+}
+
+export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): SwitchOwner {
+  return {
+    async make(monitorId) {
+      const { made } = await db.write({
+        lockKey: monitorId,
+        statements: {
+          made: makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: clock.now() }),
+        },
+      })
+      return String(made[0]?.switch_id)
+    },
+
+    async retire(monitorId) {
+      const done = await attempt(
+        db.write({ lockKey: monitorId, statements: { retired: retireSwitch(monitorId) } }),
+      )
+      return 'rows' in done
+    },
+
+    onChange({ type, publicId: monitorId, at: now, lastPingAt }) {
+      if (type === 'exhausted') return [killBindings([monitorId], now)]
+      // A failed run or a refused ping is a sign of life, and lateness alone may be our own fault.
+      return type === 'silent' && lastPingAt !== null
+        ? [openArmed({ monitorId, lastPingAt, now })]
+        : []
+    },
+
+    onGone: (monitorIds) =>
+      monitorIds.length === 0
+        ? []
+        : [killBindings(monitorIds, clock.now()), dropSwitches(monitorIds)],
+
+    onStored() {},
+  }
+}

@@ -1,0 +1,129 @@
+/** Switches and what they hold shut, in the store. */
+import type { Db, Row, Statement } from '../db/db.ts'
+import type { DeletionTime } from '../lib/clock.ts'
+
+/** Times are unix milliseconds. */
+export type BindingRow = {
+  monitor_id: string
+  monitor_ends_at: number
+  bound_at: number
+  armed_at: number | null
+  opened_at: number | null
+  dead_at: number | null
+} & Row
+
+/** Makes the switch of a monitor, or answers with the one that it has. */
+export const makeSwitch = (made: {
+  switchId: string
+  monitorId: string
+  now: number
+}): Statement => ({
+  text: `insert into reveal_switch (switch_id, monitor_id, created_at) values ($1, $2, $3)
+    on conflict (monitor_id) do update set monitor_id = excluded.monitor_id returning switch_id`,
+  values: [made.switchId, made.monitorId, made.now],
+  expect: 1,
+})
+
+/** Nothing more is bound to it. Refused if the monitor has none. */
+export const retireSwitch = (monitorId: string): Statement => ({
+  text: 'delete from reveal_switch where monitor_id = $1',
+  values: [monitorId],
+  expect: 1,
+})
+
+/** Keeps the monitor for an order, whatever becomes of the switch before it is paid. Refused if that is retired. */
+export const reserveBinding = (reserved: {
+  orderId: string
+  switchId: string
+  monitorEndsAt: number
+  now: number
+}): Statement => ({
+  text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at)
+    select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2`,
+  values: [reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
+  expect: 1,
+})
+
+/**
+ * Binds the secret of a paid order. Refused if the switch is dead: a secret that nobody can ever open is not
+ * what was paid for.
+ */
+export const bindSecret = (bound: {
+  orderId: string
+  publicId: string
+  now: number
+}): Statement => ({
+  text: `update reveal_binding set public_id = $2, bound_at = $3
+    where order_id = $1 and public_id is null and dead_at is null and monitor_ends_at > $3`,
+  values: [bound.orderId, bound.publicId, bound.now],
+  expect: 1,
+})
+
+/**
+ * A monitor has fallen silent. Opens what it has armed: only a ping after the binding arms, so that a secret
+ * is never opened by a silence that began before.
+ */
+export const openArmed = (silent: {
+  monitorId: string
+  lastPingAt: number
+  now: number
+}): Statement => ({
+  text: `update reveal_binding set opened_at = $2, armed_at = coalesce(armed_at, $3)
+    where monitor_id = $1 and opened_at is null and dead_at is null and bound_at < $3`,
+  values: [silent.monitorId, silent.now, silent.lastPingAt],
+})
+
+/** These monitors will never fall silent any more. What they have not opened stays shut for good. */
+export const killBindings = (monitorIds: readonly string[], now: number): Statement => ({
+  text: `update reveal_binding set dead_at = $1
+    where monitor_id in (${places(monitorIds, 2)}) and opened_at is null and dead_at is null`,
+  values: [now, ...monitorIds],
+})
+
+export const dropSwitches = (monitorIds: readonly string[]): Statement => ({
+  text: `delete from reveal_switch where monitor_id in (${places(monitorIds, 1)})`,
+  values: [...monitorIds],
+})
+
+/** Notes the first ping after the binding. */
+export const noteArmed = (publicId: string, armedAt: number): Statement => ({
+  text: 'update reveal_binding set armed_at = $2 where public_id = $1 and armed_at is null',
+  values: [publicId, armedAt],
+})
+
+/** Deletes the bindings of secrets that are forgotten. */
+export const dropBindings = (publicIds: readonly string[]): Statement => ({
+  text: `delete from reveal_binding where public_id in (${places(publicIds, 1)})`,
+  values: [...publicIds],
+})
+
+/** Deletes the bindings of orders that were never paid. */
+export const dropUnbound = (reservedBefore: DeletionTime): Statement => ({
+  text: 'delete from reveal_binding where public_id is null and reserved_at < $1',
+  values: [reservedBefore],
+})
+
+/** `$2, $3`: a place for each value, from this number on. */
+const places = (values: readonly unknown[], first: number): string =>
+  values.map((_, i) => `$${first + i}`).join(', ')
+
+/** The monitor of a switch, or null if it is unknown or retired. */
+export async function monitorOf(db: Pick<Db, 'read'>, switchId: string): Promise<string | null> {
+  const [found] = await db.read<{ monitor_id: string }>(
+    'select monitor_id from reveal_switch where switch_id = $1',
+    switchId,
+  )
+  return found?.monitor_id ?? null
+}
+
+export async function bindingOf(
+  db: Pick<Db, 'read'>,
+  publicId: string,
+): Promise<BindingRow | null> {
+  const [found] = await db.read<BindingRow>(
+    `select monitor_id, monitor_ends_at, bound_at, armed_at, opened_at, dead_at
+     from reveal_binding where public_id = $1`,
+    publicId,
+  )
+  return found ?? null
+}

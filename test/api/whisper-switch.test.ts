@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import type { PulseCapability, SharedWhisper } from '../../src/client/index.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { NOT_FOUND } from '../support/answer.ts'
+import { aMonitor, live, ping } from '../support/pulse.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
+import { until } from '../support/until.ts'
+import {
+  iso,
+  mayflyError,
+  openWhisperOrder,
+  purchaseWhisper,
+  REUSED,
+  read,
+  refusal,
+  send,
+  short,
+} from '../support/whisper.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+test('a secret opens when the pings of its monitor stop, and only then, also after a restart', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const { monitor, sent } = await aSwitch(server)
+  assert.equal((await read(server, sent)).status, 425)
+  for (let minutes = 0; minutes < 5; minutes++) {
+    await live(server, MINUTE)
+    await ping(server, monitor)
+  }
+  assert.equal(await stateOf(server, sent), 'armed')
+  assert.equal((await read(server, sent)).status, 425)
+  await server.restart()
+  await live(server, 3 * MINUTE)
+  await until('the secret opens', async () => (await stateOf(server, sent)) === 'open')
+  assert.equal((await read(server, sent)).status, 200)
+  await ping(server, monitor)
+  await server.mayfly.pulse(monitor).destroy()
+  assert.equal(await stateOf(server, sent), 'open')
+  assert.equal((await read(server, sent)).status, 200)
+})
+
+test('an outage of the service never opens a secret, and neither does a switch that no ping has armed', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const { monitor, sent } = await aSwitch(server)
+  const later = await bind(server, monitor)
+  await live(server, MINUTE)
+  await ping(server, monitor)
+  const unarmed = await bind(server, monitor)
+  server.clock.advance(3 * 60 * MINUTE)
+  await live(server, MINUTE)
+  for (const one of [sent, later]) assert.equal(await stateOf(server, one), 'armed')
+  await live(server, 3 * MINUTE)
+  for (const one of [sent, later]) {
+    await until('the secret opens', async () => (await stateOf(server, one)) === 'open')
+  }
+  assert.equal(await stateOf(server, unarmed), 'waiting')
+  assert.equal((await read(server, unarmed)).status, 425)
+})
+
+suite('a switch', () => {
+  const theServer = shareServer()
+
+  test('until it opens, a read says the same for every monitor and every cause, and spends nothing', async () => {
+    const server = await theServer()
+    const armed = await aSwitch(server)
+    await server.mayfly.pulse(armed.monitor).ping()
+    const waiting = await aSwitch(server)
+    const dead = await aSwitch(server)
+    await server.mayfly.pulse(dead.monitor).destroy()
+    assert.equal(await stateOf(server, dead.sent), 'dead')
+    const answers = await Promise.all(
+      [armed, waiting, dead].map(async ({ sent }) => {
+        const { status, headers, text } = await read(server, sent)
+        return { status, retryAfter: headers['retry-after'], text }
+      }),
+    )
+    for (const { status, retryAfter, text } of answers) {
+      assert.deepEqual([status, retryAfter], [425, '60'])
+      const { revealAt, ...rest } = JSON.parse(text) as { revealAt: string }
+      assert.deepEqual(rest, { error: 'not revealed' })
+      assert.match(revealAt, /:00\.000Z$/)
+      const away = Date.parse(revealAt) - server.clock.now()
+      assert.ok(away > MINUTE - 10 * SECOND && away <= 2 * MINUTE, revealAt)
+    }
+    assert.equal((await server.mayfly.whisperReceipt(armed.sent).status()).readsSpent, 0)
+  })
+
+  test('a reveal time that is further away is shown with it, and the wait stays a minute', async () => {
+    const server = await theServer()
+    const { monitor } = await aSwitch(server)
+    const revealAt = iso(server, 60 * MINUTE)
+    const sent = await bind(server, monitor, { revealAt: new Date(revealAt) })
+    const { status, headers, text } = await read(server, sent)
+    assert.deepEqual([status, headers['retry-after']], [425, '60'])
+    assert.deepEqual(JSON.parse(text), { error: 'not revealed', revealAt })
+  })
+
+  test('a switch that could not work is refused before there is an invoice, in the same words for every cause', async () => {
+    const server = await theServer()
+    const unpinged = await aMonitor(server, 'standard')
+    const short_ = await aMonitor(server, 'spark')
+    await ping(server, short_)
+    const destroyed = await aSwitch(server)
+    await server.mayfly.pulse(destroyed.monitor).destroy()
+    const retired = await aSwitch(server)
+    await server.mayfly.pulse(retired.monitor).retireSwitch()
+    for (const switchId of [
+      newId('pulse_switch'),
+      unpinged.publicId,
+      'x',
+      (await server.mayfly.pulse(unpinged).makeSwitch()).switchId,
+      (await server.mayfly.pulse(short_).makeSwitch()).switchId,
+      destroyed.switchId,
+      retired.switchId,
+    ]) {
+      const headers = { 'x-whisper-reveal-when': switchId }
+      const answer = await purchaseWhisper(server, { headers })
+      assert.deepEqual(short(answer), refusal('invalid switch'), switchId)
+    }
+  })
+
+  test('the switch belongs to the identity of the order, and a repeat does not ask for its monitor again', async () => {
+    const server = await theServer()
+    const { monitor, switchId } = await aSwitch(server)
+    const headers = { 'x-whisper-reveal-when': switchId }
+    const key = randomUUID()
+    const { bolt11 } = await openWhisperOrder(server, { key, headers })
+    assert.deepEqual(short(await purchaseWhisper(server, { key })), REUSED)
+    const receipt = { 'x-whisper-receipt': 'on' }
+    assert.deepEqual(short(await purchaseWhisper(server, { key, headers: receipt })), REUSED)
+    await server.mayfly.pulse(monitor).retireSwitch()
+    assert.equal((await purchaseWhisper(server, { key, headers })).status, 402)
+    await server.pay(bolt11)
+    const paid = await until('it settles', async () => {
+      const answer = await purchaseWhisper(server, { key, headers })
+      return answer.status === 200 && answer
+    })
+    const { resource } = JSON.parse(paid.text) as { resource: SharedWhisper }
+    assert.equal(await stateOf(server, resource), 'waiting')
+  })
+
+  test('only the owner makes and retires a switch, and there is one', async () => {
+    const server = await theServer()
+    const capability = await aMonitor(server)
+    const monitor = server.mayfly.pulse(capability)
+    const { switchId } = await monitor.makeSwitch()
+    assert.match(switchId, /^pulse_switch_[0-9A-Za-z]{22}$/)
+    assert.deepEqual(await monitor.makeSwitch(), { switchId })
+    for (const method of ['POST', 'DELETE']) {
+      const ask = (token: string) =>
+        send(`${server.url}/api/pulse/${capability.publicId}/switch`, {
+          method,
+          headers: { authorization: `Bearer ${token}` },
+        })
+      assert.equal((await ask(capability.pingToken)).status, 401)
+      assert.deepEqual(short(await ask((await aMonitor(server)).ownerToken)), NOT_FOUND)
+    }
+    await monitor.retireSwitch()
+    await assert.rejects(monitor.retireSwitch(), mayflyError('not found', 404))
+    assert.notEqual((await monitor.makeSwitch()).switchId, switchId)
+  })
+})
+
+/** A monitor of a minute and a minute that was pinged, and a secret that waits for it. */
+async function aSwitch(server: TestServer) {
+  const monitor = await aMonitor(server, 'standard')
+  const owned = server.mayfly.pulse(monitor)
+  await owned.update({ expectedIntervalSeconds: 60, graceSeconds: 60 })
+  await ping(server, monitor)
+  const { switchId } = await owned.makeSwitch()
+  return { monitor, switchId, sent: await bind(server, monitor) }
+}
+
+async function bind(
+  { mayfly, pay }: TestServer,
+  monitor: PulseCapability,
+  terms: { revealAt?: Date } = {},
+): Promise<SharedWhisper> {
+  const { switchId } = await mayfly.pulse(monitor).makeSwitch()
+  return mayfly.buyWhisper({
+    planId: 'spark',
+    data: Buffer.from('the letter'),
+    revealWhen: switchId,
+    onInvoice: ({ bolt11 }) => pay(bolt11),
+    ...terms,
+  })
+}
+
+async function stateOf(
+  { mayfly }: TestServer,
+  sent: Pick<SharedWhisper, 'publicId' | 'receiptToken'>,
+): Promise<string | undefined> {
+  return (await mayfly.whisperReceipt(sent).status()).switch?.state
+}

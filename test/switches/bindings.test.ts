@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../src/lib/ids.ts'
+import { createBindings, type MonitorHealth } from '../../src/switches/binding.ts'
+import { createSwitchOwner } from '../../src/switches/owner.ts'
+import { bindSecret } from '../../src/switches/store.ts'
+import { overBy } from '../support/deletion.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const T = Date.UTC(2026, 0, 2, 3, 4)
+
+const MONITOR = 'pulse_0cLz3H5jW9NfXb2mQx7RkT'
+const OTHER = 'pulse_1cLz3H5jW9NfXb2mQx7RkT'
+const LASTING: MonitorHealth = {
+  isHealthy: true,
+  expiresAt: T + 30 * DAY,
+  beatsLastMs: 30 * DAY,
+  pings: [T - MINUTE],
+}
+
+test('a ping after the purchase arms the switch, and the silence after that opens it for good', async (t) => {
+  const scene = await aScene(t)
+  const { bindings, publicId } = await scene.bound()
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
+  scene.pinged(T + MINUTE)
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('armed', T + MINUTE))
+  scene.pinged(T + 2 * MINUTE)
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('armed', T + MINUTE))
+  assert.equal(await bindings.isOpen(publicId), false)
+
+  await scene.change('silent', { now: T + 10 * MINUTE, lastPingAt: T + 2 * MINUTE })
+  assert.equal(await bindings.isOpen(publicId), true)
+  await scene.change('silent', { now: T + 20 * MINUTE, lastPingAt: T + 15 * MINUTE })
+  await scene.change('exhausted', { now: T + 21 * MINUTE, lastPingAt: T + 21 * MINUTE })
+  await scene.gone()
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('open', T + 10 * MINUTE))
+})
+
+test('a silence that began before the purchase opens nothing, and neither does one of another monitor', async (t) => {
+  const scene = await aScene(t)
+  const { bindings, publicId } = await scene.bound()
+  for (const lastPingAt of [T - MINUTE, T, null]) {
+    await scene.change('silent', { now: T + DAY, lastPingAt })
+    assert.equal(await bindings.isOpen(publicId), false, String(lastPingAt))
+  }
+  await scene.change('silent', { now: T + DAY, lastPingAt: T + MINUTE, publicId: OTHER })
+  assert.equal(await bindings.isOpen(publicId), false)
+})
+
+test('lateness, a failed run, an expiring monitor and a recovery never open it', async (t) => {
+  const scene = await aScene(t)
+  const { bindings, publicId } = await scene.bound()
+  for (const type of ['late', 'failed', 'expiring', 'exhausting', 'recovered']) {
+    await scene.change(type, { now: T + DAY, lastPingAt: T + MINUTE })
+    assert.equal(await bindings.isOpen(publicId), false, type)
+  }
+})
+
+test('a healthy monitor that is used up, destroyed or over leaves the secret shut for good', async (t) => {
+  for (const end of ['exhausted', 'gone', 'expired']) {
+    const scene = await aScene(t)
+    const { bindings, publicId } = await scene.bound()
+    scene.pinged(T + MINUTE)
+    if (end === 'exhausted') await scene.change(end, { now: T + DAY, lastPingAt: T + DAY })
+    else if (end === 'gone') await scene.gone(T + DAY)
+    else scene.move(T + 30 * DAY)
+    const status = await bindings.status(publicId, T + 31 * DAY)
+    assert.equal(status?.state, 'dead', end)
+    if (end === 'expired') continue
+    await scene.change('silent', { now: T + 2 * DAY, lastPingAt: T + DAY })
+    assert.equal(await bindings.isOpen(publicId), false, end)
+  }
+})
+
+test('a switch is bound only to a healthy monitor that lasts as long as the secret, in time and in pings', async (t) => {
+  const scene = await aScene(t)
+  const { bindings, switchId } = scene
+  const may = async (health: Partial<MonitorHealth> | null) => {
+    scene.health = health && { ...LASTING, ...health }
+    return (await bindings.reserve(switchId, 7 * DAY)) !== null
+  }
+  assert.equal(await may({}), true)
+  assert.equal(await may({ isHealthy: false }), false)
+  assert.equal(await may({ expiresAt: T + 7 * DAY - 1 }), false)
+  assert.equal(await may({ beatsLastMs: 7 * DAY - 1 }), false)
+  assert.equal(await may(null), false)
+  scene.health = LASTING
+  assert.equal(await bindings.reserve(newId('pulse_switch'), DAY), null)
+  assert.equal(await bindings.reserve(MONITOR, DAY), null)
+})
+
+test('a retired switch binds nothing more; what was quoted and what is bound stays bound', async (t) => {
+  const scene = await aScene(t)
+  const { bindings, owner, switchId } = scene
+  const before = await scene.bound()
+  const quoted = await scene.reserved()
+  assert.equal(await owner.retire(MONITOR), true)
+  assert.equal(await owner.retire(MONITOR), false)
+  assert.equal(await bindings.reserve(switchId, DAY), null)
+  const paid = await scene.settled(quoted)
+  await scene.change('silent', { now: T + DAY, lastPingAt: T + MINUTE })
+  for (const { publicId } of [before, paid]) assert.equal(await bindings.isOpen(publicId), true)
+  assert.notEqual(await owner.make(MONITOR), switchId)
+})
+
+test('a monitor has one switch, also if twenty ask at once', async (t) => {
+  const { owner, switchId } = await aScene(t)
+  const made = await Promise.all(Array.from({ length: 20 }, () => owner.make(MONITOR)))
+  assert.deepEqual([...new Set(made)], [switchId])
+})
+
+test('an order whose monitor died before it was paid is refused by its settlement, and binds nothing', async (t) => {
+  for (const end of ['exhausted', 'gone', 'expired']) {
+    const scene = await aScene(t)
+    const quoted = await scene.reserved()
+    if (end === 'exhausted') await scene.change(end, { now: T + DAY, lastPingAt: T + DAY })
+    else if (end === 'gone') await scene.gone()
+    await assert.rejects(scene.settled(quoted, end === 'expired' ? T + 30 * DAY : T), end)
+  }
+})
+
+test('what was reserved for an order that nobody paid is deleted, and what is bound stays', async (t) => {
+  const scene = await aScene(t)
+  const quoted = await scene.reserved()
+  const { bindings, publicId } = await scene.bound()
+  await bindings.purge(overBy(T + 40 * DAY))
+  assert.equal((await scene.rows()).length, 2)
+  await bindings.purge(overBy(T + 40 * DAY + 1))
+  assert.deepEqual(
+    (await scene.rows()).map(({ public_id }) => public_id),
+    [publicId],
+  )
+  await assert.rejects(scene.settled(quoted))
+})
+
+/** What the buyer is told of a secret that lasts for a day. */
+const at = (state: string, since: number) => ({
+  state,
+  since: new Date(since).toISOString(),
+  worksUntil: new Date(T + DAY).toISOString(),
+})
+
+/** A monitor with a switch, and secrets that are bound to it. */
+async function aScene(t: After) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  let now = T
+  const clock = { now: () => now }
+  const owner = createSwitchOwner({ db, clock })
+  const scene = { health: LASTING as MonitorHealth | null }
+  const bindings = createBindings({ db, clock, monitorHealth: async () => scene.health })
+  const switchId = await owner.make(MONITOR)
+
+  async function reserved(): Promise<{ orderId: string }> {
+    const orderId = newId('order')
+    const reserve = await bindings.reserve(switchId, DAY)
+    assert.ok(reserve)
+    await db.write(unit(...reserve(orderId)))
+    return { orderId }
+  }
+
+  async function settled({ orderId }: { orderId: string }, when = T) {
+    const publicId = newId('whisper')
+    await db.write(unit(bindSecret({ orderId, publicId, now: when })))
+    return { publicId }
+  }
+
+  return Object.assign(scene, {
+    ...{ owner, bindings, switchId, reserved, settled },
+    bound: async () => ({ ...(await settled(await reserved())), bindings }),
+    move(to: number) {
+      now = to
+    },
+    pinged(time: number) {
+      scene.health = { ...LASTING, pings: [time, ...(scene.health?.pings ?? [])] }
+    },
+    change: (type: string, some: { now: number; lastPingAt: number | null; publicId?: string }) =>
+      db.write(unit(...owner.onChange({ type, publicId: MONITOR, at: some.now, ...some }))),
+    async gone(when = T) {
+      now = when
+      await db.write(unit(...owner.onGone([MONITOR])))
+      scene.health = null
+    },
+    rows: () => db.read('select public_id from reveal_binding'),
+  })
+}
