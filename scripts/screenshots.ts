@@ -33,12 +33,12 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   paid: buyInbox,
   'catch-empty': async (page) => {
     await buyInbox(page)
-    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
   },
   catch: async (page) => {
     await buyInbox(page)
-    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     const address = await page.locator('.inbox-address code').innerText()
     for (const { path, type, body } of REQUESTS.toReversed()) {
@@ -52,14 +52,13 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.getByRole('link', { name: 'Write a whisper' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
-    await page.getByLabel('Reads').fill('1')
     await page.getByLabel('Password', { exact: true }).fill('geranium')
   },
   'whisper-code': buyWhisper,
   'whisper-reveal': async (page) => {
     const code = await buyWhisper(page)
     await page.getByRole('button', { name: 'Copy the code' }).click()
-    await page.getByRole('link', { name: 'Write another' }).click()
+    await page.getByRole('button', { name: 'Write another' }).click()
     await page.getByRole('link', { name: 'Read a whisper' }).click()
     await page.getByLabel('Share code').fill(code)
     await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
@@ -67,7 +66,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   'whisper-read': async (page) => {
     const code = await buyWhisper(page)
     await page.getByRole('button', { name: 'Copy the code' }).click()
-    await page.getByRole('link', { name: 'Write another' }).click()
+    await page.getByRole('button', { name: 'Write another' }).click()
     await page.getByRole('link', { name: 'Read a whisper' }).click()
     await page.getByLabel('Share code').fill(code)
     await page.getByRole('button', { name: 'Reveal it' }).click()
@@ -163,7 +162,7 @@ async function buyMonitor(page: Page): Promise<PulseHolder> {
   await page.getByRole('button', { name: /^Spark/ }).click()
   await page.getByRole('button', { name: 'Pay (simulator)' }).click()
   const text = await page.getByRole('group', { name: 'The capability' }).innerText()
-  await page.getByRole('button', { name: 'Open the monitor' }).click()
+  await page.getByRole('button', { name: 'Open without keeping' }).click()
   await page.getByText('Live', { exact: true }).waitFor()
   return JSON.parse(text) as PulseHolder
 }

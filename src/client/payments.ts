@@ -27,7 +27,14 @@ const POLL_SECONDS = 1
 export type Payments = {
   /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
   buy(request: ApiRequest, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
+  /**
+   * Waits for the payment of an order whose invoice was shown before, and resolves to the resource. It needs the key
+   * of the order and nothing of its request, so the bytes of a whisper may be gone.
+   */
+  resume(quote: PaymentQuote, claim: Resumption): Promise<unknown>
 }
+
+export type Resumption = { idempotencyKey: string; preimage?: string; signal?: AbortSignal }
 
 export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
 
@@ -194,6 +201,10 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       signal?.throwIfAborted()
       if (!wallet) return poll(quote, { key, preimage }, signalOf(request))
       return buyFromWallet({ request, offer, wallet, key, report })
+    },
+
+    resume(quote, { idempotencyKey, preimage, signal }) {
+      return poll(quote, { key: idempotencyKey, preimage }, signal ? { signal } : {})
     },
   }
 }

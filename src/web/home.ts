@@ -1,6 +1,7 @@
 /** The front page: what is on sale, with the current prices, and what is kept in this browser. */
 import type { Catalog } from '../client/index.ts'
-import { type KeptThing, keptThings, openKept, planTitle } from './buying/keeping.ts'
+import { type KeptThing, keptThings, openKept } from './buying/keeping.ts'
+import { planTitle } from './buying/terms.ts'
 import { button, notice } from './components.ts'
 import { byId, el, fill } from './dom.ts'
 import { plainly } from './foreign.ts'

@@ -17,7 +17,7 @@ suite('buying', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'the capability')
-    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     const address = await page.locator('.inbox-address code').innerText()
     assert.match(address, /\/c\/catch_[0-9A-Za-z]{22}$/)
@@ -54,8 +54,14 @@ suite('buying', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
     assert.equal(await page.locator('.content code').innerText(), shown, 'not saved, so not lost')
-    await page.getByRole('button', { name: 'Keep in this browser' }).click()
-    assert.deepEqual(await stored(page), { local: ['mayfly.kept'], session: [] })
+    await page.getByRole('button', { name: 'Copy', exact: true }).click()
+    await page.getByText('Copied, not saved yet.').waitFor()
+    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.paying'] })
+    await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    assert.deepEqual(await stored(page), { local: [], session: [] })
     await page.reload()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
   })
@@ -68,7 +74,7 @@ suite('buying', () => {
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const kept = await page.waitForFunction(
-      () => JSON.parse(sessionStorage.getItem('mayfly.paying') ?? '{}').preimage,
+      () => JSON.parse(sessionStorage.getItem('mayfly.paying') ?? '[]')[0]?.preimage,
     )
     const proof = String(await kept.jsonValue())
     assert.match(proof, /^[0-9a-f]{64}$/)
@@ -126,9 +132,7 @@ suite('buying', () => {
     await page.locator('#step:focus').filter({ hasText: 'Pay 100 sat' }).waitFor()
     await pressAt(page, /^Pay \(simulator\)$/)
     await page.locator('#step:focus').filter({ hasText: 'Your inbox is ready' }).waitFor()
-    await pressAt(page, /^Keep in this browser$/)
-    await page.getByText('anyone who uses it can open this').waitFor()
-    await pressAt(page, /^Open the inbox$/)
+    await pressAt(page, /^Keep and open the inbox$/)
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
@@ -142,6 +146,145 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
   })
 
+  test('a link to a plan asks for its invoice at once, once only, and names what is bought', async (t) => {
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/buy#pulse/standard`)
+    const invoice = await invoiceOf(page)
+    await page.getByText('Monitor · Standard · 30 days').waitFor()
+    await page.getByText('Up to 10,000 pings').waitFor()
+    assert.equal(await page.title(), 'Pay 300 sat for a monitor · Mayfly')
+    assert.match(page.url(), /#pulse$/, 'a reload later does not buy again')
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    await site.server.pay(invoice)
+    await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
+    assert.equal(await page.title(), 'Paid: your monitor is ready · Mayfly')
+    await page.getByRole('button', { name: 'Keep and open the monitor' }).click()
+    await page.getByText('Monitor 1', { exact: true }).waitFor()
+    await page.goto(`${site.server.url}/buy#pulse`)
+    await page.getByRole('button', { name: /^Standard/ }).waitFor()
+    assert.equal(await page.title(), 'Buy a monitor · Mayfly')
+  })
+
+  test('another product than the unpaid one is asked about, and neither invoice is lost', async (t) => {
+    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 402/ })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/buy#catch/long`)
+    const inbox = await invoiceOf(page)
+    await page.goto(site.server.url)
+    await page.goto(`${site.server.url}/buy#pulse`)
+    await page.getByRole('heading', { name: 'You have an unpaid invoice for an inbox' }).waitFor()
+    await page.getByText('An inbox: Long, 30 days, 900 sat.').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('button', { name: 'Start a monitor' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('Monitor · Spark · 24 hours').waitFor()
+    assert.notEqual(await invoiceOf(page), inbox)
+    // The link to the other product, in the page itself.
+    await page.evaluate(() => location.assign('#catch'))
+    await page.getByText('Inbox · Long · 30 days').waitFor()
+    assert.equal(await invoiceOf(page), inbox)
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.evaluate(() => location.assign('#catch/spark'))
+    await page.getByRole('heading', { name: 'You have not saved your inbox' }).waitFor()
+    await page.getByRole('button', { name: 'Buy Spark instead' }).waitFor()
+    await page.getByRole('button', { name: 'Show my inbox' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+  })
+
+  test('a wallet is opened without a question, and closing the tab asks until what was bought is saved', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|Failed to launch/ })
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      return dialog.accept()
+    })
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    await invoiceOf(page)
+    await page.getByRole('link', { name: 'Open in a wallet' }).click()
+    // The link that Chromium has no program for has been handled when the page answers again.
+    await page.getByText('Waiting for payment…').click()
+    assert.deepEqual(asked, [], 'no question')
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.getByRole('button', { name: 'Copy', exact: true }).click()
+    await page.getByText('Copied, not saved yet.').waitFor()
+    await page.reload()
+    assert.deepEqual(asked, ['beforeunload'], 'a copy alone may be overwritten')
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.getByRole('button', { name: 'Keep and open the inbox' }).click()
+    await page.getByText('Inbox 1', { exact: true }).waitFor()
+    await page.goto('about:blank')
+    assert.deepEqual(asked, ['beforeunload'], 'saved')
+  })
+
+  test('a wallet of the browser pays by WebLN, and only a proof that opens the invoice is kept', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402/ })
+    await page.exposeFunction('payElsewhere', (bolt11: string) => site.server.pay(bolt11))
+    await page.addInitScript(() => {
+      const outer = globalThis as unknown as {
+        payElsewhere(bolt11: string): Promise<string>
+        answers: string[]
+        webln: unknown
+      }
+      let isFirst = true
+      outer.webln = {
+        enable: async () => undefined,
+        async sendPayment(bolt11: string) {
+          if (isFirst) {
+            isFirst = false
+            throw new Error('the user declined')
+          }
+          await outer.payElsewhere(bolt11)
+          return { preimage: '00'.repeat(32) }
+        },
+      }
+    })
+    // Holds the poll back, so that the page has nothing but the wallet's word.
+    const held = Promise.withResolvers<void>()
+    await page.route('**/api/payments/order_*', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    const pay = page.getByRole('button', { name: 'Pay with this browser’s wallet' })
+    await pay.click()
+    await page.getByText('The wallet reported no payment').waitFor()
+    await pay.click()
+    await page.locator('button:disabled', { hasText: 'this browser’s wallet' }).waitFor()
+    held.resolve()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    const kept = await page.evaluate(() => sessionStorage.getItem('mayfly.paying') ?? '')
+    assert.doesNotMatch(kept, /preimage/)
+  })
+
+  test('an inbox that is open and saved nowhere is not closed for another one without a question', async (t) => {
+    const { page } = await site.visit(t)
+    page.on('dialog', (dialog) => dialog.accept())
+    const first = await buyAndOpen()
+    await buy()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    await page.getByRole('heading', { name: 'Close an inbox that is not saved?' }).waitFor()
+    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    assert.equal(await opened(), first)
+
+    async function buyAndOpen(): Promise<string> {
+      await buy()
+      await page.getByRole('button', { name: 'Open without keeping' }).click()
+      await page.getByText('Live', { exact: true }).waitFor()
+      return opened()
+    }
+    async function buy(): Promise<void> {
+      await page.goto(`${site.server.url}/buy#catch/spark`)
+      await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+      await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    }
+    function opened(): Promise<string> {
+      return page.evaluate(() => sessionStorage.getItem('mayfly.open.catch') ?? '')
+    }
+  })
+
   test('a checkout that is closed says so, and sells nothing', async (t) => {
     const { page } = await site.visit(t)
     await page.route('**/api/catalog', async (route) => {
@@ -153,22 +296,29 @@ suite('buying', () => {
     })
     await page.goto(site.server.url)
     await page.getByText('The checkout is closed').waitFor()
-    await page.goto(`${site.server.url}/buy`)
-    await page.getByText('The checkout is closed').waitFor()
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    await page.getByText('The checkout is closed because').waitFor()
+    await page.getByText('Cannot be bought while the checkout is closed').first().waitFor()
     assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('an invoice that ran out says that nothing was charged', async (t) => {
+  test('an invoice that ran out says that nothing was charged, and a new one for the same plan can be had', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await invoiceOf(page)
+    const invoice = await invoiceOf(page)
     site.server.clock.advance(16 * 60_000)
+    await page.getByRole('heading', { name: 'Invoice expired' }).waitFor()
     await page.getByText('Nothing was charged').waitFor()
-    await page.getByRole('button', { name: 'Choose a plan' }).click()
-    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    assert.equal(await page.title(), 'Invoice expired · Mayfly')
+    assert.deepEqual(await seriousFaults(page), [])
     assert.deepEqual(await stored(page), { local: [], session: [] })
+    await page.getByRole('button', { name: 'Get a new invoice' }).click()
+    assert.notEqual(await invoiceOf(page), invoice)
+    await page.getByText('Inbox · Spark · 24 hours').waitFor()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
   })
 
   test('a service that goes away while an invoice waits is reported, and what was paid meanwhile comes', async (t) => {
@@ -177,7 +327,7 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).click()
     const invoice = await invoiceOf(page)
     await page.route('**/api/payments/order_*', (route) => route.abort())
-    await page.getByText('The service is away').waitFor()
+    await page.getByText('Can’t reach the service. Retrying; your payment is safe.').waitFor()
     await site.server.pay(invoice)
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
@@ -192,7 +342,7 @@ suite('buying', () => {
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText(/^Time left: \d\d:\d\d$/).waitFor()
-    await page.getByText('Waiting for the payment…').waitFor()
+    await page.getByText('Waiting for payment…').waitFor()
   })
 
   test('an invoice whose time is over cannot be paid from the page, while it is being checked', async (t) => {
@@ -204,7 +354,7 @@ suite('buying', () => {
     })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('The time is over. Checking whether it was paid…').waitFor()
+    await page.getByText('The invoice has expired. Checking whether it was paid…').waitFor()
     await page.locator('[inert]').getByRole('link', { name: 'Open in a wallet' }).waitFor()
     await page.getByRole('button', { name: 'Choose another plan' }).waitFor()
   })

@@ -114,7 +114,7 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
     await page.route('**/api/catch/**', (route) => route.abort())
-    await page.getByRole('button', { name: 'Open the inbox' }).click()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
     await page.getByText('The service could not be reached').waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'away')
     await page.unrouteAll({ behavior: 'wait' })

@@ -18,7 +18,7 @@ suite('a monitor', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const text = await page.getByRole('group', { name: 'The capability' }).innerText()
     const { publicId, pingToken } = JSON.parse(text) as PulseCapability
-    await page.getByRole('button', { name: 'Open the monitor' }).click()
+    await page.getByRole('button', { name: 'Open without keeping' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.getByText('Waiting', { exact: true }).waitFor()
     assert.equal(await page.title(), 'Waiting · Your monitor · Mayfly')

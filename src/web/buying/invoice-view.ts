@@ -1,12 +1,11 @@
-/** Shows an invoice: its QR code, the ways to pay, and the time until it expires. */
+/** Shows an invoice: what it is for, its QR code, the ways to pay, and the time until it expires. */
 import type { PaymentQuote } from '../../client/index.ts'
-import { button, copyButton, toast } from '../components.ts'
+import { button } from '../components.ts'
 import { el } from '../dom.ts'
 import { remaining, sats } from '../format.ts'
 import { clock } from '../service.ts'
-import { qrCode } from './qr.ts'
-
-const isSimulator = document.documentElement.dataset.mode === 'simulator'
+import { meansOfPayment } from './means.ts'
+import { type Terms, termsLine } from './terms.ts'
 
 export type InvoiceView = {
   element: HTMLElement
@@ -17,6 +16,7 @@ export type InvoiceView = {
 }
 
 export type InvoiceOptions = {
+  terms: Terms
   giveUp: () => unknown
   /** The text below the invoice: what a reload or a closed tab would lose. */
   keepOpen: string
@@ -25,18 +25,18 @@ export type InvoiceOptions = {
 }
 
 export function createInvoiceView(
-  { bolt11, amountSats, expiresAt }: PaymentQuote,
-  { giveUp, keepOpen, onProof }: InvoiceOptions,
+  quote: PaymentQuote,
+  { terms, giveUp, keepOpen, onProof }: InvoiceOptions,
 ): InvoiceView {
   const left = el('span', { class: 'number' })
   const state = el('p', { class: 'state', role: 'status', 'aria-live': 'polite' })
-  const means = meansOfPayment(bolt11, onProof)
+  const means = meansOfPayment(quote, onProof)
   let isReached = true
 
   function tick(): void {
-    const milliseconds = Date.parse(expiresAt) - clock.now()
+    const milliseconds = Date.parse(quote.expiresAt) - clock.now()
     const isOver = milliseconds <= 0
-    left.textContent = isOver ? 'over' : remaining(milliseconds)
+    left.textContent = isOver ? 'Expired' : `Time left: ${remaining(milliseconds)}`
     // A wallet would refuse an expired invoice.
     means.inert = isOver
     state.dataset.state = isReached ? 'waiting' : 'lost'
@@ -50,9 +50,15 @@ export function createInvoiceView(
     { class: 'card stack narrow' },
     el(
       'div',
-      { class: 'row between' },
-      el('h2', { tabindex: '-1', id: 'step' }, `Pay ${sats(amountSats)}`),
-      el('p', { class: 'small quiet' }, 'Time left: ', left),
+      { class: 'purchase' },
+      el('p', { class: 'terms' }, termsLine(terms)),
+      el(
+        'div',
+        { class: 'row between' },
+        el('h2', { tabindex: '-1', id: 'step' }, `Pay ${sats(quote.amountSats)}`),
+        el('p', { class: 'small quiet' }, left),
+      ),
+      terms.limits !== '' && el('p', { class: 'small quiet' }, terms.limits),
     ),
     means,
     state,
@@ -70,58 +76,11 @@ export function createInvoiceView(
 }
 
 function stateText({ isReached, isOver }: { isReached: boolean; isOver: boolean }): string {
-  if (!isReached) return 'The service is away. Asking again; what is paid is kept.'
-  if (isOver) return 'The time is over. Checking whether it was paid…'
-  return 'Waiting for the payment…'
-}
-
-/** The QR code, and a link to a wallet or the simulator's button. */
-function meansOfPayment(bolt11: string, onProof: (preimage: string) => void): HTMLElement {
-  const simulated = button('Pay (simulator)', () => paySimulated(bolt11, simulated, onProof), {
-    kind: 'primary wide',
-  })
-  const wallet = el(
-    'a',
-    { class: isSimulator ? 'button' : 'button primary', href: `lightning:${bolt11}` },
-    'Open in a wallet',
-  )
-  return el(
-    'div',
-    { class: 'stack' },
-    el(
-      'div',
-      { class: 'qr' },
-      qrCode(`lightning:${bolt11}`.toUpperCase(), 'QR code of the Lightning invoice'),
-    ),
-    isSimulator && simulated,
-    el(
-      'div',
-      { class: 'row even' },
-      wallet,
-      copyButton(() => bolt11, { label: 'Copy the invoice' }),
-    ),
-  )
-}
-
-/** Pays like a wallet. The page learns of the payment from the service. */
-async function paySimulated(
-  bolt11: string,
-  button: HTMLButtonElement,
-  onProof: (preimage: string) => void,
-): Promise<void> {
-  button.disabled = true
-  try {
-    const answer = await fetch('/simulator/pay', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ bolt11 }),
-    })
-    button.disabled = answer.ok
-    if (!answer.ok) return toast('The simulator did not pay. Nothing was charged.')
-    const { preimage } = (await answer.json()) as { preimage?: unknown }
-    if (typeof preimage === 'string') onProof(preimage)
-  } catch {
-    toast('The simulator could not be reached. Nothing was charged.')
-    button.disabled = false
+  if (!isReached) {
+    return navigator.onLine
+      ? 'Can’t reach the service. Retrying; your payment is safe.'
+      : 'You are offline. Retrying; your payment is safe.'
   }
+  if (isOver) return 'The invoice has expired. Checking whether it was paid…'
+  return 'Waiting for payment…'
 }

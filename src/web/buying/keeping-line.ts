@@ -4,7 +4,8 @@ import { type Child, el, fill } from '../dom.ts'
 import { plainly } from '../foreign.ts'
 import { downloadCapability } from './bought.ts'
 import { type Held, type OpenHere, openHere, whatIsOpen } from './capability.ts'
-import { forget, keep, MAX_NAME_CHARS, nameOfKept, planTitle, rename } from './keeping.ts'
+import { forget, keep, MAX_NAME_CHARS, nameOfKept, rename } from './keeping.ts'
+import { planTitle } from './terms.ts'
 
 export type KeepingOptions = {
   /** What the capability opens, with an article: `an inbox`. */

@@ -5,6 +5,7 @@ import {
   type SavedCapability,
 } from '../../client/capability-file.ts'
 import { capabilityText, openHere } from './capability.ts'
+import { planTitle } from './terms.ts'
 
 /** A kept inbox or monitor, as a list shows it. */
 export type KeptThing = {
@@ -93,11 +94,6 @@ export function rename(publicId: string, name: string): void {
 /** Deletes a kept capability. */
 export function forget(publicId: string): void {
   save(keptCapabilities().filter(({ capability }) => capability.publicId !== publicId))
-}
-
-/** `Spark` for `spark`. */
-export function planTitle(planId: string | undefined): string {
-  return planId === undefined ? '' : `${planId[0]?.toUpperCase()}${planId.slice(1)}`
 }
 
 function tidied(name: string): string {

@@ -7,9 +7,10 @@ import { plainly } from '../foreign.ts'
 import { moment, sentence } from '../format.ts'
 import { clock } from '../service.ts'
 import { closeHere, type OpenHere, openHere, whatIsOpen } from './capability.ts'
-import { type Kept, keptCapabilities, planTitle } from './keeping.ts'
+import { guardTab } from './guard.ts'
+import { type Kept, keptCapabilities } from './keeping.ts'
 import { keepingOf } from './keeping-line.ts'
-import { guardTab } from './pending.ts'
+import { planTitle } from './terms.ts'
 
 type Of<Product> = AnyCapability & { product: Product }
 

@@ -1,40 +1,36 @@
 /** The button that shows a plan and buys it. */
-import type { Catalog } from '../../client/index.ts'
 import { el } from '../dom.ts'
 import { sats } from '../format.ts'
-
-type Products = Catalog['products']
-type Plan = Products[keyof Products]['plans'][number]
+import { type Offer, planTitle } from './terms.ts'
 
 export type PlanButton = {
-  /** A sentence about the plan's limits. */
-  holds: string
-  isOpen: boolean
+  /** Why this plan cannot be bought now, or null. It is shown in place of the limits. */
+  refusal: string | null
   onChoose: () => unknown
 }
 
-export function planButton(plan: Plan, { holds, isOpen, onChoose }: PlanButton): HTMLElement {
+export function planButton({ plan, terms }: Offer, { refusal, onChoose }: PlanButton): HTMLElement {
   const { planId, priceSats, durationLabel, bestFor, available } = plan
+  const why = available ? refusal : 'This plan is not on sale.'
   return el(
     'button',
     {
       type: 'button',
       class: 'plan',
       'data-plan': planId,
-      disabled: !(available && isOpen),
+      disabled: why !== null,
       onclick: onChoose,
     },
-    el(
-      'span',
-      { class: 'name' },
-      `${planId[0]?.toUpperCase()}${planId.slice(1)} · ${durationLabel}`,
-    ),
+    el('span', { class: 'name' }, `${planTitle(planId)} · ${durationLabel}`),
     el('span', { class: 'price' }, available ? sats(priceSats) : 'not on sale'),
     el('span', { class: 'more' }, `${bestFor}.`),
-    el('span', { class: 'more' }, holds),
+    el('span', { class: why === null ? 'more' : 'more why' }, why ?? terms.limits),
   )
 }
 
 /** The notice above the plans while the checkout is closed. */
 export const CLOSED =
-  'The checkout is closed: the Lightning node of this service is away. No invoice can be made now. What is already sold keeps working.'
+  'The checkout is closed because this service cannot reach its Lightning node. What is already sold keeps working.'
+
+/** Why each plan is off while the checkout is closed. */
+export const CLOSED_PLAN = 'Cannot be bought while the checkout is closed.'

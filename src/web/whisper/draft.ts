@@ -2,52 +2,64 @@
 import { utf8 } from '../../lib/bytes.ts'
 import { envelopeLength, isMediaType, safeName } from '../../protocol/whisper-envelope.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
-import { button, field, tabs } from '../components.ts'
+import { button, copyButton, field, tabs } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { bytes } from '../format.ts'
+import { type Sealing, sizeOf, upTo } from './sizes.ts'
 
 export type Draft = {
   data: Uint8Array
   name?: string
   mediaType?: string
   password?: string
-  readLimit?: number
+  readLimit: number
   revealAt?: Date
 }
 
+/** What is missing or invalid, and the input where it is mended. */
+export type Problem = { text: string; input: HTMLElement }
+
 export type DraftForm = {
   element: HTMLElement
-  /** The number of bytes that would be uploaded, or null while the form is empty. */
-  sealedLength(): number | null
-  /** The chosen number of reads, or null if the plan decides. */
+  /** Whether there is nothing that a closed tab would lose. */
+  isEmpty(): boolean
+  /** The length of the content and what is sealed with it, or null while there is none. */
+  size(): { dataBytes: number; sealing: Sealing } | null
+  /** The chosen number of reads, or null if it is invalid. */
   readLimit(): number | null
-  /** A sentence about missing or invalid input, or null. */
-  problem(): string | null
+  /** The chosen opening time, or null. */
+  revealAt(): Date | null
+  problem(): Problem | null
+  /** The password if this page suggested it. */
+  suggested(): string | null
   draft(): Promise<Draft>
+  /** Says how large the content may be, in bytes. */
+  showLargest(bytes: number): void
+  clear(): void
 }
 
-/** @param onChange is called when a size or a limit may have changed. */
+/** @param onChange is called when anything of the form may have changed. */
 export function draftForm(onChange: () => void): DraftForm {
   const content = contentInput(changed)
   const options = optionInputs(changed)
   const about = el('p', { class: 'small quiet number', role: 'status' })
+  let largest = 0
   changed()
 
   function changed(): void {
-    const length = sealedLength()
-    const file = content.file()
-    const name = file ? `${file.name}, ` : ''
-    const said =
-      length === null
-        ? 'Nothing to encrypt yet.'
-        : `${name}${bytes(length)} once encrypted, with padding that hides the exact size.`
+    const found = size()
+    const nothing =
+      largest === 0 ? 'Nothing to encrypt yet.' : `Up to ${upTo(largest)}, as text or as a file.`
+    const said = found === null ? nothing : sizeText(found, content.file()?.name)
     // A screen reader announces only changes, not each key.
     if (about.textContent !== said) about.textContent = said
     onChange()
   }
 
-  function sealedLength(): number | null {
-    return content.sealedLength(options.password() !== '')
+  function size(): { dataBytes: number; sealing: Sealing } | null {
+    const found = content.size()
+    const hasPassword = options.password() !== ''
+    return found && { dataBytes: found.dataBytes, sealing: { ...found.described, hasPassword } }
   }
 
   const element = el(
@@ -64,11 +76,32 @@ export function draftForm(onChange: () => void): DraftForm {
   )
   return {
     element,
-    sealedLength,
+    isEmpty: () => size() === null,
+    size,
     readLimit: options.readLimit,
+    revealAt: options.revealAt,
     problem: () => content.problem() ?? options.problem(),
+    suggested: options.suggested,
     draft: async () => ({ ...(await content.draft()), ...options.draft() }),
+    showLargest(bytes) {
+      largest = bytes
+      changed()
+    },
+    clear() {
+      content.clear()
+      options.clear()
+      changed()
+    },
   }
+}
+
+function sizeText(
+  { dataBytes, sealing }: { dataBytes: number; sealing: Sealing },
+  name?: string,
+): string {
+  const length = envelopeLength({ ...sealing, dataBytes })
+  const named = name === undefined ? '' : `${name}, `
+  return `${named}${sizeOf(dataBytes)}. Sent as ${bytes(length)}: encrypted, and padded to hide the exact size.`
 }
 
 /** The inputs for the content: a text or a file. */
@@ -84,7 +117,7 @@ function contentInput(onChange: () => void) {
     el('p', { class: 'small quiet' }, 'Or drop one here.'),
   )
   const shown = el('div', { class: 'draft' }, field('Text', text))
-  const kinds = tabs('What it holds', ['Text', 'File'], { chosen: 'Text', onChoose: show })
+  const kinds = tabs('What to send', ['Text', 'File'], { chosen: 'Text', onChoose: show })
 
   text.addEventListener('input', onChange)
   input.addEventListener('change', () => {
@@ -105,24 +138,30 @@ function contentInput(onChange: () => void) {
     const [fallen] = (event as DragEvent).dataTransfer?.files ?? []
     if (!fallen) return
     chosen = fallen
+    // Otherwise the input would go on saying that no file is chosen.
+    const files = new DataTransfer()
+    files.items.add(fallen)
+    input.files = files.files
     // Selects the tab as if the user had clicked it, so that the right one is pressed.
     if (isFile) onChange()
     else kinds.querySelector<HTMLElement>('[aria-pressed="false"]')?.click()
   }
 
-  function sealedLength(hasPassword: boolean): number | null {
-    if (!isFile) {
-      const dataBytes = utf8(text.value).length
-      return dataBytes === 0 ? null : envelopeLength({ dataBytes, hasPassword })
-    }
-    if (!chosen) return null
-    return envelopeLength({ dataBytes: chosen.size, ...described(chosen), hasPassword })
+  function size() {
+    if (isFile) return chosen && { dataBytes: chosen.size, described: described(chosen) }
+    const dataBytes = utf8(text.value).length
+    return dataBytes === 0 ? null : { dataBytes, described: {} }
   }
 
-  function problem(): string | null {
-    if (!isFile) return text.value === '' ? 'Write something first.' : null
-    if (!chosen) return 'Choose a file first.'
-    return chosen.size === 0 ? `${chosen.name} is empty. Choose another file.` : null
+  function problem(): Problem | null {
+    // Spaces alone are an accident, and the reader would take them for a loss.
+    if (!isFile) {
+      return text.value.trim() === '' ? { text: 'Write something first.', input: text } : null
+    }
+    if (!chosen) return { text: 'Choose a file first.', input }
+    return chosen.size === 0
+      ? { text: `${chosen.name} is empty. Choose another file.`, input }
+      : null
   }
 
   async function draft(): Promise<Pick<Draft, 'data' | 'name' | 'mediaType'>> {
@@ -131,42 +170,75 @@ function contentInput(onChange: () => void) {
     return { data: new Uint8Array(await one.arrayBuffer()), ...described(one) }
   }
 
-  return { elements: [kinds, shown], file, dropped, sealedLength, problem, draft }
+  function clear(): void {
+    text.value = ''
+    input.value = ''
+    chosen = null
+  }
+
+  return { elements: [kinds, shown], file, dropped, size, problem, draft, clear }
 }
 
-/** The inputs for how the whisper may be read. All are optional. */
+/** The inputs for how the whisper may be read. */
 function optionInputs(onChange: () => void) {
-  const reads = el('input', { type: 'number', min: '1', max: String(MAX_READS), step: '1' })
-  reads.placeholder = 'all of the plan'
+  const reads = el('input', {
+    type: 'number',
+    min: '1',
+    max: String(MAX_READS),
+    step: '1',
+    required: true,
+    value: '1',
+  })
   const reveal = el('input', { type: 'datetime-local', step: '60' })
   const password = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' })
   password.placeholder = 'none'
-  for (const input of [reads, reveal, password]) input.addEventListener('input', onChange)
-
-  function suggest(): void {
-    password.value = suggestion()
+  let made = ''
+  const copy = copyButton(() => password.value, { label: 'Copy it' })
+  const changed = (): void => {
+    copy.disabled = password.value === ''
     onChange()
   }
+  for (const input of [reads, reveal, password]) input.addEventListener('input', changed)
+  copy.disabled = true
 
-  const readLimit = (): number | null => (reads.value === '' ? null : Number(reads.value))
+  function suggest(): void {
+    made = suggestion()
+    password.value = made
+    changed()
+  }
 
-  function problem(): string | null {
-    if (!reads.validity.valid) return `Reads are a whole number from 1 to ${MAX_READS}.`
-    if (!reveal.validity.valid) return 'The time to open needs both a date and a time of day.'
-    if (reveal.value !== '' && !(Date.parse(reveal.value) > Date.now())) {
-      return 'The time to open is over already.'
+  const readLimit = (): number | null => (reads.validity.valid ? Number(reads.value) : null)
+
+  // The input has no time zone, so `Date` reads it in the user's own.
+  const revealAt = (): Date | null => (reveal.value === '' ? null : new Date(reveal.value))
+
+  function problem(): Problem | null {
+    if (!reads.validity.valid) {
+      return { text: `Reads must be a whole number from 1 to ${MAX_READS}.`, input: reads }
     }
-    return null
+    if (!reveal.validity.valid) {
+      return { text: 'The opening time needs both a date and a time of day.', input: reveal }
+    }
+    const opensAt = revealAt()
+    return opensAt && !(opensAt.getTime() > Date.now())
+      ? { text: 'The opening time is in the past.', input: reveal }
+      : null
   }
 
   function draft(): Pick<Draft, 'password' | 'readLimit' | 'revealAt'> {
-    const limit = readLimit()
+    const opensAt = revealAt()
     return {
       ...(password.value === '' ? {} : { password: password.value }),
-      ...(limit === null ? {} : { readLimit: limit }),
-      // The input has no time zone, so `Date` reads it in the user's own.
-      ...(reveal.value === '' ? {} : { revealAt: new Date(reveal.value) }),
+      readLimit: readLimit() ?? 1,
+      ...(opensAt === null ? {} : { revealAt: opensAt }),
     }
+  }
+
+  function clear(): void {
+    reads.value = '1'
+    reveal.value = ''
+    password.value = ''
+    copy.disabled = true
   }
 
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
@@ -180,17 +252,20 @@ function optionInputs(onChange: () => void) {
       el(
         'div',
         { class: 'field' },
-        el('span', {}, 'A strong password, made here'),
-        button('Suggest one', suggest),
+        el('span', {}, 'Strong password'),
+        el('div', { class: 'row even unwrapped' }, button('Suggest one', suggest), copy),
       ),
     ),
     el(
       'p',
       { class: 'small quiet' },
-      'All three are optional. Tell the password another way than the code: one does not open anything without the other.',
+      'Opening time and password are optional. Send the password separately; both are needed to open it.',
     ),
   ]
-  return { elements, password: () => password.value, readLimit, problem, draft }
+  const suggested = (): string | null =>
+    password.value !== '' && password.value === made ? made : null
+  const given = (): string => password.value
+  return { elements, password: given, suggested, readLimit, revealAt, problem, draft, clear }
 }
 
 /** The name and type of a file, as far as the envelope accepts them. */

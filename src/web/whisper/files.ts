@@ -9,7 +9,8 @@ const FILES: [path: string, does: string][] = [
   ['client/whisper.js', 'sends the encrypted bytes, and nothing else'],
   ['web/whisper/whisper.js', 'leads from the form to the code'],
   ['web/whisper/draft.js', 'has the text, the file and the password'],
-  ['web/whisper/share.js', 'shows the code'],
+  ['web/whisper/pending.js', 'stores the key in this tab until you have the code'],
+  ['web/whisper/share.js', 'shows the code and the password'],
 ]
 
 /** Fetches the scripts when the user opens the list. The browser has them in its cache. */

@@ -25,13 +25,13 @@ export function contentView({ data, name, mediaType }: OpenedWhisper): HTMLEleme
     el(
       'p',
       { class: 'small quiet' },
-      `${bytes(data.length)}${mediaType === null ? '' : `, which its sender calls ${mediaType}`}. One read is spent. It is in this tab alone.`,
+      `${bytes(data.length)}${mediaType === null ? '' : `, which its sender calls ${mediaType}`}. One read was used. This tab has the only copy.`,
     ),
     text === null
       ? el(
           'p',
           {},
-          'It is not shown here, only saved: open it with care, as any file you are sent.',
+          'Files are not shown here. Download it, and open it with care, like any file from somebody else.',
         )
       : el(
           'pre',

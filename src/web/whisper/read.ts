@@ -1,16 +1,14 @@
 /** The page that reads a WHISPER. It sends no request before the user asks for it. */
 import { MayflyError } from '../../client/errors.ts'
-import { parseWhisperCode, type WhisperCode } from '../../protocol/whisper-code.ts'
+import type { WhisperCode } from '../../protocol/whisper-code.ts'
 import { openWhisper, UnreadableWhisper } from '../../protocol/whisper-envelope.ts'
-import { guardTab } from '../buying/pending.ts'
+import { guardTab } from '../buying/guard.ts'
 import { button, field, notice, working } from '../components.ts'
 import { byId, type Child, el, fill } from '../dom.ts'
 import { moment, remaining, sentence } from '../format.ts'
 import { service } from '../service.ts'
+import { codeIn } from './code.ts'
 import { contentView } from './opened.ts'
-
-/** A share code inside of pasted text, such as a link or a message. */
-const CODE = /mayfly-whisper:1:[\w:-]+/
 
 const place = byId('reader')
 /** Fetched bytes that are not decrypted yet. They cost a read, and a closed tab would lose them. */
@@ -45,25 +43,31 @@ function takeFromAddress(): string | null {
 }
 
 function take(text: string): void {
-  const code = parseWhisperCode(CODE.exec(text)?.[0] ?? '')
+  const { code, problem } = codeIn(text)
   if (code) showWaiting(code)
-  else showAsking('This is no share code. It begins with mayfly-whisper:1: and must be whole.')
+  else showAsking(text, problem)
 }
 
-function showAsking(problem?: string): void {
+function showAsking(pasted = '', problem?: string): void {
+  const problems = el('div', { class: 'problems' })
   const text = el('textarea', { rows: '4', spellcheck: 'false', autocomplete: 'off' })
+  text.value = pasted
   text.addEventListener('input', () => {
-    const code = parseWhisperCode(CODE.exec(text.value)?.[0] ?? '')
+    // The problem was with the text that was there before.
+    fill(problems)
+    const { code } = codeIn(text.value)
     if (code) showWaiting(code)
   })
-  step(
-    problem !== undefined && notice('bad', el('p', {}, problem)),
+  if (problem !== undefined) fill(problems, notice('bad', el('p', {}, problem)))
+  form(
+    () => take(text.value),
+    problems,
     field('Share code', text),
-    button('Continue', () => take(text.value), { kind: 'primary' }),
+    submit('Continue'),
     el(
       'p',
       { class: 'small quiet' },
-      'Paste the code, or the whole message that it came in. Nothing is fetched before you say so.',
+      'Paste the code, or the whole message that it came in. Nothing is fetched until you say so.',
     ),
   )
 }
@@ -76,9 +80,9 @@ function showWaiting(code: WhisperCode): void {
     el(
       'p',
       {},
-      'To reveal it spends ',
+      'Revealing uses ',
       el('strong', {}, 'one read'),
-      ', and it may be the only one. So far nothing was fetched.',
+      ', which may be the only one. Nothing has been fetched yet.',
     ),
     code.hasPassword && field('Password', password),
     el(
@@ -87,7 +91,7 @@ function showWaiting(code: WhisperCode): void {
       submit('Reveal it'),
       button('Another code', () => showAsking()),
     ),
-    el('p', { class: 'small quiet' }, 'It is decrypted in this page and shown as text alone.'),
+    el('p', { class: 'small quiet' }, 'Decrypted in this page, shown as plain text.'),
   )
 }
 
@@ -96,7 +100,7 @@ async function reveal(code: WhisperCode, password: string): Promise<void> {
   try {
     fetched = await service.getBytes({ path: `/w/${code.publicId}`, token: code.readToken })
   } catch (error) {
-    showRefused(code, error)
+    showRefused(code, { password, error })
     return
   }
   await open(code, fetched, password)
@@ -125,7 +129,7 @@ function showLocked(code: WhisperCode, bytes: Uint8Array): void {
         el(
           'p',
           {},
-          'The key in this code is not the one of these bytes, or they were changed. The read is spent. Ask the sender for a new one.',
+          'The key in this code does not fit, or the whisper was changed on its way. The read is used. Ask the sender for a new one.',
         ),
       ),
       button('Another code', () => showAsking()),
@@ -138,31 +142,34 @@ function showLocked(code: WhisperCode, bytes: Uint8Array): void {
     heading('It does not open yet'),
     notice(
       'warn',
-      el(
-        'p',
-        {},
-        'Most likely the password is wrong. The bytes are here now: trying again spends no other read.',
-      ),
+      el('p', {}, 'Most likely the password is wrong. Trying again does not use another read.'),
     ),
     field('Password', password),
     submit('Try again'),
-    el('p', { class: 'small quiet' }, 'Keep this tab open: with it the bytes go, and the read.'),
+    el(
+      'p',
+      { class: 'small quiet' },
+      'Keep this tab open: close it and you lose the content and the read.',
+    ),
   )
 }
 
-function showRefused(code: WhisperCode, error: unknown): void {
+type Refused = { password: string; error: unknown }
+
+function showRefused(code: WhisperCode, { password, error }: Refused): void {
   if (error instanceof MayflyError && error.status === 425) {
-    showEarly(code, (error.retryAfterSeconds ?? 0) * 1000)
+    showEarly(code, { password, milliseconds: (error.retryAfterSeconds ?? 0) * 1000 })
     return
   }
   const phrase = error instanceof MayflyError ? error.phrase : ''
+  const isGone = phrase === 'not found'
   step(
     heading('Not revealed'),
     notice('bad', el('p', {}, REFUSALS[phrase] ?? sentence(error))),
     el(
       'div',
       { class: 'row' },
-      button('Try again', () => showWaiting(code)),
+      !isGone && button('Try again', () => reveal(code, password)),
       button('Another code', () => showAsking()),
     ),
   )
@@ -170,29 +177,35 @@ function showRefused(code: WhisperCode, error: unknown): void {
 
 const REFUSALS: Record<string, string> = {
   'not found':
-    'There is nothing to read with this code: it was read as often as it may be, its time is over, or it never was.',
+    'There is nothing to read with this code: all its reads are used, it has expired, or it never existed.',
   'service unreachable':
-    'The answer was lost on its way. If the service had sent it, the read is spent; otherwise it is not.',
-  'rate limited': 'Asked too often just now. No read was spent; try again in a minute.',
+    'The answer did not arrive. If the service had sent it, the read is used; otherwise it is not.',
+  'rate limited': 'Too many requests just now. No read was used; try again in a minute.',
 }
 
+type Early = { password: string; milliseconds: number }
+
 /** Shows the time until the reveal. The service says how long, since this computer's clock may be wrong. */
-function showEarly(code: WhisperCode, milliseconds: number): void {
+function showEarly(code: WhisperCode, { password, milliseconds }: Early): void {
   const opensAt = Date.now() + milliseconds
   const left = el('p', { class: 'countdown number', role: 'timer' })
   const tick = (): void => {
     const now = opensAt - Date.now()
-    left.textContent = now > 0 ? remaining(now) : 'It may be opened now.'
+    left.textContent = now > 0 ? remaining(now) : 'It can be opened now.'
   }
   step(
     heading('Not yet'),
     el('p', {}, `Its sender set a time: it opens on ${moment(new Date(opensAt).toISOString())}.`),
     left,
-    el('p', {}, 'No read was spent. To ask before the time costs nothing.'),
+    el(
+      'p',
+      {},
+      'No read was used. Asking early costs nothing; from then on it reveals the whisper.',
+    ),
     el(
       'div',
       { class: 'row' },
-      button('Ask again', () => showWaiting(code), { kind: 'primary' }),
+      button('Ask again', () => reveal(code, password), { kind: 'primary' }),
       button('Another code', () => showAsking()),
     ),
   )

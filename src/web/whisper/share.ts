@@ -5,29 +5,55 @@
 import type { SharedWhisper } from '../../client/whisper.ts'
 import { downloadCapability } from '../buying/bought.ts'
 import type { Saving } from '../buying/checkout.ts'
-import { button, codeBox, copyButton } from '../components.ts'
-import { type Child, el } from '../dom.ts'
+import { qrCode } from '../buying/qr.ts'
+import { button, codeBox, confirmed, copyButton } from '../components.ts'
+import { type Child, el, fill } from '../dom.ts'
 import { count, moment } from '../format.ts'
 
 export type Sharing = Saving & {
   readLimit: number
   revealAt: Date | null
   hasPassword: boolean
+  /** The password, or null if this page does not know it: it was typed before a reload. */
+  password: string | null
+  /** The password was made by the page, so nobody knows it by heart. */
+  suggested: string | null
+  onAnother: () => void
 }
 
 export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
   const { code, expiresAt } = whisper
-  const { revealAt, hasPassword, onSaved, state } = sharing
+  const { revealAt, hasPassword, suggested, isSaved, state, onAnother } = sharing
+  const taken = { code: false, password: suggested === null }
+
+  /** The keys are wiped only when the user has all that the reader needs. */
+  function take(what: 'code' | 'password', how: string): void {
+    taken[what] = true
+    if (taken.code && taken.password) sharing.onSaved(how)
+    else if (!isSaved()) sharing.say(`${how} Copy the ${taken.code ? 'password' : 'code'} too.`)
+  }
+
+  async function writeAnother(): Promise<void> {
+    const question = {
+      body: 'Nobody can recover it: without the code the whisper cannot be read.',
+      action: 'Lose it',
+    }
+    if (!isSaved() && !(await confirmed('Leave without the code?', question))) return
+    onAnother()
+  }
+
   return [
     el('h2', { tabindex: '-1', id: 'step' }, 'Your whisper is ready'),
     el(
       'p',
       {},
-      `Whoever has this code${hasPassword ? ' and the password' : ''} can read it: ${readsOf(sharing)}`,
+      `Anyone with this code${hasPassword ? ' and the password' : ''} can read it ${readsOf(sharing)}`,
       revealAt === null ? ', until ' : `, from ${moment(revealAt.toISOString())} to `,
       el('time', { datetime: expiresAt }, moment(expiresAt)),
-      '. The code is shown this once, and nobody can recover it.',
+      '. Save it now. We cannot recover it.',
     ),
+    state,
+    el('h3', {}, 'The code'),
     el(
       'pre',
       { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The share code' },
@@ -39,31 +65,71 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
       copyButton(() => code, {
         label: 'Copy the code',
         kind: 'primary',
-        onCopied: () => onSaved('The code is copied.'),
+        onCopied: () => take('code', 'The code is copied.'),
       }),
       copyButton(() => instructions(whisper, sharing), {
         label: 'Copy with instructions',
-        onCopied: () => onSaved('The code is copied, with a few lines for its reader.'),
+        onCopied: () => take('code', 'The code is copied, with a few lines for its reader.'),
       }),
       button('Download', () => {
         downloadCapability({ capability: whisper })
-        onSaved('Downloaded.')
+        take('code', 'The code is downloaded.')
       }),
     ),
-    state,
-    el('p', { class: 'small quiet' }, 'Readers paste the code on this page:'),
+    codeAsPicture(code),
+    ...passwordPart(sharing, () => take('password', 'The password is copied.')),
+    el('h3', {}, 'Where it is read'),
     codeBox(`${location.origin}/read`, { label: 'The address of the reading page' }),
     el(
       'p',
       { class: 'small quiet' },
-      'There is no link with the code in it: browsers keep addresses in their history, and chat programs open them.',
+      'The code is not part of the address: browsers keep addresses in their history, and chat programs open them.',
     ),
-    el('p', {}, el('a', { href: '/whisper' }, 'Write another')),
+    el('div', { class: 'row' }, button('Write another', writeAnother)),
   ]
 }
 
-function readsOf({ readLimit }: Sharing): string {
-  return readLimit === 1 ? 'once' : `${count(readLimit)} times in all`
+/** The code as a QR code, drawn when it is opened: a camera nearby could read it. */
+function codeAsPicture(code: string): HTMLElement {
+  const place = el('div', {})
+  return el(
+    'details',
+    {
+      ontoggle: () => {
+        if (place.childElementCount === 0) {
+          fill(place, el('div', { class: 'qr' }, qrCode(code, 'QR code of the share code')))
+        }
+      },
+    },
+    el('summary', {}, 'Show the code as a QR code'),
+    place,
+  )
+}
+
+function passwordPart({ hasPassword, password }: Sharing, onCopied: () => void): Child[] {
+  if (!hasPassword) return []
+  const lead = 'Send it separately; both are needed to open it.'
+  if (password === null) {
+    return [el('h3', {}, 'The password'), el('p', {}, `The one that you typed. ${lead}`)]
+  }
+  return [
+    el('h3', {}, 'The password'),
+    el('p', {}, lead),
+    el(
+      'pre',
+      { class: 'content token', tabindex: '0', role: 'group', 'aria-label': 'The password' },
+      el('code', {}, password),
+    ),
+    el(
+      'div',
+      { class: 'row' },
+      copyButton(() => password, { label: 'Copy the password', onCopied }),
+    ),
+  ]
+}
+
+function readsOf({ readLimit }: Pick<Sharing, 'readLimit'>): string {
+  return readLimit === 1 ? 'once' : `${count(readLimit)} times in total`
 }
 
 function instructions({ code, expiresAt }: SharedWhisper, sharing: Sharing): string {
@@ -77,7 +143,7 @@ function instructions({ code, expiresAt }: SharedWhisper, sharing: Sharing): str
     ...(revealAt
       ? [`It opens on ${moment(revealAt.toISOString())}; asking before costs nothing.`]
       : []),
-    ...(hasPassword ? ['It asks for a password, which you get another way.'] : []),
+    ...(hasPassword ? ['It asks for a password, which you get separately.'] : []),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -1,70 +1,62 @@
 /** The page that writes a WHISPER: it encrypts the content, buys the whisper and shows the share code. */
-import type { Catalog } from '../../client/index.ts'
+import type { Catalog, WhisperCapability } from '../../client/index.ts'
 import { createPayments } from '../../client/payments.ts'
 import { createWhisperClient, type SharedWhisper, sealWhisper } from '../../client/whisper.ts'
+import { formatWhisperCode } from '../../protocol/whisper-code.ts'
 import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
-import { createCheckout } from '../buying/checkout.ts'
-import { CLOSED, planButton } from '../buying/plan-button.ts'
+import { createCheckout, type Steps } from '../buying/checkout.ts'
+import { guardTab } from '../buying/guard.ts'
+import { CLOSED, CLOSED_PLAN, planButton } from '../buying/plan-button.ts'
+import { offersOf, type Terms } from '../buying/terms.ts'
+import { showTitle } from '../buying/title.ts'
 import { button, notice, working } from '../components.ts'
 import { byId, el, fill } from '../dom.ts'
-import { bytes, count, sentence } from '../format.ts'
-import { catalog } from '../service.ts'
+import { sentence } from '../format.ts'
+import { catalog, clock } from '../service.ts'
 import { draftForm } from './draft.ts'
 import { showFiles } from './files.ts'
+import { type PendingWhisper, pendingWhisper, storePending, wipePending } from './pending.ts'
+import { largestFor, refusalOf, type WhisperPlan } from './plans.ts'
 import { shareView } from './share.ts'
 
-type Plan = Catalog['products']['whisper']['plans'][number]
-
-/** A purchase. It is only in this tab's memory: neither the text nor the key is stored. */
 type Order = {
-  planId: Plan['planId']
-  priceSats: number
-  idempotencyKey: string
-  preimage?: string
-  sealed: SealedWhisper
-  readLimit: number
-  revealAt: Date | null
+  terms: Terms
+  pending: PendingWhisper
+  /** The encrypted bytes. Null after a reload, when the service alone has them. */
+  sealed: SealedWhisper | null
+  /** The password, if this page knows it. */
+  password: string | null
 }
 
 const place = byId('whisper')
 const plans = el('div', { class: 'stack' })
 const problems = el('div', { class: 'problems', 'aria-live': 'assertive' })
 let onSale: Catalog | null = null
-/** The order of the current purchase, for the text beside the code. */
-let current: Order | null = null
-const draft = draftForm(showPlans)
+/** The problem that is shown, until its cause is gone. */
+let shownProblem: string | null = null
+const draft = draftForm(changed)
+// The content is stored nowhere, so leaving the page would lose it.
+guardTab(() => !draft.isEmpty())
 
 const checkout = createCheckout<Order, SharedWhisper>({
   place,
-  buy: (order, { http, ...steps }) => {
-    const { planId, priceSats, idempotencyKey, preimage, sealed, readLimit, revealAt } = order
-    // The user pays at most the price that the page showed.
-    const payments = createPayments(http, { maxSats: priceSats })
-    return createWhisperClient(http, payments).buyWhisper({
-      planId,
-      idempotencyKey,
-      sealed,
-      readLimit,
-      ...(revealAt ? { revealAt } : {}),
-      ...(preimage === undefined ? {} : { preimage }),
-      ...steps,
-    })
+  buy,
+  present: (whisper, { pending, password }, saving) => {
+    const shown = { ...pending, password: password ?? pending.suggested }
+    return shareView(whisper, { ...saving, ...shown, onAnother: another })
   },
-  present: (whisper, saving) =>
-    shareView(whisper, {
-      ...saving,
-      readLimit: current?.readLimit ?? 1,
-      revealAt: current?.revealAt ?? null,
-      hasPassword: current?.sealed.hasPassword ?? false,
-    }),
   asking: 'Sending the encrypted bytes, and asking for an invoice',
   keepOpen:
-    'Keep this tab open until you have the code: a reload or a closed tab loses it, because the key is nowhere else.',
-  onProof: (preimage) => {
-    if (current) current.preimage = preimage
+    'This page updates as soon as you pay. Keep this tab open until you have the code. You can reload it, but if you close this tab you cannot get it back.',
+  onProof: ({ pending }, preimage) => {
+    pending.preimage = preimage
+    storePending(pending)
   },
-  onEnded: () => {},
+  // From here on the code is at stake, which the checkout guards by itself.
+  onPaid: () => draft.clear(),
+  onEnded: wipePending,
   onGivenUp: showForm,
+  renewalOf: (order) => (order.sealed ? () => begin(order) : null),
 })
 
 showFiles(byId<HTMLDetailsElement>('files'), byId('files-list'))
@@ -77,18 +69,30 @@ else {
 }
 
 async function start(): Promise<void> {
+  const pending = pendingWhisper()
+  // The plans are loaded meanwhile, for a choice after this purchase.
+  if (pending) {
+    void loadPlans()
+    return checkout.pay({ terms: pending.terms, pending, sealed: null, password: null })
+  }
+  wipePending()
   showForm()
+  return loadPlans()
+}
+
+async function loadPlans(): Promise<void> {
   try {
     onSale = await catalog()
-    showPlans()
+    draft.showLargest(largestFor(onSale.products.whisper.plans))
   } catch (error) {
-    fill(plans, notice('bad', el('p', {}, sentence(error))), button('Try again', start))
+    fill(plans, notice('bad', el('p', {}, sentence(error))), button('Try again', loadPlans))
   }
 }
 
 function showForm(): void {
-  fill(problems)
-  if (onSale === null) {
+  showTitle('Write a whisper')
+  clearProblem()
+  if (plans.childElementCount === 0) {
     fill(
       plans,
       ...[1, 2, 3].map(() => el('div', { class: 'skeleton plan', 'aria-hidden': 'true' })),
@@ -107,57 +111,111 @@ function showForm(): void {
   )
 }
 
-function showPlans(): void {
+/** The form may have changed, or the plans have been loaded. */
+function changed(): void {
+  // Also called while the form is made, when neither is set.
+  if (shownProblem !== null && shownProblem !== draft.problem()?.text) clearProblem()
   if (onSale === null) return
-  const { checkoutEnabled, products } = onSale
+  const { checkoutEnabled } = onSale
   fill(
     plans,
     !checkoutEnabled && notice('warn', el('p', {}, CLOSED)),
-    ...products.whisper.plans.map((plan) => {
-      const refusal = refusalOf(plan)
-      return planButton(plan, {
-        holds: refusal ?? limitsOf(plan),
-        isOpen: checkoutEnabled && refusal === null,
-        onChoose: () => seal(plan),
-      })
+    ...offersOf(onSale, 'whisper').map((offer) => {
+      const plan = offer.plan as WhisperPlan
+      const refusal = checkoutEnabled
+        ? refusalOf(plan, { ...draft, now: clock.now() })
+        : CLOSED_PLAN
+      return planButton(offer, { refusal, onChoose: () => seal(offer.terms) })
     }),
   )
 }
 
-/** Why this plan cannot hold the draft, or null. Checked before anything is paid. */
-function refusalOf({ maxCiphertextBytes, readLimit }: Plan): string | null {
-  const length = draft.sealedLength() ?? 0
-  if (length > maxCiphertextBytes) {
-    return `Too small: it takes up to ${bytes(maxCiphertextBytes)} encrypted, and this is ${bytes(length)}.`
-  }
-  if ((draft.readLimit() ?? 0) > readLimit) return `Too few: it has ${count(readLimit)} reads.`
-  return null
+function clearProblem(): void {
+  shownProblem = null
+  fill(problems)
 }
 
-function limitsOf({ readLimit, maxCiphertextBytes }: Plan): string {
-  return `Up to ${count(readLimit)} reads, ${bytes(maxCiphertextBytes)} encrypted.`
-}
-
-async function seal(plan: Plan): Promise<void> {
+async function seal(terms: Terms): Promise<void> {
   const problem = draft.problem()
   if (problem !== null) {
-    fill(problems, notice('warn', el('p', {}, problem)))
+    shownProblem = problem.text
+    fill(problems, notice('warn', el('p', {}, problem.text)))
+    problem.input.focus()
     problems.scrollIntoView({ block: 'center' })
     return
   }
   fill(place, working('Encrypting in this page'))
+  let sealed: SealedWhisper
+  let content: Awaited<ReturnType<typeof draft.draft>>
   try {
-    const { readLimit = plan.readLimit, revealAt = null, ...content } = await draft.draft()
-    const sealed = await sealWhisper(content)
-    const { planId, priceSats } = plan
-    const idempotencyKey = crypto.randomUUID()
-    current = { planId, priceSats, idempotencyKey, sealed, readLimit, revealAt }
+    content = await draft.draft()
+    sealed = await sealWhisper(content)
   } catch (error) {
     reportError(error)
     showForm()
     const why = 'This could not be encrypted: the file may have changed or gone. Nothing was sent.'
+    shownProblem = why
     fill(problems, notice('bad', el('p', {}, why)))
     return
   }
-  await checkout.pay(current)
+  const { readLimit, revealAt = null, password = null } = content
+  const { key, hasPassword } = sealed
+  const pending: PendingWhisper = {
+    terms: { ...terms, product: 'whisper' },
+    idempotencyKey: '',
+    key,
+    hasPassword,
+    suggested: draft.suggested(),
+    readLimit,
+    revealAt,
+    quote: null,
+  }
+  await begin({ terms, pending, sealed, password })
+}
+
+/** Asks for an invoice, under a new key. */
+function begin(order: Order): Promise<void> {
+  const { preimage, ...pending } = order.pending
+  const fresh = { ...pending, idempotencyKey: crypto.randomUUID(), quote: null }
+  // Stored first: whoever pays the invoice must have what claims and opens the whisper.
+  storePending(fresh)
+  return checkout.pay({ ...order, pending: fresh })
+}
+
+async function buy(
+  { terms, pending, sealed }: Order,
+  { http, onInvoice, ...steps }: Steps,
+): Promise<SharedWhisper> {
+  const { idempotencyKey, preimage, readLimit, revealAt, quote, key, hasPassword } = pending
+  // The user pays at most the price that the page showed.
+  const payments = createPayments(http, { maxSats: terms.priceSats })
+  const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
+  if (sealed === null && quote !== null) {
+    onInvoice(quote)
+    const resource = await payments.resume(quote, { ...claim, ...steps })
+    const capability = resource as WhisperCapability
+    return { ...capability, code: formatWhisperCode({ ...capability, key, hasPassword }) }
+  }
+  if (sealed === null) throw new Error('neither bytes nor an order')
+  return createWhisperClient(http, payments).buyWhisper({
+    planId: terms.planId,
+    sealed,
+    readLimit,
+    ...(revealAt ? { revealAt } : {}),
+    ...claim,
+    ...steps,
+    onInvoice(shown) {
+      pending.quote = shown
+      storePending(pending)
+      onInvoice(shown)
+    },
+  })
+}
+
+/** Begins another whisper, after the code was taken or given up. */
+function another(): void {
+  checkout.stop()
+  wipePending()
+  draft.clear()
+  showForm()
 }

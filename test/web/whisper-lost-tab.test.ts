@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { BrowserContext, Page } from 'playwright-core'
+import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+
+suite('a whisper whose tab is lost while it is paid', () => {
+  const site = startSite()
+
+  test('a reload shows the same invoice, and the payment brings code and suggested password, which are then wiped', async (t) => {
+    const { page } = await site.visit(t, { viewport: NARROW })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('the third pot')
+    await page.getByRole('button', { name: 'Suggest one' }).click()
+    const password = await page.getByLabel('Password', { exact: true }).inputValue()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const invoice = await invoiceOf(page)
+    assert.doesNotMatch(await everythingStored(page), /third pot/, 'the text is stored nowhere')
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    await page.getByText('Whisper · Spark · 24 hours').waitFor()
+    await site.server.pay(invoice)
+    const code = await codeOf(page)
+    await page.reload()
+    assert.equal(await codeOf(page), code, 'the code was not taken, so it is not lost')
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByText('The code is copied. Copy the password too.').waitFor()
+    assert.equal(await page.getByRole('group', { name: 'The password' }).innerText(), password)
+    assert.notEqual(await everythingStored(page), '')
+    await page.getByRole('button', { name: 'Copy the password' }).click()
+    await page.getByText('The password is copied.', { exact: true }).waitFor()
+    assert.equal(await everythingStored(page), '', 'wiped')
+    assert.equal(await textOf(code, password), 'the third pot')
+    await page.reload()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+  })
+
+  test('a tab that the browser discarded is paid meanwhile, and its code comes when it is back', async (t) => {
+    const { page, context } = await site.visit(t)
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('kept')
+    await page.getByLabel('Password', { exact: true }).fill('typed by hand')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const invoice = await invoiceOf(page)
+    const session = await page.evaluate(() => ({ ...sessionStorage }))
+    assert.doesNotMatch(
+      JSON.stringify(session),
+      /typed by hand/,
+      'nor is a password that was typed',
+    )
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto('about:blank')
+    await site.server.pay(invoice)
+    const back = await restored(context, session)
+    await back.goto(`${site.server.url}/whisper`)
+    const code = await codeOf(back)
+    await back.getByText('The one that you typed.').waitFor()
+    assert.equal(await textOf(code, 'typed by hand'), 'kept')
+    await back.getByRole('button', { name: 'Copy the code' }).click()
+    await back.getByText('The code is copied.').waitFor()
+    assert.equal(await everythingStored(back), '')
+  })
+
+  test('the key is stored before the service is asked, and wiped where no invoice came of it', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/whisper`)
+    const asked = Promise.withResolvers<string>()
+    await page.route('**/api/payments/whisper', async (route) => {
+      asked.resolve(await everythingStored(page))
+      await route.abort()
+    })
+    await page.getByLabel('Text', { exact: true }).fill('a secret')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    assert.match(await asked.promise, /idempotencyKey/)
+    await page.getByText('The service could not be reached').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+    assert.equal(await everythingStored(page), '')
+  })
+
+  test('an invoice that expired is asked for anew while the bytes are here, and after a reload the form is shown', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('patience')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    const first = await invoiceOf(page)
+    site.server.clock.advance(16 * 60_000)
+    await page.getByRole('heading', { name: 'Invoice expired' }).waitFor()
+    await page.getByRole('button', { name: 'Get a new invoice' }).click()
+    const second = await invoiceOf(page)
+    assert.notEqual(second, first)
+    await page.reload()
+    assert.equal(await invoiceOf(page), second)
+    site.server.clock.advance(16 * 60_000)
+    await page.getByRole('heading', { name: 'Invoice expired' }).waitFor()
+    assert.equal(await everythingStored(page), '')
+    await page.getByRole('button', { name: 'Choose a plan' }).click()
+    await page.getByRole('button', { name: /^Spark/ }).waitFor()
+  })
+
+  test('a draft is not left without a question, and an empty form is', async (t) => {
+    const { page } = await site.visit(t)
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      return dialog.dismiss()
+    })
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByRole('link', { name: 'Docs' }).click()
+    await page.goBack()
+    assert.deepEqual(asked, [])
+    await page.getByLabel('Text', { exact: true }).fill('half a thought')
+    await page.getByRole('link', { name: 'Docs' }).click()
+    await page.waitForFunction(() => document.querySelector('textarea')?.value === 'half a thought')
+    assert.deepEqual(asked, ['beforeunload'])
+    assert.match(page.url(), /\/whisper$/)
+  })
+
+  async function textOf(code: string, password?: string): Promise<string> {
+    const { data } = await site.server.mayfly.readWhisper(code, password)
+    return Buffer.from(data).toString()
+  }
+})
+
+/** A new tab with what a discarded one had stored, as a browser restores it. */
+async function restored(context: BrowserContext, session: Record<string, string>): Promise<Page> {
+  const page = await context.newPage()
+  await page.addInitScript((stored) => {
+    for (const [name, value] of Object.entries(stored)) sessionStorage.setItem(name, value)
+  }, session)
+  return page
+}
+
+async function invoiceOf(page: Page): Promise<string> {
+  const link = page.getByRole('link', { name: 'Open in a wallet' })
+  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
+}
+
+function codeOf(page: Page): Promise<string> {
+  return page.getByRole('group', { name: 'The share code' }).innerText()
+}
+
+/** All that the page has stored in this browser, in one text. */
+function everythingStored(page: Page): Promise<string> {
+  return page.evaluate(() =>
+    [localStorage, sessionStorage].flatMap((storage) => Object.values({ ...storage })).join('\n'),
+  )
+}
