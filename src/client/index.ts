@@ -11,6 +11,7 @@ import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
 import type { OpenedWhisper } from '../protocol/whisper-envelope.ts'
 import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
+import { authorizer } from './authorizer.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { createHttp, platformFetch } from './http.ts'
@@ -239,7 +240,11 @@ export function createMayfly(options: MayflyOptions & { wallet: Wallet }): Payin
 export function createMayfly(options: MayflyOptions): Mayfly
 export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions): PayingMayfly {
   const http = createHttp(baseUrl, fetch ?? platformFetch)
-  const payments = createPayments(http, { maxSats: maxSats ?? DEFAULT_MAX_SATS, wallet })
+  const payments = createPayments(http, {
+    maxSats: maxSats ?? DEFAULT_MAX_SATS,
+    wallet,
+    authorizer,
+  })
   return {
     catalog: () => http.get<Catalog>({ path: '/api/catalog' }, 'checkoutEnabled', 'products'),
     async buyCatch(purchase) {

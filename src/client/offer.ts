@@ -1,19 +1,6 @@
 /** The offer of a 402 answer, and whether its quote, invoice and challenge agree. */
 
-import { utf8 } from '../lib/bytes.ts'
-import { parseChallenges } from '../protocol/auth-params.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
-import { l402Challenges, serialiseL402Credential } from '../protocol/l402.ts'
-import {
-  CHARGE_INTENT,
-  challengeExpiresAt,
-  contentDigest,
-  decodeChargeRequest,
-  LIGHTNING_METHOD,
-  type PaymentChallenge,
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../protocol/payment-auth.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest, ApiResponse } from './http.ts'
 import type { PaymentFlow, PaymentQuote } from './purchase.ts'
@@ -24,13 +11,27 @@ export type Offer = {
   authorize: ((preimage: string) => string) | null
 }
 
+export type OfferTerms = {
+  request: ApiRequest
+  flow: PaymentFlow
+  maxSats: number
+  /** Reads the challenge of a wallet flow. The native flow has none. */
+  authorizer?: Authorizer | undefined
+}
+
+/** Reads the challenge of a wallet flow, and resolves to what makes its `Authorization` of a preimage. */
+export type Authorizer = (
+  answer: ApiResponse,
+  asked: { request: ApiRequest; flow: Exclude<PaymentFlow, 'native'>; quote: PaymentQuote },
+) => Promise<(preimage: string) => string>
+
 /**
  * Reads and checks the offer of a 402 answer to this request.
  * @throws MayflyError `unexpected answer`, `price above the ceiling` or `invoice disagrees`.
  */
 export async function readOffer(
   answer: ApiResponse,
-  { request, flow, maxSats }: { request: ApiRequest; flow: PaymentFlow; maxSats: number },
+  { request, flow, maxSats, authorizer }: OfferTerms,
 ): Promise<Offer> {
   const quote = quoteOf(answer)
   const invoice = invoiceOf(quote)
@@ -46,6 +47,8 @@ export async function readOffer(
     invoice.network === quote.network &&
     invoice.expiresAt === Date.parse(quote.expiresAt)
   if (!agrees) throw disagrees()
+  if (flow === 'native') return { quote, authorize: null }
+  if (!authorizer) throw new Error('a wallet flow without an authorizer')
   return { quote, authorize: await authorizer(answer, { request, flow, quote }) }
 }
 
@@ -61,44 +64,6 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
   throw disagrees()
 }
 
-async function authorizer(
-  { headers, status }: ApiResponse,
-  { request, flow, quote }: { request: ApiRequest; flow: PaymentFlow; quote: PaymentQuote },
-): Promise<Offer['authorize']> {
-  if (flow === 'native') return null
-  const challenges = parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
-  if (flow === 'l402') {
-    const [challenge, ...more] = l402Challenges(challenges)
-    if (!challenge || more.length > 0) throw new MayflyError('unexpected answer', status)
-    if (!isSame(challenge.invoice, quote.bolt11)) throw disagrees()
-    return (preimage) => serialiseL402Credential({ ...challenge, preimage })
-  }
-  const [challenge, ...more] = paymentChallenges(challenges).filter(
-    ({ method, intent }) => method === LIGHTNING_METHOD && intent === CHARGE_INTENT,
-  )
-  if (!challenge || more.length > 0) throw new MayflyError('unexpected answer', status)
-  if (!(await asksFor(challenge, quote, request))) throw disagrees()
-  return (preimage) => serialisePaymentCredential({ challenge, payload: { preimage } })
-}
-
-/** Whether a challenge matches the quote and the request's body (draft-lightning-charge-00). */
-async function asksFor(
-  challenge: PaymentChallenge,
-  quote: PaymentQuote,
-  { body = '' }: ApiRequest,
-): Promise<boolean> {
-  const charge = decodeChargeRequest(challenge.request)
-  if (charge === null || charge.amount !== String(quote.amountSats)) return false
-  const { invoice, network, paymentHash = quote.paymentHash } = charge.methodDetails
-  if (!isSame(invoice, quote.bolt11)) return false
-  if (network !== quote.network || paymentHash !== quote.paymentHash) return false
-  if (challengeExpiresAt(challenge) !== Date.parse(quote.expiresAt)) return false
-  if (challenge.digest === undefined) return true
-  const bytes = typeof body === 'string' ? utf8(body) : body
-  const sha256 = await crypto.subtle.digest('SHA-256', bytes)
-  return challenge.digest === contentDigest(new Uint8Array(sha256))
-}
-
 function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   const quote = (typeof body === 'object' ? body : null) as Partial<PaymentQuote> | null
   const { orderId, bolt11, paymentHash, expiresAt, amountSats } = quote ?? {}
@@ -111,6 +76,7 @@ function quoteOf({ status, body }: ApiResponse): PaymentQuote {
 }
 
 /** Compares invoices. They are bech32, which is case-insensitive. */
-const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+export const isSameInvoice = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
-const disagrees = (): MayflyError => new MayflyError('invoice disagrees', 0)
+/** The parts of an offer contradict each other, so nothing is paid. */
+export const disagrees = (): MayflyError => new MayflyError('invoice disagrees', 0)

@@ -3,7 +3,7 @@ import { hex, hexBytes } from '../lib/bytes.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { MayflyError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
-import { type Offer, readOffer } from './offer.ts'
+import { type Authorizer, type Offer, readOffer } from './offer.ts'
 import type {
   PaymentFlow,
   PaymentQuote,
@@ -36,7 +36,12 @@ export type Payments = {
 
 export type Resumption = { idempotencyKey: string; preimage?: string; signal?: AbortSignal }
 
-export type PaymentsOptions = { maxSats: number; wallet?: Wallet | undefined }
+export type PaymentsOptions = {
+  maxSats: number
+  wallet?: Wallet | undefined
+  /** Needed where a wallet pays: only the native flow does without. */
+  authorizer?: Authorizer
+}
 
 /** The request that orders a plan. The order of a whisper has its own, with the bytes. */
 export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): ApiRequest {
@@ -187,7 +192,12 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402) throw errorOf(answer)
       const maxSats = purchase.maxSats ?? options.maxSats
-      const offer = await readOffer(answer, { request, flow, maxSats })
+      const offer = await readOffer(answer, {
+        request,
+        flow,
+        maxSats,
+        authorizer: options.authorizer,
+      })
       const { quote } = offer
       const report: ReportProgress = (stage, proof) =>
         onProgress?.({

@@ -1,11 +1,11 @@
 /** Shows a capability to its buyer after the purchase, with the ways to save it. It is shown once. */
 import type { CatchCapability, PulseCapability } from '../../client/index.ts'
-import { button, confirmed, copyButton, download } from '../components.ts'
+import { button, confirmed, copyButton } from '../components.ts'
 import { type Child, el } from '../dom.ts'
 import { moment } from '../format.ts'
 import {
-  capabilityFileName,
   capabilityText,
+  downloadCapability,
   type Held,
   openHere,
   whatIsOpen,
@@ -94,9 +94,4 @@ export function boughtView(
       el('code', {}, capabilityText(held).trim()),
     ),
   ]
-}
-
-/** Downloads the capability file. */
-export function downloadCapability(held: Held): void {
-  download(capabilityFileName(held.capability), capabilityText(held), 'application/json')
 }

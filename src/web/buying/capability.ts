@@ -5,6 +5,7 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../../client/capability-file.ts'
+import { download } from '../components.ts'
 
 const OPEN = 'mayfly.open'
 
@@ -26,9 +27,11 @@ export function capabilityText({ capability, planId }: Held): string {
   })
 }
 
-/** The name that a capability file is downloaded under. */
-export function capabilityFileName({ product, publicId }: AnyCapability): string {
-  return `mayfly-${product}-${publicId.slice(-6)}.json`
+/** Downloads the capability file. */
+export function downloadCapability(held: Held): void {
+  const { product, publicId } = held.capability
+  const name = `mayfly-${product}-${publicId.slice(-6)}.json`
+  download(name, capabilityText(held), 'application/json')
 }
 
 /** Opens a capability in this tab: the page of its product shows it, also after a reload. */

@@ -2,8 +2,7 @@
 import { button, confirmed } from '../components.ts'
 import { type Child, el, fill } from '../dom.ts'
 import { plainly } from '../foreign.ts'
-import { downloadCapability } from './bought.ts'
-import { type Held, type OpenHere, openHere, whatIsOpen } from './capability.ts'
+import { downloadCapability, type Held, type OpenHere, openHere, whatIsOpen } from './capability.ts'
 import { forget, keep, MAX_NAME_CHARS, nameOfKept, rename } from './keeping.ts'
 import { planTitle } from './terms.ts'
 

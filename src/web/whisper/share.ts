@@ -3,7 +3,7 @@
  * never part of the reading page's address, because a URL must not contain a secret.
  */
 import type { SharedWhisper } from '../../client/whisper.ts'
-import { downloadCapability } from '../buying/bought.ts'
+import { downloadCapability } from '../buying/capability.ts'
 import type { Saving } from '../buying/checkout.ts'
 import { qrCode } from '../buying/qr.ts'
 import { button, codeBox, confirmed, copyButton } from '../components.ts'
