@@ -48,7 +48,7 @@ export type SetDestination = Destination & {
   test: Outcome | 'no echo' | null
 }
 
-export type Told = { destinationId: string; alert: AlertRow; nextAt: number | null }
+export type Told = { alert: AlertRow; nextAt: number | null }
 
 export type Destinations = {
   /** Which of these are new to the owner, and must be tested. */
@@ -216,15 +216,9 @@ export function createDestinations(deps: {
     list: async (ownerId) => (await store.ofOwner(ownerId)).map(shown),
 
     async told(ownerId) {
-      const rows = await store.ofOwner(ownerId)
-      const ids = rows.map(({ destination_id }) => destination_id)
-      const alerts = await store.told(ids, clock.now() - TOLD_MS, MAX_TOLD)
+      const alerts = await store.told(ownerId, clock.now() - TOLD_MS, MAX_TOLD)
       const next = firstWaiting(alerts)
-      return alerts.map((alert) => {
-        const row = rows.find(({ destination_id }) => destination_id === alert.destination_id)
-        const nextAt = next.has(alert) ? (row?.due_at ?? null) : null
-        return { destinationId: alert.destination_id, alert, nextAt }
-      })
+      return alerts.map((alert) => ({ alert, nextAt: next.has(alert) ? alert.due_at : null }))
     },
   }
 }
@@ -240,7 +234,7 @@ const shown = ({ destination_id: id, format, host, state }: DestinationRow): Des
 })
 
 /** The alert of each destination that is tried next. */
-function firstWaiting(alerts: AlertRow[]): Set<AlertRow> {
+function firstWaiting(alerts: readonly AlertRow[]): Set<AlertRow> {
   const first = new Map<string, AlertRow>()
   for (const alert of alerts) {
     if (alert.done_at !== null) continue

@@ -238,6 +238,9 @@ export const forgetOldSecrets = (endedBefore: DeletionTime): Statement => ({
   values: [endedBefore],
 })
 
+/** An alert, and when its destination is due. */
+export type ToldRow = AlertRow & { due_at: number | null }
+
 /** What the choice of a turn needs to know of a destination. */
 export type DueRow = Pick<DestinationRow, 'destination_id' | 'owner_id' | 'host' | 'attempts'> & Row
 
@@ -270,17 +273,18 @@ export function createAlertStore(db: Db) {
         destinationId,
       ),
 
-    /** What these destinations were told since a time, or are to be told; the newest first. */
-    told: (destinationIds: readonly string[], since: number, limit: number): Promise<AlertRow[]> =>
-      destinationIds.length === 0
-        ? Promise.resolve([])
-        : db.read<AlertRow>(
-            `select * from alert
-              where destination_id in (${placeholders(destinationIds.length, 3)})
-                and (done_at is null or done_at > $1)
-              order by occurred_at desc, position desc limit $2`,
-            ...[since, limit, ...destinationIds],
-          ),
+    /**
+     * What the destinations of an owner were told since a time, or are to be told; the newest first. One query,
+     * so that an attempt and when the next one is due agree.
+     */
+    told: (ownerId: string, since: number, limit: number): Promise<ToldRow[]> =>
+      db.read<ToldRow>(
+        `select alert.*, d.due_at as due_at
+          from alert join alert_destination d on d.destination_id = alert.destination_id
+          where d.owner_id = $1 and (alert.done_at is null or alert.done_at > $2)
+          order by alert.occurred_at desc, alert.position desc limit $3`,
+        ...[ownerId, since, limit],
+      ),
 
     all: (after: string, limit: number): Promise<DestinationRow[]> =>
       db.read<DestinationRow>(

@@ -14,6 +14,9 @@ const MAX_PAUSE_MS = 10_000
 /** Hop-by-hop headers (RFC 9110 §7.6.1), and those that the new request sets itself. */
 const DROPPED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
 
+/** What alerts of a service carry. A ping with it records nothing. */
+const ALERT_MARK = 'mayfly-alert'
+
 /**
  * A `..` segment, in all spellings that servers accept. A stranger's request must stay below the
  * receiver's address. A path also ends at an encoded `?` or `#`.
@@ -125,6 +128,8 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
   )
   const kept = event.headers.filter(({ name }) => {
     const lower = name.toLowerCase()
+    // Even if the sender calls it hop-by-hop: without it, alerts that are forwarded could go in circles.
+    if (lower === ALERT_MARK) return true
     return !DROPPED.has(lower) && !named.includes(lower) && !lower.startsWith('x-mayfly-event-')
   })
   const hadLength = event.headers.some(({ name }) => name.toLowerCase() === 'content-length')
