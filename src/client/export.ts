@@ -19,8 +19,12 @@ const COMPUTED = new Set([
 ])
 /** Headers that curl adds by default. They are removed if the sender did not send them. */
 const CURL_ADDS = ['Accept', 'User-Agent']
-/** Control characters, which terminals and some shells change. */
-const UNTYPEABLE = /[^\n\P{Cc}]/u
+/**
+ * Control characters, which terminals and some shells change, and invisible ones, such as those that turn the
+ * direction of writing: a command shows what it sends.
+ */
+const UNTYPEABLE =
+  /[^\n\P{Cc}]|[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/u
 
 /**
  * The bytes of an event's body.

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { utf8 } from '../../src/lib/bytes.ts'
+import { Webhook } from 'standardwebhooks'
+import { base64, utf8 } from '../../src/lib/bytes.ts'
 import {
   checkSignature,
   guessSignatureProvider,
@@ -83,6 +84,26 @@ suite('signatures of webhooks', () => {
       )
     })
   }
+
+  test('what the reference library of Standard Webhooks signs is valid, whatever it is', async () => {
+    const secret = fc.uint8Array({ minLength: 24, maxLength: 64 })
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme' }), secret, async (body, key) => {
+        const shared = `whsec_${base64(key)}`
+        const at = new Date('2026-11-22T12:00:00Z')
+        const value = new Webhook(shared).sign('msg_1', at, body)
+        const headers = [
+          { name: 'webhook-id', value: 'msg_1' },
+          { name: 'webhook-timestamp', value: String(at.getTime() / 1000) },
+          { name: 'webhook-signature', value },
+        ]
+        const request = { headers, body: utf8(body), receivedAtMs: at.getTime() }
+        const { valid } = await checkSignature(request, shared, { provider: 'standard-webhooks' })
+        assert.ok(valid)
+      }),
+      { numRuns: 100 },
+    )
+  })
 
   test('the provider is guessed by the headers of its valid signatures', () => {
     for (const [provider, list] of FILES) {

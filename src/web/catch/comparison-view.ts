@@ -37,7 +37,7 @@ export function comparisonView(
     ...choices.map((other) => el('option', { value: other.id }, titleOf(other))),
   )
   select.value = before?.id ?? ''
-  const shown = el('div', { role: 'status' })
+  const shown = el('div', {})
   function show(): void {
     const other = choices.find(({ id }) => id === select.value)
     fill(shown, other && comparison(other, event))
@@ -69,7 +69,7 @@ function comparison(before: CatchEvent, after: CatchEvent): HTMLElement {
     { class: 'stack' },
     el(
       'p',
-      {},
+      { role: 'status' },
       same.length === parts.length
         ? 'Method, path, headers and body are the same.'
         : `− is in #${before.sequence}, + is in #${after.sequence}.${same.length > 0 ? ` The same: ${same.join(', ')}.` : ''}`,

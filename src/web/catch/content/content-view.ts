@@ -13,6 +13,8 @@ import { pairsTable } from './table.ts'
 /** Only this much is drawn. The download has all of it. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
+/** A longer form, which only unpacking makes, would have millions of fields. */
+const MAX_FORM_CHARACTERS = 1024 * 1024
 /** Mail nests forwarded mail. Deeper parts are shown as text. */
 const MAX_DEPTH = 3
 const HEX_COLUMNS = 16
@@ -69,7 +71,7 @@ function formsOf(content: Content, text: string | null): Form[] {
     forms.push({ name: 'Parts', show: () => partsView(content) })
   }
   if (text !== null) {
-    if (type === 'application/x-www-form-urlencoded') {
+    if (type === 'application/x-www-form-urlencoded' && text.length <= MAX_FORM_CHARACTERS) {
       forms.push({
         name: 'Form',
         show: () => pairsTable('Fields', [...new URLSearchParams(text)]),

@@ -96,7 +96,8 @@ function partOf(bytes: Uint8Array<ArrayBuffer>): Part {
     name: parameters.get('name') ?? null,
     filename: extended(parameters.get('filename*')) ?? parameters.get('filename') ?? null,
     contentType: fieldOf('content-type'),
-    bytes: (isBase64 ? base64Bytes(latin1(content).replaceAll(/\s/g, '')) : null) ?? content,
+    bytes:
+      (isBase64 ? base64Bytes((utf8Text(content) ?? '-').replaceAll(/\s/g, '')) : null) ?? content,
   }
 }
 

@@ -19,18 +19,19 @@ export function pairsTable(
     copy.setAttribute('aria-label', `Copy the value of ${plainly(name.slice(0, 100))}`)
     return el(
       'tr',
-      {},
-      el('th', { scope: 'row' }, plainly(name)),
-      el('td', {}, ...foldedText(value)),
-      el('td', { class: 'copies' }, copy),
+      { role: 'row' },
+      el('th', { scope: 'row', role: 'rowheader' }, plainly(name)),
+      el('td', { role: 'cell' }, ...foldedText(value)),
+      el('td', { role: 'cell', class: 'copies' }, copy),
     )
   })
+  // On a narrow screen the rows are laid out as a grid, and would be no table to a screen reader without the roles.
   return el(
     'table',
-    { class: 'pairs', 'aria-label': label },
+    { class: 'pairs', role: 'table', 'aria-label': label },
     pairs.length > MAX_ROWS &&
       el('caption', {}, `The first ${count(MAX_ROWS)} of ${count(pairs.length)}.`),
-    el('tbody', {}, ...rows),
+    el('tbody', { role: 'rowgroup' }, ...rows),
   )
 }
 
