@@ -1,5 +1,5 @@
 /** The list of events of an inbox, as a page in JSON: at once, or when there are newer ones. */
-import { problem, unauthorized } from '../http/errors.ts'
+import { invalid, unauthorized } from '../http/errors.ts'
 import { POLL_EVERY_MS } from '../http/event-stream.ts'
 import type { LongPoll } from '../http/long-poll.ts'
 import type { Reservation } from '../http/response-budget.ts'
@@ -38,9 +38,16 @@ export type AwaitList = (
 /** @throws Problem for parameters that exclude each other. */
 export function checkQuery({ after, wait, cursor, q }: EventQuery): void {
   const isAscending = after !== undefined || wait !== undefined
-  if (isAscending && cursor !== undefined) throw problem('invalid query')
+  if (isAscending && cursor !== undefined) {
+    throw invalid('invalid query', {
+      field: 'cursor',
+      expected: 'none together with after or wait',
+    })
+  }
   // Each waiting request would search again whenever an event comes.
-  if (wait !== undefined && q !== undefined) throw problem('invalid query')
+  if (wait !== undefined && q !== undefined) {
+    throw invalid('invalid query', { field: 'q', expected: 'none together with wait' })
+  }
 }
 
 export function createList({

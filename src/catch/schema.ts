@@ -253,8 +253,8 @@ export const CatchEvent = Type.Object(
  */
 export type CatchEvent = Static<typeof CatchEvent>
 
-/** The service reads integers of up to 15 digits. An inbox has far fewer events. */
-const MAX_SEQUENCE = 999_999_999_999_999
+/** Beyond it JSON's readers round. An inbox has far fewer events. */
+const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER
 
 /** Proxies and clients drop a silent connection after about half a minute. */
 const MAX_WAIT_SECONDS = 30
@@ -273,6 +273,7 @@ export const EventQuery = Type.Object(
     cursor: Type.Optional(
       Type.Integer({
         minimum: 1,
+        maximum: MAX_SEQUENCE,
         description: 'Returns sequences below this one: the `nextCursor` of the page before',
         examples: [21],
       }),

@@ -18,6 +18,7 @@ const serviceInfo = (url: string) => ({
  * which the main one links, and all others in the main one. A document is made at the first request for it,
  * since most services are never asked.
  * @param schemas the products' schemas by their names in the document.
+ * @throws Error at the start, for a route below `/api/` that says nothing of itself.
  */
 export function mountOpenapi(
   app: FastifyInstance,
@@ -27,9 +28,12 @@ export function mountOpenapi(
   const named = { ...schemas, ...SHARED_SCHEMAS }
   const main: Described[] = []
   const linked = new Map<string, Described[]>()
-  app.addHook('onRoute', ({ method, url, schema }) => {
+  app.addHook('onRoute', ({ method, url, schema, config }) => {
     const [tag] = schema?.tags ?? []
-    if (!schema || tag === undefined) return
+    if (!schema || tag === undefined) {
+      if (url.startsWith('/api/') && !config?.isRefused) throw new Error(`${url} is not described`)
+      return
+    }
     if (!schema.isLinked) main.push({ method, url, schema })
     else if (linked.get(tag)?.push({ method, url, schema }) === undefined) {
       const routes = [{ method, url, schema }]

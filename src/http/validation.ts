@@ -37,8 +37,8 @@ function withIntegers(value: unknown, names: string[]): unknown {
   const read: Record<string, unknown> = { ...value }
   for (const name of names) {
     const text = read[name]
-    if (typeof text === 'string' && /^(?:0|-?[1-9][0-9]{0,14})$/.test(text))
-      read[name] = Number(text)
+    const isWritten = typeof text === 'string' && /^(?:0|-?[1-9][0-9]{0,15})$/.test(text)
+    if (isWritten && Number.isSafeInteger(Number(text))) read[name] = Number(text)
   }
   return read
 }

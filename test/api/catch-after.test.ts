@@ -47,7 +47,7 @@ suite('the events after a sequence', () => {
       nextCursor: null,
       latestSequence: 7,
     })
-    for (const after of [7, 8, 999_999_999_999_999]) {
+    for (const after of [7, 8, Number.MAX_SAFE_INTEGER]) {
       const page = await server.mayfly.catch(inbox).page({ after })
       assert.deepEqual(page, { events: [], nextCursor: null, latestSequence: 7 })
     }
@@ -102,7 +102,7 @@ suite('the events after a sequence', () => {
     const { publicId, ownerToken } = await anInbox(server)
     const bad = [
       ...['after=', 'after=-1', 'after=-0', 'after=00', 'after=1.5', 'after=x', 'after=1&after=1'],
-      ...[2 ** 53 - 1, 2 ** 53, 2 ** 64, 1e15].map((after) => `after=${BigInt(after)}`),
+      ...[2 ** 53, 2 ** 64, 1e16].map((after) => `after=${BigInt(after)}`),
       ...['after=0&cursor=1', 'cursor=5&after=5'],
     ]
     for (const query of bad) {

@@ -128,6 +128,14 @@ suite('a 400', () => {
       ...{ error, field: 'access' },
       expected: 'public or authenticated',
     })
+    assert.deepEqual(await list('after=1&cursor=2'), {
+      ...{ error, field: 'cursor' },
+      expected: 'none together with after or wait',
+    })
+    assert.deepEqual(await list(`wait=1&q=${SENT}`), {
+      ...{ error, field: 'q' },
+      expected: 'none together with wait',
+    })
   })
 
   test('a proof that is refused learns what a preimage looks like', async (t) => {

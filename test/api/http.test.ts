@@ -225,9 +225,10 @@ suite('HTTP', () => {
     assert.deepEqual(wordless, [])
   })
 
-  test('every route and method is described, each with its answers', async () => {
-    const paths = pathsOf(await openapiDocuments(await theServer()))
-    const described = Object.entries(paths).map(([path, operations]) => [
+  test('openapi.json has the operations of the interface and the purchases; those it links have the rest', async () => {
+    const [main, ...linked] = await openapiDocuments(await theServer())
+    assert.ok(main)
+    const described = Object.entries(main.paths).map(([path, operations]) => [
       path,
       Object.keys(operations).sort().join(),
     ])
@@ -235,9 +236,7 @@ suite('HTTP', () => {
       '/health': 'get,head',
       '/ready': 'get,head',
       '/api/buy/catch/{planId}': 'get,head,post',
-      '/api/buy/catch/{planId}/l402': 'get,head,post',
       '/api/buy/pulse/{planId}': 'get,head,post',
-      '/api/buy/pulse/{planId}/l402': 'get,head,post',
       '/api/catalog': 'get',
       '/api/payments/catch': 'post',
       '/api/payments/{orderId}': 'get',
@@ -245,25 +244,15 @@ suite('HTTP', () => {
       '/api/catch/{publicId}': 'delete,get',
       '/api/catch/{publicId}/events': 'get',
       '/api/catch/{publicId}/events/{eventId}': 'delete,get',
-      '/api/catch/{publicId}/events/{eventId}/body': 'get',
-      '/api/catch/{publicId}/refusals': 'get',
-      '/api/catch/{publicId}/stream': 'get',
       '/api/payments/pulse': 'post',
       '/api/payments/whisper': 'post',
       '/w/{publicId}': 'get',
-      '/api/whisper/{publicId}': 'delete',
-      '/api/whisper/{publicId}/receipt': 'get',
       '/p/{publicId}': 'post',
       '/api/pulse/{publicId}': 'delete,get,patch',
-      '/api/pulse/{publicId}/alerts': 'delete,get,put',
-      '/api/pulse/{publicId}/alerts/test': 'post',
-      '/api/pulse/{publicId}/stream': 'get',
-      '/api/pulse/{publicId}/switch': 'delete,post',
       '/api/pulse/public/{publicStatusId}': 'get',
-      '/api/pulse/public/{publicStatusId}/badge.svg': 'get',
       '/simulator/pay': 'post',
     })
-    for (const [path, operations] of Object.entries(paths)) {
+    for (const [path, operations] of Object.entries(pathsOf([main, ...linked]))) {
       for (const [method, { summary, responses }] of Object.entries(operations)) {
         assert.ok(summary, `${method} ${path}`)
         assert.ok(Object.keys(responses).length > 0, `${method} ${path}`)
