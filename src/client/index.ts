@@ -93,7 +93,7 @@ export {
   type ReceiptKeys,
   verifyGateReceipt,
 } from './gate.ts'
-export type { PulseClient, PulseHolder, PulseNews } from './pulse.ts'
+export type { PulseClient, PulseHolder, PulseNews, PulseRun } from './pulse.ts'
 export type {
   OnInvoice,
   PaymentFlow,

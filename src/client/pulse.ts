@@ -21,8 +21,22 @@ import { dataOf, endOf, follow } from './live.ts'
  * ```
  */
 export type PulseClient = {
-  /** Records one heartbeat. Needs the ping token. */
-  ping(): Promise<void>
+  /** Records one heartbeat. Needs the ping token, like the three calls below. */
+  ping(run?: PulseRun): Promise<void>
+  /** Records that a run begins. It is no heartbeat, and costs one, like every signal. */
+  start(run?: PulseRun): Promise<void>
+  /** Records that a run failed: the monitor is `late` until a run succeeds. */
+  fail(run?: PulseRun): Promise<void>
+  /**
+   * Records the exit code of a run, 0 to 255. 0 is a heartbeat, any other code a failure.
+   *
+   * ```ts
+   * const run = { rid: crypto.randomUUID() }
+   * await monitor.start(run)
+   * await monitor.exit(0, run)
+   * ```
+   */
+  exit(code: number, run?: PulseRun): Promise<void>
   /** State, counters and settings. Needs the owner token, like all calls below. */
   status(): Promise<PulseStatus>
   /** Changes the given settings, and resolves to the new status. */
@@ -43,6 +57,15 @@ export type PulseClient = {
   /** Destroys the monitor, both of its capabilities and its shared status. */
   destroy(): Promise<void>
 }
+
+/**
+ * Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time.
+ *
+ * ```ts
+ * await monitor.start({ rid: crypto.randomUUID() })
+ * ```
+ */
+export type PulseRun = { rid?: string }
 
 /**
  * An event of a monitor's stream: a ping, or a change of state or settings.
@@ -72,8 +95,15 @@ export function createPulseClient(
   const path = `/api/pulse/${id}`
   const owner = ownerToken === undefined ? {} : { token: ownerToken }
   const job = pingToken === undefined ? {} : { token: pingToken }
+  const send = (rest: string, { rid }: PulseRun = {}): Promise<void> => {
+    const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
+    return http.perform({ method: 'POST', path: `/p/${id}${rest}${query}`, ...job })
+  }
   return {
-    ping: () => http.perform({ method: 'POST', path: `/p/${id}`, ...job }),
+    ping: (run) => send('', run),
+    start: (run) => send('/start', run),
+    fail: (run) => send('/fail', run),
+    exit: (code, run) => send(`/${code}`, run),
     status: () => http.get<PulseStatus>({ path, ...owner }, 'state', 'expiresAt'),
     update(settings) {
       const headers = { 'content-type': 'application/json' }

@@ -9,6 +9,8 @@ Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"s
 You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Save all of it.
 
 - Ping: POST /p/{publicId} with Authorization: Bearer {pingToken}. Any body is ignored. 204: counted.
+- Tell how runs go, if you like: POST /p/{publicId}/start, then /p/{publicId}/{exit code} or /fail, with
+  ?rid={uuid} where runs overlap. A failed run is late until one succeeds. Each costs a heartbeat.
 - Read: GET /api/pulse/{publicId} with Authorization: Bearer {ownerToken}. state is waiting,
   operational, late, exhausted or expired.
 - Set: PATCH /api/pulse/{publicId} with any of {"name","description","expectedIntervalSeconds",

@@ -43,7 +43,7 @@ export function createPinging({
     try {
       const isRecorded =
         (await isAccepted(publicId, times)) ||
-        (await turning.beats(publicId, { kind: 'pings', times, rid: null }))
+        (await turning.beats(publicId, { kind: 'pings', times, rid: null, isRun: false }))
       // Not all of them are left, or one came too late, but the monitor may accept some.
       if (!isRecorded && together.length > 1)
         for (const one of together) await record(publicId, [one])

@@ -6,7 +6,7 @@ import { AlertSettings, AlertsSet, AlertsStatus } from './alert-schema.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
-import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS } from './limits.ts'
+import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
@@ -22,6 +22,7 @@ import {
   RevealSwitch,
 } from './schema.ts'
 import { createPulse } from './service.ts'
+import { SIGNS_EVERY_MS } from './signs.ts'
 import { BEAT_EVERY_MS, createWatch } from './watch.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
@@ -37,7 +38,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     },
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
-  limits: [PINGS, PUBLIC_STATUS, ALERT_TESTS, ALERT_TESTS_PER_TARGET],
+  limits: [PINGS, SIGNALS, PUBLIC_STATUS, ALERT_TESTS, ALERT_TESTS_PER_TARGET],
   schemas: {
     PulseCapability,
     PulseSettings,
@@ -69,6 +70,7 @@ export async function openPulse(
     purge: service.purge,
     repeating: [
       { everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat },
+      { everyMs: SIGNS_EVERY_MS, event: 'pulse.signs_failed', work: service.flushSigns },
       {
         everyMs: SCAN_EVERY_MS,
         event: 'pulse.scan_failed',

@@ -1,27 +1,25 @@
-/** PULSE over HTTP: buying, pinging and the shared status. The owner's routes are in `owner-routes.ts`. */
+/** PULSE over HTTP: buying and the shared status. `owner-routes.ts` has the owner's routes, `ping-routes.ts` the job's. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { App } from '../http/app.ts'
-import { bearerToken } from '../http/bearer.ts'
 import { clientScope } from '../http/client-address.ts'
-import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
-import type { Limits } from '../http/limits.ts'
 import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { PaidRoute } from '../http/paid-route.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
-import { answer, errors, NoContent, PlanSelection } from '../http/schemas.ts'
+import { answer, errors, PlanSelection } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { badge } from './badge.ts'
-import { PINGS, PUBLIC_STATUS } from './limits.ts'
+import { PUBLIC_STATUS } from './limits.ts'
 import { mountOwner } from './owner-routes.ts'
-import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
+import { mountPings } from './ping-routes.ts'
+import { PublicPulseStatus, PulseCapability, type PulsePlan } from './schema.ts'
 import type { PulseService } from './service.ts'
 
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
@@ -29,11 +27,8 @@ const BADGE_SECONDS = 30
 /** A badge runs no script, even if it is opened as a page. */
 const BADGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-type Owned = { Params: { publicId: string } }
 type Shared = { Params: { publicStatusId: string } }
 
-const security = [{ bearer: [] }]
-const monitorParams = Type.Object({ publicId })
 const sharedParams = Type.Object({
   publicStatusId: Type.String({
     pattern: '^pulse_status_[A-Za-z0-9_-]{22,}$',
@@ -69,49 +64,9 @@ export function mountPulse(
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
-  mountPing(app, deps)
+  mountPings(app, deps)
   mountOwner(app, deps)
   mountShared(app, deps)
-}
-
-function mountPing(app: App, { service, limits }: { service: PulseService; limits: Limits }): void {
-  async function accept(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { publicId } = request.params as Owned['Params']
-    const token = bearerToken(request.raw)
-    const monitor = token === null ? null : await service.pinged(publicId, token)
-    if (!monitor) return limits.refuse(notFound(), request, reply)
-    await limits.take(PINGS, publicId, reply)
-    // An alert is no sign of life of a job. Two monitors that tell each other would never be late.
-    if (request.headers['mayfly-alert'] !== undefined) return
-    if (!(await service.ping(monitor))) throw notFound()
-  }
-
-  app.route({
-    method: 'POST',
-    url: '/p/:publicId',
-    config: { hasEmptyResponse: true },
-    schema: {
-      tags: ['pulse'],
-      operationId: 'pingMonitor',
-      summary: 'Record one heartbeat; a body is ignored and never stored',
-      security,
-      params: monitorParams,
-      response: { 204: NoContent, ...errors('not found', 'rate limited', 'internal error') },
-    },
-    // Answered before Fastify parses the body: a ping may have any body and content type.
-    onRequest: async (request, reply) => {
-      try {
-        await accept(request, reply)
-      } catch (error) {
-        if (exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
-        throw error
-      }
-      return sendNoContent(request, reply)
-    },
-    handler: () => {
-      throw new Error('every ping is answered before')
-    },
-  })
 }
 
 function mountShared(

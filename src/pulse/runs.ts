@@ -16,7 +16,8 @@ export type EndedRun = {
   exitCode: number | null
 }
 
-export type RunEnd = { rid: string | null; time: number; exitCode: number | null }
+/** `isRun` is false for a plain ping, which ends a run only if one has begun. */
+export type RunEnd = { rid: string | null; time: number; exitCode: number | null; isRun: boolean }
 
 /** The open runs after one more has begun. */
 export function beginRun(
@@ -31,12 +32,12 @@ export function beginRun(
 /** The open runs and the last one after a run has ended. A ping without a run changes nothing. */
 export function endRun(
   { open_runs, last_run }: Pick<MonitorRow, 'open_runs' | 'last_run'>,
-  { rid, time, exitCode }: RunEnd,
+  { rid, time, exitCode, isRun }: RunEnd,
 ): Pick<MonitorRow, 'open_runs' | 'last_run'> {
   const name = rid ?? ''
   const open = openRuns(open_runs)
   const begun = open.find(([other]) => other === name)
-  if (!begun && rid === null && exitCode === 0) return { open_runs, last_run }
+  if (!begun && !isRun) return { open_runs, last_run }
   const ended: EndedRun = {
     rid,
     startedAt: begun?.[1] ?? null,

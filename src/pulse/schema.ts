@@ -158,6 +158,10 @@ export const PulseState = Type.Enum([...PULSE_STATES])
  */
 export type PulseState = (typeof PULSE_STATES)[number]
 
+/** Null for a failure that gave no code. */
+const ExitCode = Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.Null()])
+const Rid = Type.Union([Type.String({ format: 'uuid' }), Type.Null()])
+
 export const PulseStatus = Type.Object(
   {
     publicId: Type.String(),
@@ -186,13 +190,32 @@ export const PulseStatus = Type.Object(
       maxItems: 20,
       description: 'When the service could not receive pings, newest first; they move `lateAt`',
     }),
+    failure: Type.Union([Type.Object({ since: DateTime, exitCode: ExitCode }), Type.Null()], {
+      description: 'While the last run has failed: the monitor is `late`',
+    }),
+    openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), { maxItems: 16 }),
+    lastRun: Type.Union(
+      [
+        Type.Object({
+          rid: Rid,
+          result: Type.Enum(['ok', 'failed']),
+          exitCode: ExitCode,
+          startedAt: DateTimeOrNull,
+          endedAt: DateTime,
+          durationSeconds: Type.Union([Type.Number(), Type.Null()]),
+        }),
+        Type.Null(),
+      ],
+      { description: 'The last run that sent a start, an exit code or a failure, and has ended' },
+    ),
   },
   { additionalProperties: false, description: 'The monitor with its settings and counters' },
 )
 /**
  * State, settings and counters of a monitor. Times are RFC 3339, and null if they do not apply.
  * `recentHeartbeats` has the times of the last 100 pings, newest first, and `blindWindows` the last 20 times in
- * which the service could not receive pings: the deadline waits for one interval and grace after them.
+ * which the service could not receive pings: the deadline waits for one interval and grace after them. `failure`
+ * says since when the last run has failed, which is `late` as well, and `lastRun` how it ended.
  *
  * ```ts
  * const { state, lastPingAt, remainingHeartbeats } = await monitor.status()

@@ -9,8 +9,10 @@ import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
 import { createPinging } from './pinging.ts'
+import { lastRun, openRuns } from './runs.ts'
 import { createScan, type Scan } from './scanner.ts'
 import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
+import { createSigns } from './signs.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
 import {
   createPulseStore,
@@ -22,6 +24,7 @@ import {
   type SettingsChange,
 } from './store.ts'
 import { createTurning } from './turning.ts'
+import type { Beats } from './turns.ts'
 import { dropWindows, type Watch } from './watch.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
@@ -33,6 +36,13 @@ const SHOWN_WINDOWS = 20
 /** The facts of a monitor that never change while it accepts pings, so that they can be cached. */
 export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
+/** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
+export type Signal = { rid: string | null } & (
+  | { kind: 'ping' }
+  | { kind: 'start' }
+  | { kind: 'end'; exitCode: number | null }
+)
+
 export type Changed =
   | { kind: 'changed'; monitor: MonitorRow }
   | { kind: 'grace too short'; minimum: number }
@@ -41,8 +51,12 @@ export type Changed =
 export type PulseService = {
   /** The monitor that this token pings, or null. `ping` checks its limits. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
-  /** Records one heartbeat durably. Returns false if the monitor refuses it. */
-  ping(monitor: MonitorFacts): Promise<boolean>
+  /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
+  signal(monitor: MonitorFacts, signal: Signal): Promise<boolean>
+  /** Notes that a ping with the right token could not be recorded: its job is alive. */
+  refused(monitor: MonitorFacts): void
+  /** Stores what was noted. */
+  flushSigns(): Promise<void>
   /** The monitor, if the token owns it. Null if it is unknown, gone or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
   /** The monitor as it is now, or null if it was destroyed or deleted. */
@@ -81,6 +95,7 @@ export function createPulse(deps: {
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
   const turning = createTurning({ ...deps, sealing })
+  const signs = createSigns({ db, clock })
   const recorded = createPinging({ db, sealing, turning })
   const remembered = createRemembered(openMonitor)
 
@@ -106,8 +121,13 @@ export function createPulse(deps: {
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
     },
 
-    async ping({ publicId }) {
-      if (!(await recorded(publicId, clock.now()))) {
+    async signal({ publicId }, signal) {
+      const time = clock.now()
+      const isRecorded =
+        signal.kind === 'ping' && signal.rid === null
+          ? await recorded(publicId, time)
+          : await turning.beats(publicId, beatsOf(signal, time))
+      if (!isRecorded) {
         // The monitor is exhausted, expired or destroyed, so its cached facts are out of date.
         remembered.forget(publicId)
         return false
@@ -115,6 +135,10 @@ export function createPulse(deps: {
       hints.notify(publicId)
       return true
     },
+
+    refused: ({ publicId }) => signs.note(publicId),
+
+    flushSigns: signs.flush,
 
     async owned(publicId, ownerToken) {
       if (!isId('pulse', publicId)) return null
@@ -170,6 +194,15 @@ export function createPulse(deps: {
             beganAt: rfc3339(beganAt),
             endedAt: rfc3339(endedAt),
           })),
+        failure:
+          monitor.failed_at === null
+            ? null
+            : { since: rfc3339(notLater(monitor.failed_at)), exitCode: monitor.exit_code },
+        openRuns: openRuns(monitor.open_runs).map(([rid, startedAt]) => ({
+          rid: rid || null,
+          startedAt: rfc3339(startedAt),
+        })),
+        lastRun: lastRunOf(monitor),
       }
     },
 
@@ -246,6 +279,29 @@ export function createPulse(deps: {
         if (some.length < PURGE_MONITORS) return count
       }
     },
+  }
+}
+
+function beatsOf(signal: Signal, time: number): Beats {
+  const { rid } = signal
+  if (signal.kind === 'start') return { kind: 'start', time, rid }
+  if (signal.kind === 'end' && signal.exitCode !== 0) {
+    return { kind: 'failure', time, rid, exitCode: signal.exitCode }
+  }
+  return { kind: 'pings', times: [time], rid, isRun: signal.kind === 'end' }
+}
+
+function lastRunOf({ last_run }: MonitorRow): PulseStatus['lastRun'] {
+  const run = lastRun(last_run)
+  if (run === null) return null
+  const { rid, startedAt, endedAt, hasFailed, exitCode } = run
+  return {
+    rid,
+    result: hasFailed ? 'failed' : 'ok',
+    exitCode,
+    startedAt: timeOrNull(startedAt),
+    endedAt: rfc3339(endedAt),
+    durationSeconds: startedAt === null ? null : Math.max(0, endedAt - startedAt) / 1000,
   }
 }
 

@@ -209,6 +209,13 @@ export const storeSilence = (
   values: [publicId, beganAt, endedAt, endedBy],
 })
 
+/** Stores that a ping was refused. */
+export const noteSign = (publicId: string, time: number): Statement => ({
+  text: `update pulse_monitor set alive_at = $2
+    where public_id = $1 and (alive_at is null or alive_at < $2)`,
+  values: [publicId, time],
+})
+
 /** Looks at a monitor later, unless it has changed since it was read. */
 export const lookLater = (
   { public_id, revision }: Pick<MonitorRow, 'public_id' | 'revision'>,

@@ -4,7 +4,7 @@
  */
 import type { PulseChange } from './changes.ts'
 import type { Fairness } from './fairness.ts'
-import { beginRun, endRun, type RunEnd } from './runs.ts'
+import { beginRun, endRun } from './runs.ts'
 import type { PulseState } from './schema.ts'
 import { expiringAt, nextLookAt, silentAt, standingAt } from './state.ts'
 import {
@@ -25,7 +25,7 @@ export type Turn = {
 
 /** Pings that come together, or one signal of a run. A `start` is no ping. */
 export type Beats =
-  | { kind: 'pings'; times: readonly number[]; rid: string | null }
+  | { kind: 'pings'; times: readonly number[]; rid: string | null; isRun: boolean }
   | { kind: 'start'; time: number; rid: string | null }
   | { kind: 'failure'; time: number; rid: string | null; exitCode: number | null }
 
@@ -57,7 +57,7 @@ export function afterBeats(monitor: MonitorRow, beats: Beats, fairness: Fairness
     }
     next = {
       ...counted,
-      ...endRun(monitor, { rid: beats.rid, time: last, exitCode } satisfies RunEnd),
+      ...endRun(monitor, { rid: beats.rid, time: last, exitCode, isRun: isFailure || beats.isRun }),
       last_ping_at: last,
       recent_heartbeats: recentWith(monitor.recent_heartbeats, times.slice(-RECENT_HEARTBEATS)),
       late_since: null,

@@ -307,6 +307,12 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   const pinging = { authorization: `Bearer ${monitor.pingToken}` }
   await ask('pingMonitor', 204, { params, headers: pinging })
   await ask('pingMonitor', 404, { params })
+  for (const id of SIGNALS) {
+    const signal = { params: { ...params, exitCode: '0' }, headers: pinging }
+    await ask(id, 204, { ...signal, query: { rid: randomUUID() } })
+    await ask(id, 400, { ...signal, query: { rid: 'x' } })
+    await ask(id, 404, { params: signal.params })
+  }
   const headers = { authorization: `Bearer ${monitor.ownerToken}` }
   const settings = { name: 'backup', publicStatusEnabled: true }
   const { body } = await ask('updateMonitor', 200, { params, headers, body: settings })
@@ -421,7 +427,11 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   for (const id of OWNED_INBOX) await empty(id, ofInbox)
   for (const id of OWNED_MONITOR) await empty(id, ofMonitor)
   for (const id of ['getSharedStatus', 'getBadge']) await empty(id, shared)
-  await empty('pingMonitor', { ...ofMonitor, ...bearer(monitor.pingToken) })
+  const ofJob = {
+    params: { ...ofMonitor.params, exitCode: '0' },
+    ...bearer(monitor.pingToken),
+  }
+  for (const id of ['pingMonitor', ...SIGNALS]) await empty(id, ofJob)
   await empty('readWhisper', reading)
   const owning = { params: reading.params, ...bearer(whisper.receiptToken ?? '') }
   for (const id of ['getReceipt', 'destroyWhisper']) await empty(id, owning)
@@ -448,6 +458,7 @@ const OWNED_INBOX = [
   ...['getInbox', 'getRefusals', 'listEvents', 'streamEvents', 'destroyInbox'],
   ...['getEvent', 'getEventBody', 'deleteEvent'],
 ]
+const SIGNALS = ['startRun', 'failRun', 'endRun']
 const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']
 const OWNED_MONITOR = [
   ...OWNED_ALERTS,

@@ -52,6 +52,9 @@ suite('the owner of a monitor', () => {
       expiresAt: capability.expiresAt,
       recentHeartbeats: [],
       blindWindows: [],
+      failure: null,
+      openRuns: [],
+      lastRun: null,
     }
     assert.equal(Date.parse(capability.expiresAt) - Date.parse(createdAt), DAY)
     assert.equal(JSON.stringify(waiting), JSON.stringify(expected))

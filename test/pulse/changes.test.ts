@@ -5,7 +5,7 @@ import type { PulseChange, PulseListener } from '../../src/pulse/changes.ts'
 import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
 import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
-import { createPulse } from '../../src/pulse/service.ts'
+import { createPulse, type Signal } from '../../src/pulse/service.ts'
 import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -78,7 +78,18 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     },
     async ping() {
       const facts = await pulse.pinged(publicId, pingToken)
-      return facts !== null && pulse.ping(facts)
+      return facts !== null && pulse.signal(facts, { kind: 'ping', rid: null })
+    },
+    async signal(signal: Signal) {
+      const facts = await pulse.pinged(publicId, pingToken)
+      return facts !== null && pulse.signal(facts, signal)
+    },
+    /** A ping with the right token that is refused, and reaches the store. */
+    async refuse() {
+      const facts = await pulse.pinged(publicId, pingToken)
+      assert.ok(facts)
+      pulse.refused(facts)
+      await pulse.flushSigns()
     },
     async told() {
       return (await db.read('select told from told')).map(({ told }) => told)
@@ -267,4 +278,44 @@ test('what is stored of a monitor goes with it, destroyed or expired', async (t)
     }
     assert.deepEqual([await told(), await silences()], [[], []])
   }
+})
+
+test('a failure is told once until a run succeeds, and a failed run is no silence', async (t) => {
+  const { pulse, ping, signal, at, told, silences } = await aMonitor(t)
+  const fail = (exitCode: number | null) => signal({ kind: 'end', exitCode, rid: null })
+  await ping()
+  for (const [second, code] of [
+    [10, 7],
+    [20, null],
+    [30, 1],
+  ] as const) {
+    at(second * SECOND)
+    await fail(code)
+  }
+  assert.deepEqual(await told(), ['failed since 10'])
+  at(149 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await silences(), [], 'it still pings')
+  await ping()
+  await fail(2)
+  assert.deepEqual(await told(), ['failed since 10', 'recovered since 149', 'failed since 149'])
+  at(270 * SECOND)
+  await pulse.scan()
+  assert.deepEqual((await told()).slice(3), ['late since 269'])
+  assert.deepEqual(await silences(), [[269, null, null]])
+})
+
+test('a refused ping of a late job puts off its silence by an interval and a grace', async (t) => {
+  const { pulse, ping, at, told, refuse } = await aMonitor(t)
+  await ping()
+  at(100 * SECOND)
+  await refuse()
+  at(121 * SECOND)
+  await pulse.scan()
+  at(229 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+  at(231 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
 })

@@ -266,7 +266,7 @@ async function aMonitor(t: After, change: Partial<PulsePlan> = {}) {
     status,
     async ping() {
       const facts = await pulse.pinged(publicId, pingToken)
-      return facts !== null && pulse.ping(facts)
+      return facts !== null && pulse.signal(facts, { kind: 'ping', rid: null })
     },
     change: async (settings: Parameters<PulseService['change']>[1]) =>
       pulse.change(await monitor(), settings),

@@ -1,0 +1,175 @@
+/** What a job sends: pings, and the signals of its runs. Their bodies are ignored and never stored. */
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { StoreError } from '../db/db.ts'
+import type { App } from '../http/app.ts'
+import { bearerToken } from '../http/bearer.ts'
+import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import type { Limit, Limits } from '../http/limits.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
+import { PINGS, SIGNALS } from './limits.ts'
+import { publicId } from './schema.ts'
+import type { PulseService, Signal } from './service.ts'
+
+type Params = { publicId: string; exitCode?: string }
+/** The signal that a request sends. Null: there is no such path. */
+type SignalOf = (request: FastifyRequest) => Signal | null
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const EXIT_CODE = /^(?:0|[1-9]\d{0,2})$/
+const MAX_EXIT_CODE = 255
+/** Every alert of this service has it. */
+const ALERT_HEADER = 'mayfly-alert'
+
+const security = [{ bearer: [] }]
+const monitorParams = { publicId }
+const querystring = Type.Object(
+  {
+    rid: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: 'Names the run, where runs of a job overlap',
+        examples: ['7f8c6f3e-6a0f-4d5c-9a53-0b8f3c1d2e4f'],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export function mountPings(
+  app: App,
+  { service, limits }: { service: PulseService; limits: Limits },
+): void {
+  async function accept(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { limit, signalOf }: { limit: Limit; signalOf: SignalOf },
+  ): Promise<void> {
+    const token = bearerToken(request.raw)
+    const { publicId } = request.params as Params
+    const monitor = token === null ? null : await service.pinged(publicId, token)
+    if (!monitor) return limits.refuse(notFound(), request, reply)
+    const signal = signalOf(request)
+    if (signal === null) throw notFound()
+    try {
+      await limits.take(limit, publicId, reply)
+      // An alert is no sign of life of a job. Two monitors that tell each other would never be late.
+      if (request.headers[ALERT_HEADER] !== undefined) return
+      if (!(await service.signal(monitor, signal))) throw notFound()
+    } catch (error) {
+      // The job is alive, even if its ping cannot be recorded.
+      if (isRefusal(error)) service.refused(monitor)
+      throw error
+    }
+  }
+
+  /** Answered before Fastify parses the body, which may be of any content type. */
+  const answered = (
+    limit: Limit,
+    signalOf: SignalOf,
+  ): Pick<RouteOptions, 'onRequest' | 'handler'> => ({
+    onRequest: async (request, reply) => {
+      try {
+        await accept(request, reply, { limit, signalOf })
+      } catch (error) {
+        if (exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
+        throw error
+      }
+      return sendNoContent(request, reply)
+    },
+    handler: () => {
+      throw new Error('every ping is answered before')
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/p/:publicId',
+    config: { hasEmptyResponse: true },
+    schema: {
+      tags: ['pulse'],
+      operationId: 'pingMonitor',
+      summary: 'Record one heartbeat; a body is ignored and never stored',
+      security,
+      params: Type.Object(monitorParams),
+      response: { 204: NoContent, ...errors('not found', 'rate limited', 'internal error') },
+    },
+    ...answered(PINGS, (request) => ({ kind: 'ping', rid: ridOf(request) ?? null })),
+  })
+
+  const mountSignal = (
+    path: string,
+    schema: { operationId: string; summary: string; params?: object },
+    signalOf: (params: Params) => SignalKind | null,
+  ): void =>
+    void app.route({
+      method: 'POST',
+      url: `/p/:publicId/${path}`,
+      config: { hasEmptyResponse: true },
+      schema: {
+        tags: ['pulse'],
+        isLinked: true,
+        ...schema,
+        security,
+        params: Type.Object({ ...monitorParams, ...schema.params }),
+        querystring,
+        response: {
+          204: NoContent,
+          ...errors('invalid query', 'not found', 'rate limited', 'internal error'),
+        },
+      },
+      ...answered(SIGNALS, (request) => {
+        const kind = signalOf(request.params as Params)
+        if (kind === null) return null
+        const rid = ridOf(request)
+        const others = Object.keys(request.query as object).filter((name) => name !== 'rid')
+        if (rid === undefined || others.length > 0) throw problem('invalid query')
+        return { ...kind, rid }
+      }),
+    })
+  mountSignal(
+    'start',
+    { operationId: 'startRun', summary: 'Record that a run begins; it is no heartbeat' },
+    () => ({ kind: 'start' }),
+  )
+  mountSignal(
+    'fail',
+    { operationId: 'failRun', summary: 'Record that a run failed, with a heartbeat' },
+    () => ({ kind: 'end', exitCode: null }),
+  )
+  mountSignal(
+    ':exitCode',
+    {
+      operationId: 'endRun',
+      summary: 'Record how a run ended, with a heartbeat; any code but 0 is a failure',
+      params: {
+        exitCode: Type.Integer({
+          minimum: 0,
+          maximum: MAX_EXIT_CODE,
+          description: 'Of the run',
+          examples: [1],
+        }),
+      },
+    },
+    ({ exitCode = '' }) => {
+      const code = EXIT_CODE.test(exitCode) ? Number(exitCode) : MAX_EXIT_CODE + 1
+      return code > MAX_EXIT_CODE ? null : { kind: 'end', exitCode: code }
+    },
+  )
+}
+
+type SignalKind = { kind: 'start' } | { kind: 'end'; exitCode: number | null }
+
+/** The name of the run, null without one, and undefined if it is no UUID. */
+function ridOf(request: FastifyRequest): string | null | undefined {
+  const { rid } = request.query as { rid?: unknown }
+  if (rid === undefined) return null
+  return typeof rid === 'string' && UUID.test(rid) ? rid.toLowerCase() : undefined
+}
+
+/** Too many pings, or a store that is away. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof StoreError || (error as Partial<Problem> | null)?.phrase === 'rate limited'
+
+const notFound = (): Problem => problem('not found')
