@@ -166,6 +166,21 @@ suite('buying', () => {
     assert.equal(await page.title(), 'Buy a monitor · Mayfly')
   })
 
+  test('from a price on the front page, two clicks and the payment show a first webhook', async (t) => {
+    const { page } = await site.visit(t, { viewport: NARROW })
+    await page.goto(site.server.url)
+    await page.getByRole('link', { name: /^Spark · 24 hours\s*100 sat/ }).click()
+    await page.getByText('Up to 100 requests, 5 MiB total, 64 KiB per request.').waitFor()
+    await site.server.pay(await invoiceOf(page))
+    await page.getByRole('button', { name: 'Keep and open the inbox' }).click()
+    await page.getByRole('button', { name: 'Send a test request' }).click()
+    await page.getByText('1 of 100', { exact: true }).waitFor()
+    assert.deepEqual(await stored(page), {
+      local: ['mayfly.kept'],
+      session: ['mayfly.open.catch'],
+    })
+  })
+
   test('another product than the unpaid one is asked about, and neither invoice is lost', async (t) => {
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 402/ })
     page.on('dialog', (dialog) => dialog.accept())

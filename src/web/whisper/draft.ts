@@ -253,7 +253,7 @@ function optionInputs(onChange: () => void) {
         'div',
         { class: 'field' },
         el('span', {}, 'Strong password'),
-        el('div', { class: 'row even unwrapped' }, button('Suggest one', suggest), copy),
+        el('div', { class: 'row even' }, button('Suggest one', suggest), copy),
       ),
     ),
     el(
