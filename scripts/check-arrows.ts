@@ -166,7 +166,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The SDK uses the service's types, so that the two cannot differ.
   {
     from: /^client\//,
-    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/schema|payment/.+)\\.ts$`),
+    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/(?:alert-)?schema|payment/.+)\\.ts$`),
     typesOnly: true,
   },
   // A backend may store facts of its own. The port has the statements that join an order's unit.

@@ -5,6 +5,7 @@ import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
+import { addPulseAlerts } from './pulse-alerts.ts'
 import { addPulseRun } from './pulse-run.ts'
 import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
@@ -21,6 +22,7 @@ export function addPulse(program: Command): void {
   addPulseWatch(parent)
   addStatus(parent)
   addSet(parent)
+  addPulseAlerts(parent)
   addPulseSwitch(parent)
   addDestroy(parent)
 }

@@ -13,7 +13,7 @@ const UPLOAD_BYTES_PER_MS = 8
 const BODY_MS = 15 * 60_000
 
 export type ApiRequest = {
-  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   token?: string
   headers?: Record<string, string>

@@ -66,6 +66,7 @@ export {
   type SealWhisper,
   UnreadableWhisper,
 } from '../protocol/whisper-envelope.ts'
+export type { AlertSettings, AlertsSet, AlertsStatus } from '../pulse/alert-schema.ts'
 export type {
   PublicPulseStatus,
   PulseCapability,

@@ -19,6 +19,8 @@ You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Sa
   once interval and grace have passed without a ping.
 - Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}; the owner's status
   has the id. Sharing it again after a stop gives it a new id.
+- Be told: PUT /api/pulse/{publicId}/alerts with {"destinations":[{"url":"https://…","format":"standard"}]} (or
+  slack, discord, ntfy; or {"inbox","ingestToken"}); GET says what was sent. A standard one must echo the test's nonce.
 - Destroy: DELETE /api/pulse/{publicId}.
 `
 

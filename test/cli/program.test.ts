@@ -175,6 +175,7 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
         'secret ok',
         'node note',
         'proxies note',
+        'outbound ok',
         'service ok',
         'clock ok',
       ],
@@ -192,6 +193,24 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
   assert.match(ill.out, /"node","state":"bad"/)
   assert.match(ill.out, /"wallet","state":"bad"/)
   assert.equal(ill.out.includes('hunter2'), false)
+})
+
+test('doctor says that strangers see the address of the service, unless a proxy hides it', async (t) => {
+  const { url, file } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const outbound = async (environment: Record<string, string>): Promise<string> => {
+    const public_ = { MAYFLY_BASE_URL: 'https://mayfly.example.com', MAYFLY_SIMULATOR: 'public' }
+    const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+    const { out } = await cli.run(['doctor'], {
+      environment: { ...store, ...public_, ...environment },
+    })
+    const findings = JSON.parse(out) as { check: string; state: string; says: string }[]
+    const found = findings.find(({ check }) => check === 'outbound')
+    return `${found?.state}: ${found?.says}`
+  }
+  assert.match(await outbound({}), /^note: .*MAYFLY_OUTBOUND_PROXY hides it/)
+  assert.match(await outbound({ MAYFLY_OUTBOUND_PROXY: 'http://u:hunter2@p:1' }), /^ok: .*proxy$/)
+  assert.match(await outbound({ MAYFLY_OUTBOUND: 'off' }), /^ok: nothing/)
 })
 
 test('doctor says that a proxy in front is not trusted', async (t) => {

@@ -56,10 +56,20 @@ async function examine(): Promise<Finding[]> {
     checkSecret(config),
     await checkNode(config),
     checkProxies(config),
+    checkOutbound(config),
     ...(await checkService(config)),
     await checkWallet(config),
     checkDataFolder(config),
   ]
+}
+
+/** Servers of strangers see where a request comes from. */
+function checkOutbound({ outbound, outboundProxy, gate, baseUrl }: Config): Finding {
+  if (outbound === 'off' && gate === 'off') return ok('outbound', 'nothing is sent to strangers')
+  if (outboundProxy !== null) return ok('outbound', 'strangers see the address of the proxy')
+  const says =
+    'the receivers of alerts see the address of this machine. MAYFLY_OUTBOUND_PROXY hides it, and MAYFLY_OUTBOUND=off sends none'
+  return baseUrl === null ? ok('outbound', says) : note('outbound', says)
 }
 
 async function checkStore({ databaseUrl }: Config): Promise<Finding> {
