@@ -28,7 +28,7 @@ export function pairsTable(
   // On a narrow screen the rows are laid out as a grid, and would be no table to a screen reader without the roles.
   return el(
     'table',
-    { class: 'pairs', role: 'table', 'aria-label': label },
+    { class: 'sent', role: 'table', 'aria-label': label },
     pairs.length > MAX_ROWS &&
       el('caption', {}, `The first ${count(MAX_ROWS)} of ${count(pairs.length)}.`),
     el('tbody', { role: 'rowgroup' }, ...rows),
