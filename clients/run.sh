@@ -27,10 +27,16 @@ for document in openapi.json $(linked); do
   echo "$document has $(wc -c <"$document") bytes"
 done
 
-rm -rf hey schema.d.ts mayfly_client
+rm -rf hey schema.d.ts mayfly_client linked
 openapi-ts -i openapi.json -o hey --silent
 openapi-typescript openapi.json --output schema.d.ts
 openapi-python-client generate --path openapi.json --meta none --output-path mayfly_client --overwrite
+for document in $(linked); do
+  name=${document%.json}
+  openapi-ts -i "$document" -o "linked/$name" --silent
+  openapi-typescript "$document" --output "linked/$name.d.ts"
+  openapi-python-client generate --path "$document" --meta none --output-path "linked/${name//-/_}" --overwrite
+done
 tsc -p tsconfig.json
 mypy
 
