@@ -18,37 +18,37 @@ import {
 } from './event-insert.ts'
 
 /**
- * So many are sorted in at once. More of them share a page, but every reader looks at all that are not sorted
- * yet, in up to 0.2 ms, and other writes wait for the 10 ms of the sorting.
+ * After so many, what is recent is sorted in at once. More of them share a page, but every reader looks at all that
+ * are not sorted yet, in up to 0.2 ms, and other writes wait for the 10 ms of the sorting.
  */
-const RECENT = 4096
+const EVENTS_BETWEEN = 4096
 /**
  * Of one inbox, so many are sorted in together. Its others go into the index at once, where they share a page
- * anyway. A page of its events is put together from all of its recent ones.
+ * anyway. To read a page of its events, all of its recent ones are looked at, 2 µs each.
  */
-const RECENT_OF_INBOX = 256
-const MOST_RECENT = { most: RECENT, mostOfInbox: RECENT_OF_INBOX }
+const RECENT_OF_INBOX = 64
+const LIMITS = { between: EVENTS_BETWEEN, mostOfInbox: RECENT_OF_INBOX }
 
 export function createPlaces(
   db: Db,
-  { most, mostOfInbox }: { most: number; mostOfInbox: number } = MOST_RECENT,
+  { between, mostOfInbox }: { between: number; mostOfInbox: number } = LIMITS,
 ): EventWrites {
   /** Since the last sorting, in this process. A refused event counts too, which only sorts a little earlier. */
-  let recent = 0
+  let events = 0
   const recentOf = new Map<string, number>()
   let sorting: Promise<unknown> | null = null
 
-  /** Decides whether these events are recent, and counts them. */
+  /** Decides whether so many more are recent, and counts them. */
   function areRecent(publicId: string, count: number): boolean {
+    events += count
     const ofInbox = (recentOf.get(publicId) ?? 0) + count
     if (ofInbox > mostOfInbox) return false
     recentOf.set(publicId, ofInbox)
-    recent += count
     return true
   }
 
   function sortIn(): Promise<unknown> {
-    recent = 0
+    events = 0
     recentOf.clear()
     sorting ??= db
       .write({ lockKey: 'catch_event_recent', statements: SORT_IN, durability: 'deferred' })
@@ -59,11 +59,11 @@ export function createPlaces(
   }
 
   return {
-    insert(publicId, events) {
-      const isRecent = areRecent(publicId, events.length)
+    insert(publicId, some) {
+      const isRecent = areRecent(publicId, some.length)
       // What is not sorted in now is found all the same, and the next turn tries again.
-      if (recent >= most) void sortIn().catch(() => undefined)
-      return insertStatements(publicId, events, isRecent)
+      if (events >= between) void sortIn().catch(() => undefined)
+      return insertStatements(publicId, some, isRecent)
     },
     purge: purgeStatements,
     async tidy() {

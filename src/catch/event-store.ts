@@ -168,26 +168,28 @@ export function createEventStore(db: Db) {
 
 export type EventStore = ReturnType<typeof createEventStore>
 
+/** The second column of a content type, and two bytes for each header line: what `kept_bytes` leaves out. */
+const UNCOUNTED_BYTES = 1024
+
 /**
- * The bytes of an event without its header lines. These are stored behind the body, so asking for
- * their length would read the body. Of a large event, their maximum is counted instead.
+ * At least the bytes of an event's columns. One number, because it is asked for each column of each event; an event
+ * from before it has its headers in `headers`.
  */
-const BYTES_WITHOUT_LINES =
-  'body_bytes + octet_length(path) + octet_length(query) + octet_length(headers) + coalesce(octet_length(content_type), 0)'
+const BYTES = `coalesce(kept_bytes + ${UNCOUNTED_BYTES}, body_bytes + octet_length(path) + octet_length(query)
+  + octet_length(headers) + coalesce(octet_length(content_type), 0))`
 /** What a search reads of an event. */
 const SEARCHED_BYTES =
   'body_bytes + octet_length(path) + octet_length(query) + coalesce(octet_length(header_lines), octet_length(headers))'
-/** The maximum head of a request, plus the stored length of each of its lines. */
-const MAX_HEADER_LINES_BYTES = 34 * 1024
 
 /** The columns of an event, or only its size if that exceeds the parameter at `place`. */
 const smallEvent = (place: number): string => {
-  const isSmall = `${BYTES_WITHOUT_LINES} <= $${place} and coalesce(octet_length(header_lines), 0) <= $${place}`
+  // Of a large body, what is stored behind it is not asked for.
+  const isSmall = `body_bytes <= $${place} and ${BYTES} <= $${place}`
   const small = (column: string): string => `case when ${isSmall} then ${column} end as ${column}`
   const long = ['path', 'query', 'headers', 'content_type', 'header_lines', 'body']
   return `sequence, salt, received_at, access, method, ${long.map(small).join(', ')},
     body_bytes, body_sha256, source_ip, ip_location,
-    ${BYTES_WITHOUT_LINES} + ${MAX_HEADER_LINES_BYTES} as size`
+    ${BYTES} as size`
 }
 
 const wholeEvents = (sequences: number[], order: Order): string =>

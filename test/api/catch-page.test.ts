@@ -48,7 +48,10 @@ suite('a page of events', () => {
       for (let n = 0; n < 50; n++)
         await send(server, inbox, { path: `/${"'".repeat(15 * KIB)}`, headers })
       const old = JSON.stringify(Array.from({ length: 7_400 }, () => ({ name: 'x', value: '' })))
-      await inStore(server, `update catch_event set header_lines = null, headers = '${old}'`)
+      await inStore(
+        server,
+        `update catch_event set header_lines = null, kept_bytes = null, headers = '${old}'`,
+      )
       const pages = await allPages(server, inbox)
       assert.ok(pages.length > 1)
       for (const { bytes } of pages) assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`)
@@ -104,8 +107,8 @@ suite('a page of events', () => {
       await inStore(
         server,
         server.databaseUrl.startsWith('sqlite')
-          ? `update catch_event set body = zeroblob(${7 * MIB}), body_bytes = ${7 * MIB} where sequence = 2`
-          : `update catch_event set body = decode(repeat('00', ${7 * MIB}), 'hex'), body_bytes = ${7 * MIB} where sequence = 2`,
+          ? `update catch_event set body = zeroblob(${7 * MIB}), body_bytes = ${7 * MIB}, kept_bytes = ${7 * MIB} where sequence = 2`
+          : `update catch_event set body = decode(repeat('00', ${7 * MIB}), 'hex'), body_bytes = ${7 * MIB}, kept_bytes = ${7 * MIB} where sequence = 2`,
       )
       const pages = await allPages(server, inbox)
       assert.deepEqual(

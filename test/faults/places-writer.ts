@@ -10,7 +10,7 @@ import { PLACES_INBOXES, placesEvent } from './places.ts'
 
 const [, , file = '', first = '0'] = process.argv
 const db = await openStore({ kind: 'sqlite', file })
-const writes = createPlaces(db, { most: 60, mostOfInbox: 12 })
+const writes = createPlaces(db, { between: 60, mostOfInbox: 12 })
 let salt = Number(first)
 
 async function storeOne(): Promise<void> {

@@ -94,9 +94,9 @@ create table catch_event_row (
   content_type text,
   headers text not null,           -- JSON, of events from before header_lines; in all others an empty list
   body_sha256 text not null,       -- hex
-  body blob not null,
   kept_bytes integer,
-  header_lines blob
+  header_lines blob,
+  body blob not null               -- last, so that nothing is read through it
 );
 -- Where the rows of an inbox are. An event of many inboxes in turn would dirty a page of this on its own.
 create table catch_event_place (
