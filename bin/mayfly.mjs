@@ -13,8 +13,11 @@ const part = (name) =>
 // The job of `pulse run` is somebody's backup: it runs first, whatever is wrong with us.
 const job = jobIn(process.argv.slice(2))
 if (job !== null) {
-  const code = await runJob(job.command)
-  if (code === 0) await tellOf(job)
+  const running = runJob(job.command)
+  const telling = tellOf(job)
+  const code = await running
+  const tellEnd = await telling
+  await tellEnd(code)
   // Nothing that is still under way may keep the job from being over.
   process.exit(code)
 }
@@ -25,17 +28,18 @@ if (major < 24) {
 if (isSource) useCompileCache()
 await import(part('main'))
 
-async function tellOf({ name }) {
-  if (major < 24) {
-    process.stderr.write(`The command succeeded, and there is no ping. ${tooOld()}`)
-    return
+/** Tells the job's monitor that it runs. Returns what tells of its end. Never rejects. */
+async function tellOf({ name, isPingOnly }) {
+  const failed = (why) => async (code) => {
+    if (code === 0) process.stderr.write(`The command succeeded, and ${why}\n`)
   }
+  if (major < 24) return failed(`there is no ping. ${tooOld().trimEnd()}`)
   try {
     if (isSource) useCompileCache()
-    const { pingAfter } = await import(part('cli/pulse-run'))
-    await pingAfter(name)
+    const { tellOfRun } = await import(part('cli/pulse-run'))
+    return tellOfRun(name, { isPingOnly })
   } catch (error) {
-    process.stderr.write(`The command succeeded, and the ping failed: ${error}\n`)
+    return failed(`the ping failed: ${error}`)
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * `mayfly pulse run NAME -- COMMAND`: runs a job, and pings after it has succeeded. `bin/job.mjs` runs
- * the job before this module is loaded.
+ * `mayfly pulse run NAME -- COMMAND`: runs a job, and tells its monitor when it began and how it ended.
+ * `bin/job.mjs` starts the job before this module is loaded.
  */
 import type { Command } from 'commander'
-import { createMayfly, MayflyError } from '../client/index.ts'
+import { createMayfly, MayflyError, type PulseClient } from '../client/index.ts'
 import { wait } from '../client/wait.ts'
 import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
@@ -11,7 +11,7 @@ import { EXIT, endingOf } from './exit.ts'
 import { loadPulse } from './saved.ts'
 import { harmless } from './text.ts'
 
-/** How often a ping is sent if it is lost or refused temporarily. */
+/** How often a signal is sent if it is lost or refused temporarily. */
 const PING_TRIES = 4
 /** The time limit of all tries. The job is over, and its caller waits for the exit code. */
 const PING_MS = 10_000
@@ -19,16 +19,18 @@ const PING_MS = 10_000
 export function addPulseRun(parent: Command): void {
   parent
     .command('run')
-    .description('run a command, and ping if it succeeds')
+    .description('run a command, and ping if it succeeds; its start, end and failure are told too')
     .argument('<name>', 'the monitor')
     .argument('<command...>', 'the command and its arguments, after --')
+    .option('--ping-only', 'only ping after a success, for one heartbeat a run instead of two')
     .addHelpText(
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
 The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
 does not answer. It gets this environment, wallet included, and all signals. \`pulse run\` ends with its exit
-code, or with 128 plus the number of the signal that ended it. The ping takes at most ${PING_MS / 1000} seconds. If it
-fails, stderr says so and the exit code stays the same.
+code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
+command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
+stays the same. A service that knows no signals gets the ping alone.
 `,
     )
     // Never reached through the entry, which has run the job.
@@ -38,47 +40,88 @@ fails, stderr says so and the exit code stays the same.
     })
 }
 
-/** Pings after a job has succeeded, and reports a failure on stderr. Never rejects. */
-export async function pingAfter(name: string): Promise<void> {
-  const over = new AbortController()
-  const signalled = (): void => over.abort()
-  for (const signal of ENDING) process.on(signal, signalled)
-  const limit = AbortSignal.timeout(PING_MS)
-  let url = ''
-  try {
-    const { capability, baseUrl } = loadPulse({ folder: dataFolder() }, name)
-    url = baseUrl
-    const until = AbortSignal.any([over.signal, limit])
-    const fetch: typeof globalThis.fetch = (input, init) =>
-      globalThis.fetch(input, {
-        ...init,
-        signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
-      })
-    await ping(createMayfly({ baseUrl, fetch }).pulse(capability), until)
-  } catch (error) {
-    warn(
-      limit.aborted
-        ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
-        : reasonOf(error, url),
-    )
-  } finally {
-    for (const signal of ENDING) process.off(signal, signalled)
+/** Tells how a run ended: its exit code. Never rejects. */
+export type TellEnd = (exitCode: number) => Promise<void>
+
+/**
+ * Tells the monitor of a run, which has begun. Problems are reported on stderr, at the run's end. A service that
+ * knows no signals gets a ping after a run that succeeded, and nothing else.
+ */
+export function tellOfRun(name: string, { isPingOnly }: { isPingOnly: boolean }): TellEnd {
+  const rid = crypto.randomUUID()
+  const begun: Promise<Begun> = isPingOnly
+    ? Promise.resolve('unknown')
+    : sendTo(name, AbortSignal.timeout(PING_MS), (monitor) => monitor.start({ rid })).then(
+        () => 'sent',
+        (error: unknown) => (isGone(error) ? 'unknown' : 'failed'),
+      )
+  return async (exitCode) => {
+    const limit = AbortSignal.timeout(PING_MS)
+    const over = new AbortController()
+    const signalled = (): void => over.abort()
+    for (const signal of ENDING) process.on(signal, signalled)
+    let url = ''
+    try {
+      url = urlOf(name)
+      const until = AbortSignal.any([over.signal, limit])
+      // A start that arrives after its end would stay open.
+      const knows = (await Promise.race([begun, ended(until)])) !== 'unknown'
+      if (!knows && exitCode !== 0) return
+      await sendTo(name, until, (monitor) =>
+        knows ? monitor.exit(exitCode, { rid }) : monitor.ping(),
+      )
+    } catch (error) {
+      warn(
+        exitCode,
+        limit.aborted
+          ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
+          : reasonOf(error, url),
+      )
+    } finally {
+      for (const signal of ENDING) process.off(signal, signalled)
+    }
   }
 }
 
+/** `unknown`: there is no such monitor, or its service knows no signals. */
+type Begun = 'sent' | 'failed' | 'unknown'
+
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-async function ping(monitor: { ping(): Promise<void> }, until: AbortSignal): Promise<void> {
+const urlOf = (name: string): string => loadPulse({ folder: dataFolder() }, name).baseUrl
+
+const isGone = (error: unknown): boolean => endingOf(error, '')?.code === EXIT.gone
+
+/** Sends again what was lost or refused temporarily. */
+async function sendTo(
+  name: string,
+  until: AbortSignal,
+  send: (monitor: PulseClient) => Promise<void>,
+): Promise<void> {
+  const { capability, baseUrl } = loadPulse({ folder: dataFolder() }, name)
+  const fetch: typeof globalThis.fetch = (input, init) =>
+    globalThis.fetch(input, {
+      ...init,
+      signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
+    })
+  const monitor = createMayfly({ baseUrl, fetch }).pulse(capability)
   for (let tries = 1; ; tries++) {
     try {
-      return await monitor.ping()
+      return await send(monitor)
     } catch (error) {
-      const isOver = !(error instanceof MayflyError) || endingOf(error, '')?.code === EXIT.gone
+      const isOver = !(error instanceof MayflyError) || isGone(error)
       if (isOver || tries === PING_TRIES || until.aborted) throw error
       await wait(2 ** (tries - 1), until)
     }
   }
 }
+
+const ended = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = (): void => reject(signal.reason)
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
 
 function reasonOf(error: unknown, url: string): string {
   const ending = endingOf(error, url)
@@ -86,7 +129,10 @@ function reasonOf(error: unknown, url: string): string {
   return ending?.sentence ?? `It ended with ${error instanceof Error ? error.name : 'an error'}.`
 }
 
-function warn(sentence: string): void {
-  const line = harmless(`The command succeeded, and the ping failed. ${sentence}`, { lines: true })
-  process.stderr.write(`${line}\n`)
+function warn(exitCode: number, sentence: string): void {
+  const what =
+    exitCode === 0
+      ? 'The command succeeded, and the ping failed.'
+      : 'The command failed, and its monitor was not told.'
+  process.stderr.write(`${harmless(`${what} ${sentence}`, { lines: true })}\n`)
 }

@@ -11,17 +11,39 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 describe('pulse run', () => {
-  test('pulse run pings when the command ends with 0, and only then', async (t) => {
+  test('pulse run tells of the start of the command, and how it ended', async (t) => {
+    const { cli, server } = await aMonitor(t)
+    const saved = await cli.json(['show', 'beat', '--reveal'])
+    const { publicId, ownerToken } = saved as { publicId: string; ownerToken: string }
+    const monitor = server.mayfly.pulse({ publicId, ownerToken })
+    const told = async () => {
+      const { state, failure, openRuns, lastRun, acceptedHeartbeatCount } = await monitor.status()
+      assert.ok((lastRun?.durationSeconds ?? -1) >= 0)
+      const exitCode = lastRun?.exitCode
+      return { state, failed: failure?.exitCode, openRuns, exitCode, acceptedHeartbeatCount }
+    }
+    const none: unknown[] = []
+    assert.equal((await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'exit 7'])).code, 7)
+    assert.deepEqual(await told(), {
+      ...{ state: 'late', failed: 7, openRuns: none, exitCode: 7, acceptedHeartbeatCount: 2 },
+    })
+    const done = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
+    assert.deepEqual([done.code, done.err], [0, ''])
+    assert.deepEqual(await told(), {
+      ...{ state: 'operational', failed: undefined, openRuns: none, exitCode: 0 },
+      acceptedHeartbeatCount: 4,
+    })
+  })
+
+  test('pulse run --ping-only pings when the command ends with 0, and only then', async (t) => {
     const { cli, pings } = await aMonitor(t)
-    const failed = await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'echo no >&2; exit 7'])
+    const run = ['pulse', 'run', '--ping-only', 'beat', '--']
+    const failed = await cli.run([...run, 'sh', '-c', 'echo no >&2; exit 7'])
     assert.deepEqual([failed.code, failed.out, failed.err], [7, '', 'no\n'])
     assert.equal(await pings(), 0)
-    const done = await cli.run(
-      ['pulse', 'run', 'beat', '--', 'sh', '-c', 'cat; echo "$@"', '-', '--json'],
-      {
-        input: 'in ',
-      },
-    )
+    const done = await cli.run([...run, 'sh', '-c', 'cat; echo "$@"', '-', '--json'], {
+      input: 'in ',
+    })
     assert.deepEqual([done.code, done.out, done.err], [0, 'in --json\n', ''])
     assert.equal(await pings(), 1)
   })
@@ -39,7 +61,7 @@ describe('pulse run', () => {
     const missing = await cli.run(['pulse', 'run', 'beat', '--', 'no-such-command'])
     assert.equal(missing.code, 127)
     assert.match(missing.err, /there is no such command/)
-    assert.equal(await pings(), 0)
+    assert.equal(await pings(), 6, 'a start and a failure each')
   })
 
   test('pulse run keeps the success of a command whose ping cannot be sent', async (t) => {
@@ -92,12 +114,7 @@ describe('pulse run', () => {
     await once(mute, 'listening')
     t.after(() => mute.closeAllConnections())
     t.after(() => mute.close())
-    const file = join(cli.folder, 'capabilities', 'beat.json')
-    const { port } = mute.address() as AddressInfo
-    writeFileSync(
-      file,
-      readFileSync(file, 'utf8').replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`),
-    )
+    pointTo(cli.folder, mute.address() as AddressInfo)
     const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
     assert.equal(code, 0)
     assert.match(
@@ -106,13 +123,30 @@ describe('pulse run', () => {
     )
   })
 
+  test('pulse run pings a service that knows no signals, and tells it of no failure', async (t) => {
+    const { cli } = await aMonitor(t)
+    const asked: string[] = []
+    const older = createServer(({ url = '' }, response) => {
+      asked.push(url.replace(/pulse_\w+/, 'ID').replace(/rid=.*/, 'rid'))
+      response.statusCode = /^\/p\/\w+$/.test(url) ? 204 : 404
+      response.end(response.statusCode === 404 ? '{"error":"not found"}' : undefined)
+    }).listen(0, '127.0.0.1')
+    await once(older, 'listening')
+    t.after(() => older.close())
+    pointTo(cli.folder, older.address() as AddressInfo)
+    assert.equal((await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'exit 3'])).code, 3)
+    const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
+    assert.deepEqual([code, err], [0, ''])
+    assert.deepEqual(asked, ['/p/ID/start?rid', '/p/ID/start?rid', '/p/ID'])
+  })
+
   test('pulse run takes its job with or without the dashes, and its options before the name', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const plain = await cli.run(['--no-color', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
     assert.deepEqual([plain.code, plain.out], [0, 'a -b\n'])
     const dashes = await cli.run(['pulse', 'run', 'beat', '--', 'echo', '--', '--help'])
     assert.deepEqual([dashes.code, dashes.out], [0, '-- --help\n'])
-    assert.equal(await pings(), 2)
+    assert.equal(await pings(), 4)
     assert.equal((await cli.run(['pulse', 'run', 'beat'])).code, 2)
     assert.match((await cli.run(['pulse', 'run', '--help'])).out, /run a command, and ping/)
   })
@@ -137,6 +171,13 @@ describe('pulse run', () => {
     }
   })
 })
+
+/** Moves the saved monitor to another service. */
+function pointTo(folder: string, { port }: AddressInfo): void {
+  const file = join(folder, 'capabilities', 'beat.json')
+  const saved = readFileSync(file, 'utf8')
+  writeFileSync(file, saved.replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`))
+}
 
 /** What an older Node tells of itself, to the same file. */
 const OLDER = `--import=data:text/javascript,${encodeURIComponent(
@@ -193,11 +234,12 @@ test('pulse set says what the plan allows where the service refuses', async (t) 
 })
 
 async function aMonitor(t: After, ...options: string[]) {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const server = await startServer(t)
+  const cli = await commandLine(t, server.url)
   await cli.json(['buy', 'pulse', '--name', 'beat', ...options], WITH_WALLET)
   return {
     cli,
+    server,
     pings: async () => (await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount,
   }
 }
