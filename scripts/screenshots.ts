@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import type { PulseHolder } from '../src/client/index.ts'
 import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
 import { register } from '../test/support/gate.ts'
+import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 
 const FOLDER = new URL('../docs/images/', import.meta.url).pathname
@@ -99,7 +100,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   'pulse-late': async (page, server) => {
     const holder = await buyMonitor(page)
     await pingEachMinute(server, holder)
-    server.clock.advance(5 * 60_000)
+    await live(server, 5 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
   },
   status: async (page, server) => {
@@ -171,7 +172,7 @@ async function buyMonitor(page: Page): Promise<PulseHolder> {
 async function pingEachMinute(server: TestServer, holder: PulseHolder): Promise<void> {
   const job = server.mayfly.pulse(holder)
   for (let minute = 0; minute < 45; minute++) {
-    server.clock.advance(minute === 20 ? 6 * 60_000 : 60_000)
+    await live(server, minute === 20 ? 6 * 60_000 : 60_000)
     await job.ping()
   }
 }

@@ -2,16 +2,11 @@
  * The files of the pages, ready for browsers: modules without their types, style sheets and images. Only
  * modules that a page imports are served, now or when they are needed.
  */
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { brotliCompress, gzip } from 'node:zlib'
-
-/** Bytes with a type, in the encodings that browsers accept. */
-export type Served = { type: string; etag: string; plain: Buffer; br: Buffer; gzip: Buffer }
+import { digest, encode, type Served } from './encoded.ts'
 
 export type Assets = {
   /** A hash of all files. It is part of their addresses, which change with it. */
@@ -89,15 +84,6 @@ export function readAssets(root: URL, entries: readonly string[]): Assets {
   }
 }
 
-/** Compresses once, at the highest level. */
-export async function encode(plain: Buffer, type: string): Promise<Served> {
-  const [br, zipped] = await Promise.all([
-    promisify(brotliCompress)(plain),
-    promisify(gzip)(plain, { level: 9 }),
-  ])
-  return { type, etag: `"${digest([plain]).slice(0, 22)}"`, plain, br, gzip: zipped }
-}
-
 function readModule(root: URL, path: string): string {
   const vendored = Object.keys(VENDORED).find((name) => path === `vendor/${name}.js`)
   if (vendored !== undefined) return readFileSync(fileURLToPath(VENDORED[vendored] ?? ''), 'utf8')
@@ -110,10 +96,4 @@ function readModule(root: URL, path: string): string {
 function resolve(from: string, to: string): string {
   if (!to.startsWith('.')) return `vendor/${to}.js`
   return posix.join(posix.dirname(from), to).replace(/\.ts$/, '.js')
-}
-
-function digest(parts: readonly (string | Buffer)[]): string {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(String(part.length)).update(part)
-  return hash.digest('base64url')
 }

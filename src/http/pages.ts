@@ -6,7 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiSurface } from './api-surface.ts'
 import type { App } from './app.ts'
-import { type Assets, encode, readAssets, type Served } from './assets.ts'
+import { type Assets, readAssets } from './assets.ts'
+import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
 import { problem } from './errors.ts'
 
 /** `src/` or `dist/`, whichever this file runs from. */
@@ -210,17 +211,6 @@ function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served
   if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
   return sendEncoded(request, reply, served)
-}
-
-function sendEncoded(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
-  const encoding = encodingFor(request)
-  if (encoding !== 'plain') reply.header('content-encoding', encoding)
-  return reply.type(served.type).send(served[encoding])
-}
-
-function encodingFor({ headers }: FastifyRequest): 'br' | 'gzip' | 'plain' {
-  const accepted = String(headers['accept-encoding'] ?? '')
-  return /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
 }
 
 /** `pages` are those in the navigation. */

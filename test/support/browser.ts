@@ -154,13 +154,22 @@ export async function visit(
 }
 
 /** The serious and critical findings of axe-core, a line each. */
-export async function seriousFaults(page: Page): Promise<string[]> {
+export function seriousFaults(page: Page): Promise<string[]> {
+  return faults(page, ['serious', 'critical'])
+}
+
+/** Every finding of axe-core, a line each, best practices included. */
+export function allFaults(page: Page): Promise<string[]> {
+  return faults(page, ['minor', 'moderate', 'serious', 'critical'])
+}
+
+async function faults(page: Page, impacts: string[]): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   // The page's content security policy would refuse a script element.
   await session.send('Runtime.evaluate', { expression: AXE })
   const { result } = await session.send('Runtime.evaluate', {
     expression: `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
-      violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      violations.filter(({ impact }) => ${JSON.stringify(impacts)}.includes(impact))
         .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`,
     awaitPromise: true,
     returnByValue: true,

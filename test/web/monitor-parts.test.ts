@@ -49,7 +49,12 @@ test('only what divides an hour, a day or the week has a line in crontab', () =>
 /** The history of a monitor with an interval and a grace of a minute each, whose pings came at these minutes. */
 function historyAt(
   minutes: number[],
-  { now, ends = 1000, remaining = 5 }: { now: number; ends?: number; remaining?: number },
+  {
+    now,
+    ends = 1000,
+    remaining = 5,
+    blind = [],
+  }: { now: number; ends?: number; remaining?: number; blind?: [number, number][] },
 ) {
   const at = (minute: number): string => new Date(START + minute * MINUTE).toISOString()
   const history = historyOf(
@@ -59,6 +64,7 @@ function historyAt(
       graceSeconds: 60,
       expiresAt: at(ends),
       remainingHeartbeats: remaining,
+      blindWindows: blind.map(([from, to]) => ({ beganAt: at(from), endedAt: at(to) })),
     },
     START + now * MINUTE,
   )
@@ -105,4 +111,25 @@ test('a monitor that expects nothing any more is not late', () => {
     spells: [[3, 5]],
     onTime: 0.6,
   })
+})
+
+test('a time in which nobody could ping makes nothing late, and moves the deadline', () => {
+  assert.deepEqual(historyAt([0, 6], { now: 6, blind: [[1, 5]] })?.spells, [])
+  assert.deepEqual(historyAt([0, 8], { now: 8, blind: [[1, 5]] })?.spells, [[7, 8]])
+  assert.deepEqual(
+    historyAt([0, 8.5], {
+      now: 9,
+      blind: [
+        [6, 7],
+        [1, 5],
+      ],
+    })?.spells,
+    [],
+    'one after another',
+  )
+  assert.deepEqual(
+    historyAt([0, 9], { now: 9, blind: [[3, 7]] })?.spells,
+    [[2, 9]],
+    'too late to matter',
+  )
 })

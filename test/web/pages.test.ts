@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { suite, test } from 'node:test'
+import { brotliDecompressSync } from 'node:zlib'
 import { layoutShift, NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
@@ -113,6 +114,18 @@ suite('pages', () => {
       openapi: '/openapi.json',
       catalog: '/api/catalog',
     })
+  })
+
+  test('the documents for programs are compressed for those who accept that', async () => {
+    for (const path of ['/openapi.json', '/llms.txt']) {
+      const plain = await ask(site.server.url + path)
+      const packed = await ask(site.server.url + path, { 'accept-encoding': 'gzip, br' })
+      assert.equal(plain.headers['content-encoding'], undefined)
+      assert.equal(packed.headers['content-encoding'], 'br')
+      assert.equal(packed.headers.vary, 'accept-encoding')
+      assert.deepEqual(brotliDecompressSync(packed.body), plain.body)
+      assert.ok(packed.body.length < plain.body.length / 2)
+    }
   })
 
   test('a person at an address where nothing is gets a page, which nobody stores', async (t) => {
@@ -259,17 +272,20 @@ suite('pages', () => {
     assert.equal(await page.locator('nav a[aria-current]').innerText(), 'Read')
   })
 
-  test('what is kept in this browser is on the front page by name, product, plan and end, and opens there', async (t) => {
+  test('three clicks and a payment lead to the first ping, and then the front page has the monitor by name, plan and end', async (t) => {
     const { page } = await site.visit(t)
-    await page.goto(`${site.server.url}/buy#pulse`)
-    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.goto(site.server.url)
+    await page.locator('#prices-pulse a').first().click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await page.getByRole('button', { name: /^Keep/ }).click()
+    await page.getByRole('button', { name: 'Keep and open the monitor' }).click()
+    await page.getByRole('button', { name: 'Ping now' }).click()
+    // Three clicks from the front page, besides the payment.
+    await page.getByText('Operational', { exact: true }).waitFor()
     await page.goto(site.server.url)
     const things = page.getByRole('listitem').filter({ hasText: 'Monitor 1' })
     assert.match(
       await things.innerText(),
-      /^Monitor 1\s+Monitor · (?:Spark · )?ends \d+ \w+ \d{4}, [\d:]+\s+Open$/,
+      /^Monitor 1\s+Monitor · Spark · ends \d+ \w+ \d{4}, [\d:]+\s+Open$/,
     )
     await page.getByRole('link', { name: 'Your things' }).click()
     assert.deepEqual(await seriousFaults(page), [])

@@ -22,6 +22,7 @@ type Told = Pick<
   | 'graceSeconds'
   | 'expiresAt'
   | 'remainingHeartbeats'
+  | 'blindWindows'
 >
 
 /** @returns null before the first ping. */
@@ -32,14 +33,37 @@ export function historyOf(status: Told, now: number): History | null {
   const isExhausted = status.remainingHeartbeats === 0
   const hasEnded = isExhausted || now >= Date.parse(status.expiresAt)
   const until = isExhausted ? last : Math.max(last, Math.min(now, Date.parse(status.expiresAt)))
-  const allowed = (status.expectedIntervalSeconds + status.graceSeconds) * 1000
+  const deadlineAfter = deadlines(status)
   const spells = pings.flatMap((time, index): Spell[] => {
     const next = pings[index + 1]
-    const from = time + allowed
+    const from = deadlineAfter(time)
     if (from > (next ?? until) || (next === undefined && isExhausted)) return []
     return [{ from, to: next ?? (hasEnded ? until : null) }]
   })
   const late = spells.reduce((sum, { from, to }) => sum + (to ?? until) - from, 0)
   const span = until - first
   return { pings, until, spells, onTime: span > 0 ? 1 - late / span : 1 }
+}
+
+/**
+ * When a monitor is late after a ping. As in the service, a time in which nobody could ping moves the deadline:
+ * the job has an interval and a grace from its end.
+ */
+function deadlines({
+  expectedIntervalSeconds,
+  graceSeconds,
+  blindWindows,
+}: Told): (ping: number) => number {
+  const [interval, grace] = [expectedIntervalSeconds * 1000, graceSeconds * 1000]
+  const windows = blindWindows
+    .map(({ beganAt, endedAt }) => ({ began: Date.parse(beganAt), ended: Date.parse(endedAt) }))
+    .sort((a, b) => a.began - b.began)
+  return (ping) => {
+    let deadline = ping + interval + grace
+    for (const { began, ended } of windows) {
+      const matters = ended >= ping + interval - grace && began <= deadline
+      if (matters) deadline = Math.max(deadline, ended + interval + grace)
+    }
+    return deadline
+  }
 }
