@@ -183,7 +183,11 @@ suite('buying', () => {
 
   test('another product than the unpaid one is asked about, and neither invoice is lost', async (t) => {
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 402/ })
-    page.on('dialog', (dialog) => dialog.accept())
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      return dialog.accept()
+    })
     await page.goto(`${site.server.url}/buy#catch/long`)
     const inbox = await invoiceOf(page)
     await page.goto(site.server.url)
@@ -204,6 +208,10 @@ suite('buying', () => {
     await page.evaluate(() => location.assign('#catch/spark'))
     await page.getByRole('heading', { name: 'You have not saved your inbox' }).waitFor()
     await page.getByRole('button', { name: 'Buy Spark instead' }).waitFor()
+    const before = asked.length
+    await page.reload()
+    assert.equal(asked.length, before + 1, 'what is paid and not saved is guarded here as well')
+    await page.getByRole('heading', { name: 'You have not saved your inbox' }).waitFor()
     await page.getByRole('button', { name: 'Show my inbox' }).click()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
   })

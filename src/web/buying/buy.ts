@@ -11,6 +11,7 @@ import { sentence } from '../format.ts'
 import { catalog } from '../service.ts'
 import { boughtView } from './bought.ts'
 import { createCheckout, type Steps } from './checkout.ts'
+import { guardTab } from './guard.ts'
 import {
   beginPurchase,
   endPurchase,
@@ -54,6 +55,8 @@ const checkout = createCheckout<Order, CatchCapability | PulseCapability>({
       choose({ product, planId }),
 })
 
+// Also while something else is shown: what is paid and not saved is in this tab alone.
+guardTab(() => pendingPurchases().some(({ isPaid }) => isPaid))
 addEventListener('hashchange', route)
 await route()
 

@@ -1,5 +1,5 @@
 /** The line above an open capability: its name and where it is saved, with the ways to save and to close it. */
-import { button, confirmed } from '../components.ts'
+import { button, confirmed, toast } from '../components.ts'
 import { type Child, el, fill } from '../dom.ts'
 import { plainly } from '../foreign.ts'
 import { downloadCapability, type Held, type OpenHere, openHere, whatIsOpen } from './capability.ts'
@@ -21,7 +21,12 @@ export function keepingOf(here: OpenHere, options: KeepingOptions): HTMLElement 
 
   /** Saves the capability, and shows the line anew. */
   function save(by: (held: Held) => void): void {
-    by(held)
+    try {
+      by(held)
+    } catch {
+      toast('This browser could not keep it: its storage is full or switched off. Download it.')
+      return
+    }
     const saved = { ...held, isSaved: true }
     openHere(saved)
     line.replaceWith(keepingOf(saved, options))
