@@ -75,7 +75,7 @@ export const AlertsSet = Type.Object(
  * The destinations after they were set or tested. `secret` is there after they were set, and never again.
  *
  * ```ts
- * const { destinations } = await monitor.setAlerts({ destinations: [{ url }] })
+ * const { destinations } = await monitor.setAlerts({ destinations: [{ url: 'https://example.com/hook' }] })
  * if (destinations[0]?.state !== 'active') console.log('the test ended with', destinations[0]?.test)
  * ```
  */
