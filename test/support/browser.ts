@@ -146,7 +146,7 @@ export async function visit(
   page.on('pageerror', (error) => complaints.push(String(error)))
   t.after(async () => {
     // A handler that still fetches when the context closes rejects, and nobody could catch that.
-    await page.unrouteAll({ behavior: 'wait' })
+    if (!page.isClosed()) await page.unrouteAll({ behavior: 'wait' })
     await context.close()
     if (complaints.length > 0) throw new Error(`the page complained: ${complaints.join('\n')}`)
   })
