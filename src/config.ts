@@ -139,7 +139,7 @@ export const OPTIONS = {
   outbound: {
     name: 'MAYFLY_OUTBOUND',
     default: 'on',
-    help: '`off`: the service sends no alerts (docs/pulse-alerts.md)',
+    help: '`off`: the service sends no alerts (docs/pulse-alerts.md), and does not look at itself through MAYFLY_BASE_URL',
     parse: oneOf(['on', 'off']),
   },
   alertAllowedHosts: {

@@ -7,6 +7,7 @@ import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
 import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
+import { createOutsideCheck, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
@@ -56,11 +57,26 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
 }
 
 export async function openPulse(
-  parts: ProductParts & { plans: Record<PlanId, PulsePlan>; alerts: Alerts },
+  parts: ProductParts & {
+    plans: Record<PlanId, PulsePlan>
+    alerts: Alerts
+    outsideUrl: string | null
+  },
 ): Promise<OpenProduct> {
   const watch = createWatch(parts)
   // Before the first request: what nobody could ping since the last beat is no lateness.
   await watch.beat()
+  const { outsideUrl } = parts
+  const outside =
+    outsideUrl === null
+      ? []
+      : [
+          {
+            everyMs: LOOK_EVERY_MS,
+            event: 'pulse.beat_failed',
+            work: createOutsideCheck({ ...parts, watch, look: lookAt(outsideUrl) }),
+          },
+        ]
   const switches = parts.switches.owner
   parts.switches.askMonitors((monitorId) => monitorHealth(parts, monitorId))
   const listeners = [tellOfChanges(parts.alerts), switches]
@@ -70,6 +86,7 @@ export async function openPulse(
     purge: service.purge,
     repeating: [
       { everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat },
+      ...outside,
       { everyMs: SIGNS_EVERY_MS, event: 'pulse.signs_failed', work: service.flushSigns },
       {
         everyMs: SCAN_EVERY_MS,

@@ -14,6 +14,8 @@ export const GAP_MS = 15_000
 export const STEP_MS = 5_000
 /** A beat that is further ahead was made by a wrong clock. The clocks of instances differ by less. */
 const AHEAD_MS = 5 * 60_000
+/** An instance looks at itself from outside three times within this time. */
+const DOUBT_MS = 30_000
 /** A window matters to deadlines for two intervals and graces; the status shows it for a monitor's life. */
 const KEPT_MS = 400 * 24 * 60 * 60 * 1000
 /** The newest ones are read. A service that was away more often than this has other worries. */
@@ -28,6 +30,8 @@ export type Watch = {
    */
   notice(): Promise<void>
   fairness(): Fairness
+  /** Stores a window in which the service was not reached from outside, or its new end. */
+  doubt(beganAt: number, endedAt: number): Promise<void>
 }
 
 export function createWatch({
@@ -41,6 +45,8 @@ export function createWatch({
 }): Watch {
   let windows: BlindWindow[] = []
   let newestEnd = 0
+  /** The end of the last window that was seen from outside, on any instance. */
+  let doubtfulAt = Number.NEGATIVE_INFINITY
   let last: { wall: number; monotonic: number } | null = null
   let beating: Promise<void> | null = null
 
@@ -58,13 +64,14 @@ export function createWatch({
   async function beatOnce(): Promise<void> {
     const at = moment()
     const stepped = last !== null && step() > STEP_MS ? [insertWindow(last.wall, at.wall)] : []
-    const { newest } = await db.write({
+    const { newest, outside } = await db.write({
       lockKey: 'pulse_beat',
       statements: {
         gap: insertGap(at.wall),
         stepped,
         beat: moveBeat(at.wall),
         newest: newestEndBefore(at.wall + STEP_MS),
+        outside: newestOutside(at.wall),
       },
     })
     const end = Number(newest[0]?.ended_at ?? 0)
@@ -72,6 +79,7 @@ export function createWatch({
       windows = apart((await db.read(WINDOWS, end)).map(windowOf))
       newestEnd = end
     }
+    doubtfulAt = Number(outside[0]?.ended_at ?? Number.NEGATIVE_INFINITY)
     last = at
   }
 
@@ -88,7 +96,20 @@ export function createWatch({
       // A beat under way has read the clock before, and does not know what happened since.
       for (let beats = 0; beats < 2 && hasStoodStill(); beats++) await beat()
     },
-    fairness: () => ({ windows, isHeld: isClockJumped(), isDoubtful: false }),
+    fairness: () => ({
+      windows,
+      isHeld: isClockJumped(),
+      isDoubtful: clock.now() - doubtfulAt <= DOUBT_MS,
+    }),
+    async doubt(beganAt, endedAt) {
+      await db.write({
+        lockKey: 'pulse_beat',
+        statements: { window: extendOutside(beganAt, endedAt) },
+      })
+      // A beat under way may have read the windows before.
+      await beating?.catch(() => undefined)
+      await beat()
+    },
   }
 }
 
@@ -117,6 +138,19 @@ const moveBeat = (now: number): Statement => ({
     on conflict (id) do update set beat_at = excluded.beat_at
     where pulse_beat.beat_at < $1 or pulse_beat.beat_at > $2`,
   values: [now, now + AHEAD_MS],
+})
+
+const extendOutside = (beganAt: number, endedAt: number): Statement => ({
+  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, 'outside')
+    on conflict (began_at) do update set ended_at = excluded.ended_at
+    where pulse_blind_window.ended_at < excluded.ended_at`,
+  values: [beganAt, endedAt],
+})
+
+const newestOutside = (now: number): Statement => ({
+  text: `select max(ended_at) as ended_at from pulse_blind_window
+    where cause = 'outside' and ended_at >= $1 and ended_at <= $2`,
+  values: [now - DOUBT_MS, now + STEP_MS],
 })
 
 /** A window that ends later was stored by a clock that was ahead, and is none. */

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createOutsideCheck, lookAt } from '../../src/pulse/outside.ts'
+import { createWatch } from '../../src/pulse/watch.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+
+const SECOND = 1_000
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+/** A service that lives, and looks at itself every ten seconds: `y` when it is reached, `n` when not. */
+async function aService(t: After) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  let now = T
+  const clock = { now: () => now, monotonic: () => now }
+  const watch = createWatch({ db, clock, isClockJumped: () => false })
+  await watch.beat()
+  const events: string[] = []
+  const note = ({ event }: { event: string }) => void events.push(event)
+  let isReached = true
+  const check = createOutsideCheck({
+    ...{ watch, clock, log: { info: note, warn: note, error: note } },
+    look: async () => isReached,
+  })
+  return {
+    events,
+    async look(answers: string) {
+      for (const answer of answers) {
+        now += 10 * SECOND
+        await watch.beat()
+        isReached = answer === 'y'
+        await check()
+      }
+    },
+    async pass(ms: number) {
+      for (let left = ms; left > 0; left -= 10 * SECOND) {
+        now += 10 * SECOND
+        await watch.beat()
+      }
+    },
+    isDoubtful: () => watch.fairness().isDoubtful,
+    windows: () =>
+      watch
+        .fairness()
+        .windows.map(({ beganAt, endedAt }) => [(beganAt - T) / SECOND, (endedAt - T) / SECOND]),
+  }
+}
+
+test('three looks in a row that fail are a window since the last one that did not, and a doubt', async (t) => {
+  const { look, windows, isDoubtful, events } = await aService(t)
+  await look('yynnynn')
+  assert.deepEqual([windows(), isDoubtful(), events], [[], false, []])
+  await look('n')
+  assert.deepEqual([windows(), isDoubtful()], [[[50, 80]], true])
+  await look('nn')
+  assert.deepEqual([windows(), isDoubtful()], [[[50, 100]], true])
+  assert.deepEqual(events, ['pulse.unreachable'])
+})
+
+test('the window ends when the service is reached again, and the doubt half a minute later', async (t) => {
+  const { look, windows, isDoubtful, events, pass } = await aService(t)
+  await look('ynnnny')
+  assert.deepEqual([windows(), isDoubtful()], [[[10, 60]], true])
+  assert.deepEqual(events, ['pulse.unreachable', 'pulse.reachable'])
+  await pass(40 * SECOND)
+  assert.deepEqual([windows(), isDoubtful()], [[[10, 60]], false])
+  await look('ynn')
+  assert.deepEqual(windows(), [[10, 60]])
+})
+
+test('a service that never reached itself concludes nothing', async (t) => {
+  const { look, windows, isDoubtful } = await aService(t)
+  await look('nnnnnn')
+  assert.deepEqual([windows(), isDoubtful()], [[], false])
+})
+
+test('a look reaches nothing but an answer of 200 from the address itself', async (t) => {
+  let status = 200
+  const server = createServer(({ url }, response) => {
+    assert.equal(url, '/health')
+    response.writeHead(status, { location: '/health' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const look = lookAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  assert.equal(await look(), true)
+  for (status of [302, 404, 502]) assert.equal(await look(), false, String(status))
+  server.closeAllConnections()
+  server.close()
+  assert.equal(await look(), false, 'nobody listens')
+})
