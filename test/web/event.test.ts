@@ -33,6 +33,11 @@ suite('one request of an inbox', () => {
       await page.getByRole('group', { name: 'Part 3', exact: true }).innerText(),
       '{\n  "a": [\n    1\n  ]\n}',
     )
+    const width = await page.evaluate(() => {
+      document.documentElement.style.fontSize = '200%'
+      return document.documentElement.scrollWidth
+    })
+    assert.ok(width <= NARROW.width, `${width} with letters twice as large`)
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download part 2' }).click(),
@@ -105,7 +110,7 @@ suite('one request of an inbox', () => {
     await page.getByRole('button', { name: 'Show more' }).click()
     await page.getByText('The first 4,000 lines').waitFor()
     await page.getByRole('button', { name: 'Show more' }).click()
-    await page.getByText('The first 4,000 lines').waitFor({ state: 'hidden' })
+    await page.getByText('the rest is in the download').waitFor({ state: 'hidden' })
     assert.equal((await body.innerText()).split('\n').length, 5_002)
 
     await choose('small')
