@@ -7,6 +7,7 @@ import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addPulseAlerts } from './pulse-alerts.ts'
 import { addPulseRun } from './pulse-run.ts'
+import { addPulseSchedule } from './pulse-schedule.ts'
 import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
 import { forget, loadPulse } from './saved.ts'
@@ -24,6 +25,7 @@ export function addPulse(program: Command): void {
   addSet(parent)
   addPulseAlerts(parent)
   addPulseSwitch(parent)
+  addPulseSchedule(parent)
   addDestroy(parent)
 }
 
@@ -139,13 +141,16 @@ function showStatus(cli: Cli, status: PulseStatus): void {
       ['title', harmless(status.name) || '-'],
       ['last ping', lastPingAt === null ? 'never' : away(lastPingAt, cli.now())],
       ['late', lateAt === null ? '-' : away(lateAt, cli.now())],
-      [
-        'expects',
-        `a ping every ${status.expectedIntervalSeconds} s, at most ${status.graceSeconds} s late`,
-      ],
+      ['expects', expected(status)],
       ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
       ['shared', shared],
       ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
     ]),
   )
+}
+
+function expected({ schedule, expectedIntervalSeconds, graceSeconds }: PulseStatus): string {
+  return schedule === null
+    ? `a ping every ${expectedIntervalSeconds} s, at most ${graceSeconds} s late`
+    : `a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late`
 }

@@ -70,6 +70,7 @@ export type { AlertSettings, AlertsSet, AlertsStatus } from '../pulse/alert-sche
 export type {
   PublicPulseStatus,
   PulseCapability,
+  PulseSchedule,
   PulseSettings,
   PulseState,
   PulseStatus,

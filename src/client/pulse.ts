@@ -3,6 +3,7 @@ import type { AlertSettings, AlertsSet, AlertsStatus } from '../pulse/alert-sche
 import type {
   PublicPulseStatus,
   PulseCapability,
+  PulseSchedule,
   PulseSettings,
   PulseStatus,
   RevealSwitch,
@@ -66,6 +67,10 @@ export type PulseClient = {
   makeSwitch(): Promise<RevealSwitch>
   /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
   retireSwitch(): Promise<void>
+  /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
+  setSchedule(schedule: PulseSchedule): Promise<PulseSchedule>
+  /** Returns to the interval. Rejects with `not found` if there is no schedule. */
+  deleteSchedule(): Promise<void>
   /** Destroys the monitor, both of its capabilities and its shared status. */
   destroy(): Promise<void>
 }
@@ -154,6 +159,19 @@ export function createPulseClient(
     makeSwitch: () =>
       http.get<RevealSwitch>({ method: 'POST', path: `${path}/switch`, ...owner }, 'switchId'),
     retireSwitch: () => http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner }),
+    setSchedule(schedule) {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(schedule)
+      const request: ApiRequest = {
+        method: 'PUT',
+        path: `${path}/schedule`,
+        headers,
+        body,
+        ...owner,
+      }
+      return http.get<PulseSchedule>(request, 'cron')
+    },
+    deleteSchedule: () => http.perform({ method: 'DELETE', path: `${path}/schedule`, ...owner }),
     destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
   }
 }

@@ -17,7 +17,12 @@ export type Fairness = {
 }
 
 /** When a ping is expected, and how long the service waits for it. Milliseconds. */
-export type Expected = { nextExpectedAt: number; intervalMs: number; graceMs: number }
+export type Expected = {
+  nextExpectedAt: number
+  graceMs: number
+  /** When a job that has pinged in vain until this time pings again: an interval later, or at its next run. */
+  expectedAfter(time: number): number
+}
 
 export const ALWAYS_SEEING: Fairness = { windows: [], isHeld: false, isDoubtful: false }
 
@@ -27,7 +32,7 @@ export const ALWAYS_SEEING: Fairness = { windows: [], isHeld: false, isDoubtful:
  * in vain, and pings again only after its interval. Other windows move nothing.
  */
 export function fairDeadline(
-  { nextExpectedAt, intervalMs, graceMs }: Expected,
+  { nextExpectedAt, graceMs, expectedAfter }: Expected,
   windows: readonly BlindWindow[],
 ): number {
   let lateAt = nextExpectedAt + graceMs
@@ -35,7 +40,7 @@ export function fairDeadline(
   for (let at = firstEndingAt(windows, matterFrom); at < windows.length; at++) {
     const { beganAt, endedAt } = windows[at] as BlindWindow
     if (beganAt > lateAt) break
-    lateAt = Math.max(lateAt, endedAt + intervalMs + graceMs)
+    lateAt = Math.max(lateAt, expectedAfter(endedAt) + graceMs)
   }
   return lateAt
 }

@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { MonitorHealth } from '../switches/binding.ts'
 import { ALWAYS_SEEING } from './fairness.ts'
+import { shortestGapMs } from './schedule.ts'
 import { standingAt } from './state.ts'
 import { createPulseStore, heartbeatTimes } from './store.ts'
 
@@ -17,10 +18,15 @@ export async function monitorHealth(
   const monitor = await createPulseStore(db).monitor(monitorId)
   if (!monitor) return null
   const beatsLeft = monitor.heartbeat_limit - monitor.accepted_heartbeat_count
+  const { schedule_cron: cron, schedule_time_zone: timeZone } = monitor
+  const beatMs =
+    cron === ''
+      ? monitor.expected_interval_seconds * 1000
+      : shortestGapMs({ cron, timeZone }, clock.now())
   return {
     isHealthy: standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
     expiresAt: monitor.expires_at,
-    beatsLastMs: beatsLeft * monitor.expected_interval_seconds * 1000,
+    beatsLastMs: beatsLeft * beatMs,
     pings: heartbeatTimes(monitor.recent_heartbeats),
   }
 }

@@ -14,6 +14,7 @@ import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { mountAlerts } from './alert-routes.ts'
+import { mountSchedule } from './schedule-routes.ts'
 import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
@@ -56,6 +57,7 @@ export function mountOwner(
     if (service.hasExpired(owner.of(request))) throw problem('not found')
   }
 
+  mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
   mountAlerts(app, { ...deps, owner, changeable, now: deps.clock.now })
   app.get<Owned>(
     '/api/pulse/:publicId',

@@ -18,6 +18,7 @@ import {
   PulseCapability,
   PulseCatalog,
   PulsePlan,
+  PulseSchedule,
   PulseSettings,
   PulseStatus,
   RevealSwitch,
@@ -42,6 +43,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   limits: [PINGS, SIGNALS, PUBLIC_STATUS, ALERT_TESTS, ALERT_TESTS_PER_TARGET],
   schemas: {
     PulseCapability,
+    PulseSchedule,
     PulseSettings,
     PulseStatus,
     PublicPulseStatus,

@@ -13,6 +13,7 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schedule-bounds.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
 export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
@@ -146,6 +147,33 @@ export const PulseSettings = Type.Object(
 )
 export type PulseSettings = Static<typeof PulseSettings>
 
+export const PulseSchedule = Type.Object(
+  {
+    cron: Type.String({
+      maxLength: MAX_CRON_LENGTH,
+      description: 'Minute, hour, day of the month, month, day of the week',
+    }),
+    timeZone: Type.String({
+      maxLength: MAX_TIME_ZONE_LENGTH,
+      description: 'A name of the IANA time zone database',
+    }),
+    graceSeconds: Type.Integer(GRACE_SECONDS),
+  },
+  {
+    additionalProperties: false,
+    description: 'When a ping is expected',
+    examples: [{ cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }],
+  },
+)
+/**
+ * When a monitor expects a ping: the times of a crontab line in a time zone, each with a grace in seconds.
+ *
+ * ```ts
+ * await monitor.setSchedule({ cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 })
+ * ```
+ */
+export type PulseSchedule = Static<typeof PulseSchedule>
+
 export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
 export const PulseState = Type.Enum([...PULSE_STATES])
 /**
@@ -171,6 +199,7 @@ export const PulseStatus = Type.Object(
     description: Type.String(),
     expectedIntervalSeconds: AtLeast1,
     graceSeconds: AtLeast1,
+    schedule: Type.Union([PulseSchedule, Type.Null()]),
     publicStatusEnabled: Type.Boolean(),
     publicStatusId: Type.String({ description: 'For sharing; tells nothing about the monitor' }),
     heartbeatLimit: AtLeast1,

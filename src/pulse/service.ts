@@ -11,7 +11,7 @@ import type { PulseListener } from './changes.ts'
 import { createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
 import { createScan, type Scan } from './scanner.ts'
-import type { PublicPulseStatus, PulseSettings, PulseStatus } from './schema.ts'
+import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
 import { createSigns } from './signs.ts'
 import { nextStateChangeAt, standingAt } from './state.ts'
 import {
@@ -68,6 +68,8 @@ export type PulseService = {
   /** When time alone changes the status next, in unix milliseconds, or null. */
   nextChangeAt(monitor: MonitorRow): number | null
   change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed>
+  /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */
+  setSchedule(monitor: MonitorRow, schedule: PulseSchedule | null): Promise<boolean>
   /** Ends and deletes the monitor now. Returns false if it was gone before. */
   destroy(monitor: MonitorRow): Promise<boolean>
   /** The status that the owner shares under this id, or null if nothing is shared. */
@@ -172,6 +174,14 @@ export function createPulse(deps: {
         description: textOf(monitor.description),
         expectedIntervalSeconds: monitor.expected_interval_seconds,
         graceSeconds: monitor.grace_seconds,
+        schedule:
+          monitor.schedule_cron === ''
+            ? null
+            : {
+                cron: monitor.schedule_cron,
+                timeZone: monitor.schedule_time_zone,
+                graceSeconds: monitor.schedule_grace_seconds,
+              },
         publicStatusEnabled: monitor.public_status_enabled === 1,
         publicStatusId: monitor.public_status_id,
         heartbeatLimit: monitor.heartbeat_limit,
@@ -217,6 +227,12 @@ export function createPulse(deps: {
       if (!changed) return { kind: 'not found' }
       hints.notify(publicId)
       return { kind: 'changed', monitor: changed }
+    },
+
+    async setSchedule({ public_id: publicId }, schedule) {
+      if (!(await turning.schedule(publicId, schedule))) return false
+      hints.notify(publicId)
+      return true
     },
 
     async destroy({ public_id: publicId }) {

@@ -1,5 +1,6 @@
 /** The state of a monitor at a given time, as pure functions of its facts. */
 import { type Expected, type Fairness, fairDeadline } from './fairness.ts'
+import { nextRun } from './schedule.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
@@ -17,6 +18,9 @@ export type StateFacts = Pick<
   | 'last_ping_at'
   | 'expected_interval_seconds'
   | 'grace_seconds'
+  | 'schedule_cron'
+  | 'schedule_time_zone'
+  | 'schedule_grace_seconds'
   | 'rescheduled_at'
   | 'late_since'
   | 'failed_at'
@@ -122,12 +126,24 @@ function silentLookAt(monitor: LookFacts, now: number, fairness: Fairness): numb
 export function expectedOf(
   monitor: Pick<
     MonitorRow,
-    'last_ping_at' | 'rescheduled_at' | 'expected_interval_seconds' | 'grace_seconds'
+    | 'last_ping_at'
+    | 'rescheduled_at'
+    | 'expected_interval_seconds'
+    | 'grace_seconds'
+    | 'schedule_cron'
+    | 'schedule_time_zone'
+    | 'schedule_grace_seconds'
+    | 'expires_at'
   >,
 ): Expected | null {
   if (monitor.last_ping_at === null) return null
-  const intervalMs = monitor.expected_interval_seconds * 1000
-  const graceMs = monitor.grace_seconds * 1000
   const from = Math.max(monitor.last_ping_at, monitor.rescheduled_at)
-  return { nextExpectedAt: from + intervalMs, intervalMs, graceMs }
+  const { schedule_cron: cron, schedule_time_zone: timeZone } = monitor
+  const intervalMs = monitor.expected_interval_seconds * 1000
+  const expectedAfter =
+    cron === ''
+      ? (time: number) => time + intervalMs
+      : (time: number) => nextRun({ cron, timeZone }, time) ?? monitor.expires_at
+  const graceSeconds = cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds
+  return { nextExpectedAt: expectedAfter(from), graceMs: graceSeconds * 1000, expectedAfter }
 }

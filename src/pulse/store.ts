@@ -20,6 +20,9 @@ export type MonitorRow = {
   description: Uint8Array
   expected_interval_seconds: number
   grace_seconds: number
+  schedule_cron: string
+  schedule_time_zone: string
+  schedule_grace_seconds: number
   public_status_enabled: number
   settings_changed_at: number
   accepted_heartbeat_count: number
@@ -57,6 +60,9 @@ export type DueMonitor = Pick<
   | 'last_ping_at'
   | 'expected_interval_seconds'
   | 'grace_seconds'
+  | 'schedule_cron'
+  | 'schedule_time_zone'
+  | 'schedule_grace_seconds'
   | 'rescheduled_at'
   | 'late_since'
   | 'failed_at'
@@ -70,7 +76,8 @@ export type DueMonitor = Pick<
   | 'is_expiry_told'
 >
 const DUE_COLUMNS = `public_id, heartbeat_limit, accepted_heartbeat_count, last_ping_at,
-  expected_interval_seconds, grace_seconds, rescheduled_at, late_since, failed_at, state_since,
+  expected_interval_seconds, grace_seconds, schedule_cron, schedule_time_zone, schedule_grace_seconds,
+  rescheduled_at, late_since, failed_at, state_since,
   created_at, expires_at, check_at, revision, is_silent, alive_at, is_expiry_told`
 
 /** A null field stays unchanged. */
@@ -133,13 +140,14 @@ const ACCEPT_PINGS = `update pulse_monitor
       last_ping_at = $4,
       recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
   where public_id = $1 and expires_at > $5
-    and late_since is null and failed_at is null and open_runs = '' and ${DEADLINE} > $3
+    and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
+    and ${DEADLINE} > $3
     and (accepted_heartbeat_count + $2 < ${WARNED}
       or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
 
 /**
  * Accepts pings that came at these times, in their order, if they change nothing but the counter and the times:
- * the monitor is operational before and after them, and nobody is to be told. The times are in the monitor's
+ * the monitor is operational before and after them by its interval, and nobody is to be told. The times are in the monitor's
  * row, so this is one statement, and the counter and the times always agree.
  */
 export function acceptPings(publicId: string, times: readonly number[]): Statement {
@@ -174,6 +182,7 @@ export const turnMonitor = (
     set accepted_heartbeat_count = $5, last_ping_at = $6, recent_heartbeats = $7, state_since = $8,
         late_since = $9, is_silent = $10, rescheduled_at = $11, failed_at = $12, exit_code = $13,
         check_at = $14, is_expiry_told = $15, open_runs = $16, last_run = $17,
+        schedule_cron = $18, schedule_time_zone = $19, schedule_grace_seconds = $20,
         revision = revision + 1
     where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4`,
   values: [
@@ -194,6 +203,9 @@ export const turnMonitor = (
     next.is_expiry_told,
     next.open_runs,
     next.last_run,
+    next.schedule_cron,
+    next.schedule_time_zone,
+    next.schedule_grace_seconds,
   ],
   expect: 1,
 })

@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { PulseListener } from './changes.ts'
 import type { Fairness } from './fairness.ts'
+import type { PulseSchedule } from './schema.ts'
 import {
   changeSettings,
   createPulseStore,
@@ -16,7 +17,14 @@ import {
   storeSilence,
   turnMonitor,
 } from './store.ts'
-import { afterBeats, afterSettings, afterTime, type Beats, type Turn } from './turns.ts'
+import {
+  afterBeats,
+  afterSchedule,
+  afterSettings,
+  afterTime,
+  type Beats,
+  type Turn,
+} from './turns.ts'
 import type { Watch } from './watch.ts'
 
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
@@ -27,6 +35,8 @@ export type Turning = {
   beats(publicId: string, beats: Beats): Promise<boolean>
   /** Changes the settings. Returns the changed monitor, or null if it has ended. */
   settings(publicId: string, change: SettingsChange): Promise<MonitorRow | null>
+  /** Sets a schedule, or null for the interval. Returns false if the monitor has ended, or has none to end. */
+  schedule(publicId: string, schedule: PulseSchedule | null): Promise<boolean>
   /** Stores what time alone has changed. Returns false if nothing has. */
   time(publicId: string): Promise<boolean>
 }
@@ -121,6 +131,21 @@ export function createTurning(deps: TurningDeps): Turning {
       )
       if (monitor) sealing.sealed(publicId)
       return monitor
+    },
+
+    async schedule(publicId, schedule) {
+      const monitor = await turned(
+        publicId,
+        (read, fairness) => {
+          const now = clock.now()
+          if (read.expires_at <= now || (schedule === null && read.schedule_cron === ''))
+            return null
+          return { turn: afterSchedule(read, schedule, { now, fairness }), now }
+        },
+        (now) => ({ seal: sealing.statements(publicId, now) }),
+      )
+      if (monitor) sealing.sealed(publicId)
+      return monitor !== null
     },
 
     async time(publicId) {

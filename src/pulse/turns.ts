@@ -5,7 +5,7 @@
 import type { PulseChange } from './changes.ts'
 import type { Fairness } from './fairness.ts'
 import { beginRun, endRun } from './runs.ts'
-import type { PulseState } from './schema.ts'
+import type { PulseSchedule, PulseState } from './schema.ts'
 import { expiringAt, nextLookAt, silentAt, standingAt } from './state.ts'
 import {
   type MonitorRow,
@@ -111,19 +111,47 @@ export function afterSettings(
   change: SettingsChange,
   at: { now: number; fairness: Fairness },
 ): Turn {
-  const { now, fairness } = at
+  const { now } = at
   const interval = change.expectedIntervalSeconds ?? monitor.expected_interval_seconds
   const grace = change.graceSeconds ?? monitor.grace_seconds
-  const next = { ...monitor, settings_changed_at: now }
+  const next = {
+    ...monitor,
+    settings_changed_at: now,
+    expected_interval_seconds: interval,
+    grace_seconds: grace,
+  }
+  const isChanged =
+    interval !== monitor.expected_interval_seconds || grace !== monitor.grace_seconds
+  // While there is a schedule, interval and grace are kept and not used.
+  return reschedule(monitor, next, { ...at, isChanged: isChanged && monitor.schedule_cron === '' })
+}
+
+/** What a schedule, or null for the interval, makes of a monitor: it counts from now, like a new interval. */
+export function afterSchedule(
+  monitor: MonitorRow,
+  schedule: PulseSchedule | null,
+  at: { now: number; fairness: Fairness },
+): Turn {
+  const next = {
+    ...monitor,
+    schedule_cron: schedule?.cron ?? '',
+    schedule_time_zone: schedule?.timeZone ?? '',
+    schedule_grace_seconds: schedule?.graceSeconds ?? 0,
+  }
+  return reschedule(monitor, next, { ...at, isChanged: true })
+}
+
+/** New deadlines begin to count now, so they make nobody late, and end a lateness. */
+function reschedule(
+  monitor: MonitorRow,
+  next: MonitorRow,
+  { now, fairness, isChanged }: { now: number; fairness: Fairness; isChanged: boolean },
+): Turn {
   const told: Told[] = []
   const silences: Silence[] = []
-  if (interval !== monitor.expected_interval_seconds || grace !== monitor.grace_seconds) {
+  if (isChanged) {
     const before = standingAt(monitor, now, fairness)
-    Object.assign(next, {
-      expected_interval_seconds: interval,
-      grace_seconds: grace,
-      rescheduled_at: now,
-    })
+    next.rescheduled_at = now
     if (before.lateSince !== null && before.state === 'late') {
       Object.assign(next, { late_since: null, is_silent: 0 })
       if (monitor.late_since === null) told.push({ type: 'late', since: before.lateSince })

@@ -301,6 +301,21 @@ async function driveSwitch(ask: Call, owned: Required<Pick<Ask, 'params' | 'head
   await ask('makeSwitch', 404, { ...owned, params: { publicId: 'pulse_0000000000000000000000' } })
 }
 
+async function driveSchedule(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
+  const body = { cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }
+  const unknown = { ...owned, params: { publicId: 'pulse_0000000000000000000000' } }
+  for (const [id, status] of [
+    ['setSchedule', 200],
+    ['deleteSchedule', 204],
+  ] as const) {
+    const sent = id === 'setSchedule' ? { body } : {}
+    await ask(id, 401, { params: owned.params, ...sent })
+    await ask(id, 404, { ...unknown, ...sent })
+    await ask(id, status, { ...owned, ...sent })
+  }
+  await ask('setSchedule', 400, { ...owned, body: { ...body, cron: '@daily' } })
+}
+
 async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
   const params = { publicId: monitor.publicId }
@@ -338,6 +353,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
     },
   )
   await driveSwitch(ask, { params, headers })
+  await driveSchedule(ask, { params, headers })
   await ask('destroyMonitor', 204, { params, headers })
 }
 
@@ -468,6 +484,8 @@ const OWNED_MONITOR = [
   'destroyMonitor',
   'makeSwitch',
   'retireSwitch',
+  'setSchedule',
+  'deleteSchedule',
 ]
 
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)

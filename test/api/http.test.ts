@@ -52,6 +52,8 @@ const ROUTES: [path: string, allow: string][] = [
   [`/p/${ID}`, 'POST'],
   [`/api/pulse/${ID}`, 'DELETE, GET, PATCH'],
   [`/api/pulse/${ID}/stream`, 'GET'],
+  [`/api/pulse/${ID}/schedule`, 'DELETE, PUT'],
+  [`/api/pulse/${ID}/switch`, 'DELETE, POST'],
   ['/api/pulse/public/pulse_status_0000000000000000000000', 'GET'],
   ['/api/pulse/public/pulse_status_0000000000000000000000/badge.svg', 'GET'],
   ['/simulator/pay', 'POST'],

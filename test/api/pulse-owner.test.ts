@@ -39,6 +39,7 @@ suite('the owner of a monitor', () => {
       description: '',
       expectedIntervalSeconds: 60,
       graceSeconds: 60,
+      schedule: null,
       publicStatusEnabled: false,
       publicStatusId,
       heartbeatLimit: 4_500,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { apart, type BlindWindow, fairDeadline } from '../../src/pulse/fairness.ts'
 
 /** A ping came at 1000. The next is expected at 1060, and late at 1090. */
-const JOB = { nextExpectedAt: 1060, intervalMs: 60, graceMs: 30 }
+const JOB = every(60, { nextExpectedAt: 1060, graceMs: 30 })
 const LATE = 1090
 /** From one grace before the ping is expected. */
 const MATTERS = 1030
@@ -46,11 +46,13 @@ for (const [note, windows, lateAt] of rows) {
 const aWindow = fc
   .tuple(fc.nat(3000), fc.nat(400))
   .map(([beganAt, length]): BlindWindow => ({ beganAt, endedAt: beganAt + length }))
-const aJob = fc.record({
-  nextExpectedAt: fc.integer({ min: 500, max: 2500 }),
-  intervalMs: fc.integer({ min: 20, max: 300 }),
-  graceMs: fc.integer({ min: 20, max: 300 }),
-})
+const aJob = fc
+  .record({
+    nextExpectedAt: fc.integer({ min: 500, max: 2500 }),
+    intervalMs: fc.integer({ min: 20, max: 300 }),
+    graceMs: fc.integer({ min: 20, max: 300 }),
+  })
+  .map(({ intervalMs, ...job }) => ({ ...every(intervalMs, job), intervalMs }))
 
 test('a deadline never moves forward in time, and a window that it does not overlap moves nothing', () => {
   fc.assert(
@@ -89,3 +91,14 @@ test('joined windows cover the same times, apart from each other and in order', 
     }),
   )
 })
+
+test('a window in which a scheduled run was missed moves the deadline to the first run after it, and its grace', () => {
+  const daily = { nextExpectedAt: 1000, graceMs: 30, expectedAfter: () => 2000 }
+  assert.equal(fairDeadline(daily, [{ beganAt: 990, endedAt: 1010 }]), 2030)
+  assert.equal(fairDeadline(daily, [{ beganAt: 100, endedAt: 900 }]), 1030)
+})
+
+/** A job that pings every so often. */
+function every<Job>(intervalMs: number, job: Job): Job & { expectedAfter(time: number): number } {
+  return { ...job, expectedAfter: (time) => time + intervalMs }
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { startServer } from '../support/server.ts'
+
+test('pulse schedule takes a line of crontab, says when the next ping is expected, and returns to the interval', async (t) => {
+  const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const cli = await commandLine(t, url)
+  await cli.run(['buy', 'pulse', '--name', 'backup'], WITH_WALLET)
+  await cli.run(['pulse', 'ping', 'backup'])
+  const schedule = ['pulse', 'schedule', 'backup']
+  const set = await cli.json([...schedule, '0 3 * * 1-5', '--time-zone', 'Europe/Berlin'])
+  const wanted = { cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }
+  assert.deepEqual(set.schedule, wanted)
+  assert.match(String(set.nextExpectedAt), /T0[12]:00:00\.000Z$/)
+  assert.deepEqual((await cli.json(['pulse', 'status', 'backup'])).schedule, wanted)
+  assert.equal((await cli.run([...schedule, '0 3 30 2 *', '--time-zone', 'UTC'])).code, 1)
+  assert.equal((await cli.run(schedule)).code, 2)
+  assert.equal((await cli.run([...schedule, '--off'])).code, 0)
+  assert.equal((await cli.json(['pulse', 'status', 'backup'])).schedule, null)
+})
