@@ -22,8 +22,8 @@ export function createDeletions(signal: AbortSignal): Deletions {
     }
     const line = el(
       'p',
-      { class: 'row' },
-      'Deleting in a few seconds. Leaving this page keeps it.',
+      { class: 'row between unwrapped' },
+      'Deleting, unless you leave this page now.',
       button('Undo', undo, { kind: 'small' }),
     )
     const timer = setTimeout(() => {

@@ -137,13 +137,18 @@ function lineOf(
     el(
       'span',
       { class: 'more small number' },
-      el('span', { class: 'unread' }, 'Unread'),
-      `${bytes(event.bodyBytes)}${event.contentType === null ? '' : ` · ${plainly(event.contentType.slice(0, MAX_TYPE))}`}`,
+      el('span', { class: 'unread' }, el('span', { class: 'visually-hidden' }, 'Unread')),
+      sizeOf(event),
     ),
     event.access === 'authenticated' && accessBadge(event),
   )
   const element = el('li', { 'data-id': event.id }, button)
   return { event, element, button, age }
+}
+
+function sizeOf({ bodyBytes, contentType }: CatchEvent): string {
+  const size = bodyBytes === 0 ? 'no body' : bytes(bodyBytes)
+  return contentType === null ? size : `${size} · ${plainly(contentType.slice(0, MAX_TYPE))}`
 }
 
 /** A longer type is cut by the line anyway. */

@@ -76,8 +76,7 @@ export function createInboxBar(
       el('span', {}, `${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`),
       ' · ',
       left,
-      refusals.total > 0 &&
-        el('strong', { class: 'inbox-refused' }, ` · ${count(refusals.total)} refused`),
+      refusals.total > 0 && refusedText(refusals.total),
     )
     fill(
       facts,
@@ -89,6 +88,14 @@ export function createInboxBar(
       ),
     )
     tick()
+  }
+
+  /** The keyboard gets to what it opens by the menu's own button, and needs no stop here. */
+  function refusedText(total: number): HTMLElement {
+    const open = (): void => {
+      menu.open = true
+    }
+    return el('strong', { class: 'inbox-refused', onclick: open }, ` · ${count(total)} refused`)
   }
 
   function addressParts(): HTMLElement[] {
@@ -127,12 +134,12 @@ function endedText({
   switch (status) {
     case 'active':
       return storedBytes >= storageLimitBytes
-        ? 'The storage is full. New requests are refused until you delete some.'
+        ? 'The storage is full. Delete requests to make room.'
         : null
     case 'exhausted':
-      return `All ${count(requestLimit)} requests are used. New ones are refused; those below stay until the inbox ends.`
+      return `All ${count(requestLimit)} requests are used. New ones are refused.`
     case 'suspended':
-      return 'The operator has suspended this inbox. New requests are refused.'
+      return 'Suspended by the operator. New requests are refused.'
     case 'expired':
       return 'This inbox has expired. Its requests are deleted.'
     case 'manually_destroyed':
