@@ -59,7 +59,6 @@ export function createEventBrowser({
   let chosen: CatchEvent | null = null
   let shown: CatchEvent | null = null
   let scrolledTo = 0
-  const unread = new Set<string>()
   const narrow = matchMedia(NARROW)
   const list = createEventList((event, { byKeyboard }) => {
     choose(event)
@@ -80,6 +79,12 @@ export function createEventBrowser({
     detail,
   )
 
+  const observer = new IntersectionObserver(
+    // Several reports may come at once, of which the last is true now.
+    (reports) => void (reports.at(-1)?.isIntersecting && !older.hidden && loadOlder()),
+    // The list may scroll by itself, or with the page.
+    { rootMargin: LOAD_AHEAD, scrollMargin: LOAD_AHEAD } as IntersectionObserverInit,
+  )
   listen()
   showList()
   everySecond(signal, list.tick)
@@ -94,11 +99,6 @@ export function createEventBrowser({
       detail.addEventListener(kind, keepShown, { ...options, passive: true })
     }
     filter.search.addEventListener('keydown', leaveSearch, options)
-    const observer = new IntersectionObserver(
-      ([end]) => void (end?.isIntersecting && !older.hidden && loadOlder()),
-      // The list may scroll by itself, or with the page.
-      { rootMargin: LOAD_AHEAD, scrollMargin: LOAD_AHEAD } as IntersectionObserverInit,
-    )
     observer.observe(older)
     signal.addEventListener('abort', () => observer.disconnect())
     history.scrollRestoration = 'manual'
@@ -110,7 +110,6 @@ export function createEventBrowser({
   function add(event: CatchEvent): void {
     if (!events.add(event)) return
     announcement.textContent = `New request: ${event.method} ${plainly(event.path)}`
-    unread.add(event.id)
     list.add(event, { isUnread: true })
     showEmptiness()
     showDetail()
@@ -145,8 +144,11 @@ export function createEventBrowser({
     older.removeAttribute('aria-busy')
     // The button may be gone, and the keyboard would begin at the top of the page.
     if (hadFocus && older.hidden) list.focus(events.list()[length]?.id)
-    // The observer reports changes only, and the end may still be in view.
-    if (events.list().length > length && isNear(older)) void loadOlder()
+    // It reports changes only, and the end may be in view as before. Observed anew, it reports once.
+    // After a failure only a scroll or the button asks again.
+    if (events.list().length === length) return
+    observer.unobserve(older)
+    observer.observe(older)
   }
 
   function remove(event: CatchEvent): void {
@@ -209,7 +211,7 @@ export function createEventBrowser({
   }
 
   function focusedEvent(): CatchEvent | null {
-    const id = document.activeElement?.closest('li')?.dataset.id
+    const id = document.activeElement?.closest<HTMLElement>('[data-id]')?.dataset.id
     return events.list().find((event) => event.id === id) ?? null
   }
 
@@ -263,7 +265,6 @@ export function createEventBrowser({
 
   function showList(): void {
     list.show(events.list())
-    for (const id of unread) if (!events.list().some((event) => event.id === id)) unread.delete(id)
     showEmptiness()
     showDetail()
   }
@@ -292,7 +293,6 @@ export function createEventBrowser({
 
   function markShownRead(): void {
     if (!shown || document.hidden) return
-    unread.delete(shown.id)
     list.markRead(shown.id)
   }
 
@@ -330,12 +330,6 @@ export function createEventBrowser({
     leave,
     hasListFocus: list.hasFocus,
   }
-}
-
-function isNear(end: HTMLElement): boolean {
-  return (
-    !end.hidden && end.getBoundingClientRect().top < innerHeight + Number.parseInt(LOAD_AHEAD, 10)
-  )
 }
 
 const hint = (): HTMLElement =>

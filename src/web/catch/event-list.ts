@@ -36,12 +36,27 @@ type Line = {
   age: Text
 }
 
+/**
+ * So many lines share a container, which the browser lays out only when it is near the screen. With ten thousand
+ * lines beside each other, each new one would take half a second.
+ */
+const CHUNK = 50
+
+const chunkOf = (lines: HTMLElement[]): HTMLElement =>
+  el('div', { class: 'chunk', role: 'none' }, ...lines)
+
 /** @param onChoose is called with the event of a line that was pressed, and whether that was by the keyboard. */
 export function createEventList(
   onChoose: (event: CatchEvent, how: { byKeyboard: boolean }) => unknown,
 ): EventList {
-  const element = el('ul', { class: 'events', 'aria-label': 'Requests, newest first' })
+  const element = el('div', {
+    class: 'events',
+    role: 'list',
+    'aria-label': 'Requests, newest first',
+  })
   let lines = new Map<string, Line>()
+  /** The same lines, newest first. */
+  let ordered: Line[] = []
   let marked: Line | undefined
   let reachable: HTMLElement | null = null
   let ticks = 0
@@ -49,24 +64,38 @@ export function createEventList(
   /** Tab reaches one line only: the others are reached by arrows. */
   function letTabReach(line: Line | undefined): void {
     reachable?.setAttribute('tabindex', '-1')
-    reachable = line?.button ?? element.querySelector('button')
+    reachable = (line ?? ordered[0])?.button ?? null
     reachable?.setAttribute('tabindex', '0')
   }
 
   const markedHere = (): Line | undefined => (marked && lines.get(marked.event.id)) || undefined
 
+  function drop({ element: line }: Line): void {
+    const chunk = line.parentElement
+    line.remove()
+    if (chunk?.childElementCount === 0) chunk.remove()
+  }
+
   return {
     element,
     show(events) {
       const before = lines
-      lines = new Map(
-        events.map((event) => [event.id, before.get(event.id) ?? lineOf(event, onChoose)]),
-      )
-      for (const [id, line] of before) if (!lines.has(id)) line.element.remove()
-      let next = element.firstElementChild
-      for (const { element: line } of lines.values()) {
-        if (line === next) next = next.nextElementSibling
-        else element.insertBefore(line, next)
+      const tail: HTMLElement[] = []
+      let after: HTMLElement | null = null
+      lines = new Map()
+      ordered = events.map((event) => before.get(event.id) ?? lineOf(event, onChoose))
+      // From the end, because what is new stands before what is there, or at the end of the list.
+      for (const line of ordered.toReversed()) {
+        const { id } = line.event
+        lines.set(id, line)
+        if (before.has(id)) after = line.element
+        else if (after) after.before(line.element)
+        else tail.push(line.element)
+      }
+      for (const [id, line] of before) if (!lines.has(id)) drop(line)
+      tail.reverse()
+      for (let from = 0; from < tail.length; from += CHUNK) {
+        element.append(chunkOf(tail.slice(from, from + CHUNK)))
       }
       letTabReach(markedHere())
     },
@@ -74,7 +103,10 @@ export function createEventList(
       const line = lineOf(event, onChoose)
       if (isUnread) line.element.dataset.unread = ''
       lines.set(event.id, line)
-      element.prepend(line.element)
+      ordered.unshift(line)
+      const first = element.firstElementChild
+      if (first && first.childElementCount < 2 * CHUNK) first.prepend(line.element)
+      else element.prepend(chunkOf([line.element]))
       if (!markedHere()) letTabReach(line)
     },
     mark(shown) {
@@ -90,7 +122,7 @@ export function createEventList(
       if (line) delete line.element.dataset.unread
     },
     focus(id) {
-      const line = lines.get(id ?? '')?.button ?? element.querySelector('button')
+      const line = (lines.get(id ?? '') ?? ordered[0])?.button
       line?.focus({ preventScroll: true })
       line?.scrollIntoView({ block: 'nearest' })
     },
@@ -101,9 +133,7 @@ export function createEventList(
       if (selection && !selection.isCollapsed && selection.containsNode(element, true)) return
       const now = clock.now()
       const isForAll = ticks++ % LOOK_AT_ALL_EVERY === 0
-      for (let line = element.firstElementChild; line; line = line.nextElementSibling) {
-        const { event, age } = lines.get((line as HTMLElement).dataset.id ?? '') ?? {}
-        if (!event || !age) continue
+      for (const { event, age } of ordered) {
         const since = now - Date.parse(event.receivedAt)
         const text = ago(since)
         if (age.data !== text) age.data = text
@@ -142,7 +172,7 @@ function lineOf(
     ),
     event.access === 'authenticated' && accessBadge(event),
   )
-  const element = el('li', { 'data-id': event.id }, button)
+  const element = el('div', { role: 'listitem', 'data-id': event.id }, button)
   return { event, element, button, age }
 }
 
