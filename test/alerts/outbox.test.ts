@@ -29,7 +29,7 @@ const anAlert = (replaces = true, occurredAt = NOW) => ({
   content: { data: {}, title: 't', text: 'x', isUrgent: false },
 })
 
-async function aStore(t: After, destinations = 1): Promise<Db> {
+async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> {
   const db = await openDatabase(await aDatabaseUrl(t))
   t.after(() => db.close())
   for (let place = 0; place < destinations; place++) {
@@ -39,7 +39,7 @@ async function aStore(t: After, destinations = 1): Promise<Db> {
         ...{ destination_id, owner_id: OWNER, place, format: 'standard', host: 'h:1', now: NOW },
         ...{ sealed_target: new Uint8Array(1), sealed_secret: new Uint8Array(1) },
       }),
-      two: activate(destination_id),
+      two: isTested ? activate(destination_id) : [],
     }
     await db.write({ lockKey: OWNER, statements })
   }
@@ -113,8 +113,15 @@ test('a lease that a wrong clock has taken far into the future holds up nobody',
   assert.ok(await claim(db, 'two', NOW))
 })
 
-test('a destination that was not tested is told nothing, and neither is one without an owner', async (t) => {
+test('a destination that was not tested is told nothing', async (t) => {
+  const db = await aStore(t, 2, false)
+  await tell(db, 'msg_1')
+  assert.deepEqual(await db.read('select 1 as one from alert'), [])
+})
+
+test('an owner who is gone is told nothing, and nothing of theirs is left', async (t) => {
   const db = await aStore(t, 2)
+  await tell(db, 'msg_0')
   await db.write({ lockKey: OWNER, statements: { gone: dropOwners([OWNER]) } })
   await tell(db, 'msg_1')
   const rows = await db.read('select 1 as one from alert union all select 1 from alert_destination')

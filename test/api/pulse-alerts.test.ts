@@ -101,6 +101,23 @@ test('a monitor that falls silent and comes back tells both, signed, in order', 
   )
 })
 
+test('a secret that was replaced signs too for a day, and no longer', async (t) => {
+  const { server, monitor, receiver, secret: old } = await aTold(t)
+  const set = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
+  const current = set.destinations[0]?.secret ?? ''
+  await live(server, 3 * MINUTE)
+  const [late] = await receiver.until('pulse.late')
+  assert.ok(late)
+  for (const secret of [current, old]) verified(late, secret)
+  await query(server, 'update alert_destination set old_secret_until = $1', server.clock.now())
+  await ping(server, monitor)
+  await live(server, MINUTE)
+  const [back] = await receiver.until('pulse.recovered')
+  assert.ok(back)
+  verified(back, current)
+  assert.throws(() => verified(back, old))
+})
+
 test('no message has an id or a token of the monitor in it', async (t) => {
   const { server, monitor, receiver } = await aTold(t)
   await live(server, 3 * MINUTE)
@@ -265,6 +282,31 @@ describe('a receiver that fails', () => {
     const all = await hanging.until('pulse.late', 29)
     assert.equal(new Set(all.map(({ path }) => path)).size, 29)
   })
+})
+
+test('a monitor with three destinations at a host takes one of the places there, like any other', async (t) => {
+  const receivers = await Promise.all([aReceiver(t), aReceiver(t)])
+  const [hanging, quick] = receivers
+  const allowed = receivers.map(({ host }) => host).join(',')
+  const server = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: allowed })
+  const [greedy, modest] = [await aMonitor(server), await aMonitor(server)]
+  await put(
+    server,
+    greedy,
+    [1, 2, 3].map((i) => ({ url: `${hanging.url}/${i}` })),
+  )
+  await put(server, modest, [{ url: quick.url }])
+  await begin(server, greedy, 'greedy')
+  await begin(server, modest, 'modest')
+  const held: ServerResponse[] = []
+  hanging.answer = (_received, response) => void held.push(response)
+  await live(server, 3 * MINUTE)
+  await quick.until('pulse.late')
+  await hanging.until('pulse.late')
+  assert.equal(held.length, 1)
+  hanging.answer = null
+  for (const response of held) response.writeHead(204).end()
+  await hanging.until('pulse.late', 3)
 })
 
 describe('how often a destination is told', () => {
