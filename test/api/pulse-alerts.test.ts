@@ -129,6 +129,25 @@ test('no message has an id or a token of the monitor in it', async (t) => {
   }
 })
 
+test('a failed run is told at once, with its code, and once until a good ping', async (t) => {
+  const { server, monitor, receiver } = await aTold(t)
+  const reported = async (signal: string): Promise<void> => {
+    const { status } = await fetch(`${server.url}/p/${monitor.publicId}/${signal}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${monitor.pingToken}` },
+    })
+    assert.equal(status, 204)
+  }
+  await reported('7')
+  const [failed] = await receiver.until('pulse.failed')
+  assert.equal(failed?.body.data?.exitCode, 7)
+  await reported('8')
+  await reported('0')
+  await live(server, MINUTE)
+  await receiver.until('pulse.recovered')
+  assert.deepEqual(types(receiver), ['pulse.failed', 'pulse.recovered'])
+})
+
 test('an inbox is told like a URL', async (t) => {
   const { server, monitor } = await aWorld(t)
   const inbox = await anInbox(server)
@@ -214,6 +233,8 @@ describe('a receiver that fails', () => {
     await until('the end', () => server.logged.some((line) => line.includes('alerts.disabled')))
     const shown = (await alerts(server, monitor)).body as AlertsSet
     assert.equal(shown.destinations[0]?.state, 'gone')
+    const waiting = await query(server, 'select * from alert where done_at is null')
+    assert.deepEqual(waiting, [])
     receiver.answer = null
     await ping(server, monitor)
     assert.deepEqual(
