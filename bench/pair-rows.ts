@@ -1,8 +1,17 @@
 /** The rows of `pair.ts`: what a program needs before a row, and a turn of about a second. */
+import type { Engine } from './engine.ts'
 import { load, type Measured } from './load.ts'
-import { buyInbox, buyMonitor, type MayflyProgram, type Program } from './program.ts'
+import {
+  buyInbox,
+  buyMonitor,
+  type MayflyProgram,
+  type Program,
+  startMayfly,
+  startMayflyOn,
+} from './program.ts'
 import { BODY, ingest } from './rows/ingest.ts'
 import { buyInboxes } from './rows/ingest-turns.ts'
+import { ingestBetween } from './rows/instances.ts'
 import { loadPages } from './rows/page.ts'
 import { type Protocol, prepare, redeem } from './rows/paid-repeat.ts'
 import { ping } from './rows/pulse.ts'
@@ -11,17 +20,19 @@ import { BODIES, bodyOf, searchOn } from './rows/search.ts'
 import { loadWrk } from './wrk.ts'
 
 type Turn = () => Promise<Measured>
+/** `endings` run before the program is stopped. */
+type Started = { engine: Engine; checkout: string; endings: (() => Promise<unknown>)[] }
 export type PairRow = {
   environment?: Record<string, string>
-  prepare(program: MayflyProgram): Promise<Turn>
+  prepare(program: MayflyProgram, started: Started): Promise<Turn>
   /** The same load on the framework alone. */
   bare?: (program: Program) => Turn
 }
 
 const SECONDS = 1
 const JSON_BODY = { body: BODY, headers: { 'content-type': 'application/json' } }
-/** A turn takes about a third of a second. */
-const REPEATS_IN_TURN = 700
+/** To prepare an order takes longer than to repeat it, so a turn is too short for a rate: its CPU and latency count. */
+const REPEATS_IN_TURN = 200
 const MOST_TURNS = 9
 
 export const PAIR_ROWS: Record<string, PairRow> = {
@@ -37,6 +48,28 @@ export const PAIR_ROWS: Record<string, PairRow> = {
       ({ url }) =>
       () =>
         ping(url, { publicId: 'any', pingToken: 'any' }, SECONDS),
+  },
+  // Two instances on one PostgreSQL, and 64 connections between them; `ingest-64` is one. The CPU is the first's.
+  instances: {
+    async prepare(first, { checkout, endings }) {
+      const second = await startMayflyOn(first.store, {}, { checkout })
+      endings.push(second.stop)
+      const inboxes = await buyInboxes(first.url, 64)
+      return () => ingestBetween([first, second], inboxes, SECONDS)
+    },
+  },
+  // Another start on a new store, until it listens: p50 says how long. The memory is of one that had nothing to do.
+  start: {
+    async prepare(_, { engine, checkout }) {
+      return async () => {
+        const begin = performance.now()
+        const started = await startMayfly(engine, {}, { checkout })
+        const took = performance.now() - begin
+        await started.stop()
+        const ms = Math.round(took)
+        return { perSecond: Math.round(100_000 / ms) / 100, count: 1, p50: ms, p99: ms, errors: 0 }
+      }
+    },
   },
   quote: quotes({}),
   'challenge-payment': quotes({ 'x-payment-protocol': 'payment' }),

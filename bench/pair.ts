@@ -34,10 +34,13 @@ type Runner = {
 
 const engine: Engine = values.engine === 'postgres' ? await startPostgresEngine() : SQLITE
 const runners: Runner[] = []
+const endings: (() => Promise<unknown>)[] = []
 try {
   for (const checkout of [HERE, ...others]) {
     const program = await startMayfly(engine, row.environment ?? {}, { checkout })
-    runners.push(runner(checkout, program, await row.prepare(program)))
+    runners.push(
+      runner(checkout, program, await row.prepare(program, { engine, checkout, endings })),
+    )
   }
   if (row.bare) {
     const program = await startBare()
@@ -53,6 +56,7 @@ try {
   }
   for (const one of runners) process.stdout.write(`${name}: ${lineOf(one)}\n`)
 } finally {
+  for (const end of endings) await end()
   for (const { program } of runners) await program.stop()
   await engine.stop()
 }

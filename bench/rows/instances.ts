@@ -46,12 +46,12 @@ async function compare(
       measured,
       cost,
       async take(): Promise<void> {
-        measured.push(await cost.during(() => ingest(programs, inboxes, SECONDS)))
+        measured.push(await cost.during(() => ingestBetween(programs, inboxes, SECONDS)))
       },
     }
   }
   const [one, two] = [turn(both.slice(0, 1)), turn(both)]
-  await ingest(both, inboxes, WARM_UP_SECONDS)
+  await ingestBetween(both, inboxes, WARM_UP_SECONDS)
   for (let round = 0; round < ROUNDS; round++) {
     await one.take()
     await two.take()
@@ -66,7 +66,7 @@ async function compare(
 }
 
 /** Divides the connections among the programs. The worst of their latencies counts. */
-async function ingest(
+export async function ingestBetween(
   programs: MayflyProgram[],
   inboxes: string[],
   seconds: number,
