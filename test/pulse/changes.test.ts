@@ -319,3 +319,19 @@ test('a refused ping of a late job puts off its silence by an interval and a gra
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
 })
+
+test('what else is told while the service doubts itself confirms no silence', async (t) => {
+  const { pulse, ping, at, told, see } = await aMonitor(t)
+  const end = 0.9 * DAY
+  at(end - 125 * SECOND)
+  await ping()
+  at(end - 4 * SECOND)
+  await pulse.scan()
+  see({ isDoubtful: true })
+  at(end + 10 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(
+    (await told()).map((line) => String(line).split(' ')[0]),
+    ['late', 'expiring'],
+  )
+})
