@@ -143,6 +143,17 @@ suite('the list of an inbox', () => {
     await older.waitFor({ state: 'hidden' })
   })
 
+  test('older requests go on loading, however fast one scrolls to the end', async (t) => {
+    const inbox = await withEvents(130, 'standard')
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.evaluate(() => {
+      const list = document.querySelector('.list-scroll')
+      setInterval(() => list?.scrollTo(0, list.scrollHeight), 5)
+    })
+    await linesOf(page).nth(129).waitFor({ state: 'attached' })
+  })
+
   test('at most six Tabs lead from the skip link to the first request', async (t) => {
     const inbox = await withEvents(3)
     const { page } = await site.visit(t)
