@@ -125,7 +125,7 @@ function byName<T>(pick: (facts: SoldProductFacts) => T): Record<Product, T> {
 }
 
 /** The address at which the service sees itself from outside, or null if it has no public one. */
-function publicUrlOf({ baseUrl, outbound }: Config): string | null {
+export function publicUrlOf({ baseUrl, outbound }: Config): string | null {
   if (outbound === 'off' || baseUrl === null) return null
   return isLoopback(new URL(baseUrl).hostname) ? null : baseUrl
 }
