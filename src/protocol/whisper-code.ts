@@ -5,8 +5,9 @@
  */
 import { base64Bytes, base64url } from '../lib/bytes.ts'
 import { isId, isToken } from '../lib/ids.ts'
-import { KEY_BYTES } from './whisper-envelope.ts'
 
+/** The length of the key. It is here, because most pages read codes and never decrypt. */
+export const KEY_BYTES = 32
 const PREFIX = 'mayfly-whisper:1:'
 /** The spelling of 32 bytes in base64url, without padding. */
 const KEY = /^[A-Za-z0-9_-]{43}$/

@@ -7,8 +7,8 @@
  * password as well. The additional data names the version, so that one cannot pass for the other.
  */
 import { concat, utf8, utf8Text } from '../lib/bytes.ts'
+import { KEY_BYTES } from './whisper-code.ts'
 
-export const KEY_BYTES = 32
 const IV_BYTES = 12
 const SALT_BYTES = 16
 const TAG_BYTES = 16

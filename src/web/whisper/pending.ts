@@ -6,7 +6,7 @@
 import type { PaymentQuote } from '../../client/index.ts'
 import { base64Bytes, base64url } from '../../lib/bytes.ts'
 import { isPlanId } from '../../lib/product-names.ts'
-import { KEY_BYTES } from '../../protocol/whisper-envelope.ts'
+import { KEY_BYTES } from '../../protocol/whisper-code.ts'
 import type { Terms } from '../buying/terms.ts'
 
 export type PendingWhisper = {
