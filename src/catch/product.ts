@@ -34,7 +34,8 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   catalog: {
     schema: CatchCatalog,
     entry: {
-      description: 'A webhook inbox: it stores any request, byte for byte, for its owner.',
+      description:
+        'A webhook inbox that stores every request exactly as it was sent, for its owner only.',
     },
   },
   surface: {

@@ -38,8 +38,8 @@ export const withAddress = (text: string, baseUrl: string): string =>
 
 const INTRODUCTION = `# Mayfly
 
-> Temporary, narrowly scoped capabilities, paid in satoshis over the Lightning network. No accounts:
-> you pay an invoice and get bearer tokens, which expire.
+> Temporary tools, paid in satoshis over the Lightning network, without accounts: you pay an invoice and get a
+> capability, an access key made of bearer tokens that expire.
 
 Base address: {base_url}
 `
@@ -80,9 +80,8 @@ and body. If the answer to a paid request is lost, send the same request again: 
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
 - 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage.
-- 401: the L402 credential is malformed. 404 "already delivered": you already got it. 404 "order
-  expired": it was not paid in time; use a new key to buy again.
-- 429 and 503: wait for Retry-After seconds, then send the same request again.
+- 401: the L402 credential is malformed. 404 "already delivered": you already got it. 404 "order expired": it was
+  not paid in time; use a new key to buy again. 429 and 503: wait Retry-After seconds, then repeat the request.
 - Errors are {"error":"<phrase>"}.
 `
 
@@ -91,9 +90,8 @@ const SIMULATED = `The simulator pays instead of a wallet: POST /simulator/pay {
 
 const SAVING = `## Saving what you bought
 
-You can repeat the answer until you first use one of its tokens, for at most 24 hours. Save it before
-anything else. Tokens are secrets: never put them into URLs, logs or shared places. Send them as
-Authorization: Bearer <token>. A lost token cannot be recovered.
+You can repeat the answer until you first use one of its tokens, for at most 24 hours. Save it before anything else.
+Tokens are secrets that nobody can recover: keep them out of URLs and logs. Send Authorization: Bearer <token>.
 `
 
 const FURTHER = `## More

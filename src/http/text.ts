@@ -12,7 +12,7 @@ export function mountText(
     method: ['GET', 'HEAD'],
     url: path,
     handler: async (request, reply) => {
-      served ??= encode(Buffer.from(text()), type)
+      served ??= encode(Buffer.from(text()), /;/.test(type) ? type : `${type}; charset=utf-8`)
       reply
         .header('cache-control', 'public, max-age=300')
         .header('access-control-allow-origin', '*')

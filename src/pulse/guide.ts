@@ -4,21 +4,18 @@ import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from './schema.ts'
 export const PULSE_GUIDE = `## PULSE: a heartbeat monitor
 
 Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"spark"}
-(or "standard", "long"; GET /api/catalog says which are on sale).
-
-You get: {"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}. Save all of it.
+(or "standard", "long"; GET /api/catalog says which are on sale). Save all that you get:
+{"product":"pulse","publicId","ownerToken","pingToken","expiresAt"}.
 
 - Ping: POST /p/{publicId} with Authorization: Bearer {pingToken}. Any body is ignored. 204: counted.
-- Tell how runs go, if you like: POST /p/{publicId}/start, then /p/{publicId}/{exit code} or /fail, with
+- Report runs, if you like: POST /p/{publicId}/start, then /p/{publicId}/{exit code} or /fail, with
   ?rid={uuid} where runs overlap. A failed run is late until one succeeds. Each costs a heartbeat.
-- Read: GET /api/pulse/{publicId} with Authorization: Bearer {ownerToken}. state is waiting,
-  operational, late, exhausted or expired.
+- Read: GET /api/pulse/{publicId} with the ownerToken. state: waiting, operational, late, exhausted or expired.
 - Set: PATCH /api/pulse/{publicId} with any of {"name","description","expectedIntervalSeconds",
-  "graceSeconds","publicStatusEnabled"}. An interval is ${INTERVAL_SECONDS.minimum} to ${INTERVAL_SECONDS.maximum} seconds, a grace ${GRACE_SECONDS.minimum} to
-  ${GRACE_SECONDS.maximum} and at least the plan's; a name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. It is late
-  once interval and grace have passed without a ping.
-- Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}; the owner's status
-  has the id. Sharing it again after a stop gives it a new id.
+  "graceSeconds","publicStatusEnabled"}. An interval is ${INTERVAL_SECONDS.minimum} to ${INTERVAL_SECONDS.maximum} seconds, a grace ${GRACE_SECONDS.minimum} to ${GRACE_SECONDS.maximum} and at
+  least the plan's; name: up to ${LENGTHS.name} characters, description: ${LENGTHS.description}. Late: interval and grace passed without a ping.
+- Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}. The owner's status has
+  the id, which is replaced when sharing stops.
 - Be told: PUT /api/pulse/{publicId}/alerts with {"destinations":[{"url":"https://…","format":"standard"}]} (or
   slack, discord, ntfy; or {"inbox","ingestToken"}); GET says what was sent. A standard one must echo the test's nonce.
 - Destroy: DELETE /api/pulse/{publicId}.

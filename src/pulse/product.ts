@@ -36,7 +36,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   catalog: {
     schema: PulseCatalog,
     entry: {
-      description: 'A heartbeat monitor: it notices when a job stops pinging it.',
+      description: 'A heartbeat monitor that turns late when a job stops pinging it.',
     },
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },

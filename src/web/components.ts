@@ -194,7 +194,7 @@ function showToCopy(text: string, onCopied?: () => void): void {
     el(
       'p',
       {},
-      'This browser does not let the page copy. The text is selected: copy it as you would any other.',
+      'This browser does not let the page copy. The text below is selected: copy it yourself.',
     ),
     area,
     el(

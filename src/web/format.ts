@@ -71,7 +71,7 @@ export function sentence(error: unknown): string {
     return 'You are offline. Nothing is lost: what was stored or paid is kept by the service.'
   }
   if (isUnreachable) {
-    return 'The service could not be reached. Nothing is lost: what was stored or paid is kept there.'
+    return 'The service could not be reached. Nothing is lost: what you stored or paid for is safe there.'
   }
   const fault = faultIn(error)
   const told = fault === null ? error.phrase : `${error.phrase} (${fault})`
@@ -80,27 +80,30 @@ export function sentence(error: unknown): string {
 
 const SENTENCES: Record<string, string> = {
   'checkout unavailable':
-    'The Lightning node of this service is away, so nothing can be bought right now. No invoice was made. What is already sold keeps working.',
-  'invalid plan': 'This plan is not on sale any more. Nothing was charged.',
+    'The Lightning node of this service is offline, so nothing can be bought right now. No invoice was made. What you already bought keeps working.',
+  'invalid plan': 'This plan is no longer on sale. Nothing was charged.',
   'price above the ceiling':
-    'The price has changed since this page was loaded. Nothing was charged; load it again to see the new price.',
+    'The price has changed since you opened this page. Nothing was charged; reload to see the new price.',
   'ciphertext too large':
-    'The encrypted bytes are more than this plan takes. Nothing was charged: choose a larger one.',
+    'This is larger than the plan allows. Nothing was charged; choose a larger plan.',
   'invalid reveal time':
-    'The time to open lies outside the life of this plan. Nothing was charged: choose an earlier time, or a plan that lives longer.',
+    'The opening time is after this plan ends. Nothing was charged; choose an earlier time or a longer plan.',
   'order expired':
-    'The invoice ran out before it was paid. Nothing was charged. If a payment is still under way in your wallet, wait for it to fail before you try again.',
+    'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
   'order refunded':
-    'The service could not deliver this, and its operator has paid it back. Nothing is owed; to have it, buy it anew.',
+    'The service could not deliver this, and the operator has refunded you. You owe nothing; to get it, buy it again.',
   'already delivered':
-    'This capability was handed out already and is not repeated. Nothing is owed; do not pay again.',
-  'order not found': 'The service does not know this order. If you have paid, ask its operator.',
-  'rate limited': 'Too many requests for now. Nothing was spent; try again in a minute.',
+    'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
+  'order not found':
+    'The service does not know this order. If you have paid, contact the operator.',
+  'rate limited': 'Too many requests. Nothing was spent; try again in a minute.',
   'service unavailable':
-    'The service cannot reach its store for the moment. A paid order is kept; try again shortly.',
+    'The service cannot reach its storage right now. Your payment is safe; try again shortly.',
   'internal error':
-    'The service made a mistake. A paid order is kept: this page can ask for it again.',
-  unauthorized: 'The token is not one of this kind. Check that the whole file was loaded.',
-  'not found': 'There is nothing here for this token: it has expired, was destroyed, or never was.',
-  'unexpected answer': 'The answer could not be understood. Is this the right service?',
+    'Something went wrong in the service. Your payment is safe: this page can ask for the order again.',
+  unauthorized: 'This is not the right token. Check that you loaded the whole file.',
+  'not found':
+    'There is nothing here for this token: it has expired, was destroyed, or never existed.',
+  'unexpected answer':
+    'The service gave an answer that this page does not understand. Reload the page and try again.',
 }

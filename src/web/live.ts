@@ -99,14 +99,14 @@ export async function destroyConfirmed({
   onGone: () => void
 }): Promise<void> {
   const isWanted = await confirmed(`Destroy this ${noun}?`, {
-    body: `${loss} Nothing is paid back.`,
+    body: `${loss} There is no refund.`,
     action: 'Destroy it',
   })
   if (!isWanted) return
   await attempt(async () => {
     await destroy()
     forget(publicId)
-    toast(`The ${noun} is destroyed`)
+    toast(`The ${noun} was destroyed`)
     onGone()
   })
 }

@@ -29,7 +29,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
     schema: WhisperCatalog,
     entry: {
       description:
-        'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set.',
+        'A secret that you encrypt before uploading it. It can be read a set number of times, from a time you choose.',
       clientEncryption: 'AES-256-GCM',
     },
   },

@@ -64,7 +64,7 @@ export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
     priceSats: 21,
     durationSeconds: DAY,
     durationLabel: '24 hours',
-    bestFor: 'One password to one person',
+    bestFor: 'One password for one person',
     available: true,
     readLimit: 3,
     maxCiphertextBytes: 64 * KIB,

@@ -19,13 +19,13 @@ test('the catalogue says exactly what is on sale', async (t) => {
     products: {
       catch: {
         description:
-          'A webhook inbox: it stores any request, byte for byte, for its owner. Simulator: no real money moves.',
+          'A webhook inbox that stores every request exactly as it was sent, for its owner only. Simulator: no real money moves.',
         plans: [
           {
             planId: 'spark',
             priceSats: 100,
             durationLabel: '24 hours',
-            bestFor: 'Trying out one webhook',
+            bestFor: 'Trying out a webhook',
             available: true,
             requestLimit: 100,
             storageLimitBytes: 5_242_880,
@@ -35,7 +35,7 @@ test('the catalogue says exactly what is on sale', async (t) => {
             planId: 'standard',
             priceSats: 400,
             durationLabel: '7 days',
-            bestFor: 'A week of building an integration',
+            bestFor: 'Building an integration for a week',
             available: true,
             requestLimit: 1_000,
             storageLimitBytes: 52_428_800,
@@ -45,7 +45,7 @@ test('the catalogue says exactly what is on sale', async (t) => {
             planId: 'long',
             priceSats: 900,
             durationLabel: '30 days',
-            bestFor: 'A month of real traffic',
+            bestFor: 'Real traffic for a month',
             available: true,
             requestLimit: 10_000,
             storageLimitBytes: 262_144_000,
@@ -55,13 +55,13 @@ test('the catalogue says exactly what is on sale', async (t) => {
       },
       whisper: {
         description:
-          'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set. Simulator: no real money moves.',
+          'A secret that you encrypt before uploading it. It can be read a set number of times, from a time you choose. Simulator: no real money moves.',
         clientEncryption: 'AES-256-GCM',
         plans: Object.values(WHISPER_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
       },
       pulse: {
         description:
-          'A heartbeat monitor: it notices when a job stops pinging it. Simulator: no real money moves.',
+          'A heartbeat monitor that turns late when a job stops pinging it. Simulator: no real money moves.',
         plans: Object.values(PULSE_PLANS).map(({ durationSeconds: _, ...shown }) => shown),
       },
     },

@@ -49,6 +49,13 @@ suite('the reference', () => {
     await page.getByText(/^1 of \d+ operations$/).waitFor()
     assert.equal(await page.locator('.operation:visible').count(), 1)
     assert.equal(await page.locator('.contents li:visible').count(), 1)
+
+    await page.getByRole('searchbox', { name: 'Filter' }).fill('no such operation')
+    await page.getByText('No operations match.').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.getByText('No operations match.').waitFor({ state: 'hidden' })
+    assert.ok((await page.locator('.operation:visible').count()) > 20)
   })
 
   test('the reference resolves what a schema refers to, and shows each thing that an answer may be', async (t) => {

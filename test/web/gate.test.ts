@@ -23,7 +23,7 @@ suite('a receipt of GATE', () => {
     await paste(page, receipt)
     await page.getByText('The signature is valid').waitFor()
     const worth = await page.locator('.verdict .notice').innerText()
-    assert.match(worth, /^POST \/render\/cat\?size=2 was paid for with 50 sat\. It lets this/)
+    assert.match(worth, /^POST \/render\/cat\?size=2 was paid for with 50 sat\. It admits this/)
     const claims = await page.getByRole('table', { name: 'Claims' }).innerText()
     assert.match(claims, /showed the preimage/)
     assert.match(claims, /gate_project_/)
@@ -40,7 +40,7 @@ suite('a receipt of GATE', () => {
     await page.goto(`${site.server.url}/gate`)
     await paste(page, await signed(SECRET, { iss: site.server.url, iat: 1_700_000_000 }))
     await page.getByText('The signature is valid').waitFor()
-    await page.getByText('As a record of the payment it stays valid').waitFor()
+    await page.getByText('It is still a valid record of the payment').waitFor()
   })
 
   test('a receipt of GATE is not believed when anything in it is wrong', async (t) => {
@@ -50,10 +50,10 @@ suite('a receipt of GATE', () => {
     const [head, , tail] = good.split('.')
     const dearer = Buffer.from(JSON.stringify({ ...CLAIMS, sat: 5000 })).toString('base64url')
     const cases: [receipt: string, answer: RegExp][] = [
-      [`${head}.${dearer}.${tail}`, /The signature does not fit/],
+      [`${head}.${dearer}.${tail}`, /The signature does not match/],
       [good.slice(0, -9), /^Not a receipt/],
       ['hello', /^Not a receipt/],
-      [await signed('cd'.repeat(32), { iss: site.server.url }), /None of the keys/],
+      [await signed('cd'.repeat(32), { iss: site.server.url }), /not signed with any current key/],
       [await signed('cd'.repeat(32), {}), /^From another service.*https:\/\/other\.example,/],
     ]
     for (const [receipt, answer] of cases) {

@@ -36,7 +36,7 @@ suite('a monitor', () => {
     // A minute of interval and one of grace.
     await live(site.server, 3 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
-    await page.getByText(/^A ping is overdue, and its grace has passed\. Late since /).waitFor()
+    await page.getByText(/^A ping is overdue, or the last run failed\. Late since /).waitFor()
     await page.getByText(/^for \d+ s$/).waitFor()
     assert.equal(await page.title(), 'Late · Your monitor · Mayfly')
     await page

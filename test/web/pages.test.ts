@@ -131,7 +131,7 @@ suite('pages', () => {
   test('a person at an address where nothing is gets a page, which nobody stores', async (t) => {
     const { page } = await site.visit(t, { viewport: NARROW, expected: IS_ABSENT })
     await page.goto(`${site.server.url}/no/such/page`)
-    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
+    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [])
     await page.getByRole('link', { name: 'Open an inbox' }).click()
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()

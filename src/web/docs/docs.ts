@@ -52,6 +52,12 @@ function show(openapi: Openapi): void {
     .filter((group) => group.operations.length > 0)
 
   const filter = el('input', { type: 'search', autocomplete: 'off', spellcheck: 'false' })
+  const none = el(
+    'p',
+    { class: 'notice', hidden: true },
+    'No operations match. ',
+    button('Show all', clear, { kind: 'link' }),
+  )
   const found = el('p', { class: 'small quiet', role: 'status' })
   const contents = el(
     'details',
@@ -78,6 +84,7 @@ function show(openapi: Openapi): void {
     el(
       'div',
       { class: 'operations' },
+      none,
       ...groups.map(({ tag, operations }) =>
         el(
           'section',
@@ -100,7 +107,14 @@ function show(openapi: Openapi): void {
       section.hidden = section.querySelector('[data-operation]:not([hidden])') === null
     }
     found.textContent = `${shown.size} of ${operations.length} operations`
+    none.hidden = shown.size > 0
   }
+  function clear(): void {
+    filter.value = ''
+    narrow()
+    filter.focus()
+  }
+
   filter.addEventListener('input', narrow)
   narrow()
   // When the browser looked for the address's anchor, the operations were not on the page yet.

@@ -11,7 +11,7 @@ import { receiptView, refusalView } from './receipt-view.ts'
 const place = byId('gate')
 
 const OFF =
-  'This service does not run GATE, so it has signed no receipts and shows no keys to check one with. A receipt names the service that signed it; its page is the one to ask.'
+  'This service does not run GATE, so it has signed no receipts and has no keys to check one. A receipt names the service that signed it: check it there.'
 
 await start()
 

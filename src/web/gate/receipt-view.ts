@@ -23,7 +23,7 @@ export function receiptView(receipt: GateReceipt, now: number): HTMLElement {
           {},
           'It names ',
           el('code', {}, receipt.iss),
-          ' as its issuer, which is not the address of this page. A key of this service signed it, so both are most likely the same service under two names.',
+          ' as its issuer, which is not the address of this page. It was signed with a key of this service, so both are most likely the same service under two names.',
         ),
       ),
     el('table', { 'aria-label': 'Claims' }, el('tbody', {}, ...claims(receipt).map(claimRow))),
@@ -44,7 +44,7 @@ export function refusalView(reason: string, receipt: string): HTMLElement {
         ? [
             'It claims to be from ',
             el('code', {}, issuer),
-            ', and this page has the keys of its own service alone. Check it there.',
+            ', and this page only has the keys of its own service. Check it there.',
           ]
         : [REASONS[reason] ?? 'It is not a receipt of GATE.']),
     ),
@@ -60,12 +60,12 @@ const REASONS: Record<string, string> = {
   malformed:
     'A receipt is one line of three parts with two dots between them. Was all of it copied?',
   'not a GATE receipt':
-    'This is signed text of some other kind. The header of a receipt says EdDSA and gate-receipt+jwt.',
+    'This is some other kind of signed text. The header of a receipt says EdDSA and gate-receipt+jwt.',
   'unknown key':
-    'None of the keys that this service shows has signed it. It is forged, or so old that its key was replaced twice since.',
+    'It was not signed with any current key of this service. It is forged, or so old that its key has been replaced twice since.',
   'the signature is wrong':
-    'The signature does not fit the text. Something was changed after it was signed, or a character was lost in copying.',
-  'a claim is missing': 'The signature is good, but a claim that each receipt has is not there.',
+    'The signature does not match the text. Something was changed after signing, or a character was lost in copying.',
+  'a claim is missing': 'The signature is valid, but a claim that every receipt has is missing.',
 }
 
 function worth({ iat, exp, htm, htp, sat }: GateReceipt, now: number): HTMLElement {
@@ -73,14 +73,14 @@ function worth({ iat, exp, htm, htp, sat }: GateReceipt, now: number): HTMLEleme
   if (iat * 1000 > now + MAX_SKEW_MS) {
     return notice(
       'warn',
-      el('p', {}, ...what, 'It is dated in the future: this clock, or theirs, is wrong.'),
+      el('p', {}, ...what, 'It is dated in the future, so this clock or theirs is wrong.'),
     )
   }
   const end = moment(new Date(exp * 1000).toISOString())
   const rest =
     exp * 1000 > now
-      ? `It lets this request in, once, until ${end}. After that it stays a record of the payment.`
-      : `It lets nothing in any more, since ${end}. As a record of the payment it stays valid.`
+      ? `It admits this request once, until ${end}. After that it is still a record of the payment.`
+      : `It expired at ${end} and admits nothing now. It is still a valid record of the payment.`
   return notice('', el('p', {}, ...what, rest))
 }
 
@@ -108,12 +108,12 @@ function claims(receipt: GateReceipt): Claim[] {
       label: 'How it was verified',
       value: [
         by === 'provider'
-          ? 'The wallet that was paid said so.'
-          : 'The payer showed the preimage, which only a payment reveals.',
+          ? 'The wallet that received the payment confirmed it.'
+          : 'The payer showed the preimage, which only paying reveals.',
       ],
     },
     { names: 'iat', label: 'Signed', value: [when(iat)] },
-    { names: 'exp', label: 'Lets in until', value: [when(exp)] },
+    { names: 'exp', label: 'Valid until', value: [when(exp)] },
     { names: 'route', label: 'Route', value: [el('code', {}, route)] },
     { names: 'aud', label: 'For the project', value: [el('code', {}, aud)] },
     { names: 'iss', label: 'Signed by', value: [el('code', {}, iss)] },
@@ -129,7 +129,7 @@ function claims(receipt: GateReceipt): Claim[] {
       names: 'jti',
       label: 'Receipt id',
       value: [el('code', {}, jti)],
-      note: 'the same for every copy: who lets requests in accepts it once',
+      note: 'the same for every copy, so that it is accepted only once',
     },
   ]
 }

@@ -18,7 +18,7 @@ export const STATES: Record<PulseState, Words> = {
   },
   late: {
     title: 'Late',
-    means: 'A ping is overdue, and its grace has passed.',
+    means: 'A ping is overdue, or the last run failed.',
     since: 'Late since',
   },
   exhausted: {
