@@ -21,7 +21,6 @@ import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Provisioning } from './payment/provisioning.ts'
 import { openPulse, PULSE } from './pulse/product.ts'
-import { isLoopback } from './start-checks.ts'
 import { openWhisper, WHISPER } from './whisper/product.ts'
 
 /** A product that is open. CATCH lends its inboxes to the alerts. */
@@ -63,7 +62,7 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
     open: (parts, { config, alerts }) =>
       openPulse({
         ...{ ...parts, alerts, plans: plansOf(PULSE, config.catalog) },
-        outsideUrl: publicUrlOf(config),
+        outsideUrl: config.outbound === 'on' ? config.baseUrl : null,
       }),
   },
 }
@@ -122,10 +121,4 @@ const plansOf = <Plan extends SoldPlan>(
 function byName<T>(pick: (facts: SoldProductFacts) => T): Record<Product, T> {
   const picked = SOLD_FACTS.map((facts): [Product, T] => [facts.name, pick(facts)])
   return Object.fromEntries(picked) as Record<Product, T>
-}
-
-/** The address at which the service sees itself from outside, or null if it has no public one. */
-export function publicUrlOf({ baseUrl, outbound }: Config): string | null {
-  if (outbound === 'off' || baseUrl === null) return null
-  return isLoopback(new URL(baseUrl).hostname) ? null : baseUrl
 }

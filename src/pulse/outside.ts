@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { parseIp } from '../protocol/ip-address.ts'
 import type { Watch } from './watch.ts'
 
 /** Three failures take half a minute. */
@@ -15,6 +16,12 @@ const ANSWER_MS = 5_000
 
 /** Whether the service was reached. Never rejects. */
 export type Look = () => Promise<boolean>
+
+/** Whether an address leads out of this machine. On loopback there is nothing in between that could break. */
+export function isElsewhere(baseUrl: string): boolean {
+  const hostname = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
+  return hostname !== 'localhost' && parseIp(hostname)?.range() !== 'loopback'
+}
 
 /** Looks through the public address. Follows nobody elsewhere. */
 export function lookAt(baseUrl: string): Look {

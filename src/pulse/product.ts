@@ -7,7 +7,7 @@ import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
 import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
-import { createOutsideCheck, LOOK_EVERY_MS, lookAt } from './outside.ts'
+import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
@@ -70,7 +70,7 @@ export async function openPulse(
   await watch.beat()
   const { outsideUrl } = parts
   const outside =
-    outsideUrl === null
+    outsideUrl === null || !isElsewhere(outsideUrl)
       ? []
       : [
           {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { createOutsideCheck, lookAt } from '../../src/pulse/outside.ts'
+import { createOutsideCheck, isElsewhere, lookAt } from '../../src/pulse/outside.ts'
 import { createWatch } from '../../src/pulse/watch.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -91,4 +91,11 @@ test('a look reaches nothing but an answer of 200 from the address itself', asyn
   server.closeAllConnections()
   server.close()
   assert.equal(await look(), false, 'nobody listens')
+})
+
+test('a service looks at itself only through an address that leads out of its machine', () => {
+  const here = ['http://localhost:8402', 'http://127.0.0.1', 'https://127.9.9.9', 'http://[::1]:1']
+  assert.deepEqual(here.filter(isElsewhere), [])
+  const elsewhere = ['https://mayfly.example', 'https://203.0.113.7', 'http://[2001:db8::1]:8402']
+  assert.deepEqual(elsewhere.filter(isElsewhere), elsewhere)
 })
