@@ -46,8 +46,8 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
       const headers = { 'content-type': type, 'user-agent': 'sender/1.0' }
       await fetch(address + path, { method: 'POST', headers, body })
     }
-    await page.getByRole('button', { name: /github/ }).click()
     await page.getByText('3 of 100', { exact: true }).waitFor()
+    await page.getByRole('button', { name: /github/ }).click()
   },
   whisper: async (page) => {
     await page.getByRole('link', { name: 'Write a whisper' }).click()
