@@ -8,6 +8,7 @@ import type { Db } from './db/db.ts'
 import type { Clock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
 import { leadsTo } from './outbound/ourselves.ts'
+import type { Outbound } from './outbound/outbound.ts'
 import type { OutboundRules } from './outbound/rules.ts'
 import type { Secrets } from './secrets/secrets.ts'
 
@@ -42,15 +43,27 @@ export async function openAlerts(
   const isOurselves = leadsTo(deps.publicUrl)
   const { outboundBlockedHosts: blocked, outboundProxy: proxy } = config
   const rules: OutboundRules = { allowed, blocked, proxy, isOurselves }
-  const out = config.outbound === 'on' ? await openOutbound(rules, deps.clock) : null
+  const out = config.outbound === 'on' ? laterOutbound(rules, deps.clock) : null
   const alerts = createAlerts({ ...deps, rules, out })
   const unopened = await alerts.reseal()
   if (unopened > 0) deps.log.warn({ event: 'alerts.foreign_secret', destinations: unopened })
   return alerts
 }
 
-/** Its client is loaded only where something may go out. */
-async function openOutbound(rules: OutboundRules, clock: Clock) {
-  const { createOutbound } = await import('./outbound/outbound.ts')
-  return createOutbound({ ...rules, ...ALERT_OUTBOUND, clock })
+/** The client is loaded with the first request, which most services never make. */
+function laterOutbound(rules: OutboundRules, clock: Clock): Outbound {
+  let opened: Promise<Outbound> | undefined
+  const open = async (): Promise<Outbound> => {
+    const { createOutbound } = await import('./outbound/outbound.ts')
+    return createOutbound({ ...rules, ...ALERT_OUTBOUND, clock })
+  }
+  return {
+    async send(request) {
+      opened ??= open()
+      return (await opened).send(request)
+    },
+    async close() {
+      await (await opened)?.close()
+    },
+  }
 }

@@ -383,7 +383,7 @@ suite('the list of an inbox', () => {
     assert.match(await time.innerText(), /^[34] min ago$/)
   })
 
-  test('whose own network is away reads that, and not that the service is', async (t) => {
+  test('a reader whose own network is away reads that, and not that the service is', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
     const inbox = await buyInbox(server)
     const { page, context } = await site.visit(t, { expected: /ERR_/ })
