@@ -101,7 +101,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     const holder = await buyMonitor(page)
     await pingEachMinute(server, holder)
     await live(server, 5 * 60_000)
-    await page.getByText('Late', { exact: true }).waitFor()
+    await page.locator('.pulse-state[data-state="late"]').waitFor()
   },
   status: async (page, server) => {
     await PICTURES.pulse?.(page, server)
