@@ -41,6 +41,15 @@ export type PulseClient = {
   exit(code: number, run?: PulseRun): Promise<void>
   /** State, counters and settings. Needs the owner token, like all calls below. */
   status(): Promise<PulseStatus>
+  /**
+   * The status once its `stateChangedAt` is another than this one, or after `seconds` (1 to 30) as it is then.
+   *
+   * ```ts
+   * const { state, stateChangedAt } = await monitor.status()
+   * const later = await monitor.awaitState({ since: stateChangedAt })
+   * ```
+   */
+  awaitState(options?: { since?: string; seconds?: number }): Promise<PulseStatus>
   /** Changes the given settings, and resolves to the new status. */
   update(settings: PulseSettings): Promise<PulseStatus>
   /**
@@ -122,6 +131,10 @@ export function createPulseClient(
     fail: (run) => send('/fail', run),
     exit: (code, run) => send(`/${code}`, run),
     status: () => http.get<PulseStatus>({ path, ...owner }, 'state', 'expiresAt'),
+    awaitState({ since, seconds = 30 } = {}) {
+      const query = new URLSearchParams({ wait: String(seconds), ...(since ? { since } : {}) })
+      return http.get<PulseStatus>({ path: `${path}?${query}`, ...owner }, 'state', 'expiresAt')
+    },
     update(settings) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify(settings)

@@ -14,8 +14,9 @@ import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { mountAlerts } from './alert-routes.ts'
+import { awaitedStatus } from './awaited.ts'
 import { mountSchedule } from './schedule-routes.ts'
-import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId } from './schema.ts'
+import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId, StatusQuery } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import type { MonitorRow } from './store.ts'
@@ -26,6 +27,7 @@ import { mountSwitch } from './switch-routes.ts'
 const MAX_SETTINGS_BYTES = 16 * 1024
 
 type Owned = { Params: { publicId: string } }
+type Awaited = Owned & { Querystring: StatusQuery }
 
 const security = [{ bearer: [] }]
 const monitorParams = Type.Object({ publicId })
@@ -51,6 +53,7 @@ export function mountOwner(
   })
   const onRequest = owner.required
   const handlers = createHandlers(deps)
+  const answerStatus = owner.answers<Awaited>(handlers.status)
 
   async function changeable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await owner.required(request, reply)
@@ -59,10 +62,21 @@ export function mountOwner(
 
   mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
   mountAlerts(app, { ...deps, owner, changeable, now: deps.clock.now })
-  app.get<Owned>(
+  app.get<Awaited>(
     '/api/pulse/:publicId',
-    { onRequest, schema: SCHEMAS.status },
-    owner.answers(handlers.status),
+    { onRequest, config: { invalid: { query: 'invalid query' } }, schema: SCHEMAS.status },
+    (request, reply) => {
+      const { wait, since = null } = request.query
+      if (!wait) return answerStatus(request, reply)
+      return owner.waits(request, reply, {
+        ms: wait * 1000,
+        async work(monitor, poll) {
+          const status = await awaitedStatus(monitor, { ...deps, since, poll })
+          if (!status) throw problem('not found')
+          return () => status
+        },
+      })
+    },
   )
   app.get<Owned>(
     '/api/pulse/:publicId/stream',
@@ -120,7 +134,8 @@ const SCHEMAS = {
     summary: 'The state, counters and settings of a monitor',
     security,
     params: monitorParams,
-    response: { 200: PulseStatus, ...errors(...OWNER_ERRORS) },
+    querystring: StatusQuery,
+    response: { 200: PulseStatus, ...errors('invalid query', ...OWNER_ERRORS) },
   },
   stream: {
     tags: ['pulse'],

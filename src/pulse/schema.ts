@@ -252,6 +252,30 @@ export const PulseStatus = Type.Object(
  */
 export type PulseStatus = Static<typeof PulseStatus>
 
+/** Proxies and clients drop a silent connection after about half a minute. */
+const MAX_WAIT_SECONDS = 30
+
+/** Any other parameter is ignored, as it was before these. */
+export const StatusQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_SECONDS,
+      description: 'Waits this many seconds for another state',
+      examples: [30],
+    }),
+  ),
+  since: Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,3})?Z$',
+      description:
+        'With `wait`: the `stateChangedAt` that is known. Another one is answered at once',
+      examples: ['2026-11-22T03:00:00.000Z'],
+    }),
+  ),
+})
+export type StatusQuery = Static<typeof StatusQuery>
+
 export const RevealSwitch = Type.Object(
   { switchId: Type.String({ description: 'Tells nothing of the monitor' }) },
   { additionalProperties: false, description: 'Binds secrets to the silence of a monitor' },

@@ -332,6 +332,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   const settings = { name: 'backup', publicStatusEnabled: true }
   const { body } = await ask('updateMonitor', 200, { params, headers, body: settings })
   await ask('updateMonitor', 400, { params, headers, body: { graceSeconds: 1 } })
+  await ask('getMonitor', 400, { params, headers, query: { wait: '31' } })
   const shared = { publicStatusId: (body as { publicStatusId: string }).publicStatusId }
   const stranger = { publicStatusId: `pulse_status_${'0'.repeat(22)}` }
   for (const id of ['getSharedStatus', 'getBadge']) {
