@@ -51,11 +51,18 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
       await until('attempts', () => receiver.received.length > seen)
       const which = i % running.length
       await running[which]?.kill()
-      // What the killed program held is free again at once, as it is after the lease.
-      await dueNow({ databaseUrl })
+      await freeAll({ databaseUrl })
       running[which] = await start()
     }
     await Promise.all(told.map(({ monitor }) => pinged(first(), monitor)))
+    // What was freed under a living program ends first: the order is promised to one holder at a time.
+    await until('nothing is under way', async () => {
+      const held = await query(
+        { databaseUrl },
+        'select 1 as one from alert_destination where held_until <> 0',
+      )
+      return held.length === 0
+    })
     fails = false
     await until('every monitor has told both', async () => {
       await dueNow({ databaseUrl })
@@ -125,10 +132,15 @@ async function lapse(store: { databaseUrl: string }): Promise<void> {
   await query(store, 'update pulse_monitor set last_ping_at = last_ping_at - 3600000, check_at = 1')
 }
 
-/** Whatever waits is due, without the pauses of the schedule and of the pace. */
+/** What waits and nobody holds is due, without the pauses of the schedule and of the pace. */
 async function dueNow(store: { databaseUrl: string }): Promise<void> {
   await query(
     store,
-    'update alert_destination set due_at = 1, not_before = 0, held_until = 0 where due_at is not null',
+    'update alert_destination set due_at = 1, not_before = 0 where due_at is not null and held_until = 0',
   )
+}
+
+/** What the killed program held is free again at once, as it is after the lease. */
+async function freeAll(store: { databaseUrl: string }): Promise<void> {
+  await query(store, 'update alert_destination set held_until = 0')
 }
