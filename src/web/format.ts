@@ -6,6 +6,8 @@ const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 // Creating a formatter costs more than formatting a long list.
 const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
+const dayAndMinute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+
 export const count = (value: number): string => whole.format(value)
 
 export const sats = (value: number): string => `${whole.format(value)} sat`
@@ -19,6 +21,11 @@ export function bytes(value: number): string {
 /** The date and time in the user's own zone, to the second. */
 export function moment(iso: string): string {
   return dayAndTime.format(new Date(iso))
+}
+
+/** The date and time in the user's own zone, to the minute. */
+export function minute(iso: string): string {
+  return dayAndMinute.format(new Date(iso))
 }
 
 /** A duration: as `4:07` if it is only minutes, otherwise in hours or days. */
@@ -88,6 +95,8 @@ const SENTENCES: Record<string, string> = {
     'This is larger than the plan allows. Nothing was charged; choose a larger plan.',
   'invalid reveal time':
     'The opening time is after this plan ends. Nothing was charged; choose an earlier time or a longer plan.',
+  'invalid switch':
+    'This switch cannot be bound: its monitor must be pinged in time, with no failed run, and last longer than this plan. Nothing was charged.',
   'order expired':
     'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
   'order refunded':

@@ -14,7 +14,7 @@ const PRODUCTS = {
   whisper: '/whisper#',
   pulse: '/buy#pulse/',
 } as const
-const NOUNS = { catch: 'Inbox', pulse: 'Monitor' } as const
+const NOUNS = { catch: 'Inbox', pulse: 'Monitor', whisper: 'Receipt of a whisper' } as const
 
 const place = byId('checkout-state')
 

@@ -30,6 +30,7 @@ const ROUTES: [path: string, allow: string][] = [
   ['/gate', 'GET, HEAD'],
   ['/docs', 'GET, HEAD'],
   ['/whisper', 'GET, HEAD'],
+  ['/receipt', 'GET, HEAD'],
   ['/read', 'GET, HEAD'],
   ['/pulse', 'GET, HEAD'],
   ['/status/pulse_status_0000000000000000000000', 'GET, HEAD'],

@@ -6,7 +6,7 @@ import { layoutShift, NARROW, seriousFaults, startSite, WIDE } from '../support/
 
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
 const PAGES = [
-  ...['/', '/buy', '/catch', '/whisper', '/read', '/pulse', '/gate', '/docs'],
+  ...['/', '/buy', '/catch', '/whisper', '/read', '/receipt', '/pulse', '/gate', '/docs'],
   NOBODYS_STATUS,
 ]
 /** Widths move things and schemes colour them: two looks have each of both. */

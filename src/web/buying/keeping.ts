@@ -7,10 +7,10 @@ import {
 import { capabilityText, openHere } from './capability.ts'
 import { planTitle } from './terms.ts'
 
-/** A kept inbox or monitor, as a list shows it. */
+/** A kept inbox, monitor or receipt of a whisper, as a list shows it. */
 export type KeptThing = {
   publicId: string
-  product: 'catch' | 'pulse'
+  product: 'catch' | 'pulse' | 'whisper'
   /** The owner's name for it, such as `Inbox 1`. Show it through `plainly` of `foreign.ts`. */
   name: string
   /** `Spark`, or an empty text if the plan is not known. */
@@ -33,17 +33,15 @@ export const MAX_NAME_CHARS = 60
 /** What a product is called in a name, and the page that opens it. */
 const KINDS = {
   catch: { noun: 'Inbox', page: '/catch' },
-  whisper: { noun: 'Whisper', page: '/read' },
+  whisper: { noun: 'Whisper', page: '/receipt' },
   pulse: { noun: 'Monitor', page: '/pulse' },
 } as const
 
-/** The inboxes and monitors that are kept here, the latest first. Empty if there are none. */
+/** What is kept here, the latest first. Empty if there is nothing. */
 export function keptThings(): KeptThing[] {
-  return keptCapabilities().flatMap(({ capability, planId, name }) => {
+  return keptCapabilities().map(({ capability, planId, name }) => {
     const { product, publicId, expiresAt } = capability
-    return product === 'whisper'
-      ? []
-      : [{ publicId, product, name, plan: planTitle(planId), expiresAt }]
+    return { publicId, product, name, plan: planTitle(planId), expiresAt }
   })
 }
 

@@ -32,7 +32,7 @@ export type Opened = {
 }
 
 /** Opens the tab's capability, after a purchase or a reload, or asks for one. */
-export function startOpener<Product extends 'catch' | 'pulse'>({
+export function startOpener<Product extends AnyCapability['product']>({
   place,
   product,
   what,
@@ -97,7 +97,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
       const problem = `This capability is of another service: ${saved.baseUrl}.`
       ask({ problem, pasted: text })
     } else if (saved && isOurs(saved.capability)) {
-      void show({ ...saved, capability: saved.capability, isSaved: true })
+      void show({ ...saved, capability: withoutCode(saved.capability), isSaved: true })
     } else {
       const problem = `This is not the capability of ${what}. Load the capability file, or paste all of it.`
       ask({ problem, pasted: text })
@@ -105,6 +105,7 @@ export function startOpener<Product extends 'catch' | 'pulse'>({
   }
 
   function isOurs(capability: AnyCapability): capability is Of<Product> {
+    if (capability.product === 'whisper' && capability.receiptToken === undefined) return false
     return capability.product === product
   }
 }
@@ -122,7 +123,17 @@ function awayView(
   )
 }
 
-function buyLine(product: string, what: string): HTMLElement {
+/** The page of a receipt reads no whisper, so it does not store the code that a file has besides. */
+function withoutCode<Capability extends AnyCapability>(capability: Capability): Capability {
+  const { code, ...rest } = capability as AnyCapability & { code?: string }
+  return rest as Capability
+}
+
+function buyLine(product: AnyCapability['product'], what: string): HTMLElement {
+  if (product === 'whisper') {
+    const link = el('a', { href: '/whisper' }, 'Write a whisper')
+    return el('p', {}, 'None yet? ', link, ', and ask to be told when it is read.')
+  }
   const link = el('a', { href: `/buy#${product}` }, `Buy ${what}`)
   return el('p', {}, 'None yet? ', link, '; it takes a minute.')
 }

@@ -6,10 +6,15 @@ import { type Offer, planTitle } from './terms.ts'
 export type PlanButton = {
   /** Why this plan cannot be bought now, or null. It is shown in place of the limits. */
   refusal: string | null
+  /** The address of the page names this plan. */
+  isWanted?: boolean
   onChoose: () => unknown
 }
 
-export function planButton({ plan, terms }: Offer, { refusal, onChoose }: PlanButton): HTMLElement {
+export function planButton(
+  { plan, terms }: Offer,
+  { refusal, isWanted, onChoose }: PlanButton,
+): HTMLElement {
   const { planId, priceSats, durationLabel, bestFor, available } = plan
   const why = available ? refusal : 'This plan is not on sale.'
   return el(
@@ -18,6 +23,7 @@ export function planButton({ plan, terms }: Offer, { refusal, onChoose }: PlanBu
       type: 'button',
       class: 'plan',
       'data-plan': planId,
+      'aria-current': isWanted === true ? 'true' : undefined,
       disabled: why !== null,
       onclick: onChoose,
     },

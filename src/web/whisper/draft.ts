@@ -6,8 +6,9 @@ import { button, copyButton, field, tabs } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { bytes } from '../format.ts'
 import { type Sealing, sizeOf, upTo } from './sizes.ts'
+import { type Telling, tellingInputs } from './telling.ts'
 
-export type Draft = {
+export type Draft = Telling & {
   data: Uint8Array
   name?: string
   mediaType?: string
@@ -42,6 +43,7 @@ export type DraftForm = {
 export function draftForm(onChange: () => void): DraftForm {
   const content = contentInput(changed)
   const options = optionInputs(changed)
+  const telling = tellingInputs(changed)
   const about = el('p', { class: 'small quiet number', role: 'status' })
   let largest = 0
   changed()
@@ -73,6 +75,7 @@ export function draftForm(onChange: () => void): DraftForm {
     ...content.elements,
     about,
     ...options.elements,
+    ...telling.elements,
   )
   return {
     element,
@@ -80,9 +83,13 @@ export function draftForm(onChange: () => void): DraftForm {
     size,
     readLimit: options.readLimit,
     revealAt: options.revealAt,
-    problem: () => content.problem() ?? options.problem(),
+    problem: () => content.problem() ?? options.problem() ?? telling.problem(),
     suggested: options.suggested,
-    draft: async () => ({ ...(await content.draft()), ...options.draft() }),
+    draft: async () => ({
+      ...(await content.draft()),
+      ...options.draft(),
+      ...telling.telling(),
+    }),
     showLargest(bytes) {
       largest = bytes
       changed()
@@ -90,6 +97,7 @@ export function draftForm(onChange: () => void): DraftForm {
     clear() {
       content.clear()
       options.clear()
+      telling.clear()
       changed()
     },
   }

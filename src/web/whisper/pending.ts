@@ -19,6 +19,10 @@ export type PendingWhisper = {
   suggested: string | null
   readLimit: number
   revealAt: Date | null
+  /** Asked for with the order, so a repeat must ask for it too. */
+  receipt: boolean
+  /** The switch of the order, or null. */
+  revealWhen: string | null
   /** The unpaid order. Null before the service has answered: then there is no invoice, and nothing was paid. */
   quote: PaymentQuote | null
   preimage?: string
@@ -48,6 +52,7 @@ type Stored = Partial<Record<keyof PendingWhisper, unknown>>
 
 function pendingIn(stored: Stored | null): (PendingWhisper & { quote: PaymentQuote }) | null {
   const { idempotencyKey, hasPassword, suggested, readLimit, revealAt, preimage } = stored ?? {}
+  const { receipt, revealWhen } = stored ?? {}
   const terms = stored?.terms as Partial<Terms> | undefined
   const quote = stored?.quote as Partial<PaymentQuote> | null | undefined
   const key = typeof stored?.key === 'string' ? base64Bytes(stored.key) : null
@@ -68,6 +73,8 @@ function pendingIn(stored: Stored | null): (PendingWhisper & { quote: PaymentQuo
     suggested: typeof suggested === 'string' ? suggested : null,
     readLimit,
     revealAt: typeof revealAt === 'string' ? new Date(revealAt) : null,
+    receipt: receipt === true,
+    revealWhen: typeof revealWhen === 'string' ? revealWhen : null,
     quote: quote as PaymentQuote,
     ...(typeof preimage === 'string' ? { preimage } : {}),
   }

@@ -183,6 +183,9 @@ const REFUSALS: Record<string, string> = {
   'rate limited': 'Too many requests just now. No read was used; try again in a minute.',
 }
 
+/** What the service says for each whisper that a switch holds shut: its reader learns nothing of the monitor. */
+const SHUT_MS = 60_000
+
 type Early = { password: string; milliseconds: number }
 
 /** Shows the time until the reveal. The service says how long, since this computer's clock may be wrong. */
@@ -195,7 +198,21 @@ function showEarly(code: WhisperCode, { password, milliseconds }: Early): void {
   }
   step(
     heading('Not yet'),
-    el('p', {}, `Its sender set a time: it opens on ${moment(new Date(opensAt).toISOString())}.`),
+    ...(milliseconds > SHUT_MS
+      ? [
+          el(
+            'p',
+            {},
+            `Its sender set a time: it opens on ${moment(new Date(opensAt).toISOString())}.`,
+          ),
+        ]
+      : [
+          el(
+            'p',
+            {},
+            'Its sender set a time, or bound it to a switch: then it stays shut until a monitor falls silent, and what is counted here begins anew.',
+          ),
+        ]),
     left,
     el(
       'p',

@@ -6,13 +6,18 @@ import type { SharedWhisper } from '../../client/whisper.ts'
 import { downloadCapability } from '../buying/capability.ts'
 import type { Saving } from '../buying/checkout.ts'
 import { qrCode } from '../buying/qr.ts'
+import type { Terms } from '../buying/terms.ts'
 import { button, codeBox, confirmed, copyButton } from '../components.ts'
 import { type Child, el, fill } from '../dom.ts'
 import { count, moment } from '../format.ts'
+import { receiptPart } from './receipt-part.ts'
 
 export type Sharing = Saving & {
+  terms: Terms
   readLimit: number
   revealAt: Date | null
+  /** The switch that opens it, or null. */
+  revealWhen: string | null
   hasPassword: boolean
   /** The password, or null if this page does not know it: it was typed before a reload. */
   password: string | null
@@ -24,21 +29,26 @@ export type Sharing = Saving & {
 export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
   const { code, expiresAt } = whisper
   const { revealAt, hasPassword, suggested, isSaved, state, onAnother } = sharing
-  const taken = { code: false, password: suggested === null }
+  const taken = {
+    code: false,
+    password: suggested === null,
+    receipt: whisper.receiptToken === undefined,
+  }
 
-  /** The keys are wiped only when the user has all that the reader needs. */
-  function take(what: 'code' | 'password', how: string): void {
+  /** The keys are wiped only when the user has all that the reader needs, and the receipt that was asked for. */
+  function take(what: keyof typeof taken, how: string): void {
     taken[what] = true
-    if (taken.code && taken.password) sharing.onSaved(how)
-    else if (!isSaved()) sharing.say(`${how} Copy the ${taken.code ? 'password' : 'code'} too.`)
+    const left = (['code', 'password', 'receipt'] as const).find((each) => !taken[each])
+    if (left === undefined) sharing.onSaved(how)
+    else if (!isSaved()) {
+      sharing.say(`${how} ${left === 'receipt' ? 'Keep' : 'Copy'} the ${left} too.`)
+    }
   }
 
   async function writeAnother(): Promise<void> {
-    const question = {
-      body: 'Nobody can recover it: without the code the whisper cannot be read.',
-      action: 'Lose it',
-    }
-    if (!isSaved() && !(await confirmed('Leave without the code?', question))) return
+    const what = taken.code && taken.password ? 'receipt' : 'code'
+    const question = { body: LOST[what], action: 'Lose it' }
+    if (!isSaved() && !(await confirmed(`Leave without the ${what}?`, question))) return
     onAnother()
   }
 
@@ -48,7 +58,8 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
       'p',
       {},
       `Anyone with this code${hasPassword ? ' and the password' : ''} can read it ${readsOf(sharing)}`,
-      revealAt === null ? ', until ' : `, from ${moment(revealAt.toISOString())} to `,
+      opening(sharing),
+      revealAt === null ? ', until ' : ' to ',
       el('time', { datetime: expiresAt }, moment(expiresAt)),
       '. Save it now. We cannot recover it.',
     ),
@@ -72,12 +83,19 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
         onCopied: () => take('code', 'The code is copied, with a few lines for its reader.'),
       }),
       button('Download', () => {
-        downloadCapability({ capability: whisper })
+        downloadCapability({ capability: whisper, planId: sharing.terms.planId })
+        taken.receipt = true
         take('code', 'The code is downloaded.')
       }),
     ),
     codeAsPicture(code),
     ...passwordPart(sharing, () => take('password', 'The password is copied.')),
+    ...receiptPart(whisper, {
+      terms: sharing.terms,
+      isCodeTaken: () => taken.code && taken.password,
+      onKept: () => take('receipt', 'The receipt is kept in this browser.'),
+      say: sharing.say,
+    }),
     el('h3', {}, 'Where it is read'),
     codeBox(`${location.origin}/read`, { label: 'The address of the reading page' }),
     el(
@@ -87,6 +105,17 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
     ),
     el('div', { class: 'row' }, button('Write another', writeAnother)),
   ]
+}
+
+const LOST = {
+  code: 'Nobody can recover it: without the code the whisper cannot be read.',
+  receipt: 'Nobody can recover it: without the receipt you are not told when it is read.',
+}
+
+/** From when it can be read, as the rest of a sentence. */
+function opening({ revealAt, revealWhen }: Sharing): string {
+  const from = revealAt === null ? '' : `, from ${moment(revealAt.toISOString())}`
+  return revealWhen === null ? from : ` after the monitor has fallen silent${from}`
 }
 
 /** The code as a QR code, drawn when it is opened: a camera nearby could read it. */
@@ -133,7 +162,7 @@ function readsOf({ readLimit }: Pick<Sharing, 'readLimit'>): string {
 }
 
 function instructions({ code, expiresAt }: SharedWhisper, sharing: Sharing): string {
-  const { revealAt, hasPassword } = sharing
+  const { revealAt, revealWhen, hasPassword } = sharing
   const lines = [
     `There is a secret for you. Open ${location.origin}/read and paste this code:`,
     '',
@@ -143,6 +172,9 @@ function instructions({ code, expiresAt }: SharedWhisper, sharing: Sharing): str
     ...(revealAt
       ? [`It opens on ${moment(revealAt.toISOString())}; asking before costs nothing.`]
       : []),
+    ...(revealWhen === null
+      ? []
+      : ['It is shut until a monitor falls silent; asking before costs nothing.']),
     ...(hasPassword ? ['It asks for a password, which you get separately.'] : []),
   ]
   return `${lines.join('\n')}\n`

@@ -31,18 +31,24 @@ type Order = {
 const place = byId('whisper')
 const plans = el('div', { class: 'stack' })
 const problems = el('div', { class: 'problems', 'aria-live': 'assertive' })
+/** The plan that the address names: `/whisper#spark`. */
+let wanted = location.hash.slice(1)
 let onSale: Catalog | null = null
 /** The problem that is shown, until its cause is gone. */
 let shownProblem: string | null = null
 const draft = draftForm(changed)
+addEventListener('hashchange', () => {
+  wanted = location.hash.slice(1)
+  changed()
+})
 // The content is stored nowhere, so leaving the page would lose it.
 guardTab(() => !draft.isEmpty())
 
 const checkout = createCheckout<Order, SharedWhisper>({
   place,
   buy,
-  present: (whisper, { pending, password }, saving) => {
-    const shown = { ...pending, password: password ?? pending.suggested }
+  present: (whisper, { terms, pending, password }, saving) => {
+    const shown = { ...pending, terms, password: password ?? pending.suggested }
     return shareView(whisper, { ...saving, ...shown, onAnother: another })
   },
   asking: 'Sending the encrypted bytes, and asking for an invoice',
@@ -125,7 +131,11 @@ function changed(): void {
       const refusal = checkoutEnabled
         ? refusalOf(plan, { ...draft, now: clock.now() })
         : CLOSED_PLAN
-      return planButton(offer, { refusal, onChoose: () => seal(offer.terms) })
+      return planButton(offer, {
+        refusal,
+        isWanted: offer.plan.planId === wanted,
+        onChoose: () => seal(offer.terms),
+      })
     }),
   )
 }
@@ -158,7 +168,7 @@ async function seal(terms: Terms): Promise<void> {
     fill(problems, notice('bad', el('p', {}, why)))
     return
   }
-  const { readLimit, revealAt = null, password = null } = content
+  const { readLimit, revealAt = null, password = null, receipt, revealWhen } = content
   const { key, hasPassword } = sealed
   const pending: PendingWhisper = {
     terms: { ...terms, product: 'whisper' },
@@ -168,6 +178,8 @@ async function seal(terms: Terms): Promise<void> {
     suggested: draft.suggested(),
     readLimit,
     revealAt,
+    receipt,
+    revealWhen,
     quote: null,
   }
   await begin({ terms, pending, sealed, password })
@@ -187,6 +199,7 @@ async function buy(
   { http, onInvoice, ...steps }: Steps,
 ): Promise<SharedWhisper> {
   const { idempotencyKey, preimage, readLimit, revealAt, quote, key, hasPassword } = pending
+  const { receipt, revealWhen } = pending
   // The user pays at most the price that the page showed.
   const payments = createPayments(http, { maxSats: terms.priceSats })
   const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
@@ -202,6 +215,8 @@ async function buy(
     sealed,
     readLimit,
     ...(revealAt ? { revealAt } : {}),
+    receipt,
+    ...(revealWhen === null ? {} : { revealWhen }),
     ...claim,
     ...steps,
     onInvoice(shown) {

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import type { PulseCapability } from '../../src/client/index.ts'
+import { formatCapability } from '../../src/client/index.ts'
+import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { live } from '../support/pulse.ts'
+import { until } from '../support/until.ts'
+
+const MINUTE = 60_000
+
+suite('a whisper that tells when it is read', () => {
+  const site = startSite()
+
+  test('the receipt is asked for by a click, kept without the key, and says when it was read', async (t) => {
+    const { page } = await site.visit(t, { viewport: NARROW })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/whisper#spark`)
+    await page.locator('.plan[data-plan="spark"][aria-current="true"]').waitFor()
+    await page.getByLabel('Text', { exact: true }).fill('who reads this?')
+    await page.getByLabel('Reads').fill('2')
+    await page.getByLabel('Tell me when it is read').check()
+    assert.deepEqual(await seriousFaults(page), [], 'the form')
+    const sent = page.waitForRequest('**/api/payments/whisper')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    assert.equal((await sent).headers()['x-whisper-receipt'], 'on')
+    const invoice = await invoiceOf(page)
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    await site.server.pay(invoice)
+    const code = await page.getByRole('group', { name: 'The share code' }).innerText()
+    await page.getByRole('button', { name: 'Look at it' }).click()
+    await page.getByText('Copy or download the code first.').waitFor()
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByText('The code is copied. Keep the receipt too.').waitFor()
+    assert.match(await everythingStored(page), /mayfly\.sealing/, 'the receipt could still be lost')
+    await page.getByRole('button', { name: 'Keep the receipt' }).click()
+    await page.getByText('The receipt is kept in this browser.').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'the code')
+    const [key = ''] = code.split(':').slice(4)
+    assert.doesNotMatch(await everythingStored(page), new RegExp(`${key}|mayfly\\.sealing`))
+
+    await page.getByRole('button', { name: 'Look at it' }).click()
+    await page.getByRole('heading', { name: 'Not read yet' }).waitFor()
+    await page.getByText('2 reads are left.').waitFor()
+    assert.equal(new URL(page.url()).pathname, '/receipt')
+    await site.server.mayfly.readWhisper(code)
+    await page.getByRole('button', { name: 'Ask again' }).click()
+    await page.getByText('1 read is left.').waitFor()
+    const minute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+    const reads = page.getByRole('list', { name: 'The reads, newest first' }).getByRole('listitem')
+    assert.equal(await reads.count(), 1)
+    assert.equal(
+      Date.parse(await reads.innerText()),
+      Date.parse(minute.format(Math.floor(site.server.clock.now() / MINUTE) * MINUTE)),
+    )
+    assert.deepEqual(await seriousFaults(page), [], 'the receipt')
+
+    await page.goto(site.server.url)
+    await page.getByText(/^Receipt of a whisper · Spark · ends /).waitFor()
+    await page.getByRole('button', { name: 'Open Whisper 1' }).click()
+    await page.getByRole('button', { name: 'Destroy it now' }).click()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByRole('button', { name: 'Destroy it now' }).click()
+    await page.getByRole('button', { name: 'Destroy it', exact: true }).click()
+    await page.getByRole('heading', { name: 'Destroyed' }).waitFor()
+    await assert.rejects(site.server.mayfly.readWhisper(code), { phrase: 'not found' })
+    assert.equal(await page.getByRole('button', { name: 'Destroy it now' }).count(), 0)
+    assert.doesNotMatch(page.url(), /whisper_/)
+  })
+
+  test('the receipt opens from the file with the code, and the code is not stored', async (t) => {
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('in a file')
+    await page.getByLabel('Tell me when it is read').check()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    await page.getByText('The code is downloaded.').waitFor()
+    assert.equal(await everythingStored(page), '', 'the file has all of it')
+    const text = await readFile(await file.path(), 'utf8')
+    await page.goto(`${site.server.url}/receipt`)
+    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByRole('heading', { name: 'Not read yet' }).waitFor()
+    assert.doesNotMatch(await everythingStored(page), /mayfly-whisper/)
+  })
+
+  test('a whisper without a receipt asks for none, and its file opens none', async (t) => {
+    const { page } = await site.visit(t)
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('untold')
+    const sent = page.waitForRequest('**/api/payments/whisper')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    assert.equal((await sent).headers()['x-whisper-receipt'], undefined)
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('button', { name: 'Copy the code' }).waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'The receipt' }).count(), 0)
+    const capability = await site.server.mayfly.buyWhisper({
+      planId: 'spark',
+      data: Buffer.from('untold'),
+      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
+    })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/receipt`)
+    const text = formatCapability({ capability, baseUrl: site.server.url })
+    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByText('This is not the capability of a receipt.').waitFor()
+  })
+
+  test('a switch is bound to the order, tells its state on the receipt, and opens when the monitor falls silent', async (t) => {
+    const monitor = await buyMonitor()
+    const owner = site.server.mayfly.pulse(monitor)
+    await owner.ping()
+    const { switchId } = await owner.makeSwitch()
+    const { page } = await site.visit(t, { expected: /status of 4(?:00|02)/ })
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('if you read this')
+    await page.getByText('More', { exact: true }).click()
+    const field = page.getByLabel('Open it when a monitor falls silent')
+    await field.fill('pulse_switch_short')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('This is not the id of a switch.').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'a wrong id')
+    await field.fill('pulse_switch_0000000000000000000000')
+    await page.getByText('This is not the id of a switch.').waitFor({ state: 'detached' })
+    assert.ok(await page.getByLabel('Tell me when it is read').isChecked())
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('This switch cannot be bound').waitFor()
+    await page.getByRole('button', { name: 'Choose a plan' }).click()
+    await field.fill(` ${switchId} `)
+    const sent = page.waitForRequest('**/api/payments/whisper')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    assert.equal((await sent).headers()['x-whisper-reveal-when'], switchId)
+    const invoice = await invoiceOf(page)
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    await site.server.pay(invoice)
+    await page.getByText('can read it once after the monitor has fallen silent, until').waitFor()
+    const code = await page.getByRole('group', { name: 'The share code' }).innerText()
+    const [publicId = ''] = code.split(':').slice(2)
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByRole('button', { name: 'Keep the receipt' }).click()
+    await page.getByRole('button', { name: 'Look at it' }).click()
+    await page.getByText(/^It waits for the next ping of the monitor, since /).waitFor()
+    await live(site.server, MINUTE / 2)
+    await owner.ping()
+    await page.getByRole('button', { name: 'Ask again' }).click()
+    await page.getByText(/^Armed since .* That works until /).waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'armed')
+
+    const reader = await site.visit(t, { expected: /status of 425/ })
+    await reader.page.goto(`${site.server.url}/read`)
+    await reader.page.getByLabel('Share code').fill(code)
+    await reader.page.getByRole('button', { name: 'Reveal it' }).click()
+    await reader.page.getByText('or bound it to a switch').waitFor()
+    assert.deepEqual(await seriousFaults(reader.page), [], 'shut')
+    await live(site.server, 7 * MINUTE)
+    await until('the secret opens', async () => {
+      const { receiptToken } = await keptWhisper(page)
+      const receipt = site.server.mayfly.whisperReceipt({ publicId, receiptToken })
+      return (await receipt.status()).switch?.state === 'open'
+    })
+    await page.getByRole('button', { name: 'Ask again' }).click()
+    await page.getByText(/^Open since /).waitFor()
+    await reader.page.getByRole('button', { name: 'Ask again' }).click()
+    await reader.page.getByText('if you read this', { exact: true }).waitFor()
+  })
+
+  function buyMonitor(): Promise<PulseCapability> {
+    return site.server.mayfly.buyPulse({
+      planId: 'standard',
+      idempotencyKey: randomUUID(),
+      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
+    })
+  }
+})
+
+async function invoiceOf(page: Page): Promise<string> {
+  const link = page.getByRole('link', { name: 'Open in a wallet' })
+  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
+}
+
+/** The capability that this browser keeps. */
+async function keptWhisper(page: Page): Promise<{ receiptToken: string }> {
+  const kept = await page.evaluate(() => localStorage.getItem('mayfly.kept'))
+  return JSON.parse(JSON.parse(kept ?? '[]')[0].text)
+}
+
+/** All that the page has stored in this browser, names and values, in one text. */
+function everythingStored(page: Page): Promise<string> {
+  return page.evaluate(() =>
+    [localStorage, sessionStorage].flatMap((storage) => Object.entries({ ...storage })).join('\n'),
+  )
+}
