@@ -13,9 +13,9 @@ Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"s
 - Read: GET /api/pulse/{publicId} with the ownerToken. state: waiting, operational, late, exhausted or expired.
 - Set: PATCH /api/pulse/{publicId} with any of {"name","description","expectedIntervalSeconds",
   "graceSeconds","publicStatusEnabled"}. An interval is ${INTERVAL_SECONDS.minimum} to ${INTERVAL_SECONDS.maximum} seconds, a grace ${GRACE_SECONDS.minimum} to ${GRACE_SECONDS.maximum} and at
-  least the plan's; name: up to ${LENGTHS.name} characters, description: ${LENGTHS.description}. Late: interval and grace passed without a ping.
-- Share: with publicStatusEnabled, anyone reads GET /api/pulse/public/{publicStatusId}. The owner's status has
-  the id, which is replaced when sharing stops.
+  least the plan's. A name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. Late: interval and grace passed without a ping.
+- Or at set times: PUT /api/pulse/{publicId}/schedule with {"cron":"0 3 * * 1-5","timeZone":"UTC","graceSeconds":900}.
+- Share: with publicStatusEnabled anyone reads GET /api/pulse/public/{publicStatusId}; the id is in the owner's status.
 - Be told: PUT /api/pulse/{publicId}/alerts with {"destinations":[{"url":"https://…","format":"standard"}]} (or
   slack, discord, ntfy; or {"inbox","ingestToken"}); GET says what was sent. A standard one must echo the test's nonce.
 - Destroy: DELETE /api/pulse/{publicId}.
