@@ -11,6 +11,7 @@ import { settingsForm } from './settings.ts'
 import { createSharingView } from './sharing.ts'
 import { createStateView, titleOf } from './state-view.ts'
 import { STATES } from './states.ts'
+import { createSwitchView } from './switch-view.ts'
 
 export async function openMonitor(
   place: HTMLElement,
@@ -94,7 +95,13 @@ export async function openMonitor(
         'div',
         { class: 'halves' },
         lesson.element,
-        el('div', { class: 'stack' }, settingsForm(status, save), sharing.element),
+        el(
+          'div',
+          { class: 'stack' },
+          settingsForm(status, save),
+          sharing.element,
+          createSwitchView(monitor),
+        ),
       ),
     ),
   )

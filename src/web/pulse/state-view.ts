@@ -33,7 +33,15 @@ export function createStateView(initial: PulseStatus): StateView {
   const last = fact('Last ping')
   const next = fact('Next ping')
   const late = fact('Late')
-  const countdowns = el('dl', { class: 'facts' }, ...last.parts, ...next.parts, ...late.parts)
+  const run = fact('Last run')
+  const countdowns = el(
+    'dl',
+    { class: 'facts' },
+    ...last.parts,
+    ...next.parts,
+    ...late.parts,
+    ...run.parts,
+  )
   const strip = createStrip()
   const counter = el('div', {})
   const ending = document.createTextNode('')
@@ -49,7 +57,10 @@ export function createStateView(initial: PulseStatus): StateView {
     state.dataset.state = now.state
     state.textContent = STATES[now.state].title
     const { means, since } = STATES[now.state]
-    meaning.textContent = `${means} ${since} ${moment(now.stateChangedAt)}.`
+    meaning.textContent = `${failureOf(now) ?? means} ${since} ${moment(now.stateChangedAt)}.`
+    const ran = runOf(now)
+    for (const part of run.parts) part.hidden = ran === null
+    run.set(ran ?? '')
     const { acceptedHeartbeatCount: used, heartbeatLimit: limit } = now
     fill(counter, usage('Pings', { used, limit, show: count }))
     stripDrawnAt = 0
@@ -72,6 +83,24 @@ export function createStateView(initial: PulseStatus): StateView {
   const now = [description, state, meaning, countdowns]
   const past = [strip.element, counter]
   return { title, now, past, expiry, show, showTimes }
+}
+
+/** A sentence about the failed run that makes the monitor late, or null. */
+function failureOf({ state, failure }: PulseStatus): string | null {
+  if (failure === null || state !== 'late') return null
+  const code = failure.exitCode === null ? '' : ` with exit code ${failure.exitCode}`
+  return `The last run failed${code}, ${moment(failure.since)}.`
+}
+
+/** How the last run ended, and how many are open, or null for a job that only pings. */
+function runOf({ lastRun, openRuns }: PulseStatus): string | null {
+  const open = openRuns.length === 0 ? '' : `${count(openRuns.length)} running`
+  if (lastRun === null) return open || null
+  const { result, exitCode, durationSeconds, endedAt } = lastRun
+  const code = exitCode === null || exitCode === 0 ? '' : ` with exit code ${exitCode}`
+  const took = durationSeconds === null ? '' : ` after ${duration(durationSeconds * 1000)}`
+  const ended = `${result === 'ok' ? 'Succeeded' : 'Failed'}${code}${took}, ${moment(endedAt)}`
+  return [ended, open].filter((part) => part !== '').join('; ')
 }
 
 /** The monitor's name, or a word for one without. */

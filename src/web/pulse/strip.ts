@@ -33,6 +33,7 @@ export function createStrip(): Strip {
   const caption = document.createTextNode('No pings yet.')
   const spells = folded()
   const times = folded()
+  const outages = folded()
   // All of it takes its place before the first ping, so that nothing below moves.
   const element = el(
     'figure',
@@ -41,18 +42,30 @@ export function createStrip(): Strip {
     el('p', { class: 'small quiet number readout', 'aria-hidden': 'true' }, readout),
     el('figcaption', { class: 'small number' }, caption),
     el('div', { class: 'halves folds' }, times.element, spells.element),
+    outages.element,
   )
   let history: History | null = null
 
   function draw(status: PulseStatus, now: number): void {
     const before = history
+    const blind = status.blindWindows
+    outages.element.hidden = blind.length === 0
+    outages.show(
+      `The service was unreachable ${blind.length === 1 ? 'once' : `${count(blind.length)} times`}`,
+      blind.map(blindWords),
+    )
     history = historyOf(status, now)
     if (!history) return
     if (!before) readOut(HINT)
     const x = placing(history)
     fill(
       drawing,
-      ...history.spells.map(({ from, to }) => gap(x(from), x(to ?? now))),
+      ...history.spells.map(({ from, to }) => block('gap', x(from), x(to ?? now))),
+      ...blind
+        .filter(({ endedAt }) => Date.parse(endedAt) > (history?.pings[0] ?? 0))
+        .map(({ beganAt, endedAt }) =>
+          block('blind', x(Date.parse(beganAt)), x(Date.parse(endedAt))),
+        ),
       svg('path', {
         class: 'pings',
         d: history.pings.map((time) => `M${x(time).toFixed(1)} 8V${HEIGHT - 8}`).join(''),
@@ -92,12 +105,13 @@ function wordsAt(history: History, place: number): string {
 /** Where a time is on the strip. */
 function placing({ pings: [first = 0], until }: History): (time: number) => number {
   const span = Math.max(until - first, 1)
-  return (time) => MARGIN + (Math.min(time - first, span) / span) * (WIDTH - 2 * MARGIN)
+  return (time) =>
+    MARGIN + (Math.min(Math.max(time - first, 0), span) / span) * (WIDTH - 2 * MARGIN)
 }
 
-function gap(from: number, to: number): SVGElement {
+function block(kind: 'gap' | 'blind', from: number, to: number): SVGElement {
   return svg('rect', {
-    class: 'gap',
+    class: kind,
     x: from.toFixed(1),
     y: '0',
     width: Math.max(to - from, 1).toFixed(1),
@@ -122,6 +136,11 @@ const lateLines = (spells: Spell[]): string[] => spells.toReversed().map(lateWor
 function lateWords({ from, to }: Spell): string {
   if (to === null) return `Late since ${momentOf(from)}`
   return `Late from ${momentOf(from)}, for ${duration(to - from)}`
+}
+
+/** The last 20 of them are told, as they move the deadlines. */
+function blindWords({ beganAt, endedAt }: PulseStatus['blindWindows'][number]): string {
+  return `The service was unreachable from ${moment(beganAt)} to ${moment(endedAt)}; deadlines waited`
 }
 
 const momentOf = (time: number): string => moment(new Date(time).toISOString())
