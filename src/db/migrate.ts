@@ -42,7 +42,6 @@ const FOLDER = new URL('./migrations/', import.meta.url)
  */
 export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
   const migrations = await load(dialect.engine)
-  const newest = migrations.at(-1)?.version ?? 0
   await db.tx(async (tx) => {
     for (const statement of dialect.claim) await tx.run(statement)
     // Checked first: a user without the right to create tables can start on a migrated store.
@@ -56,10 +55,12 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
     }
     const rows = await tx.run<{ version: number }>('select version from migration')
     const done = new Set(rows.map(({ version }) => version))
-    const current = Math.max(0, ...done)
-    if (current > newest) {
+    const known = new Set(migrations.map(({ version }) => version))
+    // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
+    const unknown = rows.find(({ version }) => !known.has(version))
+    if (unknown) {
       throw new StoreUnusable(
-        `The database has version ${current}, and this Mayfly supports up to ${newest}. Start the newer Mayfly that wrote it.`,
+        `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`,
       )
     }
     let isChanged = false

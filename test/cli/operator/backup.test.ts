@@ -179,7 +179,7 @@ suite('restoring', () => {
           await copyFile(copy, file)
           alter(file, `insert into migration (version, name) values (999, 'later')`)
         },
-        /version 999, and this Mayfly supports up to/,
+        /migration 999, which this Mayfly does not know/,
       ],
     ]
     for (const [name, make, said] of bad) {
