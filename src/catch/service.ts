@@ -184,7 +184,18 @@ export function createCatch(deps: {
   }
 
   async function purge(now: DeletionTime): Promise<number> {
-    await eventWrites.tidy()
+    let dropped: number
+    try {
+      // First, because each inbox that is over is looked up among all that came lately.
+      await eventWrites.tidy()
+    } finally {
+      // Deleting keeps a promise, and may be what makes room for the rest.
+      dropped = await deleteOver(now)
+    }
+    return dropped
+  }
+
+  async function deleteOver(now: DeletionTime): Promise<number> {
     const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCatch } from '../../src/catch/service.ts'
+import { type CatchService, createCatch, type IngestRequest } from '../../src/catch/service.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { createFairScheduler } from '../../src/http/fair-scheduler.ts'
+import type { DeletionTime } from '../../src/lib/clock.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -19,7 +20,37 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
     ...store,
     write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
   }
-  const service = createCatch({
+  const service = serviceOn(db)
+  const inbox = await service.owned(ID, OWNER_TOKEN)
+  assert.ok(inbox)
+  assert.equal(await service.destroy(inbox), true)
+  await service.used(inbox)
+  const [order] = await store.read('select seed, sealed_at, sealed_by from purchase_order')
+  assert.deepEqual(order, { seed: null, sealed_at: 1, sealed_by: 'use' })
+})
+
+test('an inbox that is over is emptied, although the events that came lately cannot be sorted in', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(insertInbox(INBOX), DELIVERED_ORDER))
+  const service = serviceOn({
+    ...store,
+    write: (one) =>
+      one.lockKey === 'catch_event_recent'
+        ? Promise.reject(new StoreAway('full'))
+        : store.write(one),
+  })
+  const facts = await service.facts(ID)
+  assert.ok(facts)
+  assert.equal(await service.ingest(facts, REQUEST), true)
+  const failed = await service.purge(100 as DeletionTime).catch((error: unknown) => error)
+  // What failed is told all the same. PostgreSQL sorts nothing in.
+  assert.equal(failed instanceof StoreAway, store.engine === 'sqlite')
+  assert.deepEqual(await store.read('select 1 as n from catch_event'), [])
+})
+
+function serviceOn(db: Db): CatchService {
+  return createCatch({
     db,
     hints: createHints(),
     clock: { now: () => 1 },
@@ -28,13 +59,7 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
     scheduler: createFairScheduler(),
     onIngested: () => undefined,
   })
-  const inbox = await service.owned(ID, OWNER_TOKEN)
-  assert.ok(inbox)
-  assert.equal(await service.destroy(inbox), true)
-  await service.used(inbox)
-  const [order] = await store.read('select seed, sealed_at, sealed_by from purchase_order')
-  assert.deepEqual(order, { seed: null, sealed_at: 1, sealed_by: 'use' })
-})
+}
 
 const ID = 'catch_0000000000000000000000'
 const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
@@ -49,6 +74,17 @@ const INBOX = {
   maxBytesPerRequest: 1_000,
   createdAt: 0,
   expiresAt: 10,
+}
+
+const REQUEST: IngestRequest = {
+  token: null,
+  method: 'POST',
+  path: '/',
+  query: '',
+  rawHeaders: [],
+  body: Buffer.from('x'),
+  sourceIp: '127.0.0.1',
+  isProxied: false,
 }
 
 const DELIVERED_ORDER = {
