@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { NewEvent } from '../../src/catch/event-insert.ts'
+import { type EventSize, isWhole } from '../../src/catch/event-rows.ts'
+import { createEventStore } from '../../src/catch/event-store.ts'
+import { createEventWrites } from '../../src/catch/event-writes.ts'
+import { keptBytes, MAX_HEADER_LINES, packHeaders } from '../../src/catch/kept.ts'
+import { insertInbox } from '../../src/catch/store.ts'
+import type { Db } from '../../src/db/db.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+const ID = 'catch_0000000000000000000000'
+const NONE_IS_SMALL = { limit: 9, bytes: 0 }
+const ALL_ARE_SMALL = { limit: 9, bytes: 9e6 }
+
+/** The most that headers take in the store besides what counts: short lines, and a type with a column of its own. */
+const MANY_HEADERS = [
+  ...['content-type', `text/${'x'.repeat(250)}`],
+  ...Array.from({ length: MAX_HEADER_LINES - 1 }, () => ['a', 'b']).flat(),
+]
+
+suite('the size that the store tells of an event', () => {
+  for (const { name, event } of [
+    { name: 'a long body', event: { body: 50_000 } },
+    { name: 'a long path', event: { path: '/'.repeat(15_000) } },
+    { name: 'a long query', event: { query: 'q'.repeat(15_000) } },
+    { name: 'long headers', event: { headers: ['a', 'x'.repeat(15_000)] } },
+    { name: 'many headers', event: { headers: MANY_HEADERS } },
+    { name: 'next to nothing', event: {} },
+  ]) {
+    test(`the size of an event with ${name} is at least that of all its columns, and hardly more`, async (t) => {
+      const db = await aStoreWith(t, event)
+      await checkSizes(db)
+    })
+
+    test(`the size of an event from before kept bytes and header lines, with ${name}, is that of its columns too`, async (t) => {
+      const db = await aStoreWith(t, event)
+      const { headers = [] } = event
+      const pairs = headers.flatMap((name, i) =>
+        i % 2 === 0 ? [{ name, value: headers[i + 1] }] : [],
+      )
+      await db.write(
+        unit({
+          text: 'update catch_event set kept_bytes = null, header_lines = null, headers = $1',
+          values: [JSON.stringify(pairs)],
+        }),
+      )
+      await checkSizes(db)
+    })
+  }
+
+  test('an event whose head is above the limit is not read, however short its body is', async (t) => {
+    const db = await aStoreWith(t, { path: '/'.repeat(15_000), body: 1 })
+    const [row] = await createEventStore(db).oldest(ID, 0, { limit: 1, bytes: 15_000 })
+    assert.equal(row && isWhole(row), false)
+  })
+})
+
+type Parts = { path?: string; query?: string; headers?: string[]; body?: number }
+
+/** A store with one event of these parts, in an inbox of its own. */
+async function aStoreWith(
+  t: After,
+  { path = '', query = '', headers = [], body = 0 }: Parts,
+): Promise<Db> {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  const isTyped = headers[0] === 'content-type'
+  const event: NewEvent = {
+    ...{ salt: 1, receivedAt: 1, access: 'public', method: 'POST', path, query },
+    headerLines: packHeaders(headers),
+    contentType: isTyped ? (headers[1] ?? null) : null,
+    mediaType: null,
+    body: new Uint8Array(body),
+    keptBytes: keptBytes({ path, query, headers, body: { length: body } }),
+    ...{ bodySha256: '', sourceIp: '203.0.113.1', ipLocation: null },
+  }
+  await db.write(unit(insertInbox(INBOX)))
+  await db.write(unit(...createEventWrites(db).insert(ID, [event])))
+  return db
+}
+
+/** However an event is asked for, its size is told. */
+async function checkSizes(db: Db): Promise<void> {
+  const store = createEventStore(db)
+  const [whole] = await store.oldest(ID, 0, ALL_ARE_SMALL)
+  assert.ok(whole && isWhole(whole))
+  const { path, query, headers, content_type, header_lines, body } = whole
+  const columns = [path, query, headers, content_type ?? '', header_lines ?? '', body]
+  const bytes = columns.reduce((sum, { length }) => sum + length, 0)
+  const filter = { order: 'newest' as const, from: 9, equal: [] }
+  const most = { ...NONE_IS_SMALL, latestSequence: 1 }
+  const asked: Pick<EventSize, 'size'>[][] = [
+    [whole],
+    await store.oldest(ID, 0, NONE_IS_SMALL),
+    await store.first(ID, filter, most),
+    await store.sized(ID, { sequences: [1], nextCursor: null }, { ...most, order: 'newest' }),
+  ]
+  for (const rows of asked) {
+    const [{ size } = { size: -1 }] = rows
+    assert.ok(size >= bytes && size <= bytes + 1024, `${size} for ${bytes} bytes`)
+  }
+}
+
+const INBOX = {
+  publicId: ID,
+  planId: 'spark' as const,
+  ownerTokenHash: Buffer.alloc(32),
+  ingestTokenHash: Buffer.alloc(32),
+  requestLimit: 10,
+  storageLimitBytes: 1_000_000,
+  maxBytesPerRequest: 100_000,
+  createdAt: 0,
+  expiresAt: 10,
+}
