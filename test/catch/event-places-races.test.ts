@@ -1,0 +1,125 @@
+/**
+ * Two stores on one file, as a service and a command beside it have, store, delete and sort in at once, in inboxes
+ * that soon are full.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createPlaces } from '../../src/catch/event-places.ts'
+import { deleteEvent } from '../../src/catch/event-store.ts'
+import { insertInbox } from '../../src/catch/store.ts'
+import { attempt, type Db } from '../../src/db/db.ts'
+import { openStore } from '../../src/db/open.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { unit } from '../support/unit.ts'
+
+const INBOXES = ['a', 'b', 'c', 'd']
+const REQUESTS = 120
+/** Less than the requests have, of which every fourth is deleted: some inboxes are full of bytes first. */
+const STORAGE_BYTES = 4_000
+const MOST_BYTES = 100
+/** Who stores at once, on each of the two, and how often: about three times what the inboxes take. */
+const WRITERS = 6
+const TURNS = 60
+
+test('limits are exact and every read is whole while two stores store, delete and sort in at once', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const both = [
+    await openStore({ kind: 'sqlite', file }),
+    await openStore({ kind: 'sqlite', file }),
+  ]
+  t.after(() => Promise.all(both.map((db) => db.close())))
+  for (const inbox of INBOXES) await both[0]?.write(unit(insertInbox(anInbox(inbox))))
+  /** The salts that were acknowledged and are not being deleted, by inbox; and how many were ever acknowledged. */
+  const kept = new Map(INBOXES.map((inbox) => [inbox, new Set<number>()]))
+  const accepted = new Map(INBOXES.map((inbox) => [inbox, 0]))
+  let salt = 0
+  let refused = 0
+  let isOver = false
+
+  async function storeSome(db: Db, places: ReturnType<typeof createPlaces>): Promise<void> {
+    const inbox = oneOf(INBOXES)
+    const events = Array.from({ length: 1 + below(4) }, () => anEvent(++salt, below(MOST_BYTES)))
+    const done = await attempt(db.write(unit(...places.insert(inbox, events))))
+    if ('refused' in done) refused++
+    else {
+      accepted.set(inbox, (accepted.get(inbox) ?? 0) + events.length)
+      for (const event of events) kept.get(inbox)?.add(event.salt)
+    }
+    const doomed = oneOf([...(kept.get(inbox) ?? [])])
+    if (doomed === undefined || below(4) > 0) return
+    kept.get(inbox)?.delete(doomed)
+    const [row] = await db.read<{ sequence: number }>(
+      'select sequence from catch_event where public_id = $1 and salt = $2',
+      inbox,
+      doomed,
+    )
+    await db.write(unit(...deleteEvent(inbox, row?.sequence ?? 0, doomed)))
+  }
+
+  async function read(db: Db): Promise<void> {
+    const inbox = oneOf(INBOXES)
+    const before = [...(kept.get(inbox) ?? [])]
+    const rows = await db.read<{ sequence: number; salt: number }>(
+      'select sequence, salt from catch_event where public_id = $1 order by sequence desc',
+      inbox,
+    )
+    const sequences = rows.map(({ sequence }) => sequence)
+    assert.deepEqual(
+      sequences,
+      [...new Set(sequences)].sort((a, b) => b - a),
+    )
+    const found = new Set(rows.map((row) => row.salt))
+    const missing = before.filter((one) => !found.has(one) && kept.get(inbox)?.has(one))
+    assert.deepEqual([missing, await db.read(MISCOUNTED)], [[], []])
+  }
+
+  const writing = both.flatMap((db) => {
+    const places = createPlaces(db, { between: 7, mostOfInbox: 4 })
+    return Array.from({ length: WRITERS }, async () => {
+      for (let turn = 0; turn < TURNS; turn++) await storeSome(db, places)
+    })
+  })
+  const reading = both.map(async (db) => {
+    while (!isOver) await read(db)
+  })
+  const written = Promise.all(writing).finally(() => {
+    isOver = true
+  })
+  await Promise.all([written, ...reading])
+  const rows = await both[0]?.read(
+    'select public_id, accepted_request_count as n from catch_inbox order by public_id',
+  )
+  assert.deepEqual(
+    rows,
+    [...accepted].map(([public_id, n]) => ({ public_id, n })),
+  )
+  assert.ok(refused > 0)
+})
+
+const MISCOUNTED = `select public_id from catch_inbox i
+  where accepted_request_count > request_limit or stored_bytes > storage_limit_bytes
+    or last_sequence <> accepted_request_count
+    or stored_bytes <> (
+      select coalesce(sum(kept_bytes), 0) from catch_event e where e.public_id = i.public_id)`
+
+const below = (most: number): number => Math.floor(Math.random() * most)
+const oneOf = <T>(some: T[]): T => some[below(some.length)] as T
+
+const anInbox = (publicId: string) => ({
+  publicId,
+  planId: 'spark',
+  ownerTokenHash: new Uint8Array(32),
+  ingestTokenHash: new Uint8Array(32),
+  requestLimit: REQUESTS,
+  storageLimitBytes: STORAGE_BYTES,
+  maxBytesPerRequest: MOST_BYTES,
+  createdAt: 0,
+  expiresAt: 10,
+})
+
+const anEvent = (salt: number, bytes: number) => ({
+  ...{ salt, receivedAt: 1, access: 'public' as const, method: 'POST', path: '', query: '' },
+  ...{ headerLines: new Uint8Array(), contentType: null, mediaType: null, ipLocation: null },
+  ...{ body: new Uint8Array(bytes), keptBytes: bytes, bodySha256: '', sourceIp: '' },
+})
