@@ -19,6 +19,11 @@ export function joined(rows: Row[], times: Value): Row[] {
 }
 export const JOINED = mapped('joined', joined)
 
+export const ALL_ROWS = mapped('allRows', allRows)
+export function allRows(rows: Row[]): Row[] {
+  return rows
+}
+
 export const NO_ROWS = mapped('noRows', noRows)
 export function noRows(): Row[] {
   return []

@@ -214,6 +214,8 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
   opened.exec(
     `pragma busy_timeout = ${BUSY_TIMEOUT_MS}; pragma cache_size = -${CACHE_KIBIBYTES[role]}`,
   )
+  // What a query sorts would else go to a file of SQLite's own when it is long, and deleted bytes with it.
+  opened.exec('pragma temp_store = memory')
   if (role === 'scanner') giveWay()
   if (role !== 'writer') {
     opened.exec('pragma query_only = on')
@@ -221,7 +223,7 @@ function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
   }
   switchToWal(opened)
   opened.exec('pragma synchronous = full; pragma secure_delete = on')
-  opened.exec(`pragma temp_store = memory; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  opened.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   const bytes = Number(
     opened
       .prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size')

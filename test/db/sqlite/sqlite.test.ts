@@ -9,7 +9,7 @@ import { migrate } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
-import { ENDING, NO_ROWS } from '../../support/row-maps.ts'
+import { ALL_ROWS, ENDING, NO_ROWS } from '../../support/row-maps.ts'
 import { unit, withDurability } from '../../support/unit.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
@@ -181,6 +181,16 @@ suite('the SQLite file', () => {
       [{ synchronous: 2 }],
       [{ secure_delete: 1 }],
     ])
+  })
+
+  test('nothing that a query of the SQLite file sorts is written to another file, in any thread', async (t) => {
+    const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+    t.after(() => db.close())
+    const text = 'pragma temp_store'
+    const asked = { text, values: [], through: ALL_ROWS, parameters: [] }
+    const inMemory = [{ temp_store: 2 }]
+    assert.deepEqual(await db.write(unit({ text, values: [] })), { all: inMemory })
+    assert.deepEqual([await db.read(text), await db.scan(asked)], [inMemory, inMemory])
   })
 
   test('the SQLite file is synced by each commit that has a flushed unit, and by no other', async (t) => {
