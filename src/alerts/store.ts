@@ -52,7 +52,10 @@ export type AlertRow = {
 
 export const contentOf = ({ content }: AlertRow): AlertContent => JSON.parse(content)
 
-/** An alert for each tested destination of an owner; none if it has none. For the unit of what happened. */
+/**
+ * An alert for each tested destination of an owner; none if it has none. For the unit of what happened. One whose
+ * test another instance stores in between is not due, and is told of the next change.
+ */
 export function insertAlert(
   ownerId: string,
   messageId: string,
@@ -71,7 +74,7 @@ export function insertAlert(
       text: `insert into alert
         (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts)
         select destination_id, last_position, $2, $3, $4, $5, $6, 0, 0
-        from alert_destination where owner_id = $1 and state = 'active'`,
+        from alert_destination where owner_id = $1 and state = 'active' and due_at is not null`,
       values: [ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
     },
     {
@@ -84,11 +87,18 @@ export function insertAlert(
   ]
 }
 
-/** Deletes the destinations of these owners, and what waits for them. For the unit that deletes the owners. */
+/**
+ * Deletes the destinations of these owners, and what waits for them. For the unit that deletes the owners. Locks
+ * the destinations first: another instance may be telling them something.
+ */
 export function dropOwners(ownerIds: readonly string[]): Statement[] {
   if (ownerIds.length === 0) return []
   const list = placeholders(ownerIds.length)
   return [
+    {
+      text: `update alert_destination set place = place where owner_id in (${list})`,
+      values: [...ownerIds],
+    },
     {
       text: `delete from alert where destination_id in
         (select destination_id from alert_destination where owner_id in (${list}))`,
@@ -98,14 +108,14 @@ export function dropOwners(ownerIds: readonly string[]): Statement[] {
   ]
 }
 
-/** Deletes one destination, and what waits for it. */
+/** Deletes one destination, and then what waits for it, also what another instance has just told it. */
 export const dropDestination = (destinationId: string): Statement[] => [
-  { text: 'delete from alert where destination_id = $1', values: [destinationId] },
   {
     text: 'delete from alert_destination where destination_id = $1',
     values: [destinationId],
     expect: 1,
   },
+  { text: 'delete from alert where destination_id = $1', values: [destinationId] },
 ]
 
 export type NewDestination = Pick<

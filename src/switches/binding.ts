@@ -85,7 +85,7 @@ export function createBindings({
       if (!health?.isHealthy) return null
       if (health.expiresAt < now + needsMs || health.beatsLastMs < needsMs) return null
       const monitorEndsAt = health.expiresAt
-      return (orderId) => [reserveBinding({ orderId, switchId, monitorEndsAt, now })]
+      return (orderId) => reserveBinding({ orderId, switchId, monitorEndsAt, now })
     },
 
     async isOpen(publicId) {

@@ -52,10 +52,11 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): Swit
         : []
     },
 
+    // The switches first: whoever reserves a binding locks its switch, and ends before the bindings are read.
     onGone: (monitorIds) =>
       monitorIds.length === 0
         ? []
-        : [killBindings(monitorIds, clock.now()), dropSwitches(monitorIds)],
+        : [dropSwitches(monitorIds), killBindings(monitorIds, clock.now())],
 
     onStored() {},
   }

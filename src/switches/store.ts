@@ -31,18 +31,28 @@ export const retireSwitch = (monitorId: string): Statement => ({
   expect: 1,
 })
 
-/** Keeps the monitor for an order, whatever becomes of the switch before it is paid. Refused if that is retired. */
+/**
+ * Keeps the monitor for an order, whatever becomes of the switch before it is paid. Refused if that is retired. Locks
+ * the switch first: another instance may be destroying the monitor, and must find what is reserved.
+ */
 export const reserveBinding = (reserved: {
   orderId: string
   switchId: string
   monitorEndsAt: number
   now: number
-}): Statement => ({
-  text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at)
-    select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2`,
-  values: [reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
-  expect: 1,
-})
+}): Statement[] => [
+  {
+    text: 'update reveal_switch set switch_id = switch_id where switch_id = $1',
+    values: [reserved.switchId],
+    expect: 1,
+  },
+  {
+    text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at)
+      select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2`,
+    values: [reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
+    expect: 1,
+  },
+]
 
 /**
  * Binds the secret of a paid order. Refused if the switch is dead: a secret that nobody can ever open is not
