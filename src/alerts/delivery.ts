@@ -66,7 +66,10 @@ export function createDelivery(deps: {
     const latest = now + MAX_HOLD_MS
     for (;;) {
       if (underWay.size >= MAX_UNDER_WAY) return
-      const due = await store.due(now, { exceptHosts: busyHosts(), latest, limit: MAX_LOOK })
+      const due = await store.due(now, {
+        ...{ latest, limit: MAX_LOOK, exceptHosts: busyHosts() },
+        exceptRepeats: repeatsUnderWay() >= MAX_REPEATS_UNDER_WAY,
+      })
       const picked = pick(due)
       for (const one of picked) start(one)
       // What was left out waits for a place. A look that was full may have hidden others.
@@ -79,6 +82,9 @@ export function createDelivery(deps: {
     for (const { host } of underWay.values()) counts.set(host, (counts.get(host) ?? 0) + 1)
     return [...counts].filter(([, count]) => count >= PER_HOST).map(([host]) => host)
   }
+
+  const repeatsUnderWay = (): number =>
+    [...underWay.values()].filter(({ isRepeat }) => isRepeat).length
 
   /** First attempts before repeats, one of an owner per host, as many as have a place. */
   function pick(due: DueRow[]): UnderWay[] {
@@ -127,8 +133,9 @@ export function createDelivery(deps: {
     const { destination_id } = destination
     const { alert, dropped } = next
     const at = clock.now()
-    const attempts = destination.attempts + 1
-    const pace = destination.attempts === 0 ? paceAfter(destination, at) : paceOf(destination)
+    // Not the destination's: the message that it has tried may have given way to this one.
+    const attempts = alert.attempts + 1
+    const pace = alert.attempts === 0 ? paceAfter(destination, at) : paceOf(destination)
     const isDelivered = tried.outcome === '2xx'
     const pause = isDelivered || tried.isGone ? null : pauseAfter(attempts, tried.retryAfterMs)
     const isDone = pause === null

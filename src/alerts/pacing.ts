@@ -17,10 +17,13 @@ export type Turn = {
  * The turn of a destination with waiting alerts, in their order. Those that the pace held back are coalesced to
  * the last state; warnings are all sent.
  */
-export function nextTurn(destination: DestinationRow, waiting: readonly AlertRow[]): Turn | null {
+export function nextTurn(
+  destination: Pick<DestinationRow, 'not_before'>,
+  waiting: readonly AlertRow[],
+): Turn | null {
   const [first] = waiting
   if (!first) return null
-  const isHeldBack = destination.attempts === 0 && first.occurred_at < destination.not_before
+  const isHeldBack = first.attempts === 0 && first.occurred_at < destination.not_before
   if (!isHeldBack) return { alert: first, dropped: [] }
   const lastState = waiting.findLast(({ replaces }) => replaces === 1)
   const isDropped = (alert: AlertRow): boolean => alert.replaces === 1 && alert !== lastState

@@ -262,16 +262,22 @@ export function createAlertStore(db: Db) {
         ownerId,
       ),
 
-    /** Destinations whose turn it is, the longest due first, but none of these hosts. */
+    /** Destinations whose turn it is, the longest due first, but none of these hosts, and perhaps no repeats. */
     due(
       now: number,
-      { exceptHosts, latest, limit }: { exceptHosts: string[]; latest: number; limit: number },
+      {
+        exceptHosts,
+        exceptRepeats,
+        latest,
+        limit,
+      }: { exceptHosts: string[]; exceptRepeats: boolean; latest: number; limit: number },
     ): Promise<DueRow[]> {
       const others =
         exceptHosts.length === 0 ? '' : `and host not in (${placeholders(exceptHosts.length, 4)})`
+      const first = exceptRepeats ? 'and attempts = 0' : ''
       return db.read<DueRow>(
         `select destination_id, owner_id, host, attempts from alert_destination
-          where due_at <= $1 and (held_until <= $1 or held_until > $2) ${others}
+          where due_at <= $1 and (held_until <= $1 or held_until > $2) ${first} ${others}
           order by due_at, destination_id limit $3`,
         ...[now, latest, limit, ...exceptHosts],
       )

@@ -19,7 +19,12 @@ const OWNER = 'pulse_a'
 const destination = (place = 0): Statement =>
   insertDestination({
     ...{ destination_id: `destination ${place}`, owner_id: OWNER, place, format: 'standard' },
-    ...{ host: 'h:1', now: NOW, sealed_target: new Uint8Array(1), sealed_secret: new Uint8Array(1) },
+    ...{
+      host: 'h:1',
+      now: NOW,
+      sealed_target: new Uint8Array(1),
+      sealed_secret: new Uint8Array(1),
+    },
   })
 
 const told = (): Statement[] =>

@@ -129,27 +129,30 @@ test('an owner who is gone is told nothing, and nothing of theirs is left', asyn
 })
 
 describe('the pace of a destination', () => {
-  const row = (changes: Partial<DestinationRow>) =>
-    ({ attempts: 0, not_before: 0, ...changes }) as DestinationRow
   const waits = (...kinds: ('state' | 'warning')[]) =>
     kinds.map(
       (kind, i) =>
-        ({ position: i + 1, occurred_at: NOW, replaces: Number(kind === 'state') }) as AlertRow,
+        ({
+          ...{ position: i + 1, occurred_at: NOW, attempts: 0 },
+          replaces: Number(kind === 'state'),
+        }) as AlertRow,
     )
 
   test('what the pace held back is told by the last state, and by every warning', () => {
     const waiting = waits('state', 'warning', 'state', 'state', 'warning')
-    const turn = nextTurn(row({ not_before: NOW + 1 }), waiting)
+    const turn = nextTurn({ not_before: NOW + 1 }, waiting)
     assert.deepEqual([turn?.alert.position, turn?.dropped], [2, [1, 3]])
   })
 
   test('what nothing held back is told one by one, in order', () => {
-    const turn = nextTurn(row({ not_before: NOW }), waits('state', 'state'))
+    const turn = nextTurn({ not_before: NOW }, waits('state', 'state'))
     assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
   })
 
   test('a message that is repeated stays the same, whatever came after it', () => {
-    const turn = nextTurn(row({ attempts: 1, not_before: NOW + 1 }), waits('state', 'state'))
+    const [first, ...rest] = waits('state', 'state')
+    const tried = { ...first, attempts: 1 } as AlertRow
+    const turn = nextTurn({ not_before: NOW + 1 }, [tried, ...rest])
     assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
   })
 

@@ -1,0 +1,102 @@
+/** Who gets a place, and how often a message is tried. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createDelivery } from '../../src/alerts/delivery.ts'
+import type { Attempt } from '../../src/alerts/send.ts'
+import {
+  activate,
+  createAlertStore,
+  insertAlert,
+  insertDestination,
+  MAX_WAITING,
+} from '../../src/alerts/store.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+import { until } from '../support/until.ts'
+
+const NOW = 1_800_000_000_000
+const MINUTE = 60_000
+
+test('repeats that wait for a place never hide a first attempt, however many there are', async (t) => {
+  const called: string[] = []
+  const { db, add, delivery } = await aDelivery(t, (destinationId) => {
+    called.push(destinationId)
+    return new Promise(() => {})
+  })
+  for (let i = 0; i < 700; i++) await add(`old ${i}`)
+  await db.write(unit({ text: 'update alert_destination set attempts = 1', values: [] }))
+  await add('new', NOW + 1)
+  await delivery(NOW + MINUTE).turn()
+  await until('the first attempt', () => called.includes('new'), { withinMs: 15_000 })
+})
+
+test('a message that takes the place of one that gave way is tried as often as any other', async (t) => {
+  const { db, add, tell, delivery } = await aDelivery(t, async () => FAILED)
+  await add('one')
+  let now = NOW
+  for (const pause of [5_000, 5 * MINUTE]) {
+    const one = delivery(now)
+    await one.turn()
+    await one.idle()
+    now += pause
+  }
+  for (let i = 0; i < MAX_WAITING; i++) await tell('one', NOW + MINUTE)
+  const one = delivery(now)
+  await one.turn()
+  await one.idle()
+  const [destination] = await createAlertStore(db).ofOwner('owner of one')
+  assert.equal(destination?.due_at, now + 5_000)
+  const [first] = await createAlertStore(db).waiting('one')
+  assert.deepEqual([first?.position, first?.attempts], [2, 1])
+})
+
+const FAILED: Attempt = {
+  outcome: 'failed',
+  isGone: false,
+  retryAfterMs: null,
+  has: () => false,
+}
+
+/** A store, and what sends what waits in it at a time. */
+async function aDelivery(t: After, send: (destinationId: string) => Promise<Attempt>) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  const tell = (id: string, occurredAt: number) =>
+    db.write(
+      unit(
+        ...insertAlert(`owner of ${id}`, `msg_${id}`, {
+          ...{ type: 'pulse.late', occurredAt, replaces: true },
+          content: { data: {}, title: 't', text: 'x', isUrgent: false },
+        }),
+      ),
+    )
+  return {
+    db,
+    tell,
+    async add(id: string, occurredAt = NOW) {
+      const [sealed_target, sealed_secret] = [new Uint8Array(1), new Uint8Array(1)]
+      const destination = insertDestination({
+        ...{ destination_id: id, owner_id: `owner of ${id}`, place: 0, format: 'standard' },
+        ...{ host: `${id}:443`, now: NOW, sealed_target, sealed_secret },
+      })
+      await db.write(unit(destination, activate(id)))
+      await tell(id, occurredAt)
+    },
+    delivery: (now: number) =>
+      createDelivery({
+        ...{ db, store: createAlertStore(db), clock: { now: () => now } },
+        // What is sealed is the id of the destination.
+        sealed: { seal: () => Buffer.of(), open: (_, plain) => ({ plain, isCurrent: true }) },
+        send: ({ target }) => send(target),
+        log: {
+          info() {},
+          warn() {},
+          error(line: unknown) {
+            assert.fail(String(line))
+          },
+        } as never,
+        ...{ onAttempt() {}, onFree() {} },
+      }),
+  }
+}
