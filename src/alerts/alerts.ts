@@ -31,6 +31,7 @@ import {
 export const LOOK_EVERY_MS = 1_000
 /** How long the owner sees what was sent. */
 const KEEP_MS = 24 * 60 * 60 * 1000
+/** At a time, because a large purge would block the writer. */
 const PURGE_ALERTS = 500
 /** How long a stop waits for attempts under way. They are repeated after the next start. */
 const LEAVE_MS = 2_000
@@ -157,14 +158,14 @@ export function createAlerts(deps: {
     },
 
     async purge(now) {
-      const { gone } = await db.write({
-        lockKey: 'alert',
-        statements: {
-          gone: purgeAlerts(before(now, KEEP_MS), PURGE_ALERTS),
-          secrets: forgetOldSecrets(now),
-        },
-      })
-      return gone.length
+      await db.write({ lockKey: 'alert', statements: { secrets: forgetOldSecrets(now) } })
+      const endedBefore = before(now, KEEP_MS)
+      for (let count = 0; ; ) {
+        const statements = { gone: purgeAlerts(endedBefore, PURGE_ALERTS) }
+        const { gone } = await db.write({ lockKey: 'alert', statements })
+        count += gone.length
+        if (gone.length < PURGE_ALERTS) return count
+      }
     },
 
     async close() {

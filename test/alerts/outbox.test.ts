@@ -1,6 +1,8 @@
 /** The outbox in the store: what waits, what gives way, who may take it. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { createAlerts } from '../../src/alerts/alerts.ts'
 import { nextTurn, paceAfter } from '../../src/alerts/pacing.ts'
 import { pauseAfter, retryAfterMs } from '../../src/alerts/retries.ts'
 import {
@@ -16,6 +18,9 @@ import {
   releaseDestination,
 } from '../../src/alerts/store.ts'
 import { attempt, type Db } from '../../src/db/db.ts'
+import type { Log } from '../../src/lib/log.ts'
+import type { Secrets } from '../../src/secrets/secrets.ts'
+import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
@@ -191,4 +196,21 @@ test('Retry-After is seconds or a date, and anything else is nothing', () => {
   for (const value of ['', '-1', '1e9', 'soon', '9'.repeat(30), undefined, ['1']]) {
     assert.equal(retryAfterMs(value, NOW), null, String(value))
   }
+})
+
+test('a purge deletes all that ended more than a day ago, however much it is', async (t) => {
+  const db = await aStore(t)
+  const ended = `insert into alert
+    (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts, done_at)
+    values ('destination 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 0, 1, $2)`
+  const statements = Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] }))
+  await db.write({ lockKey: OWNER, statements: { statements } })
+  const alerts = createAlerts({
+    ...{ db, clock: { now: () => NOW }, out: null, inboxes: () => null },
+    rules: { allowed: new Set() },
+    secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
+    log: {} as Log,
+  })
+  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR - 1)), 0)
+  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR)), 1_200)
 })
