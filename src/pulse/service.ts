@@ -1,12 +1,12 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
-import { attempt, type Db, type Statement } from '../db/db.ts'
+import { attempt, type Db, type Statement, StoreError } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
-import { isTokenOf } from '../secrets/tokens.ts'
+import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
 import { createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
@@ -49,7 +49,7 @@ export type Changed =
   | { kind: 'not found' }
 
 export type PulseService = {
-  /** The monitor that this token pings, or null. `ping` checks its limits. */
+  /** The monitor that this token pings, or null. `ping` checks its limits. If the store is away, notes a sign of life. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
   /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
   signal(monitor: MonitorFacts, signal: Signal): Promise<boolean>
@@ -119,7 +119,11 @@ export function createPulse(deps: {
     async pinged(publicId, token) {
       // The store is read only for a well-formed token, so that guesses cost little.
       if (!isToken('pulse_ping', token)) return null
-      const monitor = await remembered.of(publicId)
+      const monitor = await remembered.of(publicId).catch((error) => {
+        const pingTokenHash = tokenHash(token)
+        if (error instanceof StoreError) signs.noteUnproven({ publicId, pingTokenHash })
+        throw error
+      })
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
     },
 
@@ -138,7 +142,7 @@ export function createPulse(deps: {
       return true
     },
 
-    refused: ({ publicId }) => signs.note(publicId),
+    refused: signs.note,
 
     flushSigns: signs.flush,
 

@@ -221,11 +221,15 @@ export const storeSilence = (
   values: [publicId, beganAt, endedAt, endedBy],
 })
 
-/** Stores that a ping was refused. */
-export const noteSign = (publicId: string, time: number): Statement => ({
+/** Stores that a ping was refused, if its token was right. */
+export const noteSign = (sign: {
+  publicId: string
+  pingTokenHash: Uint8Array
+  time: number
+}): Statement => ({
   text: `update pulse_monitor set alive_at = $2
-    where public_id = $1 and (alive_at is null or alive_at < $2)`,
-  values: [publicId, time],
+    where public_id = $1 and ping_token_hash = $3 and (alive_at is null or alive_at < $2)`,
+  values: [sign.publicId, sign.time, sign.pingTokenHash],
 })
 
 /** Looks at a monitor later, unless it has changed since it was read. */
