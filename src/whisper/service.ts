@@ -66,6 +66,13 @@ export function createWhisper(deps: {
     return dropped
   }
 
+  /** The facts may be of a WHISPER that its owner has destroyed, here or on another instance. */
+  async function shut(publicId: string, reading: Reading): Promise<Reading> {
+    if (await store.exists(publicId)) return reading
+    remembered.forget(publicId)
+    return GONE
+  }
+
   return {
     reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
 
@@ -79,10 +86,10 @@ export function createWhisper(deps: {
       const isShut = has_switch === 1 && !(await bindings.isOpen(publicId))
       const now = clock.now()
       if (expires_at <= now) return GONE
-      if (isShut) return shutBySwitch(reveal_at, now)
+      if (isShut) return shut(publicId, shutBySwitch(reveal_at, now))
       if (reveal_at !== null && reveal_at > now) {
         const retryAfterSeconds = Math.ceil((reveal_at - now) / 1000)
-        return { kind: 'not revealed', revealAt: reveal_at, retryAfterSeconds }
+        return shut(publicId, { kind: 'not revealed', revealAt: reveal_at, retryAfterSeconds })
       }
       const done = await attempt(
         db.write({

@@ -158,6 +158,10 @@ export function createWhisperStore(db: Db) {
       return facts ?? null
     },
 
+    async exists(publicId: string): Promise<boolean> {
+      return (await db.read('select 1 from whisper where public_id = $1', publicId)).length > 0
+    },
+
     async expired(now: DeletionTime, limit: number): Promise<string[]> {
       const rows = await db.read<{ public_id: string }>(
         'select public_id from whisper where expires_at <= $1 order by expires_at limit $2',

@@ -128,6 +128,14 @@ suite('the receipt of a whisper', () => {
     )
   })
 
+  test('a secret that is destroyed before its reveal time is gone for a reader who waits for it', async () => {
+    const server = await theServer()
+    const whisper = await sent(server, { revealAt: iso(server, 60 * 60_000) })
+    assert.equal((await read(server, whisper)).status, 425)
+    await server.mayfly.whisperReceipt(whisper).destroy()
+    assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
+  })
+
   test('reading and destroying at once: each read that was answered is on the receipt', async () => {
     const server = await theServer()
     const whisper = await sent(server, { plan: 'standard' })
