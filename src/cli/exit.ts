@@ -180,7 +180,7 @@ function strange(url: string, status: number): Ending {
 }
 
 function notRevealed(seconds: number | null): Ending {
-  const when = seconds === null ? '' : `: it opens in ${span(seconds)}`
+  const when = seconds === null ? '' : `: it opens in ${span(seconds)} at the earliest`
   return { code: EXIT.failed, sentence: `It is not revealed yet${when}. No read was spent.` }
 }
 

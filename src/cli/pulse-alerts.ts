@@ -80,6 +80,7 @@ function settingsOf(
 }
 
 function showSet(cli: Cli, set: AlertsSet): void {
+  if (set.destinations.length === 0) return void cli.answer(set, 'Nobody is told.\n')
   const rows = set.destinations.map(({ format, host, state, test, secret }) => [
     ...[format, host, state, test === null ? '' : `test: ${test}`, secret ?? ''],
   ])

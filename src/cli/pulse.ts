@@ -8,10 +8,11 @@ import { CliError, EXIT } from './exit.ts'
 import { addPulseAlerts } from './pulse-alerts.ts'
 import { addPulseRun } from './pulse-run.ts'
 import { addPulseSchedule } from './pulse-schedule.ts'
+import { statusRows } from './pulse-status.ts'
 import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
 import { forget, loadPulse } from './saved.ts'
-import { away, columns, harmless } from './text.ts'
+import { columns } from './text.ts'
 
 /** The service's maximum, for the error message. The service checks it too. */
 const MAX_SECONDS = 604_800
@@ -132,25 +133,5 @@ function addDestroy(parent: Command): void {
 }
 
 function showStatus(cli: Cli, status: PulseStatus): void {
-  const { lastPingAt, lateAt } = status
-  const shared = status.publicStatusEnabled ? `as ${status.publicStatusId}` : 'no'
-  cli.answer(
-    status,
-    columns([
-      ['state', status.state],
-      ['title', harmless(status.name) || '-'],
-      ['last ping', lastPingAt === null ? 'never' : away(lastPingAt, cli.now())],
-      ['late', lateAt === null ? '-' : away(lateAt, cli.now())],
-      ['expects', expected(status)],
-      ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
-      ['shared', shared],
-      ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
-    ]),
-  )
-}
-
-function expected({ schedule, expectedIntervalSeconds, graceSeconds }: PulseStatus): string {
-  return schedule === null
-    ? `a ping every ${expectedIntervalSeconds} s, at most ${graceSeconds} s late`
-    : `a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late`
+  cli.answer(status, columns(statusRows(status, cli.now())))
 }

@@ -25,10 +25,11 @@ export function size(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`
 }
 
-/** The distance of a time from now, such as `in 3 h` or `2 d ago`. */
+/** The distance of a time from now, such as `in 3 h`, `now` or `2 d ago`. */
 export function away(time: string, now: number): string {
   const seconds = Math.round((Date.parse(time) - now) / 1000)
-  return seconds >= 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`
+  if (seconds === 0) return 'now'
+  return seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`
 }
 
 /** A duration in one unit, such as `3 h`. */
