@@ -146,7 +146,7 @@ export const OPTIONS = {
     name: 'MAYFLY_ALERT_ALLOWED_HOSTS',
     default: '',
     shown: 'none',
-    help: 'the same for the receivers of alerts; the start stops if it is set on mainnet',
+    help: 'comma-separated `host:port` list, exempt from the rules for receivers of alerts, such as a local one in tests; the start stops if it is set on mainnet',
     parse: hostList,
   },
   outboundProxy: {

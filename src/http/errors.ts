@@ -187,7 +187,8 @@ export const ERRORS = {
   },
   'not revealed': {
     status: 425,
-    advice: 'The secret opens at revealAt. Wait for Retry-After seconds; no read was spent.',
+    advice:
+      'The secret opens at revealAt, or later if it waits for a switch. Wait for Retry-After seconds; no read was spent.',
   },
   'rate limited': { status: 429, advice: 'Wait for Retry-After seconds. Nothing was spent.' },
   'internal error': {

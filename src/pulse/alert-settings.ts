@@ -36,7 +36,7 @@ type InboxSettings = Extract<AlertSettings['destinations'][number], { inbox: str
 
 function urlOf({ url: text, format = 'standard' }: UrlSettings, alerts: Alerts): Wanted {
   const read = alerts.readUrl(text)
-  if ('fault' in read) throw refused('url', `an https URL of a public host, not ${read.fault}`)
+  if ('fault' in read) throw refused('url', `an https URL of a public host; this is ${read.fault}`)
   const { url } = read
   if (containsToken(text) || containsToken(decoded(url))) {
     throw refused('url', 'a URL without a token of this service')
