@@ -62,6 +62,90 @@ suite('what a monitor can do besides', () => {
     assert.deepEqual(await allFaults(page), [])
   })
 
+  test('a schedule replaces the interval, the line of crontab follows it, and the way back is offered', async (t) => {
+    const monitor = await aMonitor(site.server)
+    const { page } = await site.visit(t, {
+      viewport: NARROW,
+      timezoneId: 'Europe/Berlin',
+      expected: /status of 400/,
+    })
+    await open(page, monitor)
+    const line = page.getByRole('group', { name: 'the line of crontab' })
+    const fields = page.getByLabel('Minute, hour, day, month, weekday')
+    assert.equal(await page.getByLabel('Time zone').inputValue(), 'Europe/Berlin', 'its own')
+    assert.equal(
+      await page.getByRole('button', { name: 'Back to the interval' }).isVisible(),
+      false,
+    )
+    await fields.fill('0 3 31 2 *')
+    await page.getByRole('button', { name: 'Use the schedule' }).click()
+    await page.getByText('The service refused this schedule.').waitFor()
+    await fields.fill(' 0 3 * * 1-5 ')
+    await page.getByLabel('Time zone').fill('Europe/Atlantis')
+    await page.getByRole('button', { name: 'Use the schedule' }).click()
+    await page.getByText('This is no time zone of the IANA database').waitFor()
+    assert.deepEqual(await allFaults(page), [])
+    await page.getByLabel('Time zone').fill('Europe/Paris')
+    await page.getByLabel('Grace of a run', { exact: true }).fill('15')
+    await page.getByRole('button', { name: 'Use the schedule' }).click()
+    await line.getByText(/^0 3 \* \* 1-5 /).waitFor()
+    await page.getByText('A ping is expected at each run of “0 3 * * 1-5”, Europe/Paris.').waitFor()
+    const set = { cron: '0 3 * * 1-5', timeZone: 'Europe/Paris', graceSeconds: 900 }
+    const owner = site.server.mayfly.pulse(monitor)
+    assert.deepEqual((await owner.status()).schedule, set)
+    await owner.ping()
+    await page.getByText(/^Last ping: the first one, at /).waitFor()
+    await page.reload()
+    assert.equal(await fields.inputValue(), '0 3 * * 1-5')
+    await page.getByRole('button', { name: 'Back to the interval' }).click()
+    await line.getByText(/^\* \* \* \* \* /).waitFor()
+    assert.equal((await owner.status()).schedule, null)
+  })
+
+  test('alerts are set and tested, their secret is shown once, and what was sent is listed', async (t) => {
+    const monitor = await aMonitor(site.server)
+    const inbox = await site.server.mayfly.buyCatch({
+      planId: 'spark',
+      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
+    })
+    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
+    await open(page, monitor)
+    await page.getByText('Alerts: who is told when it is late').click()
+    await page.getByText('Nobody is told yet.').waitFor()
+    const first = page.getByRole('group', { name: 'Destination 1' })
+    assert.equal(await page.getByRole('group', { name: 'Destination 2' }).isVisible(), false)
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.getByText('Give an address, or an inbox and its token.').waitFor()
+    await first.getByLabel('Address').fill('http://example.com/')
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page
+      .getByText(/^Nothing was changed\. What is needed: an https URL of a public host/)
+      .waitFor()
+    await page.getByRole('group', { name: 'Destination 2' }).waitFor()
+    assert.deepEqual(await allFaults(page), [], 'the form')
+    await first.getByLabel('Format').selectOption('inbox')
+    await first.getByLabel('Inbox').fill(inbox.publicId)
+    await first.getByLabel('Its ingest token').fill(inbox.ingestToken)
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.getByText('The test arrived.').waitFor()
+    await page.getByText('An inbox here · Is told').waitFor()
+    const secret = page.getByRole('group', { name: `the secret of ${inbox.publicId}` })
+    assert.match(await secret.innerText(), /^whsec_/)
+    assert.deepEqual(await allFaults(page), [], 'the secret')
+    await page.getByRole('button', { name: 'Look again' }).click()
+    await secret.waitFor({ state: 'detached' })
+    await page.getByText(/^Sent in the last 24 hours: \d+$/).click()
+    assert.deepEqual(await allFaults(page), [], 'what was sent')
+    await page.getByRole('button', { name: 'Tell nobody' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Tell nobody' }).click()
+    await page.getByText('Nobody is told yet.').waitFor()
+    assert.deepEqual((await site.server.mayfly.pulse(monitor).alerts()).destinations, [])
+    const kept = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }]),
+    )
+    assert.doesNotMatch(kept, /whsec_|catch_/)
+  })
+
   async function open(page: Page, capability: PulseCapability): Promise<void> {
     const { url } = site.server
     await page.goto(`${url}/pulse`)

@@ -64,6 +64,9 @@ function historyAt(
       graceSeconds: 60,
       expiresAt: at(ends),
       remainingHeartbeats: remaining,
+      schedule: null,
+      state: 'operational',
+      stateChangedAt: at(0),
       blindWindows: blind.map(([from, to]) => ({ beganAt: at(from), endedAt: at(to) })),
     },
     START + now * MINUTE,
@@ -73,7 +76,7 @@ function historyAt(
     history && {
       until: minuteOf(history.until),
       spells: history.spells.map(({ from, to }) => [minuteOf(from), to && minuteOf(to)]),
-      onTime: Math.round(history.onTime * 1000) / 1000,
+      onTime: Math.round((history.onTime ?? 0) * 1000) / 1000,
     }
   )
 }

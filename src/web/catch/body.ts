@@ -2,9 +2,9 @@
 import { eventBody } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { el } from '../dom.ts'
+import { showLate } from '../late.ts'
 import { contentView } from './content/content-view.ts'
 import { isGzip } from './content/media.ts'
-import { showLate } from './late.ts'
 
 /** The body in all of its forms, unpacked if its sender has packed it. */
 export function bodyView(event: CatchEvent): HTMLElement {

@@ -5,9 +5,9 @@ import { button, copyButton, download } from '../components.ts'
 import { type Child, el } from '../dom.ts'
 import { plainly } from '../foreign.ts'
 import { moment } from '../format.ts'
+import { disclosure, showLate } from '../late.ts'
 import { bodyView } from './body.ts'
 import { pairsTable } from './content/table.ts'
-import { disclosure, showLate } from './late.ts'
 
 /** A longer path would push the request out of sight, so it is cut. */
 const MAX_TITLE_CHARACTERS = 120

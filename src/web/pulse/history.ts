@@ -11,8 +11,8 @@ export type History = {
   until: number
   /** Oldest first, by the present settings: those of the past are not stored. */
   spells: Spell[]
-  /** The part of the time that it was on time, from 0 to 1. */
-  onTime: number
+  /** The part of the time that it was on time, from 0 to 1. Null with a schedule, whose past is not told. */
+  onTime: number | null
 }
 
 type Told = Pick<
@@ -23,6 +23,9 @@ type Told = Pick<
   | 'expiresAt'
   | 'remainingHeartbeats'
   | 'blindWindows'
+  | 'schedule'
+  | 'state'
+  | 'stateChangedAt'
 >
 
 /** @returns null before the first ping. */
@@ -33,6 +36,11 @@ export function historyOf(status: Told, now: number): History | null {
   const isExhausted = status.remainingHeartbeats === 0
   const hasEnded = isExhausted || now >= Date.parse(status.expiresAt)
   const until = isExhausted ? last : Math.max(last, Math.min(now, Date.parse(status.expiresAt)))
+  if (status.schedule !== null) {
+    const isLate = status.state === 'late'
+    const spells = isLate ? [{ from: Date.parse(status.stateChangedAt), to: null }] : []
+    return { pings, until, spells, onTime: null }
+  }
   const deadlineAfter = deadlines(status)
   const spells = pings.flatMap((time, index): Spell[] => {
     const next = pings[index + 1]

@@ -1,5 +1,5 @@
 /** Shows how a job pings: the file with its token, the line of curl, and the line of its schedule. */
-import type { PulseCapability, PulseStatus } from '../../client/index.ts'
+import type { PulseCapability, PulseSchedule, PulseStatus } from '../../client/index.ts'
 import { codeBox } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { duration } from '../format.ts'
@@ -16,7 +16,7 @@ export function createLesson({ publicId, pingToken }: PulseCapability): Lesson {
   const header = `header = "Authorization: Bearer ${pingToken}"`
   const curl = `curl -fsS -m 10 --retry 3 -X POST -K ~/.mayfly-ping ${location.origin}/p/${publicId}`
   const schedule = el('div', { class: 'stack' })
-  let shown = 0
+  let shown = ''
 
   const element = el(
     'section',
@@ -43,12 +43,26 @@ export function createLesson({ publicId, pingToken }: PulseCapability): Lesson {
 
   return {
     element,
-    show({ expectedIntervalSeconds: seconds }) {
-      if (seconds === shown) return
-      shown = seconds
-      fill(schedule, ...scheduled(seconds, `/path/to/job && ${curl}`))
+    show({ expectedIntervalSeconds: seconds, schedule: set }) {
+      const next = set === null ? String(seconds) : `${set.cron} ${set.timeZone}`
+      if (next === shown) return
+      shown = next
+      const work = `/path/to/job && ${curl}`
+      fill(schedule, ...(set === null ? scheduled(seconds, work) : atTimes(set, work)))
     },
   }
+}
+
+/** The line of crontab of a schedule. Cron itself knows only the time zone of its computer. */
+function atTimes({ cron, timeZone }: PulseSchedule, work: string): HTMLElement[] {
+  return [
+    el(
+      'p',
+      {},
+      `In the crontab of a computer whose time zone is ${timeZone}, and only if the job succeeds:`,
+    ),
+    codeBox(`${cron} ${work}`, { label: 'the line of crontab', isWrapped: true }),
+  ]
 }
 
 const WORDS: Record<number, string> = { 60: 'minute', 3600: 'hour', 86400: 'day' }

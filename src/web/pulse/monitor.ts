@@ -4,9 +4,11 @@ import { createPulseClient } from '../../client/pulse.ts'
 import type { Opened } from '../buying/opener.ts'
 import { announce, button, notice } from '../components.ts'
 import { el, fill } from '../dom.ts'
+import { disclosure } from '../late.ts'
 import { attempt, createLive, destroyConfirmed, follow } from '../live.ts'
 import { clock, everySecond } from '../service.ts'
 import { createLesson } from './lesson.ts'
+import { createScheduleForm } from './schedule-form.ts'
 import { settingsForm } from './settings.ts'
 import { createSharingView } from './sharing.ts'
 import { createStateView, titleOf } from './state-view.ts'
@@ -24,6 +26,10 @@ export async function openMonitor(
   const state = createStateView(status)
   const sharing = createSharingView(save)
   const lesson = createLesson(capability)
+  const schedule = createScheduleForm(status, {
+    ...monitor,
+    onChanged: async () => show(await monitor.status()),
+  })
   const problems = el('div', {})
   const pinging = button('Ping now', ping)
   const tabTitle = document.title
@@ -37,6 +43,7 @@ export async function openMonitor(
     clock.passed(now.stateChangedAt)
     state.show(now)
     lesson.show(now)
+    schedule.show(now)
     sharing.show(now)
     const isOver = now.state === 'exhausted' || now.state === 'expired'
     pinging.disabled = isOver
@@ -94,13 +101,25 @@ export async function openMonitor(
       el(
         'div',
         { class: 'halves' },
-        lesson.element,
+        el(
+          'div',
+          { class: 'stack' },
+          lesson.element,
+          createSwitchView(monitor),
+          el(
+            'section',
+            { class: 'card', 'aria-label': 'Alerts' },
+            disclosure('Alerts: who is told when it is late', async () =>
+              (await import('./alerts-view.ts')).alertsView(monitor),
+            ),
+          ),
+        ),
         el(
           'div',
           { class: 'stack' },
           settingsForm(status, save),
+          schedule.element,
           sharing.element,
-          createSwitchView(monitor),
         ),
       ),
     ),

@@ -123,7 +123,7 @@ function captionOf({ pings, onTime }: History, accepted: number): string {
   const since = momentOf(pings[0] ?? 0)
   if (pings.length === 1 && accepted === 1) return `Last ping: the first one, at ${since}.`
   const which = pings.length === accepted ? 'All' : 'The last'
-  return `${which} ${count(pings.length)} pings, since ${since}. On time for ${percent(onTime)} of that, by the current settings.`
+  return `${which} ${count(pings.length)} pings, since ${since}.${onTime === null ? '' : ` On time for ${percent(onTime)} of that, by the current settings.`}`
 }
 
 /** Rounded down: only what was never late is 100 %. */

@@ -1,7 +1,7 @@
 /** Parts of the page whose modules are loaded when they are needed. */
-import { button } from '../components.ts'
-import { el, fill } from '../dom.ts'
-import { sentence } from '../format.ts'
+import { button } from './components.ts'
+import { el, fill } from './dom.ts'
+import { sentence } from './format.ts'
 
 /** A place that is filled once its content is loaded. If that fails, a click tries again. */
 export function showLate(load: () => Promise<HTMLElement>): HTMLElement {
