@@ -157,6 +157,19 @@ suite('events on SQLite', () => {
       },
     ])
     const writes = createPlaces(db)
+    // As a service from before stores an event, if a command has migrated the store beside it.
+    await assert.rejects(
+      db.write(
+        unit({
+          text: `update catch_inbox set accepted_request_count = accepted_request_count + $2,
+              stored_bytes = stored_bytes + $3, last_sequence = last_sequence + $2
+            where public_id = $1`,
+          values: ['old', 1, 10],
+          expect: 1,
+        }),
+      ),
+      { name: 'ValueRefused', message: /older than its database/ },
+    )
     await db.write(storing(writes, 'old', ['PUT', 'PUT']))
     await assert.rejects(db.write(storing(writes, 'old', ['PUT'])), { name: 'UnitRefused' })
     const store = createEventStore(db)

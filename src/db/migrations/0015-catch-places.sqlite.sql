@@ -55,9 +55,13 @@ create trigger catch_inbox_insert instead of insert on catch_inbox begin
       new.storage_limit_bytes, new.expires_at, new.suspended_at, new.destroyed_at
     from catch_inbox_facts where public_id = new.public_id
 ; end;
+-- Only a service from before these tables counts requests here, if a command of a newer program has migrated the
+-- store beside it. SQLite would tell it that no row was changed: it would refuse the request, and have counted it.
+create trigger catch_inbox_count instead of update of accepted_request_count on catch_inbox begin
+  select raise(abort, 'this Mayfly is older than its database: start the newer one')
+; end;
 create trigger catch_inbox_update instead of update on catch_inbox begin
-  update catch_inbox_use set accepted_request_count = new.accepted_request_count,
-      stored_bytes = new.stored_bytes, last_sequence = new.last_sequence,
+  update catch_inbox_use set stored_bytes = new.stored_bytes, last_sequence = new.last_sequence,
       request_limit = new.request_limit, storage_limit_bytes = new.storage_limit_bytes,
       expires_at = new.expires_at, suspended_at = new.suspended_at, destroyed_at = new.destroyed_at
     where number = (select number from catch_inbox_facts where public_id = old.public_id)
