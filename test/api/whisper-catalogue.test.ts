@@ -21,14 +21,14 @@ suite('the catalogue', () => {
     const { products } = await server.mayfly.catalog()
     assert.deepEqual(products.whisper, {
       description:
-        'Bytes that you encrypt before the upload. They can be read a limited number of times, from a time that you set. Simulator: no real money moves.',
+        'A secret that you encrypt before uploading it. It can be read a set number of times, from a time you choose. Simulator: no real money moves.',
       clientEncryption: 'AES-256-GCM',
       plans: [
         {
           planId: 'spark',
           priceSats: 21,
           durationLabel: '24 hours',
-          bestFor: 'One password to one person',
+          bestFor: 'One password for one person',
           available: true,
           readLimit: 3,
           maxCiphertextBytes: 65_536,

@@ -19,14 +19,21 @@ function aService(t: TestContext, answer: (signal: AbortSignal) => Promise<Respo
 const never = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-/** A body that begins, and breaks off when its request is aborted. */
-const endless = (signal: AbortSignal): ReadableStream =>
-  new ReadableStream({
-    start(controller) {
-      controller.enqueue(new Uint8Array(1))
-      signal.addEventListener('abort', () => controller.error(signal.reason))
+/** A body that begins, and breaks off when its request is aborted. `onRead`: somebody reads it. */
+const endless = (signal: AbortSignal, onRead: () => void = () => undefined): ReadableStream =>
+  new ReadableStream(
+    {
+      start(controller) {
+        signal.addEventListener('abort', () => controller.error(signal.reason))
+      },
+      pull(controller) {
+        controller.enqueue(new Uint8Array(1))
+        onRead()
+        return new Promise(() => undefined)
+      },
     },
-  })
+    { highWaterMark: 0 },
+  )
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -52,7 +59,11 @@ suite('a service that accepts and does not end', () => {
 
   test('a service that accepts and answers without an end is given up after a quarter of an hour', async (t) => {
     const headers = { 'content-type': 'application/octet-stream' }
-    const mayfly = aService(t, async (signal) => new Response(endless(signal), { headers }))
+    const read = Promise.withResolvers<void>()
+    const mayfly = aService(
+      t,
+      async (signal) => new Response(endless(signal, read.resolve), { headers }),
+    )
     const code = formatWhisperCode({
       publicId: newId('whisper'),
       readToken: aToken('whisper_read'),
@@ -63,7 +74,8 @@ suite('a service that accepts and does not end', () => {
     const fetched = mayfly.fetchWhisper(code).catch((error: unknown) => {
       ended.push(error)
     })
-    await settle()
+    // The limit on the body begins before it is read.
+    await read.promise
     t.mock.timers.tick(15 * MINUTE - 1)
     await settle()
     assert.equal(ended.length, 0)
