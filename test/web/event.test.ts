@@ -170,6 +170,11 @@ suite('one request of an inbox', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByText('The request has no X-Slack-Signature header.').waitFor()
+    for (const viewport of [NARROW, WIDE]) {
+      await page.setViewportSize(viewport)
+      const { width = 0 } = (await page.getByLabel('Signed by').boundingBox()) ?? {}
+      assert.ok(width >= 140, `the names of the senders are cut off at ${width} px`)
+    }
 
     assert.ok(asked.every((request) => !request.includes(secret)))
     const stored = await page.evaluate(() =>

@@ -36,7 +36,7 @@ export function signatureForm(event: CatchEvent): HTMLElement {
   const encoding = choice('signature-encoding', ['hex', 'base64'] as const, (name) => name)
   const own = el(
     'div',
-    { class: 'filters' },
+    { class: 'signature-fields' },
     field('Header', header),
     field('Before the signature', prefix),
     field('Hash', algorithm),
@@ -82,7 +82,7 @@ export function signatureForm(event: CatchEvent): HTMLElement {
       el('p', { class: 'small quiet' }, `Its headers are those of ${NAMES[guessed]}.`),
     el(
       'div',
-      { class: 'filters', onchange: showOwn },
+      { class: 'signature-fields', onchange: showOwn },
       field('Signed by', provider),
       field('Secret of the sender', secret),
     ),
