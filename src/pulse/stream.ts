@@ -31,7 +31,7 @@ export async function followMonitor({
     if (sent && monitor.accepted_heartbeat_count > sent.accepted_heartbeat_count) {
       if (!(await stream.send({ event: 'ping', data, id }))) return
     }
-    if (status.state !== sentState || monitor.settings_changed_at !== sent?.settings_changed_at) {
+    if (status.state !== sentState || hasOtherSettings(monitor, sent)) {
       if (!(await stream.send({ event: 'state', data, id }))) return
     }
     if (status.state === 'expired') return void (await end(stream, status.state))
@@ -41,6 +41,11 @@ export async function followMonitor({
     await stream.wait(Math.max(1, Math.min(untilChange, POLL_EVERY_MS)))
   }
 }
+
+/** A schedule counts from its own time. */
+const hasOtherSettings = (monitor: MonitorRow, sent: MonitorRow | null): boolean =>
+  monitor.settings_changed_at !== sent?.settings_changed_at ||
+  monitor.rescheduled_at !== sent.rescheduled_at
 
 async function end(stream: EventStream, status: string): Promise<void> {
   await stream.send({ event: 'end', data: JSON.stringify({ status }) })

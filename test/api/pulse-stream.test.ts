@@ -65,6 +65,18 @@ test('a stream begins with the status, tells of pings, and says by itself that a
   assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 2 })
 })
 
+test('a stream tells of a schedule, and of its end', async (t) => {
+  const server = await startServer(t)
+  const monitor = await aMonitor(server)
+  const client = server.mayfly.pulse(monitor)
+  const next = await follow(t, server, monitor)
+  await next()
+  await client.setSchedule({ cron: '0 3 * * *', timeZone: 'UTC', graceSeconds: 900 })
+  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+  await client.deleteSchedule()
+  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+})
+
 test('a stream ends when its monitor is destroyed', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
