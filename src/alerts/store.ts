@@ -241,6 +241,12 @@ export const purgeAlerts = (endedBefore: DeletionTime, most: number): Statement 
   values: [endedBefore, most],
 })
 
+/** Makes due what waits for longer than it ever should. */
+export const bringBack = (now: number, longestMs: number): Statement => ({
+  text: 'update alert_destination set due_at = $1 where due_at > $2',
+  values: [now, now + longestMs],
+})
+
 /** Forgets the secrets that sign no more. */
 export const forgetOldSecrets = (endedBefore: DeletionTime): Statement => ({
   text: `update alert_destination set sealed_old_secret = null, old_secret_until = null

@@ -18,11 +18,13 @@ import {
   releaseDestination,
 } from '../../src/alerts/store.ts'
 import { attempt, type Db } from '../../src/db/db.ts'
+import { NOTHING_IS_OVER } from '../../src/lib/clock.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_000_000
 const MINUTE = 60_000
@@ -205,12 +207,31 @@ test('a purge deletes all that ended more than a day ago, however much it is', a
     values ('destination 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 0, 1, $2)`
   const statements = Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] }))
   await db.write({ lockKey: OWNER, statements: { statements } })
-  const alerts = createAlerts({
+  const alerts = itsAlerts(db)
+  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR - 1)), 0)
+  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR)), 1_200)
+})
+
+test('what a clock that was ahead has put off is due once the clock is right, and nothing while it is in doubt', async (t) => {
+  const db = await aStore(t)
+  await tell(db, 'msg_1', anAlert(true, NOW + 365 * 24 * HOUR))
+  const alerts = itsAlerts(db)
+  const dueAt = async () => (await createAlertStore(db).ofOwner(OWNER))[0]?.due_at
+  await alerts.purge(NOTHING_IS_OVER)
+  assert.equal(await dueAt(), NOW + 365 * 24 * HOUR)
+  await alerts.purge(overBy(NOW))
+  assert.equal(await dueAt(), NOW)
+  await db.write(
+    unit({ text: 'update alert_destination set due_at = $1', values: [NOW + 25 * HOUR] }),
+  )
+  await alerts.purge(overBy(NOW))
+  assert.equal(await dueAt(), NOW + 25 * HOUR)
+})
+
+const itsAlerts = (db: Db) =>
+  createAlerts({
     ...{ db, clock: { now: () => NOW }, out: null, inboxes: () => null },
     rules: { allowed: new Set() },
     secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
     log: {} as Log,
   })
-  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR - 1)), 0)
-  assert.equal(await alerts.purge(overBy(NOW + 24 * HOUR)), 1_200)
-})
