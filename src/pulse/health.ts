@@ -1,11 +1,12 @@
 /** Whether a secret may wait for a monitor. */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
+import { timesIn } from '../lib/time-list.ts'
 import type { MonitorHealth } from '../switches/binding.ts'
 import { ALWAYS_SEEING } from './fairness.ts'
 import { shortestGapMs } from './schedule.ts'
 import { standingAt } from './state.ts'
-import { createPulseStore, heartbeatTimes } from './store.ts'
+import { createPulseStore } from './store.ts'
 
 /**
  * The health of a monitor, or null if it is gone. Blind windows are left out: a monitor that was not seen to be
@@ -27,6 +28,6 @@ export async function monitorHealth(
     isHealthy: standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
     expiresAt: monitor.expires_at,
     beatsLastMs: beatsLeft * beatMs,
-    pings: heartbeatTimes(monitor.recent_heartbeats),
+    pings: timesIn(monitor.recent_heartbeats),
   }
 }

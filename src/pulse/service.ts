@@ -5,6 +5,7 @@ import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId } from '../lib/ids.ts'
+import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
@@ -18,7 +19,6 @@ import {
   createPulseStore,
   dropMonitor,
   dropSilences,
-  heartbeatTimes,
   type MonitorRow,
   purgeMonitors,
   type SettingsChange,
@@ -197,9 +197,7 @@ export function createPulse(deps: {
         stateChangedAt: rfc3339(stateChangedAt),
         createdAt: rfc3339(monitor.created_at),
         expiresAt: rfc3339(monitor.expires_at),
-        recentHeartbeats: heartbeatTimes(monitor.recent_heartbeats).map((time) =>
-          rfc3339(notLater(time)),
-        ),
+        recentHeartbeats: timesIn(monitor.recent_heartbeats).map((time) => rfc3339(notLater(time))),
         blindWindows: fairness.windows
           .filter(({ endedAt }) => endedAt > monitor.created_at)
           .slice(-SHOWN_WINDOWS)

@@ -2,11 +2,10 @@
 import type { Db, Row, Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { TIME_DIGITS, timeText } from '../lib/time-list.ts'
 
 /** How many ping times are stored, the newest ones. */
 export const RECENT_HEARTBEATS = 100
-/** Unix milliseconds have 13 digits until the year 2286. */
-const TIME_DIGITS = 13
 
 export type MonitorRow = {
   public_id: string
@@ -161,15 +160,8 @@ export function acceptPings(publicId: string, times: readonly number[]): Stateme
 
 /** The stored times after these, which are in their order. */
 export function recentWith(recent: string, times: readonly number[]): string {
-  const more = times.map((time) => String(time).padStart(TIME_DIGITS, '0')).reverse()
+  const more = times.map(timeText).reverse()
   return (more.join('') + recent).slice(0, RECENT_HEARTBEATS * TIME_DIGITS)
-}
-
-/** The times of `recent_heartbeats`, newest first. */
-export function heartbeatTimes(recent: string): number[] {
-  return Array.from({ length: recent.length / TIME_DIGITS }, (_, i) =>
-    Number(recent.slice(i * TIME_DIGITS, (i + 1) * TIME_DIGITS)),
-  )
 }
 
 /** Changes a live monitor to its next facts, unless it has changed since it was read. */

@@ -3,10 +3,11 @@ import { type TestContext, test } from 'node:test'
 import type { Db, Unit } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { timesIn } from '../../src/lib/time-list.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
 import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { createPinging } from '../../src/pulse/pinging.ts'
-import { createPulseStore, heartbeatTimes, insertMonitor } from '../../src/pulse/store.ts'
+import { createPulseStore, insertMonitor } from '../../src/pulse/store.ts'
 import { createTurning } from '../../src/pulse/turning.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -71,7 +72,7 @@ test('pings that arrive together are one flushed unit, and each has its count an
     { accepted_heartbeat_count, last_ping_at, state_since },
     { accepted_heartbeat_count: 5, last_ping_at: NOW + 2, state_since: NOW },
   )
-  assert.deepEqual(heartbeatTimes(recent_heartbeats), [...times.toReversed(), NOW])
+  assert.deepEqual(timesIn(recent_heartbeats), [...times.toReversed(), NOW])
 })
 
 test('exactly as many pings that arrive together are accepted as the monitor has left', async (t) => {
@@ -80,7 +81,7 @@ test('exactly as many pings that arrive together are accepted as the monitor has
   assert.equal(answers.filter((isRecorded) => isRecorded).length, 150)
   const { accepted_heartbeat_count, recent_heartbeats } = await row()
   assert.equal(accepted_heartbeat_count, 150)
-  assert.equal(heartbeatTimes(recent_heartbeats).length, 100)
+  assert.equal(timesIn(recent_heartbeats).length, 100)
 })
 
 test('pings that arrive together are accepted only before the end of the monitor', async (t) => {
