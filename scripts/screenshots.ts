@@ -73,6 +73,17 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.getByRole('button', { name: 'Reveal it' }).click()
     await page.getByRole('group', { name: 'The text' }).waitFor()
   },
+  receipt: async (page) => {
+    await page.getByRole('link', { name: 'Write a whisper' }).click()
+    await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
+    await page.getByLabel('Tell me when it is read').check()
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByRole('button', { name: 'Keep the receipt' }).click()
+    await page.getByRole('button', { name: 'Look at it' }).click()
+    await page.getByRole('heading', { name: 'Not read yet' }).waitFor()
+  },
   docs: async (page) => {
     await page.getByRole('link', { name: 'Docs' }).click()
     await page.locator('.operations').waitFor()
