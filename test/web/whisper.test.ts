@@ -166,6 +166,7 @@ suite('a whisper', () => {
     await page.getByText('Up to 7.8 MiB, as text or as a file.').waitFor()
     await page.getByLabel('Text', { exact: true }).fill('just once')
     await page.getByRole('button', { name: /^Standard/ }).click()
+    await page.getByText('It can be read once.', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByText('Anyone with this code can read it once').waitFor()
     assert.equal(await page.getByRole('img', { name: /QR/ }).count(), 0, 'drawn when asked for')

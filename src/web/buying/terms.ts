@@ -69,6 +69,10 @@ function pulseLimits({ heartbeatLimit, suggestedCadenceSeconds }: Plans['pulse']
   return `Up to ${count(heartbeatLimit)} pings, enough for one every ${spell(suggestedCadenceSeconds)}. You set the interval.`
 }
 
+/** What is said of a whisper whose writer has chosen how often it can be read. */
+export const readsChosen = (reads: number): string =>
+  reads === 1 ? 'It can be read once.' : `It can be read ${count(reads)} times in total.`
+
 function whisperLimits({ readLimit }: Plans['whisper']): string {
   return `Up to ${count(readLimit)} reads.`
 }

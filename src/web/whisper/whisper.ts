@@ -7,7 +7,7 @@ import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
 import { createCheckout, type Steps } from '../buying/checkout.ts'
 import { guardTab } from '../buying/guard.ts'
 import { CLOSED, CLOSED_PLAN, planButton } from '../buying/plan-button.ts'
-import { offersOf, type Terms } from '../buying/terms.ts'
+import { offersOf, readsChosen, type Terms } from '../buying/terms.ts'
 import { showTitle } from '../buying/title.ts'
 import { button, notice, working } from '../components.ts'
 import { byId, el, fill } from '../dom.ts'
@@ -145,7 +145,7 @@ function clearProblem(): void {
   fill(problems)
 }
 
-async function seal(terms: Terms): Promise<void> {
+async function seal(offered: Terms): Promise<void> {
   const problem = draft.problem()
   if (problem !== null) {
     shownProblem = problem.text
@@ -170,8 +170,9 @@ async function seal(terms: Terms): Promise<void> {
   }
   const { readLimit, revealAt = null, password = null, receipt, revealWhen } = content
   const { key, hasPassword } = sealed
+  const terms = { ...offered, product: 'whisper' as const, limits: readsChosen(readLimit) }
   const pending: PendingWhisper = {
-    terms: { ...terms, product: 'whisper' },
+    terms,
     idempotencyKey: '',
     key,
     hasPassword,
