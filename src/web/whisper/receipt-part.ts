@@ -16,6 +16,8 @@ export type ReceiptPart = {
   say(text: string): void
 }
 
+const TOO_EARLY = 'Copy or download the code first, and copy a password that this page made.'
+
 /** Empty for a whisper that was bought without a receipt. */
 export function receiptPart(whisper: SharedWhisper, part: ReceiptPart): Child[] {
   const { code, ...capability } = whisper
@@ -23,23 +25,26 @@ export function receiptPart(whisper: SharedWhisper, part: ReceiptPart): Child[] 
   const held = { capability, planId: part.terms.planId }
   if (capability.receiptToken === undefined) return []
 
-  function keepIt(): boolean {
+  /** The first use of a receipt ends the repeats of the purchase, and with them the way back to the code. */
+  function isEarly(): boolean {
+    if (part.isCodeTaken()) return false
+    part.say(TOO_EARLY)
+    return true
+  }
+
+  function keepIt(): void {
+    if (isEarly()) return
     try {
       keep(held)
     } catch {
       toast('This browser could not keep it: its storage is full or switched off. Download it.')
-      return false
+      return
     }
     part.onKept()
-    return true
   }
 
   function look(): void {
-    // The first use of the receipt ends the repeats of the purchase, and with them the way back to the code.
-    if (!part.isCodeTaken()) {
-      part.say('Copy or download the code first.')
-      return
-    }
+    if (isEarly()) return
     openHere({ ...held, isSaved: nameOfKept(capability.publicId) !== null })
     location.assign('/receipt')
   }
