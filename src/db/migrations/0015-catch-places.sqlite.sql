@@ -79,7 +79,8 @@ create trigger catch_inbox_delete instead of delete on catch_inbox begin
 -- Events from before these tables stay where they are until their inbox is over. It keeps its index.
 alter table catch_event rename to catch_event_before;
 
--- Rows are appended in the order of arrival, and found by one of the two tables below.
+-- Rows are appended in the order of arrival, and found by one of the two tables below. The id of a deleted row may
+-- be given again, because nothing that names it outlives it.
 create table catch_event_row (
   id integer primary key,
   inbox integer not null,
