@@ -166,7 +166,7 @@ export function recentWith(recent: string, times: readonly number[]): string {
 
 /** Changes a live monitor to its next facts, unless it has changed since it was read. */
 export const turnMonitor = (
-  { public_id, revision, accepted_heartbeat_count }: MonitorRow,
+  { public_id, revision, accepted_heartbeat_count, alive_at }: MonitorRow,
   next: MonitorRow,
   now: number,
 ): Statement => ({
@@ -176,7 +176,8 @@ export const turnMonitor = (
         check_at = $14, is_expiry_told = $15, open_runs = $16, last_run = $17,
         schedule_cron = $18, schedule_time_zone = $19, schedule_grace_seconds = $20,
         revision = revision + 1
-    where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4`,
+    where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4
+      and coalesce(alive_at, 0) = $21`,
   values: [
     public_id,
     revision,
@@ -198,6 +199,7 @@ export const turnMonitor = (
     next.schedule_cron,
     next.schedule_time_zone,
     next.schedule_grace_seconds,
+    alive_at ?? 0,
   ],
   expect: 1,
 })

@@ -43,8 +43,15 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       })),
     onStored: (changes) => void stored.push(...changes.map(nameOf)),
   }
+  let meanwhile: (() => Promise<void>) | null = null
+  const write: typeof db.write = async (unit) => {
+    const work = meanwhile
+    meanwhile = null
+    await work?.()
+    return db.write(unit)
+  }
   const parts = {
-    ...{ db, hints: createHints(), clock: { now: () => now } },
+    ...{ db: { ...db, write }, hints: createHints(), clock: { now: () => now } },
     watch: { notice: async () => undefined, fairness: () => fairness },
     listeners: [listener],
   }
@@ -72,6 +79,10 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     },
     see(change: Partial<Fairness>) {
       fairness = { ...ALWAYS_SEEING, ...change }
+    },
+    /** Does this before the next unit is written. */
+    meanwhile(work: () => Promise<void>) {
+      meanwhile = work
     },
     breakListener(is: boolean) {
       isBroken = is
@@ -316,6 +327,20 @@ test('a refused ping of a late job puts off its silence by an interval and a gra
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 120'])
   at(231 * SECOND)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
+})
+
+test('a refused ping that reaches the store while a silence is being confirmed puts it off', async (t) => {
+  const { pulse, ping, at, told, refuse, meanwhile } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  await pulse.scan()
+  at(131 * SECOND)
+  meanwhile(refuse)
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120'])
+  at(262 * SECOND)
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
 })
