@@ -88,7 +88,7 @@ export function mountOwner(
     { onRequest, schema: SCHEMAS.destroy },
     owner.answers(handlers.destroy),
   )
-  mountSwitch(app, { owner, changeable, switches: deps.switches })
+  mountSwitch(app, { owner, changeable, switches: deps.switches, now: deps.clock.now })
   app.register(async (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
     scope.patch<Owned>(

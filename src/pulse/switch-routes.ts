@@ -8,7 +8,7 @@ import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { publicId, RevealSwitch } from './schema.ts'
-import type { MonitorRow } from './store.ts'
+import { existingMonitor, type MonitorRow } from './store.ts'
 
 type Owned = { Params: { publicId: string } }
 
@@ -25,11 +25,13 @@ export function mountSwitch(
     owner,
     changeable,
     switches,
+    now,
   }: {
     owner: Owner<MonitorRow>
     /** The hook of routes that an expired monitor has no more. */
     changeable: Owner<MonitorRow>['required']
     switches: SwitchOwner
+    now(): number
   },
 ): void {
   app.post<Owned>(
@@ -44,7 +46,9 @@ export function mountSwitch(
       },
     },
     owner.answers(async ({ public_id: monitorId }) => {
-      const switchId = await switches.make(monitorId)
+      // A monitor that is destroyed meanwhile must leave no switch behind.
+      const switchId = await switches.make(monitorId, existingMonitor(monitorId, now()))
+      if (switchId === null) throw problem('not found')
       return () => ({ switchId })
     }),
   )

@@ -13,8 +13,8 @@ export type MonitorChange = {
 }
 
 export type SwitchOwner = {
-  /** The switch of a monitor; always the same one until it is retired. */
-  make(monitorId: string): Promise<string>
+  /** The switch of a monitor; always the same one until it is retired. Null if `isThere` is refused. */
+  make(monitorId: string, isThere: Statement): Promise<string | null>
   /** Returns false if the monitor has none. What is bound to it stays bound. */
   retire(monitorId: string): Promise<boolean>
   /** Statements for the unit of a change: silence opens what is armed, and exhaustion shuts the rest for good. */
@@ -27,14 +27,17 @@ export type SwitchOwner = {
 
 export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): SwitchOwner {
   return {
-    async make(monitorId) {
-      const { made } = await db.write({
-        lockKey: monitorId,
-        statements: {
-          made: makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: clock.now() }),
-        },
-      })
-      return String(made[0]?.switch_id)
+    async make(monitorId, isThere) {
+      const done = await attempt(
+        db.write({
+          lockKey: monitorId,
+          statements: {
+            isThere,
+            made: makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: clock.now() }),
+          },
+        }),
+      )
+      return 'rows' in done ? String(done.rows.made[0]?.switch_id) : null
     },
 
     async retire(monitorId) {

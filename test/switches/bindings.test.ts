@@ -15,6 +15,9 @@ const T = Date.UTC(2026, 0, 2, 3, 4)
 
 const MONITOR = 'pulse_0cLz3H5jW9NfXb2mQx7RkT'
 const OTHER = 'pulse_1cLz3H5jW9NfXb2mQx7RkT'
+/** Holds whatever the store has, or never. */
+const THERE = { text: 'select 1 as one', values: [], expect: 1 }
+const GONE = { ...THERE, text: 'select 1 as one where 1 = 0' }
 const LASTING: MonitorHealth = {
   isHealthy: true,
   expiresAt: T + 30 * DAY,
@@ -104,13 +107,19 @@ test('a retired switch binds nothing more; what was quoted and what is bound sta
   const paid = await scene.settled(quoted)
   await scene.change('silent', { now: T + DAY, lastPingAt: T + MINUTE })
   for (const { publicId } of [before, paid]) assert.equal(await bindings.isOpen(publicId), true)
-  assert.notEqual(await owner.make(MONITOR), switchId)
+  assert.notEqual(await owner.make(MONITOR, THERE), switchId)
 })
 
 test('a monitor has one switch, also if twenty ask at once', async (t) => {
   const { owner, switchId } = await aScene(t)
-  const made = await Promise.all(Array.from({ length: 20 }, () => owner.make(MONITOR)))
+  const made = await Promise.all(Array.from({ length: 20 }, () => owner.make(MONITOR, THERE)))
   assert.deepEqual([...new Set(made)], [switchId])
+})
+
+test('a monitor that is destroyed while its switch is made has none', async (t) => {
+  const { owner } = await aScene(t)
+  assert.equal(await owner.make(OTHER, GONE), null)
+  assert.equal(await owner.retire(OTHER), false)
 })
 
 test('an order whose monitor died before it was paid is refused by its settlement, and binds nothing', async (t) => {
@@ -153,7 +162,7 @@ async function aScene(t: After) {
   const owner = createSwitchOwner({ db, clock })
   const scene = { health: LASTING as MonitorHealth | null }
   const bindings = createBindings({ db, clock, monitorHealth: async () => scene.health })
-  const switchId = await owner.make(MONITOR)
+  const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
 
   async function reserved(): Promise<{ orderId: string }> {
     const orderId = newId('order')

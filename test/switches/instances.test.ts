@@ -8,11 +8,12 @@ import { aSharedStore } from '../support/overtaken.ts'
 
 const NOW = 1_800_000_000_000
 const MONITOR = 'pulse_0cLz3H5jW9NfXb2mQx7RkT'
+const THERE = { text: 'select 1 as one', values: [], expect: 1 }
 
 test('a switch whose monitor is destroyed while it is bound is dead, not waiting for ever', async (t) => {
   const { db, overtaken } = await aSharedStore(t)
   const owner = createSwitchOwner({ db, clock: { now: () => NOW } })
-  const switchId = await owner.make(MONITOR)
+  const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
   const monitorEndsAt = NOW + 1
   const reserved = reserveBinding({ orderId: newId('order'), switchId, monitorEndsAt, now: NOW })
   await overtaken(reserved, owner.onGone([MONITOR]))
