@@ -2,7 +2,7 @@
  * Events in the store; `event-insert.ts` puts them there. A reader asks for the size of an event before its
  * bytes, so that it reads only what fits into memory.
  */
-import type { Db, Statement, Value } from '../db/db.ts'
+import { type Db, places, type Statement, type Value } from '../db/db.ts'
 import { EVENTS_JSON, FOUND, SMALL_PAGE } from './event-maps.ts'
 import type { EventRow, EventSize, Found, FoundRow, JsonRow, PageRow } from './event-rows.ts'
 
@@ -92,7 +92,7 @@ export function createEventStore(db: Db) {
     ): Promise<PageRow[]> {
       return db.readMapped<PageRow>({
         text: `select ${smallEvent(2)} from catch_event
-         where public_id = $1 and sequence in (${placeholders(3, sequences)})
+         where public_id = $1 and sequence in (${places(sequences, 3)})
          ${ORDERS[max.order].sorted}`,
         values: [publicId, bytesEach(max.bytes, sequences.length), ...sequences],
         through: SMALL_PAGE,
@@ -138,7 +138,7 @@ export function createEventStore(db: Db) {
     ): Promise<FoundRow[]> {
       return db.scan<FoundRow>({
         text: `select sequence, body_bytes, path, query, content_type, headers, header_lines, body
-         from catch_event where public_id = $1 and sequence in (${placeholders(2, sequences)})
+         from catch_event where public_id = $1 and sequence in (${places(sequences, 2)})
          ${ORDERS[order].sorted}`,
         values: [publicId, ...sequences],
         through: FOUND,
@@ -194,7 +194,7 @@ const smallEvent = (place: number): string => {
 
 const wholeEvents = (sequences: number[], order: Order): string =>
   `select ${EVENT_COLUMNS} from catch_event
-   where public_id = $1 and sequence in (${placeholders(2, sequences)}) ${ORDERS[order].sorted}`
+   where public_id = $1 and sequence in (${places(sequences, 2)}) ${ORDERS[order].sorted}`
 
 const bytesEach = (bytes: number, events: number): number => Math.floor(bytes / events)
 
@@ -215,7 +215,3 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
  * parameter, and would plan each execution anew.
  */
 const limitedTo = (place: number): string => `limit $${place} + 0`
-
-function placeholders(first: number, values: unknown[]): string {
-  return values.map((_, i) => `$${first + i}`).join(', ')
-}

@@ -117,6 +117,10 @@ export class StoreUnusable extends Error {
   override name = 'StoreUnusable'
 }
 
+/** `$2, $3`: a place in a statement for each value, from this number on. */
+export const places = (values: readonly unknown[], first = 1): string =>
+  values.map((_, i) => `$${first + i}`).join(', ')
+
 /** Turns a refusal into an answer: the unit's rows, or the name of the statement that refused it. */
 export async function attempt<Name extends string>(
   unit: Promise<Answer<Name>>,

@@ -1,5 +1,5 @@
 /** Switches and what they hold shut, in the store. */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, places, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 
 /** Times are unix milliseconds. */
@@ -112,10 +112,6 @@ export const dropUnbound = (reservedBefore: DeletionTime): Statement => ({
   text: 'delete from reveal_binding where public_id is null and reserved_at < $1',
   values: [reservedBefore],
 })
-
-/** `$2, $3`: a place for each value, from this number on. */
-const places = (values: readonly unknown[], first: number): string =>
-  values.map((_, i) => `$${first + i}`).join(', ')
 
 /** The monitor of a switch, or null if it is unknown or retired. */
 export async function monitorOf(db: Pick<Db, 'read'>, switchId: string): Promise<string | null> {

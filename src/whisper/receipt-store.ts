@@ -1,5 +1,5 @@
 /** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, places, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { timeText } from '../lib/time-list.ts'
 
@@ -68,7 +68,7 @@ export const noteDestroyed = (publicId: string, now: number): Statement => ({
 
 export const dropReceipts = (publicIds: readonly string[]): Statement => ({
   text: `delete from whisper_receipt
-    where public_id in (${publicIds.map((_, i) => `$${i + 1}`).join(', ')})`,
+    where public_id in (${places(publicIds)})`,
   values: [...publicIds],
 })
 
