@@ -40,6 +40,8 @@ const FOLDERS = [
   'lib',
   'client',
   'gate-middleware',
+  'mcp',
+  'mcp-tools',
   'web',
 ]
 type Room =
@@ -62,6 +64,8 @@ type Room =
   | 'lib'
   | 'client'
   | 'gate-middleware'
+  | 'mcp'
+  | 'mcp-tools'
   | 'web'
 
 /** Leaves of the top room, from which serve and the commands set up the service. */
@@ -100,11 +104,13 @@ const BELOW_PRODUCTS = [
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
-  cli: ['client', 'settings', 'protocol', 'lib'],
-  serve: ['settings', 'metrics', 'discovery', ...PRODUCTS, ...BELOW_PRODUCTS],
+  cli: ['client', 'mcp-tools', 'settings', 'protocol', 'lib'],
+  serve: ['settings', 'metrics', 'discovery', 'mcp', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
   metrics: ['http', 'lightning', 'db', 'lib'],
   discovery: ['http', 'lightning', 'lib'],
+  mcp: ['mcp-tools', 'http', 'lightning', 'protocol', 'lib'],
+  'mcp-tools': ['protocol', 'lib'],
   http: ['payment', 'lightning', 'switches', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
@@ -175,6 +181,8 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their names and defaults. The rates file only changes them.
   { from: /^rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
+  // The tools describe their inputs with the builders that the routes use. They import nothing.
+  { from: /^mcp-tools\//, to: /^http\/type\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.

@@ -52,6 +52,10 @@ export function containsToken(text: string): boolean {
   return false
 }
 
+/** The text without what looks like a token of any kind: its kind stays. */
+export const hideTokens = (text: string): string =>
+  text.replace(TOKEN_ANYWHERE, (token) => `${token.slice(0, -49)}[hidden]`)
+
 /** Whether `text` contains anything that looks like one of Mayfly's identifiers or tokens. */
 export function containsId(text: string): boolean {
   return ID_ANYWHERE.test(text) || text.search(TOKEN_ANYWHERE) !== -1

@@ -1,0 +1,172 @@
+/** The tools that buy. They share one result: what is to be paid, or what was bought. */
+import type { Static } from 'typebox'
+import { Type } from '../http/type.ts'
+import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'
+import { CAPABILITY_META, DateTime, Network, PlanId, Product, purchaseId } from './shared.ts'
+
+/** The longest ciphertext that a call carries. Longer ones are bought over HTTP. */
+export const MAX_CIPHERTEXT_BYTES = 1024 * 1024
+
+export const Quote = Type.Object(
+  {
+    orderId: Type.String({ description: 'For check_order' }),
+    product: Product,
+    planId: PlanId,
+    amountSats: Type.Integer({ minimum: 1 }),
+    bolt11: Type.String({ description: 'The Lightning invoice to pay' }),
+    paymentHash: Type.String(),
+    expiresAt: DateTime,
+    network: Network,
+  },
+  { additionalProperties: false },
+)
+export type Quote = Static<typeof Quote>
+
+const bought = {
+  product: Product,
+  publicId: Type.String(),
+  expiresAt: DateTime,
+  url: Type.Optional(Type.String({ description: 'Of an inbox: give it to the sender' })),
+}
+const tokens = {
+  ownerToken: Type.Optional(Type.String()),
+  ingestToken: Type.Optional(Type.String()),
+  pingToken: Type.Optional(Type.String()),
+  readToken: Type.Optional(Type.String()),
+  receiptToken: Type.Optional(Type.String()),
+}
+
+/** Without tokens, except for a connection that asked for them. */
+const boughtOn = (way: Way) =>
+  Type.Object(way === 'visible' ? { ...bought, ...tokens } : bought, {
+    additionalProperties: false,
+  })
+
+const resultOn = (way: Way) =>
+  Type.Object(
+    {
+      state: Type.Enum(['payment required', 'settled']),
+      purchaseId: Type.Optional(
+        Type.String({ description: 'Names this purchase. Repeat the call with it, and pay once' }),
+      ),
+      quote: Type.Optional(Quote),
+      bought: Type.Optional(boughtOn(way)),
+      next: Type.String({ description: 'What to do now' }),
+    },
+    { additionalProperties: false },
+  )
+
+/** What a purchase answers: `quote` while it is unpaid, `bought` after. */
+export type PurchaseResult = {
+  state: 'payment required' | 'settled'
+  purchaseId?: string
+  quote?: Quote
+  bought?: { product: string; publicId: string; expiresAt: string; url?: string } & {
+    [token in keyof typeof tokens]?: string
+  }
+  next: string
+}
+
+const REMOTE = `Without a payment the result has the invoice and a purchaseId. Pay it once, then either repeat the call with the same arguments, that purchaseId and the credential in _meta["org.paymentauth/credential"], or call check_order.`
+
+const paying: Partial<Record<Way, string>> = {
+  local: 'Pays by itself from the wallet of this machine, within its limits, and saves the tokens.',
+  remote: `${REMOTE} The tokens come in _meta["${CAPABILITY_META}"] of the result. If an answer is lost, repeat the same call; never pay twice.`,
+  visible: `${REMOTE} The result then has the tokens, which are secrets: save them at once, and show them to nobody. If an answer is lost, repeat the same call; never pay twice.`,
+}
+
+/** It moves money; with its purchaseId it moves it once. */
+const BUYING: ToolAnnotations = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  idempotentHint: false,
+  openWorldHint: true,
+}
+
+const selection = Type.Object({ planId: PlanId, purchaseId }, { additionalProperties: false })
+
+export const buyInboxTool = (way: Way): ToolDefinition<'buy_inbox'> => ({
+  name: 'buy_inbox',
+  title: 'Buy a webhook inbox',
+  description: describe(way, {
+    all: 'Buys a temporary webhook inbox: a public URL that stores every HTTP request sent to it.',
+    ...paying,
+  }),
+  annotations: BUYING,
+  inputSchema: selection,
+  outputSchema: resultOn(way),
+})
+
+export const buyMonitorTool = (way: Way): ToolDefinition<'buy_monitor'> => ({
+  name: 'buy_monitor',
+  title: 'Buy a heartbeat monitor',
+  description: describe(way, {
+    all: 'Buys a temporary heartbeat monitor, which is late when a job stops to ping it.',
+    ...paying,
+  }),
+  annotations: BUYING,
+  inputSchema: selection,
+  outputSchema: resultOn(way),
+})
+
+const whisperOptions = {
+  planId: PlanId,
+  readLimit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
+  ),
+  revealAt: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Nobody can read it before: RFC 3339' }),
+  ),
+  receipt: Type.Optional(
+    Type.Boolean({ description: 'Whether its buyer can see when it was read, and destroy it' }),
+  ),
+  purchaseId,
+}
+
+const ciphertext = Type.String({
+  minLength: 40,
+  maxLength: Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4,
+  pattern: '^[A-Za-z0-9+/]+={0,2}$',
+  description: 'Base64 of bytes that were encrypted before the call. The service never has the key',
+})
+
+export const sendWhisperTool = (way: Way): ToolDefinition<'send_whisper'> => ({
+  name: 'send_whisper',
+  title: 'Send a secret',
+  description: describe(way, {
+    all: 'Buys a whisper: encrypted bytes that a reader can fetch a limited number of times.',
+    ...paying,
+    local: `Encrypts the text on this machine. ${paying.local}`,
+    remote: `This way in does not encrypt: send ciphertext, never a plain secret. ${paying.remote}`,
+    visible: `This way in does not encrypt: send ciphertext, never a plain secret. ${paying.visible}`,
+  }),
+  annotations: BUYING,
+  inputSchema: Type.Object(
+    way === 'local'
+      ? { ...whisperOptions, text: Type.String({ minLength: 1, maxLength: 64 * 1024 }) }
+      : { ...whisperOptions, ciphertextBase64: ciphertext },
+    { additionalProperties: false },
+  ),
+  outputSchema: resultOn(way),
+})
+
+export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
+  name: 'check_order',
+  title: 'Check an order',
+  description: describe(way, {
+    all: 'Tells whether an order is paid, and hands over what was bought. Ask about once a second.',
+    remote: `The tokens come in _meta["${CAPABILITY_META}"], and can be fetched again until one of them is used.`,
+    visible: 'The tokens can be fetched again until one of them is used.',
+  }),
+  annotations: {
+    readOnlyHint: false,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: true,
+  },
+  inputSchema: Type.Object(
+    { orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }) },
+    { additionalProperties: false },
+  ),
+  outputSchema: resultOn(way),
+})
