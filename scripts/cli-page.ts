@@ -49,7 +49,7 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   \`poll\` take \`--project <id>\`, and \`--key-file <file>\` with the project's capability.
 - **Answers** go to stdout, notes and errors to stderr. With \`--json\`, and where stdout is no terminal, an
   answer is JSON, one value per line; \`catch listen\` and \`pulse watch\` write a line for each event.
-  \`whisper read\`, \`catch export\` and \`catch show --body\` write bytes. The operator's commands, except
+  \`whisper read\`, \`export\`, \`catch export\` and \`catch show --body\` write bytes. The operator's commands, except
   \`doctor\`, answer in JSON only with \`--json\`.
 - **Errors** are one sentence on stderr. With \`--json\` there is also \`{"error": "…"}\` on stdout.
 - **Buying** saves the purchase in a file before it asks the service, and the capability before it shows it.

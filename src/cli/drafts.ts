@@ -12,7 +12,7 @@ import type { Cli } from './cli.ts'
 import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Lock, takeLock } from './lock.ts'
-import { findSaved, isName, type Product } from './saved.ts'
+import { findKept, isName, type Product } from './saved.ts'
 
 /** A purchase, and for a whisper its sealed bytes. */
 export type Draft = {
@@ -65,7 +65,7 @@ export function openDraft(
   }
   for (let number = 1; ; number++) {
     const free = `${product}-${number}`
-    if (findSaved(cli, free) !== null || readDraft(cli, free) !== null) continue
+    if (findKept(cli, free) !== null || readDraft(cli, free) !== null) continue
     const open = tryDraft(cli, free, make)
     if (!('heldBy' in open)) return open
   }
@@ -148,7 +148,7 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
   try {
     const found = readDraft(cli, name)
     if (found) return { name, draft: found, isTakenUp: true, lock }
-    if (findSaved(cli, name) !== null) {
+    if (findKept(cli, name) !== null) {
       throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
     }
     const draft = make()

@@ -1,6 +1,6 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
-import { type AnyCapability, MayflyError, type SavedCapability } from '../client/index.ts'
+import { type AnyCapability, MayflyError } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere } from './data-folder.ts'
@@ -16,7 +16,16 @@ import {
 import { examples } from './examples.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { collectPaid } from './purchase.ts'
-import { checkName, fileOf, findSaved, forget, type Product, save } from './saved.ts'
+import {
+  checkName,
+  fileOf,
+  findKept,
+  forget,
+  isPingOnly,
+  type Kept,
+  type Product,
+  save,
+} from './saved.ts'
 
 export function addForget(program: Command): void {
   program
@@ -115,9 +124,9 @@ const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already deliv
 
 /** @throws CliError if a capability is, or may be, still valid. */
 async function allowForgetting(cli: Cli, name: string): Promise<void> {
-  let saved: SavedCapability | null
+  let saved: Kept | null
   try {
-    saved = findSaved(cli, name)
+    saved = findKept(cli, name)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     return confirmDestroying(
@@ -126,7 +135,8 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
       `${fileOf(cli, name)}, which cannot be read and may have tokens in it`,
     )
   }
-  if (saved === null) return
+  // What only pings is a copy: the owner's file has all of it.
+  if (saved === null || isPingOnly(saved)) return
   const { capability, baseUrl } = saved
   const standing = await standingOf(cli, capability, baseUrl)
   if (standing === 'over') return

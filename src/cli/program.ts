@@ -15,7 +15,7 @@ type Part = {
 const OF_CLIENTS: readonly Part[] = [
   { names: ['buy'], load: async () => (await import('./buy.ts')).addBuy },
   {
-    names: ['list', 'show', 'forget', 'import'],
+    names: ['list', 'show', 'forget', 'export', 'import'],
     load: async () => (await import('./saved-commands.ts')).addSavedCommands,
   },
   { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },

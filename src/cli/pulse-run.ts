@@ -8,7 +8,7 @@ import { wait } from '../client/wait.ts'
 import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { EXIT, endingOf } from './exit.ts'
-import { loadPulse } from './saved.ts'
+import { loadPing } from './saved.ts'
 import { harmless } from './text.ts'
 
 /** How often a signal is sent if it is lost or refused temporarily. */
@@ -88,7 +88,7 @@ type Begun = 'sent' | 'failed' | 'unknown'
 
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-const urlOf = (name: string): string => loadPulse({ folder: dataFolder() }, name).baseUrl
+const urlOf = (name: string): string => loadPing({ folder: dataFolder() }, name).baseUrl
 
 const isGone = (error: unknown): boolean => endingOf(error, '')?.code === EXIT.gone
 
@@ -98,7 +98,7 @@ async function sendTo(
   until: AbortSignal,
   send: (monitor: PulseClient) => Promise<void>,
 ): Promise<void> {
-  const { capability, baseUrl } = loadPulse({ folder: dataFolder() }, name)
+  const { capability, baseUrl } = loadPing({ folder: dataFolder() }, name)
   const fetch: typeof globalThis.fetch = (input, init) =>
     globalThis.fetch(input, {
       ...init,

@@ -11,7 +11,7 @@ import { addPulseSchedule } from './pulse-schedule.ts'
 import { statusRows } from './pulse-status.ts'
 import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
-import { forget, loadPulse } from './saved.ts'
+import { forget, loadPing, loadPulse } from './saved.ts'
 import { columns } from './text.ts'
 
 /** The service's maximum, for the error message. The service checks it too. */
@@ -38,7 +38,7 @@ function addPing(parent: Command): void {
     .addHelpText('after', examples('mayfly pulse ping backup'))
     .action(
       client(async (cli, _options, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
+        const { capability, baseUrl } = loadPing(cli, name)
         await cli.mayfly(baseUrl).pulse(capability).ping()
         cli.answer({ name, pinged: true }, 'Pinged.\n')
         return EXIT.ok

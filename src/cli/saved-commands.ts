@@ -1,28 +1,34 @@
-/** `mayfly list|show|import`: the capabilities in the data folder. */
+/** `mayfly list|show|export|import`: the capabilities in the data folder. */
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import {
-  type AnyCapability,
-  formatCapability,
-  parseCapability,
-  type SavedCapability,
-} from '../client/index.ts'
+import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere, withFile } from './data-folder.ts'
 import { draftFile, names as draftNames, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
+import { addExport } from './export.ts'
 import { addForget } from './forget.ts'
 import { savedAs } from './purchase.ts'
-import { fileOf, load, publicPart, save, savedNames } from './saved.ts'
+import {
+  fileOf,
+  isPingOnly,
+  type Kept,
+  loadKept,
+  parseKept,
+  publicPart,
+  save,
+  savedNames,
+} from './saved.ts'
 import { away, columns } from './text.ts'
 
 export function addSavedCommands(program: Command): void {
   addList(program)
   addShow(program)
   addForget(program)
+  addExport(program)
   addImport(program)
 }
 
@@ -61,15 +67,19 @@ type Listed = {
 }
 
 function listedSaved(cli: Cli, name: string): Listed {
-  const saved = parseCapability(readIfThere(fileOf(cli, name)) ?? '')
+  const saved = parseKept(readIfThere(fileOf(cli, name)) ?? '')
   if (saved === null) return unreadable(name, fileOf(cli, name))
   const { capability, planId = null, baseUrl } = saved
   const { product, publicId, expiresAt } = capability
   const isOver = Date.parse(expiresAt) <= cli.now()
   const state = isOver ? 'expired' : 'saved'
+  const pingOnly = isPingOnly(saved)
   return {
-    json: { ...{ name, product, planId, state }, ...{ expiresAt, publicId, baseUrl } },
-    text: `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}`,
+    json: {
+      ...{ name, product, planId, state, expiresAt, publicId, baseUrl },
+      ...(pingOnly ? { pingOnly } : {}),
+    },
+    text: `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}${pingOnly ? ', pings only' : ''}`,
   }
 }
 
@@ -101,7 +111,7 @@ function addShow(program: Command): void {
     )
     .action(
       client<{ reveal?: true }>(async (cli, { reveal }, [name]) => {
-        const { capability, baseUrl, planId = null } = load(cli, name)
+        const { capability, baseUrl, planId = null } = loadKept(cli, name)
         const shown = {
           name,
           baseUrl,
@@ -120,7 +130,10 @@ function addImport(program: Command): void {
   program
     .command('import')
     .description('save a capability from a file, or from stdin with -')
-    .argument('<file>', 'a file that `buy` saved, or the `resource` that a purchase returned')
+    .argument(
+      '<file>',
+      'a file that `buy` saved or `export` wrote, or the `resource` that a purchase returned',
+    )
     .requiredOption('--name <name>', 'the name to save it under')
     .addHelpText('after', examples('mayfly import hooks.json --name hooks'))
     .action(
@@ -141,10 +154,10 @@ function addImport(program: Command): void {
 }
 
 /** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
-function savedIn(text: string, baseUrl: string): SavedCapability {
+function savedIn(text: string, baseUrl: string): Kept {
   const value = parseJson(text)
   const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
-  const saved = parseCapability(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
+  const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
   if (saved) return saved
   throw new CliError(
     'That is not a capability: neither a file that `mayfly buy` saves, nor the answer to a purchase.',
@@ -152,7 +165,7 @@ function savedIn(text: string, baseUrl: string): SavedCapability {
   )
 }
 
-function fromAnswer(capability: unknown, baseUrl: string): SavedCapability | null {
+function fromAnswer(capability: unknown, baseUrl: string): Kept | null {
   try {
     return parseCapability(formatCapability({ capability: capability as AnyCapability, baseUrl }))
   } catch {

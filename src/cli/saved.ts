@@ -1,6 +1,7 @@
 /** The user's capabilities by name, one file each in the data folder. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatPing, parsePing, type SavedPing } from '../client/capability-file.ts'
 import {
   type AnyCapability,
   type CatchCapability,
@@ -33,15 +34,25 @@ export const isName = (text: string): boolean => NAME.test(text)
 export const fileOf = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
   join(folder, 'capabilities', `${name}.json`)
 
+/** What a file may hold: a whole capability, or a monitor's without its owner's token. */
+export type Kept = SavedCapability | SavedPing
+
+export const isPingOnly = (kept: Kept): kept is SavedPing =>
+  kept.capability.product === 'pulse' && !('ownerToken' in kept.capability)
+
+/** Parses a file of the data folder. Null for any other text. */
+export const parseKept = (text: string): Kept | null => parseCapability(text) ?? parsePing(text)
+
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
-export function save(cli: Cli, name: string, saved: SavedCapability): void {
+export function save(cli: Cli, name: string, saved: Kept): void {
   if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
   throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
 }
 
-/** @throws CliError if the service's answer is not a capability. */
-function textOf(saved: SavedCapability): string {
+/** The text of a file. @throws CliError if the service's answer is not a capability. */
+export function textOf(saved: Kept): string {
   try {
+    if (isPingOnly(saved)) return formatPing(saved)
     return formatCapability(saved)
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error
@@ -53,22 +64,39 @@ function textOf(saved: SavedCapability): string {
 export const savedNames = ({ folder }: Cli): string[] =>
   namesIn(join(folder, 'capabilities'), '.json').filter(isName)
 
-/** The capability with this name, or null. @throws CliError if its file is unreadable. */
-export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapability | null {
+/** What is saved under this name, or null. @throws CliError if its file is unreadable. */
+export function findKept(cli: Pick<Cli, 'folder'>, name: string): Kept | null {
   const file = fileOf(cli, checkName(name))
   const text = readIfThere(file)
   if (text === null) return null
-  const saved = parseCapability(text)
-  if (saved) return saved
+  const kept = parseKept(text)
+  if (kept) return kept
   throw new CliError(
     `${file} is not a capability. Move it to another place or restore it, and try again.`,
   )
 }
 
-/** The capability with this name. @throws CliError if it does not exist. */
+/** The capability with this name, or null. @throws CliError if it is unreadable, or for pings only. */
+export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapability | null {
+  const kept = findKept(cli, name)
+  if (kept === null || !isPingOnly(kept)) return kept
+  throw new CliError(
+    `${name} is saved here for pings only. Run this where its owner's token is.`,
+    EXIT.usage,
+  )
+}
+
+/** What is saved under this name. @throws CliError if it does not exist. */
+export function loadKept(cli: Pick<Cli, 'folder'>, name: string): Kept {
+  return findKept(cli, name) ?? missing(name)
+}
+
+/** The capability with this name. @throws CliError if it does not exist, or is for pings only. */
 export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
-  const saved = findSaved(cli, name)
-  if (saved) return saved
+  return findSaved(cli, name) ?? missing(name)
+}
+
+function missing(name: string): never {
   throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
 }
 
@@ -88,6 +116,13 @@ export function loadPulse(
   name: string,
 ): SavedCapability & { capability: PulseCapability } {
   const { capability, ...rest } = load(cli, name)
+  if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
+  return { ...rest, capability }
+}
+
+/** What pings the monitor with this name, and its service. Its owner's token may be elsewhere. */
+export function loadPing(cli: Pick<Cli, 'folder'>, name: string): SavedPing {
+  const { capability, ...rest } = loadKept(cli, name)
   if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
   return { ...rest, capability }
 }
@@ -126,7 +161,7 @@ const SECRETS = new Set([
 ])
 
 /** The capability without its secrets. */
-export function publicPart(capability: AnyCapability): Record<string, string> {
+export function publicPart(capability: Kept['capability']): Record<string, string> {
   return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
 }
 

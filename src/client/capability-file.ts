@@ -78,14 +78,9 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
  * ```
  */
 export function parseCapability(text: string): SavedCapability | null {
-  const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
-  if (file?.mayfly !== VERSION) return null
-  const { product, publicId, expiresAt, planId } = file
-  const baseUrl = serviceAddress(file.baseUrl)
-  if (!isProduct(product)) return null
-  if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
-  if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
-  if (planId !== undefined && !isPlanId(planId)) return null
+  const read = readFile(text)
+  if (read === null) return null
+  const { file, product, publicId, expiresAt, baseUrl, planId } = read
   const capability: Record<string, string> = { product, publicId }
   const { tokens, extraTokens } = SOLD_PRODUCTS[product]
   for (const [name, kind] of Object.entries<TokenKind>({ ...tokens, ...extraTokens })) {
@@ -105,6 +100,59 @@ export function parseCapability(text: string): SavedCapability | null {
     baseUrl,
     ...(planId === undefined ? {} : { planId }),
   }
+}
+
+/**
+ * What a job needs to ping a monitor. Without the owner's token it can neither read, change nor destroy the
+ * monitor.
+ */
+export type PingCapability = Omit<PulseCapability, 'ownerToken'>
+
+/** The contents of a file for a machine whose jobs only ping. */
+export type SavedPing = { capability: PingCapability; baseUrl: string; planId?: PlanId }
+
+/** Formats the file of a monitor without its owner's token. Whatever reads only whole capabilities refuses it. */
+export function formatPing({ capability, baseUrl, planId }: SavedPing): string {
+  const { product, publicId, pingToken, expiresAt } = capability
+  const plan = planId === undefined ? {} : { planId }
+  const file = { mayfly: VERSION, product, baseUrl, ...plan, publicId, pingToken, expiresAt }
+  return `${JSON.stringify(file, null, 2)}\n`
+}
+
+/** Parses such a file. Returns null for any other text, such as a whole capability. */
+export function parsePing(text: string): SavedPing | null {
+  const read = readFile(text)
+  if (read?.product !== 'pulse' || read.file.ownerToken !== undefined) return null
+  const { file, publicId, expiresAt, baseUrl, planId } = read
+  const { pingToken } = file
+  if (typeof pingToken !== 'string' || !isToken('pulse_ping', pingToken)) return null
+  return {
+    capability: { product: 'pulse', publicId, pingToken, expiresAt },
+    baseUrl,
+    ...(planId === undefined ? {} : { planId }),
+  }
+}
+
+type FileParts = {
+  file: Record<string, unknown>
+  product: AnyCapability['product']
+  publicId: string
+  expiresAt: string
+  baseUrl: string
+  planId: PlanId | undefined
+}
+
+/** What all files have, and the members that are still to be checked. */
+function readFile(text: string): FileParts | null {
+  const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
+  if (file?.mayfly !== VERSION) return null
+  const { product, publicId, expiresAt, planId } = file
+  const baseUrl = serviceAddress(file.baseUrl)
+  if (!isProduct(product)) return null
+  if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
+  if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
+  if (planId !== undefined && !isPlanId(planId)) return null
+  return { file, product, publicId, expiresAt, baseUrl, planId }
 }
 
 /** An HTTP address that tokens may be sent to, or null. Refuses an address with a password. */
