@@ -55,8 +55,15 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
 - **Buying** saves the purchase in a file before it asks the service, and the capability before it shows it.
   The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
   pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in
-  \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\`. [nodes.md](nodes.md) has the forms of that address;
-  \`simulator:\` pays on a service that runs on the simulator.
+  \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\` and to what is left of the day, if it
+  is the price in the catalogue. [nodes.md](nodes.md) has the forms of that address; \`simulator:\` pays on a
+  service that runs on the simulator.
+- **The budget** of a UTC day is \`MAYFLY_MAX_SATS_PER_DAY\`, 2000 by default, for all commands that pay from
+  the wallet. A payment is reserved before the wallet is asked, with the highest fee that the wallet may pay, and
+  settled with the fee that it paid, if it says so. The reservation of a payment that may have gone out stays. It
+  is in \`budget.db\` beside the capabilities. A damaged file stops all payments, and one that is missing beside
+  saved purchases counts as spent for that day; \`mayfly budget reset\` starts the day anew. A wallet over Nostr
+  accepts no highest fee: 5 %, at least 10 sat, is reserved for it.
 - **Capabilities** are saved by name in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on macOS
   \`~/Library/Application Support/mayfly\`, on Windows \`%LOCALAPPDATA%\\mayfly\`), for its owner only. They are
   bearer secrets that nobody can restore: back them up like keys. A name is never overwritten.

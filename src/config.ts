@@ -184,6 +184,12 @@ export const OPTIONS = {
     help: 'for the client commands: the highest price of one payment, in satoshis',
     parse: integer(0, 100_000_000),
   },
+  maxSatsPerDay: {
+    name: 'MAYFLY_MAX_SATS_PER_DAY',
+    default: '2000',
+    help: 'for the client commands: the most that the wallet may pay on one UTC day, in satoshis, fees included',
+    parse: integer(0, 100_000_000),
+  },
   drainSeconds: {
     name: 'MAYFLY_DRAIN_SECONDS',
     default: '0',

@@ -39,6 +39,7 @@ const DEFAULTS: Config = {
   url: 'http://127.0.0.1:8402',
   walletUrl: null,
   maxSats: 1000,
+  maxSatsPerDay: 2000,
   drainSeconds: 0,
   metricsHost: '127.0.0.1',
   metricsPort: null,
@@ -107,6 +108,7 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['url', 'https://mayfly.example/', 'https://mayfly.example'],
   ['walletUrl', 'simulator:', 'simulator:'],
   ['maxSats', '0', 0],
+  ['maxSatsPerDay', '0', 0],
   ['drainSeconds', '300', 300],
   ['metricsHost', '0.0.0.0', '0.0.0.0'],
   ['metricsPort', 'off', null],
@@ -211,6 +213,7 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   ['walletUrl', ['lnd+https://hunter2 @host'], 'the address of a wallet'],
   ['maxSats', ['', '-1', '1.5', 'all'], 'an integer from 0 to 100000000'],
+  ['maxSatsPerDay', ['', '-1', '1.5', 'all'], 'an integer from 0 to 100000000'],
   ['logLevel', ['', 'loud', 'INFO'], 'one of trace, debug, info, warn, error, fatal, silent'],
 ]
 

@@ -11,6 +11,8 @@ export type Cli = Output & {
   /** The service to talk to, unless a capability names its own. */
   url: string
   maxSats: number
+  /** The most that the wallet may pay on one UTC day, fees included. */
+  maxSatsPerDay: number
   /** MAYFLY_WALLET_URL: a secret. */
   walletUrl: string | null
   /** The folder with the saved capabilities. */
@@ -100,7 +102,7 @@ function openCli(
   options: GlobalOptions,
   lastAsked: { url: string },
 ): Omit<Cli, 'signal' | 'onSignal'> {
-  const settings = readOptions(['url', 'walletUrl', 'maxSats'])
+  const settings = readOptions(['url', 'walletUrl', 'maxSats', 'maxSatsPerDay'])
   const url = options.url === undefined ? settings.url : serviceUrl(options.url)
   lastAsked.url = url
   const maxSats =
@@ -111,6 +113,7 @@ function openCli(
     ...openOutput(options, isForPrograms(options)),
     url,
     maxSats,
+    maxSatsPerDay: settings.maxSatsPerDay,
     walletUrl: settings.walletUrl,
     folder: dataFolder(),
     isJsonAsked: options.json ?? false,

@@ -8,6 +8,7 @@ import type { SealedWhisper } from '../client/index.ts'
 import { base64, base64Bytes, base64url } from '../lib/bytes.ts'
 import { parseJson } from '../lib/json.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
+import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -152,6 +153,7 @@ function tryDraft(cli: Cli, name: string, make: () => Draft): OpenDraft | { held
       throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
     }
     const draft = make()
+    beginBudget(cli)
     if (!writeNew(draftFile(cli, name), `${JSON.stringify(draft)}\n`)) {
       throw new CliError(`${draftFile(cli, name)} cannot be read. Move it to another place first.`)
     }

@@ -39,6 +39,14 @@ export class CliError extends Error {
   }
 }
 
+/** The budget of the day does not allow a payment, so no wallet was asked. */
+export class BudgetError extends WalletError {
+  override name = 'BudgetError'
+  constructor(message: string) {
+    super(message, 'not paid')
+  }
+}
+
 export type Ending = { code: number; sentence: string }
 
 /** The exit code and sentence for an error, or null for a bug in this program. */
@@ -61,11 +69,6 @@ export function endingOf(error: unknown, url: string): Ending | null {
 }
 
 const ANSWERS: Record<string, Ending> = {
-  'price above the ceiling': {
-    code: EXIT.notPaid,
-    sentence:
-      'The price is above the ceiling, and nothing was paid. Raise --max-sats, or choose a smaller plan: `mayfly catalog` shows the prices.',
-  },
   'invoice disagrees': {
     code: EXIT.notPaid,
     sentence:
@@ -153,6 +156,7 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
     return unreachable(url, codeOf(cause) || codeOf(causeOf(cause)))
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
+  if (phrase === 'price above the ceiling') return tooDear(cause)
   const known = ANSWERS[phrase]
   if (known) return known
   if (cause instanceof WalletError) return endingOfWallet(cause)
@@ -184,10 +188,21 @@ function notRevealed(seconds: number | null): Ending {
   return { code: EXIT.failed, sentence: `It is not revealed yet${when}. No read was spent.` }
 }
 
+/** The SDK's cause has both numbers, such as `100 sat is above the ceiling of 99 sat`. */
+function tooDear(cause: unknown): Ending {
+  const numbers = cause instanceof RangeError ? cause.message : 'it is above the ceiling'
+  return {
+    code: EXIT.notPaid,
+    sentence: `The price of ${numbers}, and nothing was paid. Raise --max-sats or MAYFLY_MAX_SATS, or choose a smaller plan: \`mayfly catalog\` shows the prices.`,
+  }
+}
+
 /** Phrases of the SDK after which the same command can still collect the purchase. */
 const UNFINISHED = ['payment outcome unknown', 'paid but not collected', 'second payment refused']
 
-function endingOfWallet({ outcome, message }: WalletError): Ending {
+function endingOfWallet(error: WalletError): Ending {
+  const { outcome, message } = error
+  if (error instanceof BudgetError) return { code: EXIT.notPaid, sentence: message }
   const money =
     outcome === 'not paid'
       ? 'Nothing was paid.'

@@ -7,20 +7,22 @@ import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** Runs `work` with the wallet of MAYFLY_WALLET_URL, or with null if that is not set. */
+/** Runs `work` with the wallet of MAYFLY_WALLET_URL within the day's budget, or with null if that is not set. */
 export async function withWallet<T>(
-  { walletUrl, url }: Pick<Cli, 'walletUrl' | 'url'>,
+  cli: Pick<Cli, 'walletUrl' | 'url' | 'folder' | 'now' | 'maxSatsPerDay'>,
   work: (wallet: Wallet | null) => Promise<T>,
 ): Promise<T> {
+  const { walletUrl, url } = cli
   if (walletUrl === null) return work(null)
   // Loaded only when needed, since the wallets' modules are large.
   const { openWallet } = await import('./wallet.ts')
+  const { budgeted } = await import('./budgeted-wallet.ts')
   const { wallet, close } = await openWallet(walletUrl, { serviceUrl: url }).catch((error) => {
     const sentence = messageOf(error)
     throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
   })
   try {
-    return await work(wallet)
+    return await work(budgeted(wallet, cli))
   } finally {
     await close()
   }

@@ -1,6 +1,7 @@
 /** Buying: writes the draft, then orders and pays, then saves the capability. */
 import {
   type AnyCapability,
+  type Mayfly,
   MayflyError,
   type PaymentQuote,
   type PurchaseProgress,
@@ -117,7 +118,7 @@ async function buy(
     noteProgress(cli, progress)
   }
   const payer: Payer = wallet
-    ? { wallet, onProgress }
+    ? { wallet, onProgress, onInvoice: (quote) => checkPrice(mayfly, draft, quote) }
     : {
         onProgress,
         onInvoice: (quote) => {
@@ -134,10 +135,26 @@ async function buy(
   }
 }
 
-type Payer = { onProgress: (progress: PurchaseProgress) => void } & (
-  | { wallet: Wallet }
-  | { onInvoice: (quote: PaymentQuote) => void }
-)
+type Payer = {
+  onProgress: (progress: PurchaseProgress) => void
+  onInvoice: (quote: PaymentQuote) => void | Promise<void>
+} & ({ wallet: Wallet } | object)
+
+/** Nobody looks at an invoice that a wallet pays, so the price must be the one on sale. @throws CliError */
+async function checkPrice(
+  mayfly: Mayfly,
+  { product, planId }: Draft,
+  { amountSats }: PaymentQuote,
+): Promise<void> {
+  const { products } = await mayfly.catalog()
+  const plan = products[product].plans.find((each) => each.planId === planId)
+  if (plan !== undefined && amountSats <= plan.priceSats) return
+  const price = plan === undefined ? 'does not have that plan' : `says ${plan.priceSats}`
+  throw new CliError(
+    `The service asks for ${amountSats} sat, and its catalogue ${price}. Nothing was paid.`,
+    EXIT.notPaid,
+  )
+}
 
 function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
   if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)

@@ -10,6 +10,7 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../client/index.ts'
+import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -45,6 +46,7 @@ export const parseKept = (text: string): Kept | null => parseCapability(text) ??
 
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
 export function save(cli: Cli, name: string, saved: Kept): void {
+  beginBudget(cli)
   if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
   throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
 }

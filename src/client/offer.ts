@@ -36,10 +36,12 @@ export async function readOffer(
   const quote = quoteOf(answer)
   const invoice = invoiceOf(quote)
   // The wallet pays the invoice's amount, which may differ from the quote's.
-  const isBelow = Math.max(quote.amountSats * 1000, invoice.amountMsat) <= maxSats * 1000
+  const priceMsat = Math.max(quote.amountSats * 1000, invoice.amountMsat)
+  const isBelow = priceMsat <= maxSats * 1000
   // Written as `<=`, so that a ceiling of NaN refuses every price.
   if (!isBelow) {
-    throw new MayflyError('price above the ceiling', 0)
+    const cause = new RangeError(`${priceMsat / 1000} sat is above the ceiling of ${maxSats} sat`)
+    throw new MayflyError('price above the ceiling', 0, { cause })
   }
   const agrees =
     invoice.amountMsat === quote.amountSats * 1000 &&

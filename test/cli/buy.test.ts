@@ -106,7 +106,7 @@ describe('a purchase', () => {
       WITH_WALLET,
     )
     assert.equal(code, 3)
-    assert.match(err, /above the ceiling, and nothing was paid/)
+    assert.match(err, /price of 100 sat is above the ceiling of 99 sat, and nothing was paid/)
     assert.deepEqual(JSON.parse(out), { error: err.trim() })
     assert.equal(
       logged.some((line) => line.includes('settled')),

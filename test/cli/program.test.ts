@@ -179,7 +179,7 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
         'service ok',
         'clock ok',
       ],
-      ...['wallet note', 'data folder ok'],
+      ...['wallet note', 'data folder ok', 'budget ok'],
     ],
   )
   const ill = await cli.run(['doctor'], {

@@ -9,6 +9,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { lostSecret, secretFile, secretsGiven, USED } from '../../secret-file.ts'
+import { budgetState, sats } from '../budget.ts'
 import { dataFolder } from '../data-folder.ts'
 import { examples } from '../examples.ts'
 import { EXIT } from '../exit.ts'
@@ -60,6 +61,7 @@ async function examine(): Promise<Finding[]> {
     ...(await checkService(config)),
     await checkWallet(config),
     checkDataFolder(config),
+    checkBudget(config),
   ]
 }
 
@@ -263,6 +265,19 @@ function checkDataFolder({ walletUrl }: Config): Finding {
     'data folder',
     `${there} cannot be written to, so no purchase can be saved. Set XDG_DATA_HOME to use another folder`,
   )
+}
+
+/** A file that cannot be read stops every payment from the wallet. */
+function checkBudget({ walletUrl, maxSatsPerDay }: Config): Finding {
+  try {
+    const { spentMsat, isLost } = budgetState({ folder: dataFolder(), now: systemClock.now })
+    const spent = `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`
+    if (!isLost) return ok('budget', spent)
+    const says = 'its file is missing, so today counts as spent. `mayfly budget reset` makes it'
+    return walletUrl === null ? note('budget', says) : bad('budget', says)
+  } catch (error) {
+    return (walletUrl === null ? note : bad)('budget', messageOf(error))
+  }
 }
 
 /** Checking the node needs no store. */

@@ -70,7 +70,11 @@ function payment(of: Record<string, unknown>): Payment {
   const preimage = of.payment_preimage ?? of.preimage
   switch (of.status) {
     case 'complete':
-      return { state: 'paid', preimage: typeof preimage === 'string' ? preimage : '' }
+      return {
+        state: 'paid',
+        preimage: typeof preimage === 'string' ? preimage : '',
+        feeMsat: Number(of.amount_sent_msat) - Number(of.amount_msat),
+      }
     case 'failed':
       return { state: 'failed', reason: 'the payment failed' }
     default:

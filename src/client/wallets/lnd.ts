@@ -83,12 +83,18 @@ function tracked(line: unknown): Payment {
   throw new NodeRefused(message === null ? 'LND did not answer as LND does' : `LND: ${message}`)
 }
 
-function payment({ status, payment_preimage, failure_reason }: Record<string, unknown>): Payment {
+function payment({
+  status,
+  payment_preimage,
+  fee_msat,
+  failure_reason,
+}: Record<string, unknown>): Payment {
   switch (status) {
     case 'SUCCEEDED':
       return {
         state: 'paid',
         preimage: typeof payment_preimage === 'string' ? payment_preimage : '',
+        feeMsat: fee_msat,
       }
     case 'FAILED':
       return { state: 'failed', reason: textOf(failure_reason) ?? 'no reason given' }

@@ -67,8 +67,8 @@ export function nwcWallet(
       },
       async send({ bolt11 }) {
         try {
-          const { preimage } = fields(await client.payInvoice({ invoice: bolt11 }))
-          return { state: 'paid', preimage: typeof preimage === 'string' ? preimage : '' }
+          const paid = fields(await client.payInvoice({ invoice: bolt11 }))
+          return paidWith(paid)
         } catch (error) {
           const code = codeOf(error)
           const isRefusal = (hasBooks ? SAID_BY_WALLET : NOT_TRIED).has(code)
@@ -83,12 +83,19 @@ export function nwcWallet(
 }
 
 /** Ignores incoming payments: a wallet that also issued the invoice reports it as incoming. */
-function outgoing({ type, state, preimage, settled_at }: Record<string, unknown>): Payment {
+function outgoing(payment: Record<string, unknown>): Payment {
+  const { type, state, settled_at } = payment
   if (type === 'incoming') return { state: 'none' }
   const isSettled = state === 'settled' || (state === undefined && Boolean(settled_at))
-  if (isSettled) return { state: 'paid', preimage: typeof preimage === 'string' ? preimage : '' }
+  if (isSettled) return paidWith(payment)
   if (state === 'failed' || state === 'expired') {
     return { state: 'failed', reason: 'the payment failed' }
   }
   return { state: 'pending' }
 }
+
+const paidWith = ({ preimage, fees_paid }: Record<string, unknown>): Payment => ({
+  state: 'paid',
+  preimage: typeof preimage === 'string' ? preimage : '',
+  feeMsat: fees_paid,
+})

@@ -3,15 +3,16 @@ import { unlessAborted } from '../../lib/abort.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
 import { wait } from '../wait.ts'
-import { type Wallet, WalletError } from '../wallet.ts'
+import { type Wallet, WalletError, type WalletPayment } from '../wallet.ts'
 import { NodeRefused } from './node-fetch.ts'
 
 /**
  * A payment as its node reports it. `none`: the node knows of no attempt. `failed`: no attempt can
- * succeed any more. `preimage` is checked here, not by the node's adapter.
+ * succeed any more. `preimage` is checked here, not by the node's adapter. `feeMsat` is what the node says of
+ * the fee, if anything.
  */
 export type Payment =
-  | { state: 'paid'; preimage: string }
+  | { state: 'paid'; preimage: string; feeMsat?: unknown }
   | { state: 'pending' }
   | { state: 'failed'; reason: string }
   | { state: 'none' }
@@ -70,9 +71,9 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     const ended = turn.catch(() => {})
     turns.set(paymentHash, ended)
     try {
-      const preimage = await turn
+      const paid = await turn
       leftOpen.delete(paymentHash)
-      return { preimage }
+      return paid
     } catch (error) {
       if (error instanceof WalletError && error.outcome === 'unknown') leftOpen.add(paymentHash)
       throw error
@@ -81,22 +82,22 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
   }
 
-  async function settle(invoice: PayableInvoice, until: AbortSignal): Promise<string> {
+  async function settle(invoice: PayableInvoice, until: AbortSignal): Promise<WalletPayment> {
     const before = await lookUpFirst(invoice, until)
-    if (before.state === 'paid') return proven(invoice, before.preimage)
+    if (before.state === 'paid') return proven(invoice, before)
     if (before.state === 'pending') return follow(invoice, until, { wasLost: false, before })
     // Some wallets do not report a payment before it is complete, and would pay again.
     if (before.state === 'none' && leftOpen.has(invoice.paymentHash) && !node.refusesRepeats) {
       throw unknown(`${node.name} was asked to pay before, and says nothing of it`)
     }
-    const maxFeeMsat = maxFeeSats === undefined ? defaultMaxFee(invoice) : maxFeeSats * 1000
+    const maxFeeMsat = feeLimit(invoice.amountMsat)
     let sent: Payment
     try {
       sent = await unlessAborted(until, node.send(invoice, maxFeeMsat, until))
     } catch {
       return follow(invoice, until, { wasLost: true, before })
     }
-    if (sent.state === 'paid') return proven(invoice, sent.preimage)
+    if (sent.state === 'paid') return proven(invoice, sent)
     if (sent.state !== 'failed') return follow(invoice, until, { wasLost: false, before })
     return afterRefusal(invoice, sent.reason, before)
   }
@@ -116,7 +117,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     invoice: PayableInvoice,
     reason: string,
     before: Payment,
-  ): Promise<string> {
+  ): Promise<WalletPayment> {
     const until = AbortSignal.timeout(LOST_MS)
     let after: Payment
     try {
@@ -124,7 +125,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     } catch {
       throw unknown(`${node.name} said "${reason}" and then nothing more`)
     }
-    if (after.state === 'paid') return proven(invoice, after.preimage)
+    if (after.state === 'paid') return proven(invoice, after)
     if (after.state === 'pending') return follow(invoice, until, { wasLost: false, before })
     throw notPaid(`${node.name} did not pay: ${reason}`)
   }
@@ -134,12 +135,12 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     invoice: PayableInvoice,
     until: AbortSignal,
     { wasLost, before }: { wasLost: boolean; before: Payment },
-  ): Promise<string> {
+  ): Promise<WalletPayment> {
     // At least one look-up is made, even if time is up.
     const stop = AbortSignal.any([until, ...(wasLost ? [AbortSignal.timeout(LOST_MS)] : [])])
     for (;;) {
       const now = await lookUpOnce(invoice)
-      if (now?.state === 'paid') return proven(invoice, now.preimage)
+      if (now?.state === 'paid') return proven(invoice, now)
       // A failed attempt counts only if it is new: an older one says nothing about this payment.
       const isNew = before.state === 'none' && !node.triesAgain
       if (now?.state === 'failed' && (!wasLost || isNew)) {
@@ -167,13 +168,19 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
   }
 
-  async function proven(invoice: PayableInvoice, preimage: string): Promise<string> {
+  async function proven(
+    invoice: PayableInvoice,
+    { preimage, feeMsat }: Payment & { state: 'paid' },
+  ): Promise<WalletPayment> {
     const proof = await provenPreimage(invoice, preimage)
     if (proof === null) throw unknown(`${node.name} says that it paid, and gives a wrong preimage`)
-    return proof
+    return { preimage: proof, ...feeOf(feeMsat) }
   }
 
-  return { pay }
+  const feeLimit = (amountMsat: number): number =>
+    maxFeeSats === undefined ? defaultMaxFee(amountMsat) : maxFeeSats * 1000
+
+  return { pay, maxFeeMsat: feeLimit }
 }
 
 /** The preimage in lower case if its SHA-256 is the invoice's payment hash (BOLT 11), else null. */
@@ -217,6 +224,13 @@ export function sendSeconds({ timeoutMs = TIMEOUT_MS }: PayingOptions): number {
   return Math.floor(Math.max(1, seconds))
 }
 
-function defaultMaxFee({ amountMsat }: PayableInvoice): number {
+/** A fee as nodes write it, a whole number or its digits. Anything else says nothing. */
+function feeOf(value: unknown): { feeMsat?: number } {
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value))
+  const feeMsat = isNumber ? Number(value) : Number.NaN
+  return Number.isSafeInteger(feeMsat) && feeMsat >= 0 ? { feeMsat } : {}
+}
+
+function defaultMaxFee(amountMsat: number): number {
   return Math.max(LEAST_MAX_FEE_MSAT, Math.floor(amountMsat * FEE_SHARE))
 }

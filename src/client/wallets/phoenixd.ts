@@ -61,9 +61,10 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
           signal,
         })
         if (status >= 500) throw new NodeRefused(refusal(status, text))
-        const { paymentPreimage, reason } = fields(body)
+        const { paymentPreimage, routingFeeSat, reason } = fields(body)
         if (status === 200 && typeof paymentPreimage === 'string') {
-          return { state: 'paid', preimage: paymentPreimage }
+          const feeMsat = typeof routingFeeSat === 'number' ? routingFeeSat * 1000 : undefined
+          return { state: 'paid', preimage: paymentPreimage, feeMsat }
         }
         // A failed payment is answered with 200 too, and a reason.
         if (status === 200) return { state: 'failed', reason: textOf(reason) ?? 'no reason given' }

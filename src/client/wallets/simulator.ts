@@ -50,7 +50,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
           const isRefusal = lost === '' ? status >= 400 && status < 500 : status === 400
           if (isRefusal && status !== 408) throw refusal(status, body)
           const preimage = status === 200 ? await provenPreimage(invoice, preimageOf(body)) : null
-          if (preimage !== null) return { preimage }
+          if (preimage !== null) return { preimage, feeMsat: 0 }
           lost = `HTTP ${status}`
         } catch (error) {
           if (error instanceof WalletError) throw error
@@ -59,6 +59,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
       }
       throw unknown(`the simulator was asked to pay and gave no proof of it (${lost})`)
     },
+    maxFeeMsat: () => 0,
   }
 }
 
