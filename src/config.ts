@@ -190,6 +190,12 @@ export const OPTIONS = {
     help: 'for the client commands: the most that the wallet may pay on one UTC day, in satoshis, fees included',
     parse: integer(0, 100_000_000),
   },
+  salesKeptDays: {
+    name: 'MAYFLY_SALES_KEPT_DAYS',
+    default: '3650',
+    help: 'how long `mayfly sales export` knows a sale: product, plan, price, payment hash and time, nothing of the buyer',
+    parse: integer(1, 36_500),
+  },
   drainSeconds: {
     name: 'MAYFLY_DRAIN_SECONDS',
     default: '0',

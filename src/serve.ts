@@ -42,6 +42,7 @@ import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
+import { createSalesUpkeep } from './payment/sales.ts'
 import { createWatcher } from './payment/watcher.ts'
 import {
   ALL_LIMITS,
@@ -51,7 +52,7 @@ import {
   SOLD_FACTS,
   SURFACES,
 } from './products.ts'
-import { every, type Purge, startPurge, startPurges } from './purges.ts'
+import { every, type Purge, startPurge, startPurges, startSalesUpkeep } from './purges.ts'
 import { readRates } from './rates.ts'
 import { secretsGiven } from './secret-file.ts'
 import { createSecrets } from './secrets/secrets.ts'
@@ -275,6 +276,9 @@ export async function serve(
         ...{ inTurn, deletion },
         purge: async (now) => void (await alerts.purge(now)),
         onError: (err) => log.error({ event: 'alerts.purge_failed', err }),
+      }),
+      startSalesUpkeep(createSalesUpkeep(db, { keptDays: config.salesKeptDays }), {
+        ...{ inTurn, deletion, log },
       }),
       every(LOOK_EVERY_MS, alerts.look, (error) =>
         log.error({ event: 'alerts.turn_failed', reason: String(error) }),

@@ -40,6 +40,7 @@ const OF_OPERATORS: readonly Part[] = [
   { names: ['serve'], load: async () => (await import('./operator/serve.ts')).addServe },
   { names: ['doctor'], load: async () => (await import('./operator/doctor.ts')).addDoctor },
   { names: ['order'], load: async () => (await import('./operator/order.ts')).addOrder },
+  { names: ['sales'], load: async () => (await import('./operator/sales.ts')).addSales },
   {
     names: ['suspend', 'resume'],
     load: async () => (await import('./operator/moderate.ts')).addModeration,

@@ -82,6 +82,7 @@ export const insertedOrder = (order: NewOrder, invoice?: Invoiced): OrderRow => 
   sealed_at: null,
   sealed_by: null,
   restored_at: null,
+  unfulfilled_at: null,
 })
 
 /**

@@ -36,7 +36,9 @@ export type OrderFacts = Pick<
   | 'expires_at'
   | 'delivered_at'
   | 'sealed_at'
-> & { delivered_by: 'operator' | null; restored_at: number | null }
+  | 'restored_at'
+  | 'unfulfilled_at'
+> & { delivered_by: 'operator' | null }
 
 export type Closing =
   | { kind: 'closed'; node: 'unknown' | 'dead' }
@@ -75,12 +77,13 @@ export async function orderIdOf(db: Db, name: string): Promise<string | null> {
 
 const isPaymentHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
 
+export const FACT_COLUMNS = `order_id, product, plan_id, amount_sats, network, payment_hash, state,
+  created_at, quote_expires_at, looked_up_at, settled_at, settled_by, public_id, expires_at, delivered_at,
+  sealed_at, delivered_by, restored_at, unfulfilled_at`
+
 export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | null> {
   const [facts] = await db.read<OrderFacts>(
-    `select order_id, product, plan_id, amount_sats, network, payment_hash, state, created_at,
-       quote_expires_at, looked_up_at, settled_at, settled_by, public_id, expires_at, delivered_at,
-       sealed_at, delivered_by, restored_at
-     from purchase_order where order_id = $1`,
+    `select ${FACT_COLUMNS} from purchase_order where order_id = $1`,
     orderId,
   )
   return facts ?? null
@@ -188,7 +191,8 @@ const endUnfulfilled = (orderId: string, now: number): Statement => ({
 
 const settleUnfulfilled = (orderId: string, settled: SettledFields): Statement => ({
   text: `update purchase_order
-    set state = 'settled', settled_at = $2, public_id = $3, seed = $4, expires_at = $5
+    set state = 'settled', settled_at = $2, public_id = $3, seed = $4, expires_at = $5,
+      unfulfilled_at = settled_at
     where order_id = $1 and state = 'paid_unfulfilled' returning *`,
   values: [orderId, settled.settled_at, settled.public_id, settled.seed, settled.expires_at],
   expect: 1,

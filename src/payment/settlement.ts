@@ -1,13 +1,15 @@
 /**
  * The one settlement: it gives a paid order its public id, its seed and its end of life, and provisions
- * what was sold, in one unit. The service, the operator's repair and the operator's restore all settle
- * here; each brings the statements that change the order's row, with their condition.
+ * what was sold, in one unit, which also records the sale. The service, the operator's repair and the
+ * operator's restore all settle here; each brings the statements that change the order's row, with their
+ * condition.
  */
 import { randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
 import { type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife, grantOf, planOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
+import { recordSale } from './sales.ts'
 import { type OrderRow, written } from './store.ts'
 
 /** The part of an order that says what was sold. */
@@ -75,7 +77,8 @@ function settlingUnit(
       expires_at: endOfLife(planOf(sale), now),
     }
     const provision = provisioning.provision(grantOf({ ...sale, ...fields }, seed))
-    return { statements: { order: transition(fields), restored, provision }, fields, seed }
+    const sold = recordSale(sale.order_id)
+    return { statements: { order: transition(fields), restored, provision, sold }, fields, seed }
   } catch (fault) {
     return { fault }
   }

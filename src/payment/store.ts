@@ -65,6 +65,8 @@ export type OrderRow = {
   sealed_by: 'use' | 'age' | null
   /** When an operator restored an order that the store had lost: its key and body are unknown. */
   restored_at: number | null
+  /** When the payment was seen of an order that could be provisioned only later, at settled_at. */
+  unfulfilled_at: number | null
 } & Row
 
 /** Once a quote ended `endedMs` ago, its order is looked up every `everyMs`. */
@@ -97,7 +99,8 @@ export const settleOrder = (
 ): Statement => ({
   text: `update purchase_order
     set state = 'settled', settled_at = $2, settled_by = $3, public_id = $4, seed = $5,
-      expires_at = $6, delivered_at = $7
+      expires_at = $6, delivered_at = $7,
+      unfulfilled_at = case when state = 'paid_unfulfilled' then settled_at else unfulfilled_at end
     where order_id = $1
       and (state in ('pending', 'dead') or (state = 'paid_unfulfilled' and $8 = 1))`,
   values: [

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { give, operator, withStore } from './command.ts'
+import { addFind, addList } from './order-find.ts'
 import type { RestoreOptions } from './order-restore.ts'
 import type { OrderWork } from './order-work.ts'
 
@@ -11,7 +12,9 @@ type Works = typeof import('./order-work.ts')
 const ORDER = ['<order>', 'its payment hash, as in the log, or its id, order_…'] as const
 
 export function addOrder(program: Command): void {
-  const order = program.command('order').description('look at an order, or repair it')
+  const order = program.command('order').description('find an order, look at it, or repair it')
+  addFind(order)
+  addList(order)
   order
     .command('show')
     .description('show what the store has about an order, without its secrets')

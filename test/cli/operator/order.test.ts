@@ -207,3 +207,67 @@ async function onPostgres(connectionString: string, text: string): Promise<void>
   await client.query(text)
   await client.end()
 }
+
+test('order find tells the story of an order by each of its names, and not its id', async (t) => {
+  const server = await startServer(t)
+  const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, {}))
+  await server.pay(bolt11)
+  await until('the delivery', async () => (await poll(server, orderId)).status === 200)
+  const byHash = await order(server.file, 'find', paymentHash)
+  assert.deepEqual([byHash.code, byHash.err], [0, ''])
+  assert.match(byHash.out, /^state +settled$/m)
+  assert.match(byHash.out, /It was paid: the node reported it\./)
+  assert.match(byHash.out, /^tell the buyer +It was paid and delivered at /m)
+  const { out } = await order(server.file, 'find', bolt11, '--json')
+  const told = JSON.parse(out)
+  assert.deepEqual(Object.keys(told), [
+    ...['state', 'product', 'planId', 'amountSats', 'network', 'paymentHash', 'publicId'],
+    ...['story', 'tellBuyer', 'todo'],
+  ])
+  for (const name of [orderId, told.publicId]) {
+    const found = JSON.parse((await order(server.file, 'find', name, '--json')).out)
+    assert.equal(found.paymentHash, paymentHash, name)
+  }
+  assert.ok(!(byHash.out + out).includes(orderId), 'whoever has the id can collect a paid order')
+})
+
+test('order find says what to ask for when there is no such order, and refuses what is no name', async (t) => {
+  const server = await startServer(t)
+  const unknown = await order(server.file, 'find', `catch_${'A'.repeat(22)}`)
+  assert.equal(unknown.code, 4)
+  assert.match(unknown.err, /ask the buyer for the invoice or its payment hash/)
+  const owed = await order(server.file, 'find', '00'.repeat(32))
+  assert.equal(owed.code, 4)
+  assert.match(owed.err, /If your node says that the invoice is paid, you owe it/)
+  assert.equal((await order(server.file, 'find', 'hooks')).code, 2)
+  const torn = await order(server.file, 'find', 'lnbcrt1torn')
+  assert.equal(torn.code, 2)
+  assert.match(torn.err, /not a Lightning invoice/)
+})
+
+test('order list shows the newest orders of a state, and says when there are more', async (t) => {
+  const server = await startServer(t)
+  assert.equal((await order(server.file, 'list')).out, 'There are no such orders.\n')
+  const first = quoteOf(await purchase(server, {}))
+  server.clock.advance(1_000)
+  const second = quoteOf(await purchase(server, {}))
+  const listed = await order(server.file, 'list', '--state', 'pending')
+  const lines = listed.out.trim().split('\n')
+  assert.equal(lines.length, 3)
+  assert.match(lines[0] ?? '', /^OPENED +STATE +PRODUCT +PLAN +SATS +PAYMENT HASH$/)
+  assert.ok(lines[1]?.endsWith(second.paymentHash))
+  assert.ok(lines[2]?.endsWith(first.paymentHash))
+  const one = await order(server.file, 'list', '--limit', '1', '--json')
+  const { orders, hasMore } = JSON.parse(one.out)
+  assert.deepEqual([orders.length, orders[0].paymentHash, hasMore], [1, second.paymentHash, true])
+  assert.match(one.err, /--limit shows more/)
+  assert.equal((await order(server.file, 'list', '--since', '1m', '--product', 'pulse')).code, 0)
+  for (const args of [
+    ['--state', 'paid'],
+    ['--product', 'gate'],
+    ['--since', 'today'],
+    ['--limit', '0'],
+  ]) {
+    assert.equal((await order(server.file, 'list', ...args)).code, 2, args.join(' '))
+  }
+})

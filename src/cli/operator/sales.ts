@@ -1,0 +1,92 @@
+/** `mayfly sales export`: the settled orders of a time, for the operator's books. */
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import type { Sale } from '../../payment/sales.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { operator, withStore } from './command.ts'
+import { timeFrom, timeTo } from './times.ts'
+
+type Options = { from?: string; to?: string; as?: string; json?: true }
+
+export function addSales(program: Command): void {
+  const sales = program.command('sales').description('what was sold, for your books')
+  sales
+    .command('export')
+    .description('print the sales of a time, oldest first')
+    .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
+    .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
+    .option('--as <format>', 'csv, or json: one object a line (default: csv, and json with --json)')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly sales export --from 2026-01-01 --to 2026-03-31 > sales.csv',
+        'mayfly sales export --from 30d --as json',
+      ),
+    )
+    .action(
+      operator<Options>(async (_output, options) => {
+        const format = formatOf(options)
+        const now = systemClock.now()
+        const { from = '1970-01-01', to } = options
+        const between = {
+          from: timeFrom(from, '--from', now),
+          to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
+        }
+        if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
+        const { salesBetween } = await import('../../payment/sales.ts')
+        await withStore(async (_config, db) => {
+          await write(format.head)
+          for await (const page of salesBetween(db, between)) {
+            await write(page.map((sale) => format.line(shownSale(sale))).join(''))
+          }
+        })
+        return EXIT.ok
+      }),
+    )
+}
+
+type Shown = ReturnType<typeof shownSale>
+
+const shownSale = (sale: Sale) => ({
+  time: rfc3339(sale.settled_at),
+  product: sale.product,
+  plan: sale.plan_id,
+  sats: sale.amount_sats,
+  paymentHash: sale.payment_hash,
+  network: sale.network,
+})
+
+const COLUMNS = ['time', 'product', 'plan', 'sats', 'paymentHash', 'network'] as const
+
+/** CSV as RFC 4180 has it, with a head. */
+const FORMATS = {
+  csv: {
+    head: csvLine(COLUMNS),
+    line: (sale: Shown) => csvLine(COLUMNS.map((column) => sale[column])),
+  },
+  json: { head: '', line: (sale: Shown) => `${JSON.stringify(sale)}\n` },
+}
+
+function formatOf({ as, json }: Options): (typeof FORMATS)['csv'] {
+  const name = as ?? (json ? 'json' : 'csv')
+  if (name === 'csv' || name === 'json') return FORMATS[name]
+  throw new CliError('--as must be csv or json.', EXIT.usage)
+}
+
+function csvLine(values: readonly (string | number)[]): string {
+  return `${values.map(csvField).join(',')}\r\n`
+}
+
+/** A text that begins with one of these signs would be a formula to a spreadsheet, which runs it. */
+function csvField(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  const harmless = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return `"${harmless.replaceAll('"', '""')}"`
+}
+
+/** Waits while whoever reads is slower, so that a long export is never in memory. */
+async function write(text: string): Promise<void> {
+  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
+}

@@ -1,0 +1,209 @@
+/** The story of an order: what happened to it and when, what its buyer should be told, and what is left to do. */
+import { rfc3339 } from '../lib/clock.ts'
+import type { FoundOrder, Tombstone } from './finding.ts'
+import { REPLAY_MS } from './order.ts'
+import type { Sale } from './sales.ts'
+import { CONTESTED } from './store.ts'
+
+/** One thing that happened. `at` is unix milliseconds. */
+export type Happened = { at: number; event: string; says: string }
+
+export type Story = {
+  happened: Happened[]
+  /** A sentence or two that the buyer can be sent as they are. */
+  tellBuyer: string
+  /** What the operator has to do, or null. */
+  todo: string | null
+}
+
+type Advice = Pick<Story, 'tellBuyer' | 'todo'>
+
+/** The story of an order that is in the store, as it is now. */
+export function storyOf(order: FoundOrder, now: number): Story {
+  const happened = [...beginnings(order), ...payments(order), ...endings(order, now)]
+  return { happened: happened.toSorted((a, b) => a.at - b.at), ...adviceFor(order, now) }
+}
+
+/** The story of an order whose row was deleted. */
+export function storyOfDeleted({ ended, ended_at: at }: Tombstone, sale: Sale | null): Story {
+  const paid =
+    sale === null
+      ? []
+      : [happening(sale.settled_at, 'paid', `It was paid, ${sale.amount_sats} sats.`)]
+  const how = { used: 'collected and used', aged: 'paid', dead: 'never paid' }[ended]
+  return {
+    happened: [...paid, happening(at, 'deleted', `Its row was deleted: it was ${how}, and over.`)],
+    tellBuyer: {
+      used: 'This purchase was paid, collected and used, and what it bought has ended. Nothing is owed. To go on, buy again with a new key.',
+      aged: 'This purchase was paid, and what it bought has ended. If you never got it, tell us and show the preimage of the payment.',
+      dead: 'This invoice expired without being paid. If your wallet shows a preimage for it, send us that: it proves the payment.',
+    }[ended],
+    todo:
+      ended === 'aged'
+        ? 'Nothing, as a rule. Whether it was ever collected is not known any more. If the buyer proves that it was not, refund it.'
+        : null,
+  }
+}
+
+const happening = (at: number, event: string, says: string): Happened => ({ at, event, says })
+
+function beginnings(order: FoundOrder): Happened[] {
+  const { created_at: at, restored_at: restoredAt, quote_expires_at: until } = order
+  if (restoredAt !== null) {
+    return [
+      happening(restoredAt, 'restored', 'The operator brought it back: the store had lost it.'),
+    ]
+  }
+  const opened = happening(at, 'opened', 'The buyer asked for it.')
+  if (until === null) return [opened]
+  const quoted = `Its invoice over ${order.amount_sats} sats was made, payable until ${rfc3339(until)}.`
+  return [opened, happening(at, 'quoted', quoted)]
+}
+
+const SEEN = {
+  stream: 'the node reported it',
+  lookup: 'the node was asked',
+  preimage: 'the buyer proved it',
+}
+
+function payments(order: FoundOrder): Happened[] {
+  const { settled_at: settledAt, settled_by: by, unfulfilled_at: failedAt, state } = order
+  if (settledAt === null) return []
+  const paidAt = failedAt ?? settledAt
+  const paid = happening(paidAt, 'paid', `It was paid${by === null ? '' : `: ${SEEN[by]}`}.`)
+  const failed = happening(paidAt, 'unfulfilled', 'It could not be provisioned.')
+  if (state === 'paid_unfulfilled' || state === 'refunded') {
+    return order.restored_at !== null ? [paid] : [paid, failed]
+  }
+  const made = happening(settledAt, 'repaired', `It was provisioned as ${order.public_id}.`)
+  return failedAt === null ? [paid, { ...made, event: 'provisioned' }] : [paid, failed, made]
+}
+
+function endings(order: FoundOrder, now: number): Happened[] {
+  const { state, delivered_at: deliveredAt, sealed_at: sealedAt, expires_at: expiresAt } = order
+  const ends: Happened[] = []
+  if (state === 'dead' && order.quote_expires_at !== null) {
+    ends.push(happening(order.quote_expires_at, 'expired', 'Its invoice was not paid in time.'))
+  }
+  if (deliveredAt !== null) {
+    const who = order.delivered_by === 'operator' ? 'The operator' : 'The service'
+    ends.push(happening(deliveredAt, 'delivered', `${who} handed out the capability.`))
+  }
+  if (sealedAt !== null && state === 'refunded') {
+    ends.push(
+      happening(sealedAt, 'refunded', 'The operator recorded that the buyer was paid back.'),
+    )
+  } else if (sealedAt !== null) {
+    const why = { use: ': a token was used', age: ': its time was over' }
+    const because = order.sealed_by === null ? '' : why[order.sealed_by]
+    ends.push(happening(sealedAt, 'sealed', `It is not handed out again${because}.`))
+  }
+  if (expiresAt !== null && expiresAt <= now) {
+    ends.push(happening(expiresAt, 'ended', 'What it bought reached the end of its life.'))
+  }
+  return ends
+}
+
+function adviceFor(order: FoundOrder, now: number): Advice {
+  const { payment_hash: hash } = order
+  switch (order.state) {
+    case 'opening':
+      return {
+        tellBuyer: 'The invoice is being made. Repeat the same request in a moment.',
+        todo: null,
+      }
+    case 'pending':
+      return whilePending(order, now)
+    case 'dead':
+      return {
+        tellBuyer:
+          'The invoice expired without being paid. If your wallet shows that it paid, repeat the purchase with the preimage or the credential. Otherwise buy again with a new key.',
+        todo: null,
+      }
+    case 'paid_unfulfilled':
+      return {
+        tellBuyer:
+          'Your payment has arrived, and we could not deliver what you bought. Do not pay again: we will deliver it or pay you back.',
+        todo: `You owe this. mayfly order repair ${hash}, or refund it and then mayfly order refunded ${hash}`,
+      }
+    case 'refunded':
+      return {
+        tellBuyer:
+          'We could not deliver this purchase, and paid you back. You can buy again with a new key.',
+        todo: null,
+      }
+    case 'settled':
+      return whenSettled(order, now)
+  }
+}
+
+function whilePending(
+  { quote_expires_at: until, payment_hash: hash }: FoundOrder,
+  now: number,
+): Advice {
+  if (until !== null && now < until) {
+    return {
+      tellBuyer: `We have not seen a payment yet. The invoice can be paid until ${rfc3339(until)}. If your wallet says that it is still under way, wait: do not pay twice.`,
+      todo: null,
+    }
+  }
+  return {
+    tellBuyer:
+      'The invoice has expired, and our node has not said yet whether it was paid. Do not pay again. If your wallet shows a preimage, repeat the purchase with it.',
+    todo: `If this lasts, the node may have lost the invoice: mayfly order close ${hash} says so.`,
+  }
+}
+
+function whenSettled(order: FoundOrder, now: number): Advice {
+  const { delivered_at: deliveredAt, expires_at: expiresAt, payment_hash: hash } = order
+  const ended = expiresAt !== null && expiresAt <= now
+  if (deliveredAt === null) {
+    if (ended || order.has_seed === 0) return neverCollected()
+    return { tellBuyer: howToCollect(order), todo: handOver(hash) }
+  }
+  if (order.delivered_by === 'operator') {
+    return {
+      tellBuyer: 'We handed it to you ourselves. That was the only copy, so keep it.',
+      todo: null,
+    }
+  }
+  if (ended) {
+    return {
+      tellBuyer: 'It was paid and delivered, and has ended. Buy again with a new key to go on.',
+      todo: null,
+    }
+  }
+  if (order.has_seed === 0 || deliveredAt + REPLAY_MS <= now) {
+    return {
+      tellBuyer: `It was paid and delivered at ${rfc3339(deliveredAt)}, and cannot be delivered twice. Look for the answer where the purchase was made; mayfly list shows what the command line saved.`,
+      todo: 'Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, you can refund it.',
+    }
+  }
+  return {
+    tellBuyer: `It was paid and delivered at ${rfc3339(deliveredAt)}. Until its first use, and until ${rfc3339(deliveredAt + REPLAY_MS)}, ${repeatedBy(order)} gets the same answer again.`,
+    todo: null,
+  }
+}
+
+const neverCollected = (): Advice => ({
+  tellBuyer:
+    'It was paid, and ended before it was collected. Tell us why you could not collect it.',
+  todo: 'Refund it if that was your fault.',
+})
+
+const handOver = (hash: string | null): string =>
+  `Nothing if the buyer can do that. A buyer who has paid and cannot prove it: mayfly order repair ${hash} --deliver`
+
+function howToCollect({ contested, restored_at: restoredAt }: FoundOrder): string {
+  if (contested === CONTESTED.credentialOnly || restoredAt !== null) {
+    return 'It is paid and waits for you. Repeat the request with the Payment or L402 credential that you paid with.'
+  }
+  return contested === CONTESTED.no
+    ? 'It is paid and waits for you. Repeat the same request with the same Idempotency-Key, or poll the order.'
+    : 'It is paid and waits for you, but others could guess its key. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.'
+}
+
+const repeatedBy = ({ contested }: FoundOrder): string =>
+  contested === CONTESTED.no
+    ? 'the same request with the same key'
+    : 'the same request with proof of payment'

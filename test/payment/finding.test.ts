@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { before } from '../../src/lib/clock.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { type Found, findByName, listOrders, readOrderName } from '../../src/payment/finding.ts'
+import type { Quote } from '../../src/payment/order.ts'
+import { noteRefund, repairOrder } from '../../src/payment/repair.ts'
+import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
+import { purgeOrders } from '../../src/payment/tombstones.ts'
+import { InvalidInvoice } from '../../src/protocol/bolt11.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { overBy } from '../support/deletion.ts'
+import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
+
+const products = {
+  catch: { newPublicId: () => newId('catch'), provision: () => [], capability: () => null },
+}
+const secrets = () => createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+
+async function find(shop: Shop, name: string): Promise<Found> {
+  const wanted = readOrderName(name)
+  assert.ok(wanted, name)
+  return findByName(shop.db, wanted)
+}
+
+async function story(shop: Shop, { paymentHash }: Quote) {
+  const found = await find(shop, paymentHash)
+  if (found.kind === 'order') return storyOf(found.order, shop.clock.now())
+  assert.equal(found.kind, 'deleted')
+  return storyOfDeleted(found.tombstone, found.sale)
+}
+
+const events = ({ happened }: { happened: { event: string }[] }) =>
+  happened.map(({ event }) => event)
+
+async function settled(shop: Shop): Promise<Quote> {
+  const quote = await shop.paid()
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  return quote
+}
+
+async function purge(shop: Shop): Promise<void> {
+  const now = overBy(shop.clock.now())
+  await shop.db.write({
+    lockKey: 'purchase_order',
+    statements: { purge: purgeOrders(before(now, 30 * DAY), now) },
+  })
+}
+
+suite('finding an order', () => {
+  test('an order is found by its payment hash, its invoice, its id and what it bought', async (t) => {
+    const shop = await aShop(t)
+    const quote = await settled(shop)
+    const publicId = String((await shop.order(quote))?.public_id)
+    for (const name of [
+      quote.paymentHash,
+      quote.paymentHash.toUpperCase(),
+      quote.bolt11,
+      quote.bolt11.toUpperCase(),
+      ` lightning:${quote.bolt11}\n`,
+      quote.orderId,
+      publicId,
+    ]) {
+      const found = await find(shop, name)
+      assert.equal(found.kind === 'order' && found.order.order_id, quote.orderId, name)
+    }
+    assert.deepEqual(await find(shop, '00'.repeat(32)), { kind: 'none' })
+    assert.deepEqual(await find(shop, newId('catch')), { kind: 'none' })
+  })
+
+  test('a text that names no order is refused before the store is asked', () => {
+    for (const text of ['', 'abc', 'order_1', '0'.repeat(63), newId('pulse_status'), 'lnurl1abc'])
+      assert.equal(readOrderName(text), null, text)
+    assert.equal(readOrderName(`lnbc${'1'.repeat(8_000)}`), null, 'too long')
+    assert.throws(() => readOrderName('lnbc1notaninvoice'), InvalidInvoice)
+  })
+
+  test('what is found has no seed, key or address', async (t) => {
+    const shop = await aShop(t)
+    const found = await find(shop, (await settled(shop)).paymentHash)
+    assert.ok(found.kind === 'order')
+    for (const column of Object.keys(found.order))
+      assert.doesNotMatch(column, /^seed$|hash$(?<!payment_hash)|client|opened|terms|bolt11/)
+  })
+
+  test('orders are listed newest first, of one state, of one product, since a time, up to a number', async (t) => {
+    const shop = await aShop(t)
+    const first = await settled(shop)
+    const since = shop.clock.now() + SECOND
+    shop.clock.advance(SECOND)
+    const second = await shop.quote(randomUUID())
+    const all = { state: null, product: null, since: 0, limit: 10 } as const
+    const hashes = async (wanted: Parameters<typeof listOrders>[1]) =>
+      (await listOrders(shop.db, wanted)).map(({ payment_hash }) => payment_hash)
+    assert.deepEqual(await hashes(all), [second.paymentHash, first.paymentHash])
+    assert.deepEqual(await hashes({ ...all, limit: 1 }), [second.paymentHash])
+    assert.deepEqual(await hashes({ ...all, since }), [second.paymentHash])
+    assert.deepEqual(await hashes({ ...all, state: 'settled' }), [first.paymentHash])
+    assert.deepEqual(await hashes({ ...all, product: 'pulse' }), [])
+    assert.deepEqual(await hashes({ ...all, product: 'catch', state: 'pending', since }), [
+      second.paymentHash,
+    ])
+  })
+})
+
+suite('the story of an order', () => {
+  test('an open order says until when it can be paid, and then that the node has not answered', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const open = await story(shop, quote)
+    assert.deepEqual(events(open), ['opened', 'quoted'])
+    assert.match(open.tellBuyer, /can be paid until 2026-.*do not pay twice/)
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    const late = await story(shop, quote)
+    assert.match(late.tellBuyer, /Do not pay again/)
+    assert.match(late.todo ?? '', new RegExp(`order close ${quote.paymentHash}`))
+  })
+
+  test('a paid order waits for its buyer, then is delivered, used and over', async (t) => {
+    const shop = await aShop(t)
+    const quote = await settled(shop)
+    const paid = await story(shop, quote)
+    assert.deepEqual(events(paid), ['opened', 'quoted', 'paid', 'provisioned'])
+    assert.match(paid.tellBuyer, /same Idempotency-Key/)
+    assert.match(paid.todo ?? '', /--deliver/)
+    shop.clock.advance(SECOND)
+    assert.equal((await shop.repeat())?.kind, 'delivered')
+    const delivered = await story(shop, quote)
+    assert.equal(events(delivered).at(-1), 'delivered')
+    assert.match(delivered.tellBuyer, /the same request with the same key gets the same answer/)
+    assert.equal(delivered.todo, null)
+    await shop.use(String((await shop.order(quote))?.public_id))
+    const used = await story(shop, quote)
+    assert.ok(events(used).includes('sealed'))
+    assert.match(used.tellBuyer, /cannot be delivered twice/)
+    shop.clock.advance(LIFE)
+    const over = await story(shop, quote)
+    assert.equal(events(over).at(-1), 'ended')
+    assert.match(over.tellBuyer, /has ended/)
+  })
+
+  test('an order that nobody collected says so once it is over', async (t) => {
+    const shop = await aShop(t)
+    const quote = await settled(shop)
+    shop.clock.advance(LIFE)
+    const { tellBuyer, todo } = await story(shop, quote)
+    assert.match(tellBuyer, /ended before it was collected/)
+    assert.match(todo ?? '', /Refund it/)
+  })
+
+  test('an unpaid order is told apart from a paid one', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    shop.clock.advance(2 * QUOTE_SECONDS * SECOND)
+    await shop.repeat()
+    await shop.orders.reconcile(quote.paymentHash, 'lookup')
+    assert.equal((await shop.order(quote))?.state, 'dead')
+    const dead = await story(shop, quote)
+    assert.deepEqual(events(dead), ['opened', 'quoted', 'expired'])
+    assert.match(dead.tellBuyer, /expired without being paid/)
+  })
+
+  test('an order that is owed says what to do, and after its repair when it was paid and when repaired', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const quote = await settled(shop)
+    const owed = await story(shop, quote)
+    assert.deepEqual(events(owed), ['opened', 'quoted', 'paid', 'unfulfilled'])
+    assert.match(owed.tellBuyer, /Do not pay again/)
+    assert.match(owed.todo ?? '', /order repair .* order refunded/)
+    const paidAt = shop.clock.now()
+    shop.clock.advance(DAY)
+    const { db, clock } = shop
+    await repairOrder({ db, clock, secrets: secrets(), products }, quote.orderId)
+    const repaired = await story(shop, quote)
+    assert.deepEqual(events(repaired), ['opened', 'quoted', 'paid', 'unfulfilled', 'repaired'])
+    const at = Object.fromEntries(repaired.happened.map(({ event, at }) => [event, at]))
+    assert.deepEqual([at.paid, at.repaired], [paidAt, clock.now()])
+  })
+
+  test('an order that was paid back says when', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const quote = await settled(shop)
+    shop.clock.advance(DAY)
+    const { db, clock } = shop
+    await noteRefund({ db, clock, products }, quote.orderId)
+    const refunded = await story(shop, quote)
+    assert.deepEqual(events(refunded), ['opened', 'quoted', 'paid', 'unfulfilled', 'refunded'])
+    assert.equal(refunded.todo, null)
+  })
+
+  test('a deleted order leaves when it was paid, and how it ended', async (t) => {
+    const shop = await aShop(t)
+    const quote = await settled(shop)
+    await shop.repeat()
+    await shop.use(String((await shop.order(quote))?.public_id))
+    const other = await shop.quote(randomUUID())
+    shop.clock.advance(2 * QUOTE_SECONDS * SECOND)
+    await shop.orders.reconcile(other.paymentHash, 'lookup')
+    shop.clock.advance(LIFE + 31 * DAY)
+    await purge(shop)
+    assert.deepEqual(await find(shop, quote.orderId), { kind: 'none' })
+    const used = await story(shop, quote)
+    assert.deepEqual(events(used), ['paid', 'deleted'])
+    assert.match(used.tellBuyer, /collected and used/)
+    const dead = await story(shop, other)
+    assert.deepEqual(events(dead), ['deleted'])
+    assert.match(dead.tellBuyer, /without being paid/)
+  })
+})

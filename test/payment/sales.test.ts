@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import type { Statement } from '../../src/db/db.ts'
+import { before } from '../../src/lib/clock.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { repairOrder } from '../../src/payment/repair.ts'
+import { restoreOrder } from '../../src/payment/restoring.ts'
+import { createSalesUpkeep, findSale, type Sale, salesBetween } from '../../src/payment/sales.ts'
+import { purgeOrders } from '../../src/payment/tombstones.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { overBy } from '../support/deletion.ts'
+import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
+import { openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+const ALWAYS = { from: 0, to: Number.MAX_SAFE_INTEGER }
+
+async function sales(shop: Shop, between = ALWAYS): Promise<Sale[]> {
+  const pages = await Array.fromAsync(salesBetween(shop.db, between))
+  return pages.flat()
+}
+
+const products = {
+  catch: { newPublicId: () => newId('catch'), provision: () => [], capability: () => null },
+}
+const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
+const secrets = () => createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+
+/** A sale that was settled at this time. */
+const aSale = (settledAt: number, hash: string): Statement => ({
+  text: `insert into sale (payment_hash, settled_at, product, plan_id, amount_sats, network)
+    values ($1, $2, 'catch', 'spark', 100, 'mainnet')`,
+  values: [hash, settledAt],
+})
+
+suite('sales', () => {
+  test('a settled order is one sale, whoever learns of its payment and however often', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    assert.deepEqual(await sales(shop), [])
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    await Promise.all([
+      shop.another().reconcile(quote.paymentHash, 'stream'),
+      shop.repeat(),
+      shop.orders.reconcile(quote.paymentHash, 'lookup'),
+    ])
+    const order = await shop.order(quote)
+    assert.deepEqual(await sales(shop), [
+      {
+        payment_hash: quote.paymentHash,
+        settled_at: order?.settled_at,
+        product: 'catch',
+        plan_id: 'spark',
+        amount_sats: quote.amountSats,
+        network: 'regtest',
+      },
+    ])
+  })
+
+  test('a sale has nothing of its buyer: no id, key, address or network of a client', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const [row = {}] = await shop.db.read('select * from sale')
+    assert.deepEqual(Object.keys(row).toSorted(), [
+      ...['amount_sats', 'network', 'payment_hash', 'plan_id', 'product', 'settled_at'],
+    ])
+    const order = await shop.order(quote)
+    for (const column of ['order_id', 'public_id', 'client_network', 'opened_by'])
+      assert.ok(!Object.values(row).includes(order?.[column] as string), column)
+  })
+
+  test('an order that could not be provisioned is a sale once it is repaired', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+    const seenAt = (await shop.order(quote))?.settled_at
+    assert.deepEqual(await sales(shop), [])
+    shop.clock.advance(DAY)
+    const { db, clock } = shop
+    const deps = { db, clock, secrets: secrets(), products }
+    assert.equal((await repairOrder(deps, quote.orderId)).kind, 'repaired')
+    const [sale] = await sales(shop)
+    assert.deepEqual([sale?.payment_hash, sale?.settled_at], [quote.paymentHash, shop.clock.now()])
+    assert.equal((await shop.order(quote))?.unfulfilled_at, seenAt)
+  })
+
+  test('an order that a restored backup lacked is a sale once it is restored', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
+    const { db, clock, node: lightning } = shop
+    const restored = await restoreOrder(
+      { db, clock, lightning, secrets: secrets(), products },
+      {
+        paymentHash: quote.paymentHash,
+        product: 'catch',
+        planId: 'spark',
+        plan: { priceSats: 100, durationSeconds: 3600 },
+        memo: 'Mayfly CATCH spark',
+        orderId: null,
+        preimage: null,
+      },
+    )
+    assert.equal(restored.kind, 'restored')
+    assert.equal((await findSale(shop.db, quote.paymentHash))?.network, 'regtest')
+  })
+
+  test('a settlement that the product refuses records no sale', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    assert.equal(await findSale(shop.db, quote.paymentHash), null)
+  })
+
+  test('a sale outlives the row of its order', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    shop.clock.advance(LIFE + 31 * DAY)
+    const now = overBy(shop.clock.now())
+    await shop.db.write({
+      lockKey: 'purchase_order',
+      statements: { purge: purgeOrders(before(now, 30 * DAY), now) },
+    })
+    assert.equal(await shop.order(quote), undefined)
+    assert.equal((await sales(shop)).length, 1)
+  })
+
+  test('a time of sales begins at its first moment and ends before its last, and no page loses a row', async (t) => {
+    const shop = await aShop(t)
+    const hash = (number: number): string => String(number).padStart(64, '0')
+    // More than two pages, with times that many share.
+    await shop.db.write(
+      unit(...range(2_500).map((i) => aSale(1_000 + Math.floor(i / 700), hash(i)))),
+    )
+    const all = await sales(shop)
+    assert.deepEqual(
+      all.map(({ payment_hash }) => payment_hash),
+      range(2_500).map(hash),
+    )
+    assert.equal((await sales(shop, { from: 1_001, to: 1_003 })).length, 1_400)
+    assert.deepEqual(await sales(shop, { from: 1_004, to: 9_000 }), [])
+    const pages = await Array.fromAsync(salesBetween(shop.db, ALWAYS))
+    assert.ok(pages.every((page) => page.length <= 1_000))
+  })
+
+  test('sales are deleted after as many days as the operator keeps them, 500 at a time', async (t) => {
+    const shop = await aShop(t)
+    const now = shop.clock.now()
+    const old = range(501).map((i) => aSale(now - 3 * DAY - 1, `old ${i}`))
+    await shop.db.write(unit(...old, aSale(now - 3 * DAY, 'kept')))
+    const { purge } = createSalesUpkeep(shop.db, { keptDays: 3 })
+    assert.equal(await purge(overBy(now)), 500)
+    assert.equal(await purge(overBy(now)), 1)
+    assert.equal(await purge(overBy(now)), 0)
+    assert.deepEqual(
+      (await sales(shop)).map(({ payment_hash }) => payment_hash),
+      ['kept'],
+    )
+  })
+
+  test('what an older instance settled after the migration becomes a sale, unless it is too old to keep', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const before = await sales(shop)
+    // An older release settles without the sale's row.
+    await shop.db.write(unit({ text: 'delete from sale', values: [] }))
+    const { recordMissed } = createSalesUpkeep(shop.db, { keptDays: 1 })
+    await recordMissed(overBy(shop.clock.now() + 2 * DAY))
+    assert.deepEqual(await sales(shop), [])
+    await recordMissed(overBy(shop.clock.now()))
+    await recordMissed(overBy(shop.clock.now()))
+    assert.deepEqual(await sales(shop), before)
+  })
+
+  test('the orders that were settled before there were sales become sales', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    await shop.quote(randomUUID())
+    const before = await sales(shop)
+    await shop.db.write(
+      unit(
+        { text: 'drop table sale', values: [] },
+        { text: 'delete from migration where version = 34', values: [] },
+      ),
+    )
+    const migrated = await openDatabase(shop.databaseUrl)
+    t.after(migrated.close)
+    assert.deepEqual((await Array.fromAsync(salesBetween(migrated, ALWAYS))).flat(), before)
+    assert.equal(before.length, 1)
+  })
+})
