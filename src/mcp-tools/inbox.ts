@@ -7,9 +7,9 @@ import {
   DateTime,
   eventFilters,
   maxTextBytes,
-  publicId,
   tokenArgument,
   tokenNote,
+  which,
 } from './shared.ts'
 import { StrangerText } from './stranger.ts'
 
@@ -44,7 +44,6 @@ export type Webhook = Static<typeof Webhook>
 const SINCE = 'Only webhooks with a sequence above this one, oldest first'
 
 const ReadInboxInput = Type.Object({
-  publicId: publicId('inbox'),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: 20 })),
   cursor: Type.Optional(
     Type.Integer({ minimum: 1, description: 'The nextCursor of the page before: older ones' }),
@@ -59,10 +58,10 @@ const ReadInboxInput = Type.Object({
   ),
   maxTextBytes,
 })
-export type ReadInboxInput = Static<typeof ReadInboxInput>
+/** What the remote way in is sent. */
+export type ReadInboxInput = Static<typeof ReadInboxInput> & { publicId: string }
 
 const WaitInput = Type.Object({
-  publicId: publicId('inbox'),
   after: Type.Optional(
     Type.Integer({ minimum: 0, description: `${SINCE}. Without it: the next one that comes` }),
   ),
@@ -72,7 +71,8 @@ const WaitInput = Type.Object({
   ...eventFilters,
   maxTextBytes,
 })
-export type WaitInput = Static<typeof WaitInput>
+/** What the remote way in is sent. */
+export type WaitInput = Static<typeof WaitInput> & { publicId: string }
 
 const READING: ToolAnnotations = {
   readOnlyHint: true,
@@ -130,7 +130,7 @@ export const waitForWebhookTool = (way: Way): ToolDefinition<'wait_for_webhook'>
 
 function withToken(schema: typeof ReadInboxInput | typeof WaitInput, way: Way) {
   return Type.Object(
-    { ...schema.properties, ...tokenArgument(way, 'catch_owner') },
+    { ...which(way, 'inbox'), ...schema.properties, ...tokenArgument(way, 'catch_owner') },
     { additionalProperties: false },
   )
 }

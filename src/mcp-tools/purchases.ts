@@ -2,7 +2,15 @@
 import type { Static } from 'typebox'
 import { Type } from '../http/type.ts'
 import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'
-import { CAPABILITY_META, DateTime, Network, PlanId, Product, purchaseId } from './shared.ts'
+import {
+  CAPABILITY_META,
+  DateTime,
+  Network,
+  PlanId,
+  Product,
+  purchaseName,
+  savedName,
+} from './shared.ts'
 
 /** The longest ciphertext that a call carries. Longer ones are bought over HTTP. */
 export const MAX_CIPHERTEXT_BYTES = 1024 * 1024
@@ -36,19 +44,33 @@ const tokens = {
   receiptToken: Type.Optional(Type.String()),
 }
 
+/** On this machine the code of a whisper is saved, and only shown where its user has asked for it. */
+const shareCode = {
+  code: Type.Optional(
+    Type.String({ description: 'Opens the whisper: a secret for its reader alone' }),
+  ),
+}
+
 /** Without tokens, except for a connection that asked for them. */
 const boughtOn = (way: Way) =>
-  Type.Object(way === 'visible' ? { ...bought, ...tokens } : bought, {
-    additionalProperties: false,
-  })
+  Type.Object(
+    { ...bought, ...(way === 'visible' ? tokens : {}), ...(way === 'local' ? shareCode : {}) },
+    { additionalProperties: false },
+  )
 
 const resultOn = (way: Way) =>
   Type.Object(
     {
       state: Type.Enum(['payment required', 'settled']),
-      purchaseId: Type.Optional(
-        Type.String({ description: 'Names this purchase. Repeat the call with it, and pay once' }),
-      ),
+      ...(way === 'local'
+        ? { name: savedName('The name of this purchase') }
+        : {
+            purchaseId: Type.Optional(
+              Type.String({
+                description: 'Names this purchase. Repeat the call with it, and pay once',
+              }),
+            ),
+          }),
       quote: Type.Optional(Quote),
       bought: Type.Optional(boughtOn(way)),
       next: Type.String({ description: 'What to do now' }),
@@ -59,9 +81,12 @@ const resultOn = (way: Way) =>
 /** What a purchase answers: `quote` while it is unpaid, `bought` after. */
 export type PurchaseResult = {
   state: 'payment required' | 'settled'
+  /** Of the remote way in. */
   purchaseId?: string
+  /** Of the local way in. */
+  name?: string
   quote?: Quote
-  bought?: { product: string; publicId: string; expiresAt: string; url?: string } & {
+  bought?: { product: string; publicId: string; expiresAt: string; url?: string; code?: string } & {
     [token in keyof typeof tokens]?: string
   }
   next: string
@@ -70,7 +95,8 @@ export type PurchaseResult = {
 const REMOTE = `Without a payment the result has the invoice and a purchaseId. Pay it once, then either repeat the call with the same arguments, that purchaseId and the credential in _meta["org.paymentauth/credential"], or call check_order.`
 
 const paying: Partial<Record<Way, string>> = {
-  local: 'Pays by itself from the wallet of this machine, within its limits, and saves the tokens.',
+  local:
+    'Pays by itself from the wallet of this machine, within its limits, and saves the tokens under a name. Without a wallet the result has the invoice: it is for the user to pay, and check_order collects it then. If an answer is lost, repeat the same call with the same name.',
   remote: `${REMOTE} The tokens come in _meta["${CAPABILITY_META}"] of the result. If an answer is lost, repeat the same call; never pay twice.`,
   visible: `${REMOTE} The result then has the tokens, which are secrets: save them at once, and show them to nobody. If an answer is lost, repeat the same call; never pay twice.`,
 }
@@ -83,7 +109,8 @@ const BUYING: ToolAnnotations = {
   openWorldHint: true,
 }
 
-const selection = Type.Object({ planId: PlanId, purchaseId }, { additionalProperties: false })
+const selection = (way: Way) =>
+  Type.Object({ planId: PlanId, ...purchaseName(way) }, { additionalProperties: false })
 
 export const buyInboxTool = (way: Way): ToolDefinition<'buy_inbox'> => ({
   name: 'buy_inbox',
@@ -93,7 +120,7 @@ export const buyInboxTool = (way: Way): ToolDefinition<'buy_inbox'> => ({
     ...paying,
   }),
   annotations: BUYING,
-  inputSchema: selection,
+  inputSchema: selection(way),
   outputSchema: resultOn(way),
 })
 
@@ -105,7 +132,7 @@ export const buyMonitorTool = (way: Way): ToolDefinition<'buy_monitor'> => ({
     ...paying,
   }),
   annotations: BUYING,
-  inputSchema: selection,
+  inputSchema: selection(way),
   outputSchema: resultOn(way),
 })
 
@@ -120,7 +147,6 @@ const whisperOptions = {
   receipt: Type.Optional(
     Type.Boolean({ description: 'Whether its buyer can see when it was read, and destroy it' }),
   ),
-  purchaseId,
 }
 
 const ciphertext = Type.String({
@@ -136,15 +162,19 @@ export const sendWhisperTool = (way: Way): ToolDefinition<'send_whisper'> => ({
   description: describe(way, {
     all: 'Buys a whisper: encrypted bytes that a reader can fetch a limited number of times.',
     ...paying,
-    local: `Encrypts the text on this machine. ${paying.local}`,
+    local: `Encrypts the text on this machine. ${paying.local} The code that opens it is saved too, and the user sees it with: mayfly show NAME --reveal`,
     remote: `This way in does not encrypt: send ciphertext, never a plain secret. ${paying.remote}`,
     visible: `This way in does not encrypt: send ciphertext, never a plain secret. ${paying.visible}`,
   }),
   annotations: BUYING,
   inputSchema: Type.Object(
     way === 'local'
-      ? { ...whisperOptions, text: Type.String({ minLength: 1, maxLength: 64 * 1024 }) }
-      : { ...whisperOptions, ciphertextBase64: ciphertext },
+      ? {
+          ...whisperOptions,
+          ...purchaseName(way),
+          text: Type.String({ minLength: 1, maxLength: 64 * 1024 }),
+        }
+      : { ...whisperOptions, ...purchaseName(way), ciphertextBase64: ciphertext },
     { additionalProperties: false },
   ),
   outputSchema: resultOn(way),
@@ -155,6 +185,7 @@ export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
   title: 'Check an order',
   description: describe(way, {
     all: 'Tells whether an order is paid, and hands over what was bought. Ask about once a second.',
+    local: 'Pays nothing. What was bought is saved under its name.',
     remote: `The tokens come in _meta["${CAPABILITY_META}"], and can be fetched again until one of them is used.`,
     visible: 'The tokens can be fetched again until one of them is used.',
   }),
@@ -165,7 +196,9 @@ export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
     openWorldHint: true,
   },
   inputSchema: Type.Object(
-    { orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }) },
+    way === 'local'
+      ? { name: savedName('The name of the purchase') }
+      : { orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }) },
     { additionalProperties: false },
   ),
   outputSchema: resultOn(way),

@@ -12,9 +12,33 @@ export const PlanId = Type.Enum([...PLAN_IDS])
 export const Product = Type.Enum(PRODUCT_NAMES)
 export const Network = Type.Enum(['mainnet', 'regtest', 'signet'])
 
-/** An id, or of the local server: a saved capability. */
-export const publicId = (of: string) =>
+const publicId = (of: string) =>
   Type.String({ minLength: 1, maxLength: 64, description: `The public id of the ${of}` })
+
+/** The name of something that is saved on this machine. */
+export const savedName = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 63,
+    pattern: '^[a-z0-9][a-z0-9._-]*$',
+    description,
+  })
+
+/** What a call is about: where tokens are saved, a saved name, and else an id. */
+export const which = (way: Way, of: string) =>
+  way === 'local'
+    ? { name: savedName(`The name under which the ${of} is saved`) }
+    : { publicId: publicId(of) }
+
+/** What names a purchase, so that a repeated call pays nothing twice. */
+export const purchaseName = (way: Way) =>
+  way === 'local'
+    ? {
+        name: savedName(
+          'A new name to save it under, such as hooks. The same name repeats a purchase, and never pays twice',
+        ),
+      }
+    : { purchaseId }
 
 /**
  * The token as an argument, on the only way in that takes it there.
@@ -41,7 +65,7 @@ export const TOKEN_META = 'org.mayfly/token'
 export const CAPABILITY_META = 'org.mayfly/capability'
 
 /** Names a purchase, so that it can be repeated. */
-export const purchaseId = Type.Optional(
+const purchaseId = Type.Optional(
   Type.String({
     minLength: 22,
     maxLength: 22,

@@ -5,11 +5,13 @@ import {
   Count,
   DateTime,
   DateTimeOrNull,
+  maxTextBytes,
   PlanId,
   Product,
-  publicId,
+  savedName,
   tokenArgument,
   tokenNote,
+  which,
 } from './shared.ts'
 import { StrangerText } from './stranger.ts'
 
@@ -30,7 +32,18 @@ export const readWhisperTool = (way: Way): ToolDefinition<'read_whisper'> => ({
     openWorldHint: true,
   },
   inputSchema: Type.Object(
-    { publicId: publicId('whisper'), ...tokenArgument(way, 'whisper_read') },
+    way === 'local'
+      ? {
+          code: Type.Optional(
+            Type.String({
+              maxLength: 512,
+              description: 'The code that a person was given, mayfly-whisper:1:…',
+            }),
+          ),
+          name: Type.Optional(savedName('Instead of a code: the name of a saved whisper')),
+          maxTextBytes,
+        }
+      : { ...which(way, 'whisper'), ...tokenArgument(way, 'whisper_read') },
     { additionalProperties: false },
   ),
   outputSchema:
@@ -41,8 +54,11 @@ export const readWhisperTool = (way: Way): ToolDefinition<'read_whisper'> => ({
             content: Type.Union([StrangerText, Type.Null()], {
               description: 'Null: it is not text',
             }),
+            contentBytes: Count,
+            fileName: Type.Union([StrangerText, Type.Null()]),
+            mediaType: Type.Union([StrangerText, Type.Null()]),
           },
-          { additionalProperties: true },
+          { additionalProperties: false },
         )
       : Type.Object(
           {
@@ -68,7 +84,7 @@ export const pingTool = (way: Way): ToolDefinition<'ping'> => ({
   },
   inputSchema: Type.Object(
     {
-      publicId: publicId('monitor'),
+      ...which(way, 'monitor'),
       signal: Type.Optional(Type.Enum(['ping', 'start', 'fail'], { default: 'ping' })),
       exitCode: Type.Optional(
         Type.Integer({
@@ -98,7 +114,7 @@ export const monitorStatusTool = (way: Way): ToolDefinition<'monitor_status'> =>
     openWorldHint: false,
   },
   inputSchema: Type.Object(
-    { publicId: publicId('monitor'), ...tokenArgument(way, 'pulse_owner') },
+    { ...which(way, 'monitor'), ...tokenArgument(way, 'pulse_owner') },
     { additionalProperties: false },
   ),
   outputSchema: Type.Object(
@@ -136,7 +152,7 @@ export const destroyTool = (way: Way): ToolDefinition<'destroy'> => ({
   },
   inputSchema: Type.Object(
     {
-      publicId: publicId('inbox, monitor or whisper'),
+      ...which(way, 'inbox, monitor or whisper'),
       ...tokenArgument(way, 'catch_owner, pulse_owner or whisper_receipt'),
     },
     { additionalProperties: false },
