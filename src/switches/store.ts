@@ -33,7 +33,8 @@ export const retireSwitch = (monitorId: string): Statement => ({
 
 /**
  * Keeps the monitor for an order, whatever becomes of the switch before it is paid. Refused if that is retired. Locks
- * the switch first: another instance may be destroying the monitor, and must find what is reserved.
+ * the switch first: another instance may be destroying the monitor, and must find what is reserved. What an
+ * earlier request of this order has left, for which the node made no invoice, is replaced.
  */
 export const reserveBinding = (reserved: {
   orderId: string
@@ -48,7 +49,10 @@ export const reserveBinding = (reserved: {
   },
   {
     text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at)
-      select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2`,
+      select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2
+      on conflict (order_id) do update set monitor_id = excluded.monitor_id,
+        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at
+      where reveal_binding.public_id is null`,
     values: [reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
     expect: 1,
   },

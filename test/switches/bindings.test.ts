@@ -63,6 +63,15 @@ test('lateness, a failed run, an expiring monitor and a recovery never open it',
   }
 })
 
+test('a repeat of a purchase whose invoice the node did not make reserves the switch again', async (t) => {
+  const scene = await aScene(t)
+  const order = await scene.reserved()
+  await scene.reserved(order)
+  const { publicId } = await scene.settled(order)
+  await assert.rejects(scene.reserved(order), 'a secret that is bound stays bound')
+  assert.deepEqual(await scene.rows(), [{ public_id: publicId }])
+})
+
 test('a healthy monitor that is used up, destroyed or over leaves the secret shut for good', async (t) => {
   for (const end of ['exhausted', 'gone', 'expired']) {
     const scene = await aScene(t)
@@ -164,8 +173,7 @@ async function aScene(t: After) {
   const bindings = createBindings({ db, clock, monitorHealth: async () => scene.health })
   const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
 
-  async function reserved(): Promise<{ orderId: string }> {
-    const orderId = newId('order')
+  async function reserved({ orderId } = { orderId: newId('order') }): Promise<{ orderId: string }> {
     const reserve = await bindings.reserve(switchId, DAY)
     assert.ok(reserve)
     await db.write(unit(...reserve(orderId)))
