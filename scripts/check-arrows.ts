@@ -111,7 +111,7 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   discovery: ['http', 'lightning', 'lib'],
   mcp: ['mcp-tools', 'http', 'lightning', 'protocol', 'lib'],
   'mcp-tools': ['protocol', 'lib'],
-  http: ['payment', 'lightning', 'switches', 'db', 'secrets', 'protocol', 'lib'],
+  http: ['payment', 'lightning', 'alerts', 'switches', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
   alerts: ['outbound', 'db', 'secrets', 'protocol', 'lib'],
@@ -172,7 +172,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The SDK uses the service's types, so that the two cannot differ.
   {
     from: /^client\//,
-    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/(?:alert-)?schema|payment/.+)\\.ts$`),
+    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/schema|http/alert-schema|payment/.+)\\.ts$`),
     typesOnly: true,
   },
   // A backend may store facts of its own. The port has the statements that join an order's unit.

@@ -48,6 +48,7 @@ export type {
   GatePending,
   GateQuote,
 } from '../gate/schema.ts'
+export type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
 export type { HmacScheme } from '../protocol/signatures/generic.ts'
 export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
@@ -66,7 +67,6 @@ export {
   type SealWhisper,
   UnreadableWhisper,
 } from '../protocol/whisper-envelope.ts'
-export type { AlertSettings, AlertsSet, AlertsStatus } from '../pulse/alert-schema.ts'
 export type {
   PublicPulseStatus,
   PulseCapability,
@@ -77,6 +77,7 @@ export type {
   RevealSwitch,
 } from '../pulse/schema.ts'
 export type { WhisperCapability, WhisperReceipt, WhisperState } from '../whisper/schema.ts'
+export type { AlertsClient } from './alerts.ts'
 export {
   type AnyCapability,
   formatCapability,

@@ -1,5 +1,4 @@
 /** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
-import type { AlertSettings, AlertsSet, AlertsStatus } from '../pulse/alert-schema.ts'
 import type {
   PublicPulseStatus,
   PulseCapability,
@@ -8,6 +7,7 @@ import type {
   PulseStatus,
   RevealSwitch,
 } from '../pulse/schema.ts'
+import { type AlertsClient, createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
@@ -22,7 +22,7 @@ import { dataOf, endOf, follow } from './live.ts'
  * await monitor.ping()
  * ```
  */
-export type PulseClient = {
+export type PulseClient = AlertsClient & {
   /** Records one heartbeat. Needs the ping token, like the three calls below. */
   ping(run?: PulseRun): Promise<void>
   /** Records that a run begins. It is no heartbeat, and costs one, like every signal. */
@@ -61,17 +61,6 @@ export type PulseClient = {
    * ```
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
-  /** Who is told of its changes, and what was sent in the last 24 hours. */
-  alerts(): Promise<AlertsStatus>
-  /**
-   * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
-   * in this answer alone.
-   */
-  setAlerts(settings: AlertSettings): Promise<AlertsSet>
-  /** Tests the destinations that no test has reached. */
-  testAlerts(): Promise<AlertsSet>
-  /** From now on nobody is told. */
-  deleteAlerts(): Promise<void>
   /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
   makeSwitch(): Promise<RevealSwitch>
   /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
@@ -155,20 +144,7 @@ export function createPulseClient(
       }
       throw new MayflyError('unexpected answer', 200)
     },
-    alerts: () =>
-      http.get<AlertsStatus>({ path: `${path}/alerts`, ...owner }, 'destinations', 'deliveries'),
-    setAlerts(settings) {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify(settings)
-      const request: ApiRequest = { method: 'PUT', path: `${path}/alerts`, headers, body, ...owner }
-      return http.get<AlertsSet>(request, 'destinations')
-    },
-    testAlerts: () =>
-      http.get<AlertsSet>(
-        { method: 'POST', path: `${path}/alerts/test`, ...owner },
-        'destinations',
-      ),
-    deleteAlerts: () => http.perform({ method: 'DELETE', path: `${path}/alerts`, ...owner }),
+    ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
     makeSwitch: () =>
       http.get<RevealSwitch>({ method: 'POST', path: `${path}/switch`, ...owner }, 'switchId'),
     retireSwitch: () => http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner }),

@@ -1,6 +1,7 @@
 /** The owner's routes of a monitor: read, follow, change, destroy. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../alerts/alerts.ts'
+import { mountAlerts } from '../http/alert-routes.ts'
 import type { App } from '../http/app.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
@@ -13,13 +14,13 @@ import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
-import { mountAlerts } from './alert-routes.ts'
+import { testAlert } from './alerts.ts'
 import { awaitedStatus } from './awaited.ts'
 import { mountSchedule } from './schedule-routes.ts'
 import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId, StatusQuery } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
-import type { MonitorRow } from './store.ts'
+import { existingMonitor, type MonitorRow } from './store.ts'
 import { followMonitor } from './stream.ts'
 import { mountSwitch } from './switch-routes.ts'
 
@@ -61,7 +62,15 @@ export function mountOwner(
   }
 
   mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
-  mountAlerts(app, { ...deps, owner, changeable, now: deps.clock.now })
+  mountAlerts(
+    app,
+    { ...deps, owner },
+    {
+      ...{ product: 'pulse', path: '/api/pulse/:publicId/alerts', operations: 'Alerts' },
+      ...{ whose: 'a monitor', publicId, changeable, test: testAlert },
+      guard: ({ public_id: id }) => existingMonitor(id, deps.clock.now()),
+    },
+  )
   app.get<Awaited>(
     '/api/pulse/:publicId',
     { onRequest, config: { invalid: { query: 'invalid query' } }, schema: SCHEMAS.status },

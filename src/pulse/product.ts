@@ -1,12 +1,12 @@
 /** PULSE's entry: what the service needs to sell and run it. */
 import type { Alerts } from '../alerts/alerts.ts'
+import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { AlertSettings, AlertsSet, AlertsStatus } from './alert-schema.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
-import { ALERT_TESTS, ALERT_TESTS_PER_TARGET, PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
+import { PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
 import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
@@ -40,7 +40,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     },
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
-  limits: [PINGS, SIGNALS, PUBLIC_STATUS, ALERT_TESTS, ALERT_TESTS_PER_TARGET],
+  limits: [PINGS, SIGNALS, PUBLIC_STATUS],
   schemas: {
     PulseCapability,
     PulseSchedule,

@@ -1,12 +1,12 @@
-/** Parses the JSON body that sets the destinations of a monitor's alerts. */
+/** Parses the JSON body that sets the destinations of alerts. */
 import { Compile } from 'typebox/schema'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Wanted } from '../alerts/destinations.ts'
 import { ntfyTarget } from '../alerts/format.ts'
-import { invalid } from '../http/errors.ts'
 import { containsToken } from '../lib/ids.ts'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import { AlertSettings } from './alert-schema.ts'
+import { invalid } from './errors.ts'
 
 const settings = Compile(AlertSettings)
 

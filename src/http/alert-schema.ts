@@ -1,9 +1,9 @@
-/** The types of a monitor's alerts: where they go, and what was sent. */
+/** The types of alerts: where they go, and what was sent. The same for every product that tells. */
 import type { Static } from 'typebox'
-import { DateTime } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
+import { DateTime, DateTimeOrNull } from './schemas.ts'
+import { Type } from './type.ts'
 
-/** How many destinations a monitor has at most. */
+/** How many destinations an owner has at most. */
 const MOST = 3
 
 const AlertFormat = Type.Enum(['standard', 'slack', 'discord', 'ntfy'])
@@ -31,7 +31,7 @@ export const AlertSettings = Type.Object(
   },
 )
 /**
- * Where a monitor's alerts go: at most three https URLs or inboxes of the same service. `format` is `standard` if
+ * Where alerts go: at most three https URLs or inboxes of the same service. `format` is `standard` if
  * left out. The token of an inbox proves that it is yours, and is not stored.
  *
  * ```ts
@@ -50,7 +50,6 @@ const destinationFields = {
 }
 const OUTCOMES = ['2xx', '4xx', '5xx', 'failed'] as const
 const OutcomeOrNull = Type.Union([Type.Enum([...OUTCOMES]), Type.Null()])
-const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
 
 export const AlertsSet = Type.Object(
   {
@@ -104,7 +103,7 @@ export const AlertsStatus = Type.Object(
   { additionalProperties: false, description: 'The destinations, and what they were told' },
 )
 /**
- * Where a monitor's alerts go, and what became of those of the last 24 hours. `outcome` is that of the last try:
+ * Where alerts go, and what became of those of the last 24 hours. `outcome` is that of the last try:
  * `2xx`, `4xx`, `5xx`, or `failed` if there was no answer.
  *
  * ```ts

@@ -1,0 +1,44 @@
+/** The calls for alerts, which are the same for every product that tells. */
+import type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
+import type { Http } from './http.ts'
+
+/**
+ * Who is told of what happens, for the owner of a monitor or the holder of a receipt.
+ *
+ * ```ts
+ * const alerts: AlertsClient = mayfly.pulse(monitor)
+ * await alerts.setAlerts({ destinations: [{ url: 'https://ntfy.sh/my-secret-topic', format: 'ntfy' }] })
+ * ```
+ */
+export type AlertsClient = {
+  /** Who is told, and what was sent in the last 24 hours. */
+  alerts(): Promise<AlertsStatus>
+  /**
+   * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
+   * in this answer alone.
+   */
+  setAlerts(settings: AlertSettings): Promise<AlertsSet>
+  /** Tests the destinations that no test has reached. */
+  testAlerts(): Promise<AlertsSet>
+  /** From now on nobody is told. */
+  deleteAlerts(): Promise<void>
+}
+
+/** @param owner the path of the alerts, and the token that sets them if its holder has it. */
+export function createAlertsClient(
+  http: Http,
+  owner: { path: string; token?: string },
+): AlertsClient {
+  const { path } = owner
+  return {
+    alerts: () => http.get<AlertsStatus>(owner, 'destinations', 'deliveries'),
+    setAlerts(settings) {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(settings)
+      return http.get<AlertsSet>({ ...owner, method: 'PUT', headers, body }, 'destinations')
+    },
+    testAlerts: () =>
+      http.get<AlertsSet>({ ...owner, method: 'POST', path: `${path}/test` }, 'destinations'),
+    deleteAlerts: () => http.perform({ ...owner, method: 'DELETE' }),
+  }
+}
