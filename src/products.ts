@@ -50,9 +50,9 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
   },
   whisper: {
     facts: WHISPER,
-    open: (parts, { config }) =>
+    open: (parts, { config, alerts }) =>
       openWhisper({
-        ...parts,
+        ...{ ...parts, alerts },
         plans: plansOf(WHISPER, config.catalog),
         unpaidBytes: config.unpaidBytes,
       }),

@@ -9,6 +9,13 @@ export type Alert = {
   /** Whether an earlier alert that still waits says nothing beside this one: states do, warnings do not. */
   replaces: boolean
   content: AlertContent
+  /** Some minutes ahead at most: it is told no earlier, because its time would betray something. */
+  notBefore?: number
+  /**
+   * Numbers that only the store knows in the unit of what happened. `{{name}}` in the content stands for the value of
+   * this SQL, in which $1 is the id of the owner. Such a content has no text of a stranger.
+   */
+  counts?: Readonly<Record<string, string>>
 }
 
 export type AlertContent = {

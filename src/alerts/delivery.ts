@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { nextTurn, paceAfter, type Turn } from './pacing.ts'
+import { nextTurn, paceAfter, ready, type Turn } from './pacing.ts'
 import { pauseAfter } from './retries.ts'
 import type { Sealed } from './sealing.ts'
 import type { Attempt, Send, Target } from './send.ts'
@@ -120,9 +120,16 @@ export function createDelivery(deps: {
     const destination = claimed[0] as DestinationRow | undefined
     if (!destination) return
     const waiting = await store.waiting(destination_id)
-    const next = nextTurn(destination, waiting)
-    if (!next)
-      return void (await release(destination, { done_position: destination.last_position }))
+    const next = nextTurn(destination, ready(waiting, now))
+    if (!next) {
+      const [first] = waiting
+      const { last_position: done_position, attempts } = destination
+      // What was stored meanwhile may have to wait for its time, and comes first then.
+      return release(
+        destination,
+        first ? { attempts, nextAt: first.not_before } : { done_position },
+      )
+    }
     const target = targetOf(destination, sealed, now)
     const tried: Attempt = target ? await send(target, messageOf(next)) : UNREADABLE
     onAttempt(tried.outcome)

@@ -23,12 +23,24 @@ export function nextTurn(
 ): Turn | null {
   const [first] = waiting
   if (!first) return null
-  const isHeldBack = first.attempts === 0 && first.occurred_at < destination.not_before
+  const readyAt = Math.max(first.occurred_at, first.not_before)
+  const isHeldBack = first.attempts === 0 && readyAt < destination.not_before
   if (!isHeldBack) return { alert: first, dropped: [] }
   const lastState = waiting.findLast(({ replaces }) => replaces === 1)
   const isDropped = (alert: AlertRow): boolean => alert.replaces === 1 && alert !== lastState
   const alert = waiting.find((some) => !isDropped(some)) ?? first
   return { alert, dropped: waiting.filter(isDropped).map(({ position }) => position) }
+}
+
+/** A time that is further ahead was set by a wrong clock. */
+const MAX_NOT_BEFORE_MS = 10 * 60_000
+
+/** Those that may be told now: what comes after one that must wait for its time waits with it. */
+export function ready(waiting: readonly AlertRow[], now: number): AlertRow[] {
+  const mustWait = ({ not_before: notBefore }: AlertRow): boolean =>
+    notBefore > now && notBefore <= now + MAX_NOT_BEFORE_MS
+  const first = waiting.findIndex(mustWait)
+  return first === -1 ? [...waiting] : waiting.slice(0, first)
 }
 
 /** The pace after an alert was sent for the first time. Its repeats count no more. */

@@ -2,7 +2,7 @@
  * Destinations and the alerts that wait for them. What is due is in the row of the destination, so that a claim,
  * an attempt's end and a new alert change one row each, and none misses what another one wrote.
  */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, places, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { Alert, AlertContent, Format } from './alert.ts'
 
@@ -48,6 +48,7 @@ export type AlertRow = {
   attempted_at: number | null
   outcome: Outcome | null
   done_at: number | null
+  not_before: number
 } & Row
 
 export const contentOf = ({ content }: AlertRow): AlertContent => JSON.parse(content)
@@ -59,7 +60,7 @@ export const contentOf = ({ content }: AlertRow): AlertContent => JSON.parse(con
 export function insertAlert(
   ownerId: string,
   messageId: string,
-  { type, occurredAt, replaces, content }: Alert,
+  { type, occurredAt, replaces, content, notBefore = occurredAt, counts = {} }: Alert,
 ): Statement[] {
   return [
     {
@@ -68,24 +69,51 @@ export function insertAlert(
             due_at = case when due_at is not null then due_at
               when not_before > $2 then not_before else $2 end
         where owner_id = $1 and state = 'active'`,
-      values: [ownerId, occurredAt],
+      values: [ownerId, notBefore],
     },
     {
       text: `insert into alert
-        (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts)
-        select destination_id, last_position, $2, $3, $4, $5, $6, 0, 0
+        (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts,
+         not_before)
+        select destination_id, last_position, $2, $3, $4, $5, ${filled('$6', counts)}, 0, 0, $7
         from alert_destination where owner_id = $1 and state = 'active' and due_at is not null`,
-      values: [ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
+      values: [
+        ...[ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
+        notBefore,
+      ],
     },
-    {
-      text: `delete from alert where done_at is null
-        and destination_id in (select destination_id from alert_destination where owner_id = $1)
-        and position <= (select d.last_position - ${MAX_WAITING} from alert_destination d
-          where d.destination_id = alert.destination_id)`,
-      values: [ownerId],
-    },
+    notBefore > occurredAt && replaces ? dropLastButOne(ownerId) : dropOldest(ownerId),
   ]
 }
+
+/** SQL of a text in which each `{{name}}` is its number, also where the name is a text of its own in JSON. */
+const filled = (text: string, counts: Readonly<Record<string, string>>): string =>
+  Object.entries(counts).reduce((inside, [name, sql]) => {
+    const number = `cast((${sql}) as text)`
+    return `replace(replace(${inside}, '"{{${name}}}"', ${number}), '{{${name}}}', ${number})`
+  }, text)
+
+const dropOldest = (ownerId: string): Statement => ({
+  text: `delete from alert where done_at is null
+    and destination_id in (select destination_id from alert_destination where owner_id = $1)
+    and position <= (select d.last_position - ${MAX_WAITING} from alert_destination d
+      where d.destination_id = alert.destination_id)`,
+  values: [ownerId],
+})
+
+/**
+ * Of many that wait for their time, the oldest must not give way: its time would never come. The newest state takes
+ * the place of the one before it.
+ */
+const dropLastButOne = (ownerId: string): Statement => ({
+  text: `delete from alert where done_at is null and replaces = 1
+    and destination_id in (select destination_id from alert_destination where owner_id = $1)
+    and position = (select d.last_position - 1 from alert_destination d
+      where d.destination_id = alert.destination_id)
+    and (select count(*) from alert a
+      where a.destination_id = alert.destination_id and a.done_at is null) > ${MAX_WAITING}`,
+  values: [ownerId],
+})
 
 /**
  * Deletes the destinations of these owners, and what waits for them. For the unit that deletes the owners. Locks
@@ -93,7 +121,7 @@ export function insertAlert(
  */
 export function dropOwners(ownerIds: readonly string[]): Statement[] {
   if (ownerIds.length === 0) return []
-  const list = placeholders(ownerIds.length)
+  const list = places(ownerIds)
   return [
     {
       text: `update alert_destination set place = place where owner_id in (${list})`,
@@ -278,8 +306,7 @@ export function createAlertStore(db: Db) {
         limit,
       }: { exceptHosts: string[]; exceptRepeats: boolean; latest: number; limit: number },
     ): Promise<DueRow[]> {
-      const others =
-        exceptHosts.length === 0 ? '' : `and host not in (${placeholders(exceptHosts.length, 4)})`
+      const others = exceptHosts.length === 0 ? '' : `and host not in (${places(exceptHosts, 4)})`
       const first = exceptRepeats ? 'and attempts = 0' : ''
       return db.read<DueRow>(
         `select destination_id, owner_id, host, attempts from alert_destination
@@ -317,6 +344,3 @@ export function createAlertStore(db: Db) {
 }
 
 export type AlertStore = ReturnType<typeof createAlertStore>
-
-const placeholders = (count: number, from = 1): string =>
-  Array.from({ length: count }, (_, i) => `$${from + i}`).join(', ')

@@ -1,11 +1,11 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
 import type { Command } from 'commander'
 import type { PulseSettings, PulseStatus } from '../client/index.ts'
+import { addPulseAlerts } from './alerts.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { addPulseAlerts } from './pulse-alerts.ts'
 import { addPulseRun } from './pulse-run.ts'
 import { addPulseSchedule } from './pulse-schedule.ts'
 import { statusRows } from './pulse-status.ts'

@@ -1,5 +1,6 @@
 /** `mayfly whisper …`: bytes that only their readers can open. */
 import type { Command } from 'commander'
+import { addWhisperAlerts } from './alerts.ts'
 import { addWhisperRead } from './whisper-read.ts'
 import { addWhisperDestroy, addWhisperReceipt } from './whisper-receipt.ts'
 import { addWhisperSend } from './whisper-send.ts'
@@ -11,5 +12,6 @@ export function addWhisper(program: Command): void {
   addWhisperSend(parent, 'send')
   addWhisperRead(parent)
   addWhisperReceipt(parent)
+  addWhisperAlerts(parent)
   addWhisperDestroy(parent)
 }

@@ -6,7 +6,7 @@ import type { Http } from './http.ts'
  * Who is told of what happens, for the owner of a monitor or the holder of a receipt.
  *
  * ```ts
- * const alerts: AlertsClient = mayfly.pulse(monitor)
+ * const alerts: AlertsClient = monitor
  * await alerts.setAlerts({ destinations: [{ url: 'https://ntfy.sh/my-secret-topic', format: 'ntfy' }] })
  * ```
  */

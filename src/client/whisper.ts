@@ -9,6 +9,7 @@ import {
   type WhisperContent,
 } from '../protocol/whisper-envelope.ts'
 import type { WhisperCapability, WhisperReceipt } from '../whisper/schema.ts'
+import { type AlertsClient, createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
 import type { Http } from './http.ts'
 import type { Payments } from './payments.ts'
@@ -76,14 +77,14 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
 export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
 
 /**
- * The client of a receipt. Every call rejects with a MayflyError: `not found` if the whisper was bought
+ * The client of a receipt, and of who is told of each read. Every call rejects with a MayflyError: `not found` if the whisper was bought
  * without one, or ended more than a day ago.
  *
  * ```ts
  * const { state, reads } = await mayfly.whisperReceipt(capability).status()
  * ```
  */
-export type ReceiptClient = {
+export type ReceiptClient = AlertsClient & {
   /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
   status(): Promise<WhisperReceipt>
   /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
@@ -139,6 +140,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
         status: () =>
           http.get<WhisperReceipt>({ path: `${path}/receipt`, ...owner }, 'state', 'reads'),
         destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
+        ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
       }
     },
   }

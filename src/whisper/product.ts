@@ -1,4 +1,6 @@
 /** WHISPER's entry: what the service needs to sell and run it. */
+import type { Alerts } from '../alerts/alerts.ts'
+import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { WHISPER_GUIDE, WHISPER_SKILL } from './guide.ts'
@@ -46,6 +48,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   limits: [READS],
   schemas: {
     ...{ WhisperCapability, NotRevealed, WhisperCatalog, WhisperReceipt },
+    ...{ AlertSettings, AlertsSet, AlertsStatus },
     WhisperPlan: ListedWhisperPlan,
   },
   guide: WHISPER_GUIDE,
@@ -53,7 +56,11 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
 }
 
 export function openWhisper(
-  parts: ProductParts & { plans: Record<PlanId, WhisperPlan>; unpaidBytes: UnpaidBytes },
+  parts: ProductParts & {
+    plans: Record<PlanId, WhisperPlan>
+    unpaidBytes: UnpaidBytes
+    alerts: Alerts
+  },
 ): OpenProduct {
   const { bindings } = parts.switches
   const service = createWhisper({ ...parts, bindings })

@@ -1,5 +1,7 @@
-/** WHISPER for its buyer: when it was read, and destroying it. Needs the receipt token. */
-import type { FastifyRequest } from 'fastify'
+/** WHISPER for its buyer: when it was read, who is told of it, and destroying it. Needs the receipt token. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Alerts } from '../alerts/alerts.ts'
+import { mountAlerts } from '../http/alert-routes.ts'
 import type { App } from '../http/app.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
@@ -8,7 +10,9 @@ import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
-import type { ReceiptRow } from './receipt-store.ts'
+import type { Clock } from '../lib/clock.ts'
+import { testAlert } from './alerts.ts'
+import { livingReceipt, type ReceiptRow } from './receipt-store.ts'
 import type { Receipts } from './receipts.ts'
 import { publicId, WhisperReceipt } from './schema.ts'
 
@@ -16,8 +20,15 @@ type Owned = { Params: { publicId: string } }
 
 export function mountReceipts(
   app: App,
-  { receipts, limits, streams }: { receipts: Receipts; limits: Limits; streams: EventStreams },
+  deps: {
+    receipts: Receipts
+    alerts: Alerts
+    limits: Limits
+    streams: EventStreams
+    clock: Clock
+  },
 ): void {
+  const { receipts, limits, streams, clock } = deps
   const owner = createOwner<ReceiptRow>(app, {
     ...{ limits, streams },
     kind: 'whisper_receipt',
@@ -34,6 +45,19 @@ export function mountReceipts(
     params: Type.Object({ publicId }),
   }
 
+  mountAlerts(
+    app,
+    { ...deps, owner },
+    {
+      ...{ product: 'whisper', path: '/api/whisper/:publicId/receipt/alerts' },
+      ...{ operations: 'ReceiptAlerts', whose: 'a whisper', publicId, test: testAlert },
+      guard: ({ public_id: id }) => livingReceipt(id, clock.now()),
+      async changeable(request: FastifyRequest, reply: FastifyReply) {
+        await owner.required(request, reply)
+        if (receipts.hasEnded(owner.of(request))) throw problem('not found')
+      },
+    },
+  )
   app.get<Owned>(
     '/api/whisper/:publicId/receipt',
     {

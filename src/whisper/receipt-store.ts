@@ -19,6 +19,14 @@ export type ReceiptRow = {
 
 const MINUTE_MS = 60_000
 
+/** Of the receipt of the WHISPER $1, for what is told of it in the same unit. */
+export const READS_SPENT = 'select reads_spent from whisper_receipt where public_id = $1'
+export const READS_LEFT =
+  'select read_limit - reads_spent from whisper_receipt where public_id = $1'
+
+/** A sharper time of a read could tell who has read. */
+export const wholeMinute = (unixMs: number): number => unixMs - (unixMs % MINUTE_MS)
+
 export const insertReceipt = (receipt: {
   publicId: string
   receiptTokenHash: Uint8Array
@@ -42,11 +50,11 @@ export const insertReceipt = (receipt: {
 })
 
 /**
- * Notes a read, in the unit that spends it, to the minute: a sharper time could tell who has read. The last
- * read ends the WHISPER, so its end is not sharper either.
+ * Notes a read, in the unit that spends it, to the minute. The last read ends the WHISPER, so its end is not sharper
+ * either.
  */
 export function noteRead(publicId: string, now: number): Statement {
-  const minute = now - (now % MINUTE_MS)
+  const minute = wholeMinute(now)
   return {
     text: `update whisper_receipt
       set reads_spent = reads_spent + 1,
@@ -57,6 +65,13 @@ export function noteRead(publicId: string, now: number): Statement {
     expect: 1,
   }
 }
+
+/** Holds while the WHISPER has not ended. Locks its receipt for the rest of the unit. */
+export const livingReceipt = (publicId: string, now: number): Statement => ({
+  text: `update whisper_receipt set public_id = public_id where public_id = $1 and ended_at > $2`,
+  values: [publicId, now],
+  expect: 1,
+})
 
 /** Notes that the owner has destroyed the WHISPER. Refused if it has ended before. */
 export const noteDestroyed = (publicId: string, now: number): Statement => ({

@@ -1,4 +1,5 @@
 /** The rules of receipts: the buyer of a WHISPER learns when it was read, and may destroy it. */
+import type { Alerts } from '../alerts/alerts.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
@@ -28,7 +29,8 @@ export type Receipts = {
   used(receipt: ReceiptRow): Promise<void>
   /** What the buyer is told. */
   shown(receipt: ReceiptRow): Promise<WhisperReceipt>
-  /** Deletes the bytes now. Returns false if the WHISPER has ended before. */
+  hasEnded(receipt: ReceiptRow): boolean
+  /** Deletes the bytes now, and who is told. Returns false if the WHISPER has ended before. */
   destroy(receipt: ReceiptRow): Promise<boolean>
   /** Deletes receipts a day after their end. @returns the number of deleted ones. */
   purge(now: DeletionTime): Promise<number>
@@ -38,10 +40,12 @@ export function createReceipts({
   db,
   clock,
   bindings,
+  alerts,
 }: {
   db: Db
   clock: Clock
   bindings: Bindings
+  alerts: Pick<Alerts, 'drop'>
 }): Receipts {
   const sealing = createSealing({ db, clock })
   const isForgotten = ({ ended_at }: ReceiptRow): boolean => ended_at + SHOW_ENDED_MS <= clock.now()
@@ -73,6 +77,8 @@ export function createReceipts({
       }
     },
 
+    hasEnded: ({ ended_at }) => ended_at <= clock.now(),
+
     async destroy({ public_id: publicId }) {
       const now = clock.now()
       const done = await attempt(
@@ -81,6 +87,7 @@ export function createReceipts({
           statements: {
             receipt: noteDestroyed(publicId, now),
             whisper: dropWhisper(publicId),
+            told: alerts.drop([publicId]),
             seal: sealing.statements(publicId, now),
           },
         }),
@@ -99,7 +106,11 @@ export function createReceipts({
         if (over.length > 0) {
           await db.write({
             lockKey: 'whisper_receipt',
-            statements: { receipts: dropReceipts(over), bindings: dropBindings(over) },
+            statements: {
+              receipts: dropReceipts(over),
+              bindings: dropBindings(over),
+              told: alerts.drop(over),
+            },
           })
         }
         gone += over.length

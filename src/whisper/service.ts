@@ -1,4 +1,5 @@
 /** The rules of WHISPER: ciphertext that can be read a limited number of times. */
+import type { Alerts } from '../alerts/alerts.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { Clock, DeletionTime } from '../lib/clock.ts'
@@ -6,6 +7,7 @@ import { isId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import type { Bindings } from '../switches/binding.ts'
+import { expiredAlert, readAlert } from './alerts.ts'
 import {
   createWhisperStore,
   dropWhisper,
@@ -43,8 +45,9 @@ export function createWhisper(deps: {
   clock: Clock
   unpaidBytes: UnpaidBytes
   bindings: Pick<Bindings, 'isOpen'>
+  alerts: Pick<Alerts, 'tell'>
 }): WhisperService {
-  const { db, clock, unpaidBytes, bindings } = deps
+  const { db, clock, unpaidBytes, bindings, alerts } = deps
   const store = createWhisperStore(db)
   const sealing = createSealing({ db, clock })
   const remembered = createRemembered(async (publicId) =>
@@ -55,10 +58,13 @@ export function createWhisper(deps: {
     let dropped = 0
     for (;;) {
       const over = await store.expired(now, PURGE_AT_ONCE)
-      for (const publicId of over) {
-        await db.write({ lockKey: publicId, statements: { whisper: dropWhisper(publicId) } })
+      for (const { public_id: publicId, expires_at, has_receipt } of over) {
+        const told =
+          has_receipt === 1 ? alerts.tell(publicId, expiredAlert(publicId, expires_at)) : []
+        const statements = { whisper: dropWhisper(publicId), told }
+        const done = await attempt(db.write({ lockKey: publicId, statements }))
         remembered.forget(publicId)
-        dropped++
+        if ('rows' in done) dropped++
       }
       if (over.length < PURGE_AT_ONCE) break
     }
@@ -82,7 +88,7 @@ export function createWhisper(deps: {
     },
 
     async read(whisper) {
-      const { public_id: publicId, expires_at, reveal_at, has_switch } = whisper
+      const { public_id: publicId, expires_at, reveal_at, has_switch, has_receipt } = whisper
       const isShut = has_switch === 1 && !(await bindings.isOpen(publicId))
       const now = clock.now()
       if (expires_at <= now) return GONE
@@ -96,6 +102,7 @@ export function createWhisper(deps: {
           lockKey: publicId,
           statements: {
             ...spendRead(whisper, now),
+            told: has_receipt === 1 ? alerts.tell(publicId, readAlert(publicId, now)) : [],
             seal: sealing.statements(publicId, now),
           },
         }),

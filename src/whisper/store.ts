@@ -18,6 +18,9 @@ export type WhisperFacts = {
   byte_count: number | null
 } & Row
 
+/** A WHISPER whose time is over, and whether somebody may be told. */
+export type ExpiredWhisper = Pick<WhisperFacts, 'public_id' | 'expires_at' | 'has_receipt'>
+
 /** Stores the bytes of an unpaid order. Refused if its limits have no room for them. */
 export function reserveCiphertext(
   reserved: { orderId: string; clientNetwork: string; ciphertext: Uint8Array },
@@ -135,14 +138,14 @@ export const spendRead = (
   receipt: has_receipt === 1 ? [noteRead(publicId, now)] : [],
 })
 
-/** Deletes a WHISPER and its bytes. */
+/** Deletes a WHISPER and its bytes. Refused if it is gone. */
 export const dropWhisper = (publicId: string): Statement[] => [
   {
     text: `delete from whisper_ciphertext where order_id = (
       select order_id from whisper where public_id = $1)`,
     values: [publicId],
   },
-  { text: 'delete from whisper where public_id = $1', values: [publicId] },
+  { text: 'delete from whisper where public_id = $1', values: [publicId], expect: 1 },
 ]
 
 export function createWhisperStore(db: Db) {
@@ -162,13 +165,12 @@ export function createWhisperStore(db: Db) {
       return (await db.read('select 1 from whisper where public_id = $1', publicId)).length > 0
     },
 
-    async expired(now: DeletionTime, limit: number): Promise<string[]> {
-      const rows = await db.read<{ public_id: string }>(
-        'select public_id from whisper where expires_at <= $1 order by expires_at limit $2',
+    expired: (now: DeletionTime, limit: number): Promise<ExpiredWhisper[]> =>
+      db.read<ExpiredWhisper>(
+        `select public_id, expires_at, has_receipt from whisper
+          where expires_at <= $1 order by expires_at limit $2`,
         now,
         limit,
-      )
-      return rows.map((row) => row.public_id)
-    },
+      ),
   }
 }

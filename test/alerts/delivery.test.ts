@@ -51,6 +51,26 @@ test('a message that takes the place of one that gave way is tried as often as a
   assert.deepEqual([first?.position, first?.attempts], [2, 1])
 })
 
+test('a message is not sent before its time, and one that is early for its turn waits for it', async (t) => {
+  const called: number[] = []
+  let now = NOW
+  const { db, add, tell, delivery } = await aDelivery(t, async () => {
+    called.push(now)
+    return { ...FAILED, outcome: '2xx' }
+  })
+  await add('one')
+  await tell('one', NOW, NOW + 2 * MINUTE)
+  for (const ms of [0, MINUTE, MINUTE - 1, 1, MINUTE]) {
+    now += ms
+    const one = delivery(now)
+    await one.turn()
+    await one.idle()
+  }
+  assert.deepEqual(called, [NOW, NOW + 2 * MINUTE])
+  const [destination] = await createAlertStore(db).ofOwner('owner of one')
+  assert.equal(destination?.due_at, null)
+})
+
 const FAILED: Attempt = {
   outcome: 'failed',
   isGone: false,
@@ -62,11 +82,11 @@ const FAILED: Attempt = {
 async function aDelivery(t: After, send: (destinationId: string) => Promise<Attempt>) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
-  const tell = (id: string, occurredAt: number) =>
+  const tell = (id: string, occurredAt: number, notBefore = occurredAt) =>
     db.write(
       unit(
         ...insertAlert(`owner of ${id}`, `msg_${id}`, {
-          ...{ type: 'pulse.late', occurredAt, replaces: true },
+          ...{ type: 'pulse.late', occurredAt, notBefore, replaces: true },
           content: { data: {}, title: 't', text: 'x', isUrgent: false },
         }),
       ),

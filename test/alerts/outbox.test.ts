@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import type { Alert } from '../../src/alerts/alert.ts'
 import { createAlerts } from '../../src/alerts/alerts.ts'
-import { nextTurn, paceAfter } from '../../src/alerts/pacing.ts'
+import { nextTurn, paceAfter, ready } from '../../src/alerts/pacing.ts'
 import { pauseAfter, retryAfterMs } from '../../src/alerts/retries.ts'
 import {
   type AlertRow,
@@ -31,7 +32,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const OWNER = 'pulse_a'
 
-const anAlert = (replaces = true, occurredAt = NOW) => ({
+const anAlert = (replaces = true, occurredAt = NOW): Alert => ({
   ...{ type: 'pulse.late', occurredAt, replaces },
   content: { data: {}, title: 't', text: 'x', isUrgent: false },
 })
@@ -135,12 +136,55 @@ test('an owner who is gone is told nothing, and nothing of theirs is left', asyn
   assert.deepEqual(rows, [])
 })
 
+test('what must wait for its time is due then, and what comes after it waits with it', async (t) => {
+  const db = await aStore(t)
+  const dueAt = async () => (await createAlertStore(db).ofOwner(OWNER))[0]?.due_at
+  await tell(db, 'msg_1', { ...anAlert(), notBefore: NOW + 90_000 })
+  await tell(db, 'msg_2', { ...anAlert(), notBefore: NOW + MINUTE })
+  await tell(db, 'msg_3', anAlert())
+  assert.equal(await dueAt(), NOW + 90_000)
+  const waiting = await createAlertStore(db).waiting('destination 0')
+  const ids = (now: number) => ready(waiting, now).map(({ message_id }) => message_id)
+  assert.deepEqual(ids(NOW + 89_999), [])
+  assert.deepEqual(ids(NOW + 90_000), ['msg_1', 'msg_2', 'msg_3'])
+  assert.equal(ids(NOW - HOUR).length, 3, 'a clock that was ahead makes nobody wait')
+})
+
+test('of many that wait for their time the first stay, so that it comes, and the newest', async (t) => {
+  const db = await aStore(t, 2)
+  const count = MAX_WAITING + 30
+  for (let i = 1; i <= count; i++) {
+    await tell(db, `msg_${i}`, { ...anAlert(), notBefore: NOW + MINUTE })
+  }
+  const firsts = Array.from({ length: MAX_WAITING - 1 }, (_, i) => `msg_${i + 1}`)
+  for (const place of [0, 1]) {
+    const waiting = await createAlertStore(db).waiting(`destination ${place}`)
+    assert.deepEqual(
+      waiting.map(({ message_id }) => message_id),
+      [...firsts, `msg_${count}`],
+    )
+  }
+})
+
+test('numbers that the store knows are in the content, as numbers in the data', async (t) => {
+  const db = await aStore(t)
+  const counts = { places: 'select count(*) from alert_destination where owner_id = $1' }
+  const text = 'It has {{places}} of {{places}}.'
+  const content = { data: { count: '{{places}}' }, title: 't', text, isUrgent: false }
+  await tell(db, 'msg_1', { ...anAlert(), counts, content })
+  const [row] = await createAlertStore(db).waiting('destination 0')
+  assert.deepEqual(JSON.parse(row?.content ?? ''), {
+    ...content,
+    ...{ data: { count: 1 }, text: 'It has 1 of 1.' },
+  })
+})
+
 describe('the pace of a destination', () => {
   const waits = (...kinds: ('state' | 'warning')[]) =>
     kinds.map(
       (kind, i) =>
         ({
-          ...{ position: i + 1, occurred_at: NOW, attempts: 0 },
+          ...{ position: i + 1, occurred_at: NOW, attempts: 0, not_before: 0 },
           replaces: Number(kind === 'state'),
         }) as AlertRow,
     )
@@ -153,6 +197,12 @@ describe('the pace of a destination', () => {
 
   test('what nothing held back is told one by one, in order', () => {
     const turn = nextTurn({ not_before: NOW }, waits('state', 'state'))
+    assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
+  })
+
+  test('what waited for its own time was not held back by the pace', () => {
+    const [first, second] = waits('state', 'state').map((one) => ({ ...one, not_before: NOW + 90 }))
+    const turn = nextTurn({ not_before: NOW + 90 }, [first, second] as AlertRow[])
     assert.deepEqual([turn?.alert.position, turn?.dropped], [1, []])
   })
 

@@ -274,6 +274,10 @@ async function driveReceipt({ mayfly, pay }: TestServer, ask: Call): Promise<voi
   })
   const params = { publicId }
   const headers = { authorization: `Bearer ${receiptToken}` }
+  await driveAlerts(
+    await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) }),
+    { ask, own: { params, headers }, foreign: {}, operations: RECEIPT_ALERTS },
+  )
   for (const [id, status] of [
     ['getReceipt', 200],
     ['destroyWhisper', 204],
@@ -347,11 +351,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   }
   await driveAlerts(
     await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) }),
-    {
-      ask,
-      own: { params, headers },
-      foreign: pinging,
-    },
+    { ask, own: { params, headers }, foreign: pinging, operations: OWNED_ALERTS },
   )
   await driveSwitch(ask, { params, headers })
   await driveSchedule(ask, { params, headers })
@@ -360,14 +360,20 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
 
 async function driveAlerts(
   { publicId, ingestToken }: { publicId: string; ingestToken: string },
-  { ask, own, foreign }: { ask: Call; own: Ask; foreign: Record<string, string> },
+  {
+    ask,
+    own,
+    foreign,
+    operations,
+  }: { ask: Call; own: Ask; foreign: Record<string, string>; operations: readonly string[] },
 ) {
+  const [set = ''] = operations
   const body = { destinations: [{ inbox: publicId, ingestToken }] }
   const none = { destinations: [{ url: 'http://hooks.example.com/' }] }
-  await ask('setAlerts', 400, { ...own, body: none })
-  for (const id of OWNED_ALERTS) {
-    const sent = id === 'setAlerts' ? { body } : {}
-    await ask(id, id === 'deleteAlerts' ? 204 : 200, { ...own, ...sent })
+  await ask(set, 400, { ...own, body: none })
+  for (const id of operations) {
+    const sent = id === set ? { body } : {}
+    await ask(id, id.startsWith('delete') ? 204 : 200, { ...own, ...sent })
     await ask(id, 401, { ...own, ...sent, headers: foreign })
     await ask(id, 404, { ...own, ...sent, params: UNKNOWN })
   }
@@ -451,7 +457,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['pingMonitor', ...SIGNALS]) await empty(id, ofJob)
   await empty('readWhisper', reading)
   const owning = { params: reading.params, ...bearer(whisper.receiptToken ?? '') }
-  for (const id of ['getReceipt', 'destroyWhisper']) await empty(id, owning)
+  for (const id of ['getReceipt', 'destroyWhisper', ...RECEIPT_ALERTS]) await empty(id, owning)
   await empty('pollOrder', { params: { orderId } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
@@ -477,6 +483,7 @@ const OWNED_INBOX = [
 ]
 const SIGNALS = ['startRun', 'failRun', 'endRun']
 const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']
+const RECEIPT_ALERTS = OWNED_ALERTS.map((id) => id.replace('Alerts', 'ReceiptAlerts'))
 const OWNED_MONITOR = [
   ...OWNED_ALERTS,
   'getMonitor',

@@ -95,6 +95,42 @@ suite('a whisper that tells when it is read', () => {
     assert.doesNotMatch(await everythingStored(page), /mayfly-whisper/)
   })
 
+  test('who is told of a read is set on the receipt, until the whisper has ended', async (t) => {
+    const onInvoice = ({ bolt11 }: { bolt11: string }) => site.server.pay(bolt11)
+    const inbox = await site.server.mayfly.buyCatch({ planId: 'spark', onInvoice })
+    const data = Buffer.from('told')
+    const terms = { planId: 'spark', data, receipt: true, readLimit: 1, onInvoice } as const
+    const { code, ...capability } = await site.server.mayfly.buyWhisper(terms)
+    const { page } = await site.visit(t, { viewport: NARROW })
+    page.on('dialog', (dialog) => dialog.accept())
+    const open = async () => {
+      await page.goto(`${site.server.url}/receipt`)
+      const text = formatCapability({ capability, baseUrl: site.server.url })
+      await page.getByLabel('Or paste the capability').fill(text)
+      await page.getByRole('button', { name: 'Open', exact: true }).click()
+      await page.getByText('Alerts: who is told when it is read').click()
+    }
+    await open()
+    const first = page.getByRole('group', { name: 'Destination 1' })
+    await first.getByLabel('Format').selectOption('inbox')
+    await first.getByLabel('Inbox').fill(inbox.publicId)
+    await first.getByLabel('Its ingest token').fill(inbox.ingestToken)
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.getByText('The test arrived.').waitFor()
+    assert.deepEqual(await seriousFaults(page), [], 'the alerts')
+    await site.server.mayfly.readWhisper(code)
+    await page.getByRole('button', { name: 'Ask again' }).click()
+    await page.getByRole('heading', { name: 'Read for the last time' }).waitFor()
+    await page.getByRole('button', { name: 'Look again' }).click()
+    await page.getByText('Sent in the last 24 hours: 1').click()
+    await page.getByText(/whisper\.read to catch_\w+: waits, next try /).waitFor()
+    await page.reload()
+    await page.getByText('Alerts: who is told when it is read').click()
+    await page.getByText('It has ended, so no destination can be added.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Save and test' }).count(), 0)
+    assert.deepEqual(await seriousFaults(page), [], 'the end')
+  })
+
   test('a whisper without a receipt asks for none, and its file opens none', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/whisper`)

@@ -357,7 +357,7 @@ type Parts = Pick<Parameters<typeof createOrders>[0], 'db' | 'clock' | 'lightnin
 
 function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidBytes }) {
   const bindings = createBindings({ ...parts, monitorHealth: async () => null })
-  const service = createWhisper({ ...parts, unpaidBytes, bindings })
+  const service = createWhisper({ ...parts, unpaidBytes, bindings, alerts: { tell: () => [] } })
   const orders: Orders = createOrders({
     ...parts,
     deletion: believing(parts.clock),

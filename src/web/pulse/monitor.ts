@@ -110,7 +110,7 @@ export async function openMonitor(
             'section',
             { class: 'card', 'aria-label': 'Alerts' },
             disclosure('Alerts: who is told when it is late', async () =>
-              (await import('./alerts-view.ts')).alertsView(monitor),
+              (await import('../alerts-view.ts')).alertsView(monitor),
             ),
           ),
         ),

@@ -1,10 +1,12 @@
-/** Shows a receipt: the state of a whisper, its reads, its switch, and the way to destroy it. */
+/** Shows a receipt: the state of a whisper, its reads, its switch, who is told, and the way to destroy it. */
+import { createAlertsClient } from '../../client/alerts.ts'
 import type { WhisperReceipt } from '../../client/index.ts'
 import type { ReceiptHolder } from '../../client/whisper.ts'
 import type { Opened } from '../buying/opener.ts'
 import { announce, button, confirmed, notice, usage } from '../components.ts'
 import { type Child, el, fill } from '../dom.ts'
 import { count, minute, sentence } from '../format.ts'
+import { disclosure } from '../late.ts'
 import { attempt, endOf } from '../live.ts'
 import { clock, everySecond, service } from '../service.ts'
 
@@ -25,6 +27,10 @@ export async function openReceipt(
   const path = `/api/whisper/${encodeURIComponent(publicId)}`
   const ask = (): Promise<WhisperReceipt> =>
     service.get<WhisperReceipt>({ path: `${path}/receipt`, token: receiptToken }, 'state', 'reads')
+  const alerts = createAlertsClient(service, {
+    path: `${path}/receipt/alerts`,
+    token: receiptToken,
+  })
   let shown = await ask()
   let askedAt = clock.now()
   const body = el('div', { class: 'stack' })
@@ -80,6 +86,15 @@ export async function openReceipt(
           { class: 'row between' },
           button('Ask again', () => attempt(refresh), { kind: 'small' }),
           destroying,
+        ),
+      ),
+      el(
+        'section',
+        { class: 'card', 'aria-label': 'Alerts' },
+        disclosure('Alerts: who is told when it is read', async () =>
+          (await import('../alerts-view.ts')).alertsView(alerts, {
+            hasEnded: shown.state !== 'active',
+          }),
         ),
       ),
     ),

@@ -38,3 +38,23 @@ test('pulse alerts sets, shows, tests and forgets who is told of a monitor', asy
   assert.equal((await alerts('--none')).code, 0)
   assert.match((await alerts()).out, /"destinations":\[\]/)
 })
+
+test('whisper alerts sets, shows and forgets who is told of the reads of a whisper with a receipt', async (t) => {
+  const receiver = await aReceiver(t)
+  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const cli = await commandLine(t, url)
+  const send = (...options: string[]) =>
+    cli.run(['whisper', 'send', ...options], { ...WITH_WALLET, input: 'secret' })
+  await send('--receipt', '--name', 'note')
+  await send('--name', 'plain')
+  const alerts = (name: string, ...options: string[]) =>
+    cli.run(['whisper', 'alerts', name, ...options])
+  const set = await alerts('note', '--ntfy', `http://${receiver.host}/topic`)
+  assert.deepEqual([set.code, JSON.parse(set.out).destinations[0].state], [0, 'active'])
+  assert.match(String(receiver.received[0]?.body.message), /when whisper_\w+ is read/)
+  assert.match((await alerts('note')).out, /"format":"ntfy"/)
+  assert.equal((await alerts('note', '--none')).code, 0)
+  assert.match((await alerts('note')).out, /"destinations":\[\]/)
+  const refused = await alerts('plain', '--ntfy', `http://${receiver.host}/topic`)
+  assert.deepEqual([refused.code, /--receipt/.test(refused.err)], [2, true])
+})

@@ -1,10 +1,10 @@
-/** `mayfly pulse alerts`: who is told of a monitor's changes, and what was sent. */
+/** `mayfly pulse alerts` and `mayfly whisper alerts`: who is told of what happens, and what was sent. */
 import type { Command } from 'commander'
-import type { AlertSettings, AlertsSet, AlertsStatus } from '../client/index.ts'
+import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { loadCatch, loadPulse } from './saved.ts'
+import { loadCatch, loadPulse, loadReceipt } from './saved.ts'
 import { away, columns } from './text.ts'
 
 const FORMATS = ['standard', 'slack', 'discord', 'ntfy'] as const
@@ -13,11 +13,51 @@ type Options = { inbox?: string[]; test?: true; none?: true } & Partial<
   Record<(typeof FORMATS)[number], string[]>
 >
 
-export function addPulseAlerts(parent: Command): void {
+/** Whose alerts a command is about, and who tells them. */
+type Told = {
+  description: string
+  /** What the name stands for, in the help. */
+  argument: string
+  examples: readonly string[]
+  /** The calls of what is saved under this name, and its service. @throws CliError if it has none. */
+  open(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string }
+}
+
+/** `mayfly pulse alerts`. */
+export const addPulseAlerts = (parent: Command): void =>
+  addAlerts(parent, {
+    description: 'show who is told of the changes of a monitor, or set it (docs/pulse-alerts.md)',
+    argument: 'the monitor',
+    examples: [
+      'mayfly pulse alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
+      'mayfly pulse alerts backup',
+    ],
+    open(cli, name) {
+      const { capability, baseUrl } = loadPulse(cli, name)
+      return { alerts: cli.mayfly(baseUrl).pulse(capability), baseUrl }
+    },
+  })
+
+/** `mayfly whisper alerts`. */
+export const addWhisperAlerts = (parent: Command): void =>
+  addAlerts(parent, {
+    description: 'show who is told of each read of a whisper, or set it (docs/whisper.md)',
+    argument: 'a whisper that was sent with --receipt',
+    examples: [
+      'mayfly whisper alerts contract --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
+      'mayfly whisper alerts contract',
+    ],
+    open(cli, name) {
+      const { baseUrl, ...holder } = loadReceipt(cli, name)
+      return { alerts: cli.mayfly(baseUrl).whisperReceipt(holder), baseUrl }
+    },
+  })
+
+function addAlerts(parent: Command, told: Told): void {
   parent
     .command('alerts')
-    .description('show who is told of the changes of a monitor, or set it (docs/pulse-alerts.md)')
-    .argument('<name>', 'the monitor')
+    .description(told.description)
+    .argument('<name>', told.argument)
     .option('--standard <url...>', 'tell this URL by Standard Webhooks')
     .option('--slack <url...>', 'tell this incoming webhook of Slack')
     .option('--discord <url...>', 'tell this webhook of Discord')
@@ -25,17 +65,10 @@ export function addPulseAlerts(parent: Command): void {
     .option('--inbox <name...>', 'tell this inbox, which is saved here and on the same service')
     .option('--test', 'test the destinations that no test has reached')
     .option('--none', 'tell nobody')
-    .addHelpText(
-      'after',
-      examples(
-        'mayfly pulse alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
-        'mayfly pulse alerts backup',
-      ),
-    )
+    .addHelpText('after', examples(...told.examples))
     .action(
       client<Options>(async (cli, options, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const monitor = cli.mayfly(baseUrl).pulse(capability)
+        const { alerts, baseUrl } = told.open(cli, name)
         const settings = settingsOf(cli, { options, baseUrl })
         const asked = [settings.destinations.length > 0, options.test, options.none]
         if (asked.filter(Boolean).length > 1) {
@@ -45,15 +78,15 @@ export function addPulseAlerts(parent: Command): void {
           )
         }
         if (options.none) {
-          await monitor.deleteAlerts()
+          await alerts.deleteAlerts()
           cli.answer({ name, destinations: [] }, `Nobody is told of ${name}.\n`)
           return EXIT.ok
         }
         if (!options.test && settings.destinations.length === 0) {
-          showStatus(cli, await monitor.alerts())
+          showStatus(cli, await alerts.alerts())
           return EXIT.ok
         }
-        const set = options.test ? await monitor.testAlerts() : await monitor.setAlerts(settings)
+        const set = options.test ? await alerts.testAlerts() : await alerts.setAlerts(settings)
         showSet(cli, set)
         return set.destinations.every(({ state }) => state === 'active') ? EXIT.ok : EXIT.failed
       }),

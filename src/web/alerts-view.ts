@@ -1,14 +1,14 @@
-/** Who is told of a monitor's changes: up to three destinations, their secrets, tests, and what was sent. */
-import { MayflyError } from '../../client/errors.ts'
-import type { AlertSettings, AlertsSet, AlertsStatus } from '../../client/index.ts'
-import type { PulseClient } from '../../client/pulse.ts'
-import { button, codeBox, confirmed, field, notice, toast } from '../components.ts'
-import { type Child, el, fill } from '../dom.ts'
-import { plainly } from '../foreign.ts'
-import { count, moment, sentence } from '../format.ts'
-import { attempt } from '../live.ts'
+/** Who is told of a monitor's changes or a whisper's reads: up to three destinations, their secrets, tests, and what was sent. */
 
-type Alerts = Pick<PulseClient, 'alerts' | 'setAlerts' | 'testAlerts' | 'deleteAlerts'>
+import type { AlertsClient } from '../client/alerts.ts'
+import { MayflyError } from '../client/errors.ts'
+import type { AlertSettings, AlertsSet, AlertsStatus } from '../client/index.ts'
+import { button, codeBox, confirmed, field, notice, toast } from './components.ts'
+import { type Child, el, fill } from './dom.ts'
+import { plainly } from './foreign.ts'
+import { count, moment, sentence } from './format.ts'
+import { attempt } from './live.ts'
+
 type Destination = AlertSettings['destinations'][number]
 type Shown = AlertsStatus['destinations'][number] & Partial<AlertsSet['destinations'][number]>
 
@@ -35,7 +35,11 @@ const TESTS: Record<string, string> = {
   'no echo': 'It answered the test without its nonce, which the standard format asks for.',
 }
 
-export async function alertsView(alerts: Alerts): Promise<HTMLElement> {
+/** @param hasEnded nobody can be set any more, but what was sent is shown. */
+export async function alertsView(
+  alerts: AlertsClient,
+  { hasEnded = false }: { hasEnded?: boolean } = {},
+): Promise<HTMLElement> {
   const current = el('div', { class: 'stack' })
   const problems = el('div', { class: 'problems', 'aria-live': 'assertive' })
   const form = destinationForms()
@@ -103,6 +107,10 @@ export async function alertsView(alerts: Alerts): Promise<HTMLElement> {
   }
 
   await refresh()
+  if (hasEnded) {
+    const why = el('p', { class: 'small quiet' }, 'It has ended, so no destination can be added.')
+    return el('div', { class: 'stack' }, current, why)
+  }
   return el(
     'div',
     { class: 'stack' },
