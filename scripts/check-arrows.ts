@@ -86,6 +86,7 @@ const WIRING = new Set([
   'outbound-rules.ts',
   'purges.ts',
   'start-checks.ts',
+  'takedowns.ts',
 ])
 
 const BELOW_PRODUCTS = [

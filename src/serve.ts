@@ -66,6 +66,7 @@ import {
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
 import { createSwitches } from './switches/switches.ts'
+import { createTakedownLook, LOOK_EVERY_MS as TAKEDOWNS_EVERY_MS } from './takedowns.ts'
 
 /** Added to each product's description in the catalogue while the simulator is the node. */
 const SIMULATED = ' Simulator: no real money moves.'
@@ -226,6 +227,8 @@ export async function serve(
       simulator: node.simulator,
       quoteSeconds: config.quoteSeconds,
     }
+    const lookForTakedowns = createTakedownLook({ db, hints, log })
+    await lookForTakedowns()
     let inboxes: Inboxes | null = null
     const alerts = await openAlerts(config, {
       ...{ db, secrets, clock, log, network, publicUrl, inboxes: () => inboxes },
@@ -282,6 +285,9 @@ export async function serve(
       }),
       every(LOOK_EVERY_MS, alerts.look, (error) =>
         log.error({ event: 'alerts.turn_failed', reason: String(error) }),
+      ),
+      every(TAKEDOWNS_EVERY_MS, lookForTakedowns, (error) =>
+        log.error({ event: 'takedown.look_failed', reason: String(error) }),
       ),
       every(BEAT_EVERY_MS, deletion.beat, (error) =>
         log.error({ event: 'clock.beat_failed', reason: String(error) }),

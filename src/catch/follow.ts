@@ -26,6 +26,8 @@ export async function follow({
     if (!isIdle) await stream.waitTurn()
     // `splice` empties the list, so that a slow reader does not keep rows in memory.
     if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
+    // Without a word: its clients come back, and find it resumed or over.
+    if (ended === 'suspended') return
     if (ended) {
       await stream.send({ event: 'end', data: JSON.stringify({ status: ended }) })
       return

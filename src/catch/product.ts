@@ -24,12 +24,14 @@ import {
   ListedCatchPlan,
 } from './schema.ts'
 import { createCatch } from './service.ts'
+import { CATCH_TAKEDOWN } from './takedown.ts'
 
 export const CATCH: SoldProductFacts<CatchPlan> = {
   name: 'catch',
   plans: CATCH_PLANS,
   planSchema: CatchPlan,
   provisioning: CATCH_PROVISIONING,
+  takedown: CATCH_TAKEDOWN,
   capability: CatchCapability,
   catalog: {
     schema: CatchCatalog,

@@ -333,7 +333,8 @@ export function createCatch(deps: {
       const events =
         inbox.last_sequence > sequence ? await oldest(publicId, sequence, reservation) : []
       if (events === null) return { events: [], ended: null }
-      return { events, ended: events.length === 0 && state === 'exhausted' ? state : null }
+      const isOver = state === 'exhausted' || state === 'suspended'
+      return { events, ended: events.length === 0 && isOver ? state : null }
     },
 
     listen: hints.listen,

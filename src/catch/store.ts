@@ -62,7 +62,7 @@ export const destroyInbox = (publicId: string, now: number): Statement => ({
 
 export const suspendInbox = (publicId: string, now: number): Statement => ({
   text: `update catch_inbox set suspended_at = $2
-    where public_id = $1 and suspended_at is null and destroyed_at is null
+    where public_id = $1 and suspended_at is null and destroyed_at is null and expires_at > $2
     returning public_id`,
   values: [publicId, now],
   expect: 1,
@@ -84,7 +84,7 @@ export const dropInbox = (publicId: string): Statement => ({
 
 export type InboxStore = ReturnType<typeof createInboxStore>
 
-export function createInboxStore(db: Db) {
+export function createInboxStore(db: Pick<Db, 'read'>) {
   return {
     async inbox(publicId: string): Promise<InboxRow | null> {
       const [inbox] = await db.read<InboxRow>(

@@ -42,8 +42,8 @@ const OF_OPERATORS: readonly Part[] = [
   { names: ['order'], load: async () => (await import('./operator/order.ts')).addOrder },
   { names: ['sales'], load: async () => (await import('./operator/sales.ts')).addSales },
   {
-    names: ['suspend', 'resume'],
-    load: async () => (await import('./operator/moderate.ts')).addModeration,
+    names: ['takedown'],
+    load: async () => (await import('./operator/takedown.ts')).addTakedown,
   },
   { names: ['clock'], load: async () => (await import('./operator/clock.ts')).addClock },
   {

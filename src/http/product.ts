@@ -1,11 +1,11 @@
 /** The parts of a product that the service needs. `src/products.ts` has an entry for each product. */
 import type { TSchema } from 'typebox'
-import type { Db } from '../db/db.ts'
+import type { Db, Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import type { InTurn } from '../db/leases.ts'
 import type { DeletionTime, SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
+import type { AnyProduct, PlanId, Product, ProductIdKind } from '../lib/product-names.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import type { PlanTerms, Provisioning } from '../payment/provisioning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
@@ -34,6 +34,19 @@ export type ProductFacts = {
 /** The fields that the plans of all products have. */
 export type SoldPlan = PlanTerms & { planId: PlanId; available: boolean }
 
+/**
+ * How the operator suspends a capability of a product, and resumes it. Every statement that uses a capability must
+ * itself refuse a suspended one: running instances are not asked.
+ */
+export type Takedown = {
+  /** The kind of the public ids. */
+  kind: ProductIdKind
+  /** Refused if the capability is unknown, over, or suspended. */
+  suspend(publicId: string, now: number): Statement[]
+  /** Null if it is gone or not suspended. The statements are refused if it has changed since. */
+  resume(db: Pick<Db, 'read'>, publicId: string, now: number): Promise<Statement[] | null>
+}
+
 /** The description of a product that buyers pay for. */
 export type SoldProductFacts<Plan extends SoldPlan = SoldPlan> = ProductFacts & {
   name: Product
@@ -41,6 +54,7 @@ export type SoldProductFacts<Plan extends SoldPlan = SoldPlan> = ProductFacts & 
   /** The schema of a plan, built-in or from the operator's file. */
   planSchema: TSchema
   provisioning: Provisioning
+  takedown: Takedown
   /** What its skill is for and when to use it, for the index of skills. */
   skill: string
   /** The schema of what the buyer gets. */

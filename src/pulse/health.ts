@@ -25,7 +25,9 @@ export async function monitorHealth(
       ? monitor.expected_interval_seconds * 1000
       : shortestGapMs({ cron, timeZone }, clock.now())
   return {
-    isHealthy: standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
+    isHealthy:
+      monitor.suspended_at === null &&
+      standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
     expiresAt: monitor.expires_at,
     beatsLastMs: beatsLeft * beatMs,
     pings: timesIn(monitor.recent_heartbeats),

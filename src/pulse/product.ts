@@ -25,6 +25,7 @@ import {
 } from './schema.ts'
 import { createPulse } from './service.ts'
 import { SIGNS_EVERY_MS } from './signs.ts'
+import { PULSE_TAKEDOWN } from './takedown.ts'
 import { BEAT_EVERY_MS, createWatch } from './watch.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
@@ -32,6 +33,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   plans: PULSE_PLANS,
   planSchema: PulsePlan,
   provisioning: PULSE_PROVISIONING,
+  takedown: PULSE_TAKEDOWN,
   capability: PulseCapability,
   catalog: {
     schema: PulseCatalog,

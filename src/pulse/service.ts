@@ -14,7 +14,7 @@ import { lastRun, openRuns } from './runs.ts'
 import { createScan, type Scan } from './scanner.ts'
 import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
 import { createSigns } from './signs.ts'
-import { nextStateChangeAt, standingAt } from './state.ts'
+import { nextStateChangeAt, standingAt, windowsOf } from './state.ts'
 import {
   createPulseStore,
   dropMonitor,
@@ -57,9 +57,11 @@ export type PulseService = {
   refused(monitor: MonitorFacts): void
   /** Stores what was noted. */
   flushSigns(): Promise<void>
-  /** The monitor, if the token owns it. Null if it is unknown, gone or owned by another token. */
+  /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
-  /** The monitor as it is now, or null if it was destroyed or deleted. */
+  /** Whether it exists and is suspended. */
+  isSuspended(publicId: string): Promise<boolean>
+  /** The monitor as it is now, or null if it was destroyed, deleted or suspended. */
   current(publicId: string): Promise<MonitorRow | null>
   /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(monitor: MonitorRow): Promise<void>
@@ -112,8 +114,9 @@ export function createPulse(deps: {
   const gone = (publicIds: readonly string[]): Statement[] =>
     listeners.flatMap(({ onGone }) => onGone(publicIds))
 
-  const isForgotten = ({ expires_at }: MonitorRow): boolean =>
-    expires_at + SHOW_EXPIRED_MS <= clock.now()
+  /** Nobody sees it any more, or not while it is suspended. */
+  const isHidden = ({ expires_at, suspended_at }: MonitorRow): boolean =>
+    suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
 
   return {
     async pinged(publicId, token) {
@@ -127,15 +130,18 @@ export function createPulse(deps: {
       return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
     },
 
-    async signal({ publicId }, signal) {
+    async signal(facts, signal) {
+      const { publicId } = facts
       const time = clock.now()
       const isRecorded =
         signal.kind === 'ping' && signal.rid === null
           ? await recorded(publicId, time)
           : await turning.beats(publicId, beatsOf(signal, time))
       if (!isRecorded) {
-        // The monitor is exhausted, expired or destroyed, so its cached facts are out of date.
+        // The monitor is exhausted, expired, suspended or destroyed, so its cached facts are out of date.
         remembered.forget(publicId)
+        // The job of a suspended one lives. For the others nobody asks.
+        signs.note(facts)
         return false
       }
       hints.notify(publicId)
@@ -150,14 +156,18 @@ export function createPulse(deps: {
       if (!isId('pulse', publicId)) return null
       await watch.notice()
       const monitor = await store.monitor(publicId)
-      if (!monitor || isForgotten(monitor)) return null
+      if (!monitor || isHidden(monitor)) return null
       return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
+    },
+
+    async isSuspended(publicId) {
+      return ((await store.monitor(publicId))?.suspended_at ?? null) !== null
     },
 
     async current(publicId) {
       await watch.notice()
       const monitor = await store.monitor(publicId)
-      return monitor && !isForgotten(monitor) ? monitor : null
+      return monitor && !isHidden(monitor) ? monitor : null
     },
 
     used: (monitor) => sealing.seal(monitor.public_id),
@@ -198,7 +208,7 @@ export function createPulse(deps: {
         createdAt: rfc3339(monitor.created_at),
         expiresAt: rfc3339(monitor.expires_at),
         recentHeartbeats: timesIn(monitor.recent_heartbeats).map((time) => rfc3339(notLater(time))),
-        blindWindows: fairness.windows
+        blindWindows: windowsOf(monitor, fairness)
           .filter(({ endedAt }) => endedAt > monitor.created_at)
           .slice(-SHOWN_WINDOWS)
           .reverse()
@@ -260,7 +270,7 @@ export function createPulse(deps: {
       if (!isId('pulse_status', publicStatusId)) return null
       await watch.notice()
       const monitor = await store.shared(publicStatusId)
-      if (!monitor || isForgotten(monitor)) return null
+      if (!monitor || isHidden(monitor)) return null
       const now = clock.now()
       return {
         name: textOf(monitor.name),

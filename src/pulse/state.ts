@@ -1,8 +1,9 @@
 /** The state of a monitor at a given time, as pure functions of its facts. */
-import { type Expected, type Fairness, fairDeadline } from './fairness.ts'
+import { apart, type BlindWindow, type Expected, type Fairness, fairDeadline } from './fairness.ts'
 import { nextRun } from './schedule.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
+import { suspensionsOf } from './takedown.ts'
 
 /** Refused pings reach the store within this time of every instance. */
 const SIGNS_ARRIVE_MS = 10_000
@@ -26,6 +27,7 @@ export type StateFacts = Pick<
   | 'failed_at'
   | 'state_since'
   | 'expires_at'
+  | 'suspensions'
 >
 
 /** The facts that decide when to look at a monitor next. */
@@ -54,7 +56,7 @@ export function standingAt(monitor: StateFacts, now: number, fairness: Fairness)
   if (expected === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
   const { nextExpectedAt } = expected
   // A lateness that is stored stays, even if the service learns of a blind window afterwards.
-  const lateAt = monitor.late_since ?? fairDeadline(expected, fairness.windows)
+  const lateAt = monitor.late_since ?? fairDeadline(expected, windowsOf(monitor, fairness))
   const isOver = monitor.late_since !== null || (now >= lateAt && !fairness.isHeld)
   const lateSince = isOver ? lateAt : null
   const since = Math.min(
@@ -93,14 +95,27 @@ export const expiringAt = ({
  * When a stored lateness is a silence: nothing has come for an interval and grace, not even a ping that was
  * refused. Null if the monitor is not late, or was found silent before.
  */
-export function silentAt(monitor: LookFacts, { windows }: Fairness): number | null {
+export function silentAt(monitor: LookFacts, fairness: Fairness): number | null {
   if (monitor.late_since === null || monitor.is_silent === 1) return null
   const sign = monitor.alive_at
   const expected = expectedOf({
     ...monitor,
     last_ping_at: sign === null ? monitor.last_ping_at : Math.max(sign, monitor.last_ping_at ?? 0),
   })
-  return expected && Math.max(fairDeadline(expected, windows), monitor.late_since) + SIGNS_ARRIVE_MS
+  if (expected === null) return null
+  const deadline = fairDeadline(expected, windowsOf(monitor, fairness))
+  // One that was late before it was suspended gets the time of a whole beat to show that its job lives.
+  const resumedAt = suspensionsOf(monitor).at(-1)?.endedAt
+  const shown = resumedAt === undefined ? 0 : expected.expectedAfter(resumedAt) + expected.graceMs
+  return Math.max(deadline, shown, monitor.late_since) + SIGNS_ARRIVE_MS
+}
+
+/** The times in which this monitor could not be pinged, whatever the reason, apart from each other. */
+export function windowsOf(
+  monitor: Pick<MonitorRow, 'suspensions'>,
+  { windows }: Fairness,
+): readonly BlindWindow[] {
+  return monitor.suspensions === '' ? windows : apart([...windows, ...suspensionsOf(monitor)])
 }
 
 /** When to look at a monitor next because time alone may have changed it, or null. */

@@ -41,6 +41,8 @@ export type MonitorRow = {
   is_expiry_told: number
   open_runs: string
   last_run: string
+  suspended_at: number | null
+  suspensions: string
 } & Row
 
 /** A time in which a monitor was late, from the deadline that passed. It lasts while `endedAt` is null. */
@@ -73,11 +75,12 @@ export type DueMonitor = Pick<
   | 'is_silent'
   | 'alive_at'
   | 'is_expiry_told'
+  | 'suspensions'
 >
 const DUE_COLUMNS = `public_id, heartbeat_limit, accepted_heartbeat_count, last_ping_at,
   expected_interval_seconds, grace_seconds, schedule_cron, schedule_time_zone, schedule_grace_seconds,
   rescheduled_at, late_since, failed_at, state_since,
-  created_at, expires_at, check_at, revision, is_silent, alive_at, is_expiry_told`
+  created_at, expires_at, check_at, revision, is_silent, alive_at, is_expiry_told, suspensions`
 
 /** A null field stays unchanged. */
 export type SettingsChange = {
@@ -138,7 +141,7 @@ const ACCEPT_PINGS = `update pulse_monitor
   set accepted_heartbeat_count = accepted_heartbeat_count + $2,
       last_ping_at = $4,
       recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
-  where public_id = $1 and expires_at > $5
+  where public_id = $1 and expires_at > $5 and suspended_at is null
     and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
     and ${DEADLINE} > $3
     and (accepted_heartbeat_count + $2 < ${WARNED}
@@ -268,9 +271,10 @@ export const changeSettings = (
   expect: 1,
 })
 
-/** Holds if the monitor exists and has not ended. Locks its row for the rest of the unit. */
+/** Holds if the monitor exists, is not suspended and has not ended. Locks its row for the rest of the unit. */
 export const existingMonitor = (publicId: string, now: number): Statement => ({
-  text: 'update pulse_monitor set public_id = public_id where public_id = $1 and expires_at > $2',
+  text: `update pulse_monitor set public_id = public_id
+    where public_id = $1 and expires_at > $2 and suspended_at is null`,
   values: [publicId, now],
   expect: 1,
 })
@@ -299,7 +303,7 @@ export const purgeMonitors = (
     values: [publicId, expiredBefore],
   }))
 
-export function createPulseStore(db: Db) {
+export function createPulseStore(db: Pick<Db, 'read'>) {
   return {
     async monitor(publicId: string): Promise<MonitorRow | null> {
       const [monitor] = await db.read<MonitorRow>(

@@ -24,6 +24,8 @@ export async function followMonitor({
   let sentState: string | null = null
   while (stream.isOpen()) {
     const monitor = await service.current(publicId)
+    // Without a word: it may be resumed.
+    if (!monitor && (await service.isSuspended(publicId))) return
     if (!monitor) return void (await end(stream, 'destroyed'))
     const status = service.status(monitor)
     const data = JSON.stringify(status)

@@ -77,8 +77,10 @@ export function createTurning(deps: TurningDeps): Turning {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         await watch.notice()
         const monitor = await store.monitor(publicId)
-        const made = monitor && make(monitor, watch.fairness())
-        if (!monitor || !made) return null
+        // Nothing happens to a suspended one. The unit below is refused if it is suspended meanwhile.
+        if (!monitor || monitor.suspended_at !== null) return null
+        const made = make(monitor, watch.fairness())
+        if (!made) return null
         const { turn, now } = made
         const done = await attempt(
           db.write({

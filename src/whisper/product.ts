@@ -19,6 +19,7 @@ import {
   WhisperReceipt,
 } from './schema.ts'
 import { createWhisper } from './service.ts'
+import { WHISPER_TAKEDOWN } from './takedown.ts'
 import type { UnpaidBytes } from './unpaid.ts'
 
 export const WHISPER: SoldProductFacts<WhisperPlan> = {
@@ -26,6 +27,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   plans: WHISPER_PLANS,
   planSchema: WhisperPlan,
   provisioning: WHISPER_PROVISIONING,
+  takedown: WHISPER_TAKEDOWN,
   capability: WhisperCapability,
   catalog: {
     schema: WhisperCatalog,

@@ -15,6 +15,8 @@ export type ReceiptRow = {
   expires_at: number
   ended_at: number
   was_destroyed: number
+  /** When the operator suspended the WHISPER, or null. */
+  suspended_at: number | null
 } & Row
 
 const MINUTE_MS = 60_000
@@ -104,7 +106,8 @@ export async function endedReceipts(
 /** The receipt of a WHISPER, or null if it was bought without one, or is forgotten. */
 export async function findReceipt(db: Db, publicId: string): Promise<ReceiptRow | null> {
   const [receipt] = await db.read<ReceiptRow>(
-    'select * from whisper_receipt where public_id = $1',
+    `select r.*, w.suspended_at from whisper_receipt r left join whisper w on w.public_id = r.public_id
+     where r.public_id = $1`,
     publicId,
   )
   return receipt ?? null

@@ -67,12 +67,12 @@ export function createReceipts({
         state,
         readLimit: receipt.read_limit,
         readsSpent: receipt.reads_spent,
-        readsLeft: state === 'active' ? receipt.read_limit - receipt.reads_spent : 0,
+        readsLeft: receipt.ended_at > clock.now() ? receipt.read_limit - receipt.reads_spent : 0,
         reads: timesIn(receipt.reads).map(rfc3339),
         revealAt: receipt.reveal_at === null ? null : rfc3339(receipt.reveal_at),
         createdAt: rfc3339(receipt.created_at),
         expiresAt: rfc3339(receipt.expires_at),
-        endedAt: state === 'active' ? null : rfc3339(receipt.ended_at),
+        endedAt: receipt.ended_at > clock.now() ? null : rfc3339(receipt.ended_at),
         switch: await bindings.status(receipt.public_id, receipt.expires_at),
       }
     },
@@ -120,9 +120,9 @@ export function createReceipts({
   }
 }
 
-/** Precedence: destroyed, then exhausted, then expired. */
+/** Precedence of what has ended: destroyed, then exhausted, then expired. */
 function stateAt(receipt: ReceiptRow, now: number): WhisperState {
-  if (receipt.ended_at > now) return 'active'
+  if (receipt.ended_at > now) return receipt.suspended_at === null ? 'active' : 'suspended'
   if (receipt.was_destroyed === 1) return 'destroyed'
   return receipt.reads_spent >= receipt.read_limit ? 'exhausted' : 'expired'
 }

@@ -153,10 +153,10 @@ export const WhisperCapability = Type.Object({
  */
 export type WhisperCapability = Static<typeof WhisperCapability>
 
-export const WHISPER_STATES = ['active', 'exhausted', 'expired', 'destroyed'] as const
+export const WHISPER_STATES = ['active', 'suspended', 'exhausted', 'expired', 'destroyed'] as const
 /**
- * `active` while it can be read, or will be at its reveal time; `exhausted` after its last read; `expired`;
- * or `destroyed` by its buyer.
+ * `active` while it can be read, or will be at its reveal time; `suspended` by the operator, who may resume it;
+ * `exhausted` after its last read; `expired`; or `destroyed` by its buyer.
  *
  * ```ts
  * if ((await receipt.status()).state === 'exhausted') console.log('read for the last time')

@@ -22,7 +22,7 @@ const PURGE_AT_ONCE = 100
 export type Reading =
   | { kind: 'revealed'; ciphertext: Buffer }
   | { kind: 'not revealed'; revealAt: number; retryAfterSeconds: number }
-  /** Exhausted or expired. The reader gets the same answer as for an unknown id. */
+  /** Exhausted, expired or suspended. The reader gets the same answer as for an unknown id. */
   | { kind: 'gone' }
 
 export type WhisperService = {
@@ -72,9 +72,9 @@ export function createWhisper(deps: {
     return dropped
   }
 
-  /** The facts may be of a WHISPER that its owner has destroyed, here or on another instance. */
+  /** The facts may be of a WHISPER that was destroyed or suspended meanwhile, here or on another instance. */
   async function shut(publicId: string, reading: Reading): Promise<Reading> {
-    if (await store.exists(publicId)) return reading
+    if (await store.isThere(publicId)) return reading
     remembered.forget(publicId)
     return GONE
   }

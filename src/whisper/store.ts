@@ -113,7 +113,7 @@ export const spendRead = (
 ) => ({
   read: {
     text: `update whisper set reads_left = reads_left - 1
-      where public_id = $1 and reads_left > 0 and expires_at > $2
+      where public_id = $1 and reads_left > 0 and expires_at > $2 and suspended_at is null
         and (reveal_at is null or reveal_at <= $2)`,
     values: [publicId, now],
     expect: 1,
@@ -155,14 +155,19 @@ export function createWhisperStore(db: Db) {
         `select w.public_id, w.read_token_hash, w.reveal_at, w.expires_at, w.has_receipt, w.has_switch,
            octet_length(c.ciphertext) as byte_count
          from whisper w left join whisper_ciphertext c on c.order_id = w.order_id
-         where w.public_id = $1`,
+         where w.public_id = $1 and w.suspended_at is null`,
         publicId,
       )
       return facts ?? null
     },
 
-    async exists(publicId: string): Promise<boolean> {
-      return (await db.read('select 1 from whisper where public_id = $1', publicId)).length > 0
+    /** Whether it may be read once it is revealed. */
+    async isThere(publicId: string): Promise<boolean> {
+      const rows = await db.read(
+        'select 1 from whisper where public_id = $1 and suspended_at is null',
+        publicId,
+      )
+      return rows.length > 0
     },
 
     expired: (now: DeletionTime, limit: number): Promise<ExpiredWhisper[]> =>

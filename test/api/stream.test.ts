@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { resumeInbox, suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { type Answer, NOT_FOUND, phraseIn, UNAUTHORIZED } from '../support/answer.ts'
-import { anInbox, ask, asOperator } from '../support/catch.ts'
+import { anInbox, ask } from '../support/catch.ts'
 import { followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -128,17 +127,6 @@ test('a destroyed inbox ends its streams, and so does an expired one', async (t)
     events: [],
     end: 'expired',
   })
-})
-
-test('a suspended inbox keeps its streams, which go on when it is resumed', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const stream = await listen(t, server, inbox)
-  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
-  assert.equal((await fetch(`${server.url}/c/${inbox.publicId}`)).status, 401)
-  await asOperator(server, resumeInbox(inbox.publicId))
-  await sendMany(server, inbox, { count: 1, body: String })
-  assert.equal(sequenceOf((await stream.next())?.data), 1)
 })
 
 test('a stream shows one inbox and no other', async (t) => {

@@ -59,7 +59,7 @@ describe('a command that cannot do its work', () => {
         code: 2,
         says: /^mine is neither a payment hash nor the id of an order/,
       },
-      { args: ['suspend', 'mine'], code: 2, says: /^mine is not the id of an inbox/ },
+      { args: ['takedown', 'suspend', 'mine'], code: 2, says: /^mine is not the public id/ },
       {
         args: ['catalog'],
         environment: { MAYFLY_WALET_URL: 'simulator:' },

@@ -1,13 +1,12 @@
 /** Requests that wait at one instance for what happens at another, or beside both. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Client } from 'pg'
 import type { CatchCapability, EventPage } from '../../src/client/index.ts'
-import { readMessage, topicHash } from '../../src/db/postgres/hint-message.ts'
 import { poll, purchase, quoteOf } from '../support/buying.ts'
 import { runCommand } from '../support/command.ts'
 import { type Fleet, SECRET, twoInstances } from '../support/instances.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 /** By looking every 5 seconds, so many waits would take minutes. */
 const WAITS = 60
@@ -27,20 +26,17 @@ test('an event at one instance answers at once who waits at the other, and none 
 })
 
 test('who waits is told that the operator has suspended the inbox', async (t) => {
-  const { inbox, wait, database } = await anInbox(t)
-  const told: string[] = []
-  const client = new Client(database)
-  client.on('notification', ({ payload }) => told.push(payload ?? ''))
-  await client.connect()
-  t.after(() => client.end())
-  await client.query('listen mayfly_hints')
+  const { fleet, inbox, wait, database } = await anInbox(t)
   const answer = wait('after=0')
   const settings = { MAYFLY_DATABASE_URL: database, MAYFLY_SECRET: SECRET }
-  assert.equal((await runCommand(['suspend', inbox.publicId], settings)).code, 0)
-  // Sent before the answer of this query, so it has arrived with it.
-  await client.query('select 1')
-  const topic = topicHash(inbox.publicId)
-  assert.ok(told.some((message) => readMessage(message)?.topics?.includes(topic)))
+  const command = ['takedown', 'suspend', inbox.publicId, '--reason', 'case 17']
+  assert.equal((await runCommand(command, settings)).code, 0)
+  for (const { logged } of [fleet.a, fleet.b]) {
+    const line = await until('both have noticed', () =>
+      logged.find(({ event }) => event === 'takedown.suspended'),
+    )
+    assert.equal(line.reason, 'case 17')
+  }
   const { status, page } = await answer
   assert.deepEqual([status, page?.events], [200, []])
 })

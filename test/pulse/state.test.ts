@@ -23,6 +23,7 @@ const aMonitor = (facts: Partial<StateFacts> = {}): StateFacts => ({
   failed_at: null,
   state_since: T,
   expires_at: EXPIRES,
+  suspensions: '',
   ...facts,
 })
 

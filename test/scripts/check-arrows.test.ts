@@ -191,7 +191,7 @@ const RIGHT: [name: string, from: string, text: string][] = [
   ['a statement in the Lightning port', 'lightning/lightning.ts', typeTo('../db/db.ts')],
   ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],
   ['a backend in serve.ts', 'serve.ts', to('./lightning/simulator.ts')],
-  ['the store in an operator command', 'cli/operator/moderate.ts', to('../../db/sqlite/sqlite.ts')],
+  ['the store in an operator command', 'cli/operator/takedown.ts', to('../../db/sqlite/sqlite.ts')],
   ['a package in the signing of invoices', 'protocol/bolt11-sign.ts', to('tiny-secp256k1')],
   ['an import that is only spoken of', 'lib/clock.ts', "/**\n * import { x } from 'y'\n */\n"],
 ]

@@ -6,7 +6,6 @@
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { messageOf } from '../../lib/errors.ts'
-import type { Db } from '../db.ts'
 import { createHints, type Hints } from '../hints.ts'
 import {
   type Interest,
@@ -43,12 +42,6 @@ export type HintsReport = {
   /** The connection is lost; called once until it is back. Meanwhile listeners poll. */
   onLost(reason: string): void
   onBack(): void
-}
-
-/** Wakes the listeners of a topic on every instance, from a program that is none of them. */
-export async function tellInstances(db: Db, topic: string): Promise<void> {
-  const [payload = ''] = payloads({ from: 'a command', topics: [topicHash(topic)] })
-  await db.read('select 1 as told from pg_notify($1, $2)', CHANNEL, payload)
 }
 
 /** Resolves once it listens, or after the first failure: missing hints never stop a start. */

@@ -13,7 +13,8 @@ import { clock, everySecond, service } from '../service.ts'
 /** How often a page that is looked at asks again. */
 const ASK_AGAIN_MS = 30_000
 
-const ENDS: Record<Exclude<WhisperReceipt['state'], 'active'>, string> = {
+const TITLES: Record<Exclude<WhisperReceipt['state'], 'active'>, string> = {
+  suspended: 'Suspended by the operator',
   exhausted: 'Read for the last time',
   expired: 'Expired',
   destroyed: 'Destroyed',
@@ -42,7 +43,7 @@ export async function openReceipt(
     askedAt = clock.now()
     fill(problems)
     fill(body, ...factsOf(receipt))
-    destroying.hidden = receipt.state !== 'active'
+    destroying.hidden = receipt.endedAt !== null
     if (isNews) announce('It was read')
   }
 
@@ -101,13 +102,13 @@ export async function openReceipt(
   )
   show(shown)
   everySecond(signal, () => {
-    const isDue = clock.now() - askedAt >= ASK_AGAIN_MS && shown.state === 'active'
+    const isDue = clock.now() - askedAt >= ASK_AGAIN_MS && shown.endedAt === null
     if (isDue && document.visibilityState === 'visible') void refresh()
   })
 }
 
 function factsOf(receipt: WhisperReceipt): Child[] {
-  const { state, reads, readLimit, readsSpent, readsLeft, endedAt, expiresAt, revealAt } = receipt
+  const { reads, readLimit, readsSpent, readsLeft, endedAt, expiresAt, revealAt } = receipt
   const bound = receipt.switch
   const isShut = revealAt !== null && Date.parse(revealAt) > clock.now()
   return [
@@ -132,7 +133,7 @@ function factsOf(receipt: WhisperReceipt): Child[] {
     el(
       'p',
       { class: 'small quiet' },
-      state === 'active'
+      endedAt === null
         ? 'To the minute, and without a word about the reader.'
         : 'This receipt answers for 24 hours after the end.',
     ),
@@ -140,7 +141,7 @@ function factsOf(receipt: WhisperReceipt): Child[] {
 }
 
 function titleOf({ state, readsSpent }: WhisperReceipt): string {
-  if (state !== 'active') return ENDS[state]
+  if (state !== 'active') return TITLES[state]
   return readsSpent === 0 ? 'Not read yet' : 'It was read'
 }
 

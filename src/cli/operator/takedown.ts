@@ -1,0 +1,109 @@
+/** `mayfly takedown …`: the operator's answer to abuse, on the store, whether the service runs or not. */
+import type { Command } from 'commander'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { isId } from '../../lib/ids.ts'
+import type { Suspension, Target } from '../../takedowns.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { give, operator, withStore } from './command.ts'
+
+const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const
+/** A reason is a line of the list and of the log. */
+const MAX_REASON_CHARACTERS = 500
+
+type Given = [publicId: string]
+
+export function addTakedown(program: Command): void {
+  const takedown = program
+    .command('takedown')
+    .description('suspend what is abused, by its public id, and resume it')
+  takedown
+    .command('suspend')
+    .description('suspend an inbox, a whisper or a monitor; nothing is deleted')
+    .argument(...CAPABILITY)
+    .option('--reason <text>', 'why, for this list and the log of the service; no buyer sees it')
+    .addHelpText('after', examples('mayfly takedown suspend catch_… --reason "phishing, case 17"'))
+    .action(
+      operator<{ reason?: string }, Given>(async (output, { reason = '' }, [publicId]) => {
+        checkReason(reason)
+        const target = await targetOf(publicId)
+        const { suspend } = await import('../../takedowns.ts')
+        const isDone = await withStore((_config, db) =>
+          suspend(db, target, { reason, now: systemClock.now() }),
+        )
+        if (!isDone) {
+          throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
+        }
+        const json = { publicId, isSuspended: true, reason }
+        return give(output, { json, text: `${publicId} is suspended.\n` })
+      }),
+    )
+  takedown
+    .command('resume')
+    .description('let a suspended one be used again')
+    .argument(...CAPABILITY)
+    .addHelpText('after', examples('mayfly takedown resume catch_…'))
+    .action(
+      operator<object, Given>(async (output, _options, [publicId]) => {
+        const target = await targetOf(publicId)
+        const { resume } = await import('../../takedowns.ts')
+        const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
+        if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
+        const text =
+          done === 'over'
+            ? `${publicId} has ended meanwhile. It is off the list.\n`
+            : `${publicId} is resumed.\n`
+        return give(output, {
+          json: { publicId, isSuspended: false, hasEnded: done === 'over' },
+          text,
+        })
+      }),
+    )
+  takedown
+    .command('list')
+    .description('list what is suspended, newest first')
+    .option('--all', 'also what was resumed')
+    .addHelpText('after', examples('mayfly takedown list', 'mayfly takedown list --all'))
+    .action(
+      operator<{ all?: true }>(async (output, { all: isAll = false }) => {
+        const { listSuspensions } = await import('../../takedowns.ts')
+        const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
+        return give(output, {
+          json: { takedowns: suspensions.map(shown) },
+          text:
+            suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
+        })
+      }),
+    )
+}
+
+/** @throws CliError if no product has such an id. */
+async function targetOf(publicId: string): Promise<Target> {
+  const { SOLD_FACTS } = await import('../../products.ts')
+  const facts = SOLD_FACTS.find(({ takedown }) => isId(takedown.kind, publicId))
+  if (facts) return { publicId, product: facts.name, takedown: facts.takedown }
+  const hint = isId('gate_project', publicId)
+    ? `Suspend a project with: mayfly gate project suspend ${publicId}`
+    : `${publicId} is not the public id of a capability (catch_…, whisper_… or pulse_…).`
+  throw new CliError(hint, EXIT.usage)
+}
+
+function checkReason(reason: string): void {
+  if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
+    throw new CliError(
+      `A reason is one line of at most ${MAX_REASON_CHARACTERS} characters.`,
+      EXIT.usage,
+    )
+  }
+}
+
+const shown = ({ suspendedAt, resumedAt, ...rest }: Suspension) => ({
+  ...rest,
+  suspendedAt: rfc3339(suspendedAt),
+  resumedAt: resumedAt === null ? null : rfc3339(resumedAt),
+})
+
+function line({ publicId, reason, suspendedAt, resumedAt }: Suspension): string {
+  const state = resumedAt === null ? 'suspended' : `resumed ${rfc3339(resumedAt)}`
+  return `${rfc3339(suspendedAt)}  ${publicId}  ${state}${reason === '' ? '' : `  ${reason}`}\n`
+}

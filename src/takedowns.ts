@@ -1,0 +1,161 @@
+/**
+ * Takedowns: the operator suspends a capability by its public id, whatever the product, and resumes it. Commands
+ * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
+ * suspended one; instances look for changes only to wake who waits for it, and to log them.
+ */
+import { attempt, type Db, type Row, type Statement } from './db/db.ts'
+import type { Hints } from './db/hints.ts'
+import type { Takedown } from './http/product.ts'
+import type { Log } from './lib/log.ts'
+
+/** Who waits for a suspended capability is told within this time. */
+export const LOOK_EVERY_MS = 1_000
+/** Changes of one look: the next one goes on. */
+const MAX_CHANGES = 1_000
+/** Another instance changes the capability between reading and writing. More than twice is no accident. */
+const MAX_TRIES = 10
+
+/** A capability that was suspended. Times are unix milliseconds. */
+export type Suspension = {
+  publicId: string
+  product: string
+  reason: string
+  suspendedAt: number
+  /** Null while it lasts. */
+  resumedAt: number | null
+}
+
+/** One capability, and how its product suspends it. */
+export type Target = { publicId: string; product: string; takedown: Takedown }
+
+/** Suspends a capability. Returns false if it is unknown, over, or suspended already. */
+export async function suspend(
+  db: Db,
+  { publicId, product, takedown }: Target,
+  { reason, now }: { reason: string; now: number },
+): Promise<boolean> {
+  const done = await attempt(
+    db.write({
+      lockKey: publicId,
+      statements: {
+        capability: takedown.suspend(publicId, now),
+        number: NEXT_NUMBER,
+        record: recordSuspension({ publicId, product, reason, suspendedAt: now }),
+      },
+    }),
+  )
+  return 'rows' in done
+}
+
+/**
+ * Resumes a capability. `over`: it has ended meanwhile, and is only taken off the list. `unknown`: it was not
+ * suspended.
+ */
+export async function resume(
+  db: Db,
+  { publicId, takedown }: Target,
+  now: number,
+): Promise<'resumed' | 'over' | 'unknown'> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const capability = await takedown.resume(db, publicId, now)
+    const done = await attempt(
+      db.write({
+        lockKey: publicId,
+        statements: {
+          capability: capability ?? [],
+          number: NEXT_NUMBER,
+          record: { ...recordResumption(publicId, now), ...(capability ? {} : { expect: 1 }) },
+        },
+      }),
+    )
+    if ('rows' in done) return capability ? 'resumed' : 'over'
+    if (done.refused === 'record') return 'unknown'
+  }
+  throw new Error('a capability changed each time that it was resumed')
+}
+
+/** What is suspended now, or also what once was, newest first. */
+export async function listSuspensions(
+  db: Pick<Db, 'read'>,
+  { isAll }: { isAll: boolean },
+): Promise<Suspension[]> {
+  const rows = await db.read<TakedownRow>(
+    `select * from takedown ${isAll ? '' : 'where resumed_at is null'} order by suspended_at desc`,
+  )
+  return rows.map(suspensionOf)
+}
+
+/** Looks for takedowns since the last look. The first look only learns where to begin. */
+export function createTakedownLook({
+  db,
+  hints,
+  log,
+}: {
+  db: Pick<Db, 'read'>
+  hints: Pick<Hints, 'notify'>
+  log: Log
+}): () => Promise<void> {
+  let seen: number | null = null
+  return async () => {
+    if (seen === null) {
+      const [last] = await db.read<{ change_number: number }>(
+        'select change_number from takedown_change',
+      )
+      seen = last?.change_number ?? 0
+      return
+    }
+    const changes = await db.read<TakedownRow>(
+      'select * from takedown where change_number > $1 order by change_number limit $2',
+      seen,
+      MAX_CHANGES,
+    )
+    for (const row of changes) {
+      const { publicId, product, reason, resumedAt } = suspensionOf(row)
+      if (resumedAt === null) log.warn({ event: 'takedown.suspended', publicId, product, reason })
+      else log.info({ event: 'takedown.resumed', publicId, product })
+      hints.notify(publicId)
+      seen = row.change_number
+    }
+  }
+}
+
+type TakedownRow = {
+  public_id: string
+  product: string
+  reason: string
+  suspended_at: number
+  resumed_at: number | null
+  change_number: number
+} & Row
+
+const suspensionOf = (row: TakedownRow): Suspension => ({
+  publicId: row.public_id,
+  product: row.product,
+  reason: row.reason,
+  suspendedAt: row.suspended_at,
+  resumedAt: row.resumed_at,
+})
+
+const NEXT_NUMBER: Statement = {
+  text: 'update takedown_change set change_number = change_number + 1 where id = 1',
+  values: [],
+  expect: 1,
+}
+
+const recordSuspension = (suspension: Omit<Suspension, 'resumedAt'>): Statement => ({
+  text: `insert into takedown (public_id, product, reason, suspended_at, change_number)
+    select $1, $2, $3, cast($4 as bigint), change_number from takedown_change where id = 1
+    on conflict (public_id) do update
+    set reason = excluded.reason, suspended_at = excluded.suspended_at, resumed_at = null,
+        change_number = excluded.change_number`,
+  values: [suspension.publicId, suspension.product, suspension.reason, suspension.suspendedAt],
+  expect: 1,
+})
+
+const recordResumption = (publicId: string, now: number): Statement => ({
+  text: `update takedown
+    set resumed_at = $2,
+        change_number = (select c.change_number from takedown_change c where c.id = 1)
+    where public_id = $1 and resumed_at is null`,
+  values: [publicId, now],
+})

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { timeText } from '../../src/lib/time-list.ts'
+import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
+import { type LookFacts, silentAt, standingAt } from '../../src/pulse/state.ts'
+import { suspensionsOf } from '../../src/pulse/takedown.ts'
+
+const MINUTE = 60_000
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+/** Newest first, as the column has them. */
+const column = (...windows: [beganAt: number, endedAt: number][]): string =>
+  windows
+    .toReversed()
+    .map((times) => times.map(timeText).join(''))
+    .join('')
+
+/** Pinged at T, ten minutes of interval and two of grace. */
+const aMonitor = (facts: Partial<LookFacts> = {}): LookFacts => ({
+  heartbeat_limit: 100,
+  accepted_heartbeat_count: 1,
+  last_ping_at: T,
+  expected_interval_seconds: 600,
+  grace_seconds: 120,
+  schedule_cron: '',
+  schedule_time_zone: '',
+  schedule_grace_seconds: 0,
+  rescheduled_at: 0,
+  late_since: null,
+  failed_at: null,
+  state_since: T,
+  created_at: T - MINUTE,
+  expires_at: T + 1e9,
+  is_silent: 0,
+  alive_at: null,
+  is_expiry_told: 1,
+  suspensions: '',
+  ...facts,
+})
+
+const minutes = (from: number, to: number): [number, number] => [T + from * MINUTE, T + to * MINUTE]
+
+const rows: [note: string, suspensions: [number, number][], lateAt: number][] = [
+  ['none', [], 12],
+  ['over before a ping could be missed', [minutes(1, 7)], 12],
+  ['across the time of the ping', [minutes(9, 11)], 23],
+  ['from the last moment of the grace', [minutes(12, 13)], 25],
+  ['after the deadline', [minutes(13, 14)], 12],
+  [
+    'a second one that meets the deadline which the first has moved',
+    [minutes(9, 11), minutes(20, 21)],
+    33,
+  ],
+]
+for (const [note, suspensions, late] of rows) {
+  test(`the deadline of a monitor that was suspended: ${note}`, () => {
+    const { lateAt } = standingAt(
+      aMonitor({ suspensions: column(...suspensions) }),
+      T + MINUTE,
+      ALWAYS_SEEING,
+    )
+    assert.equal(((lateAt ?? 0) - T) / MINUTE, late)
+  })
+}
+
+test('an outage of the service and a suspension move a deadline together', () => {
+  const outage = { beganAt: T + 9 * MINUTE, endedAt: T + 11 * MINUTE }
+  const monitor = aMonitor({ suspensions: column(minutes(22, 24)) })
+  const { lateAt } = standingAt(monitor, T, { ...ALWAYS_SEEING, windows: [outage] })
+  assert.equal(((lateAt ?? 0) - T) / MINUTE, 36)
+})
+
+test('a lateness from before a suspension is no silence until an interval and a grace after it', () => {
+  const late = { late_since: T + 12 * MINUTE }
+  const seconds = (monitor: LookFacts): number =>
+    ((silentAt(monitor, ALWAYS_SEEING) ?? 0) - T) / 1000
+  assert.equal(seconds(aMonitor(late)), 12 * 60 + 10)
+  assert.equal(seconds(aMonitor({ ...late, suspensions: column(minutes(13, 60)) })), 72 * 60 + 10)
+  assert.equal(seconds(aMonitor({ ...late, suspensions: column(minutes(-60, -50)) })), 12 * 60 + 10)
+})
+
+test('suspensions are read in the order of time', () => {
+  const windows = [minutes(1, 2), minutes(3, 5)]
+  assert.deepEqual(
+    suspensionsOf({ suspensions: column(...windows) }),
+    windows.map(([beganAt, endedAt]) => ({ beganAt, endedAt })),
+  )
+})
