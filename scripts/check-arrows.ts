@@ -84,7 +84,10 @@ const WIRING = new Set([
   'products.ts',
   'instances.ts',
   'outbound-rules.ts',
+  'on-sale.ts',
   'purges.ts',
+  'reloading.ts',
+  'scrapes.ts',
   'start-checks.ts',
   'takedowns.ts',
 ])

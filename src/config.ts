@@ -254,6 +254,11 @@ export function readOptions<Name extends keyof Config>(
   return Object.fromEntries(read) as Pick<Config, Name>
 }
 
+/** The settings whose files can be reloaded while the service runs. */
+export const RELOADED = ['catalog', 'rateLimits'] as const satisfies (keyof Config)[]
+
+export type Reloaded = Pick<Config, (typeof RELOADED)[number]>
+
 /** Variables that `mayfly pulse watch` sets for the commands that it runs. These may be Mayfly's own. */
 export const WATCH_VARIABLES = {
   name: 'MAYFLY_PULSE_NAME',

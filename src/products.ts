@@ -19,6 +19,7 @@ import type {
 } from './http/product.ts'
 import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { OnSale, Plans } from './on-sale.ts'
 import type { Provisioning } from './payment/provisioning.ts'
 import { openPulse, PULSE } from './pulse/product.ts'
 import { openWhisper, WHISPER } from './whisper/product.ts'
@@ -31,7 +32,7 @@ export type Entry<Facts extends ProductFacts = ProductFacts> = {
   facts: Facts
   open(
     parts: ProductParts,
-    settings: { config: Config; metrics: Metrics | null; alerts: Alerts },
+    settings: { config: Config; onSale: OnSale; metrics: Metrics | null; alerts: Alerts },
   ): Opened | Promise<Opened>
   /** Whether it is switched on. Default: always. */
   isOn?(config: Config): boolean
@@ -40,28 +41,28 @@ export type Entry<Facts extends ProductFacts = ProductFacts> = {
 const SOLD: Record<Product, Entry<SoldProductFacts>> = {
   catch: {
     facts: CATCH,
-    open: (parts, { config, metrics }) =>
+    open: (parts, { config, onSale, metrics }) =>
       openCatch({
         ...parts,
-        plans: plansOf(CATCH, config.catalog),
+        plans: onSale.plansOf(CATCH),
         geoipDatabases: config.geoipDatabase,
         onIngested: metrics?.ingested ?? (() => undefined),
       }),
   },
   whisper: {
     facts: WHISPER,
-    open: (parts, { config, alerts }) =>
+    open: (parts, { config, onSale, alerts }) =>
       openWhisper({
         ...{ ...parts, alerts },
-        plans: plansOf(WHISPER, config.catalog),
+        plans: onSale.plansOf(WHISPER),
         unpaidBytes: config.unpaidBytes,
       }),
   },
   pulse: {
     facts: PULSE,
-    open: (parts, { config, alerts }) =>
+    open: (parts, { config, onSale, alerts }) =>
       openPulse({
-        ...{ ...parts, alerts, plans: plansOf(PULSE, config.catalog) },
+        ...{ ...parts, alerts, plans: onSale.plansOf(PULSE) },
         outsideUrl: config.outbound === 'on' ? config.baseUrl : null,
       }),
   },
@@ -101,10 +102,8 @@ export const PROVISIONINGS = byName(({ provisioning }): Provisioning => provisio
 export const productsOn = (config: Config): Entry[] =>
   Object.values(PRODUCTS).filter(({ isOn }) => isOn?.(config) ?? true)
 
-/** The plans on sale, of every product. */
-export type Plans = Record<Product, Record<PlanId, SoldPlan>>
-
 /**
+ * The plans on sale, of every product.
  * @param file the operator's changes, or null.
  * @throws ConfigError for a plan that cannot be sold.
  */

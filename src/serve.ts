@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { LOOK_EVERY_MS } from './alerts/alerts.ts'
 import type { Inboxes } from './alerts/send.ts'
-import { type Config, ConfigError } from './config.ts'
+import type { Config } from './config.ts'
 import { BEAT_EVERY_MS, openDeletionClock } from './db/deletion-clock.ts'
 import { measuredDb } from './db/measured.ts'
 import { openStore } from './db/open.ts'
@@ -35,8 +35,7 @@ import { joinInstances } from './instances.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
-import type { MetricsListener } from './metrics/listener.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
@@ -54,6 +53,8 @@ import {
 } from './products.ts'
 import { every, type Purge, startPurge, startPurges, startSalesUpkeep } from './purges.ts'
 import { readRates } from './rates.ts'
+import { createReload, type Reload } from './reloading.ts'
+import { hostInUrl, openMetrics, openScrapes } from './scrapes.ts'
 import { secretsGiven } from './secret-file.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import {
@@ -74,6 +75,8 @@ const SIMULATED = ' Simulator: no real money moves.'
 export type Server = {
   /** The address on which it listens, with the actual port. */
   url: string
+  /** Takes other plans and rates into use, or refuses both. */
+  reload: Reload
   /** Stops accepting requests, finishes those under way, and closes everything. */
   stop(): Promise<void>
 }
@@ -90,7 +93,7 @@ export async function serve(
   { clock = systemClock, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
-  const plans = readAllPlans(config.catalog)
+  const onSale = createOnSale(readAllPlans(config.catalog))
   const products = productsOn(config)
   const rates = readRates(config.rateLimits, ALL_LIMITS, {
     isSimulator: config.lightningUrl.kind === 'simulator',
@@ -172,6 +175,7 @@ export async function serve(
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
+      edition: onSale.edition,
       ...(timeouts ? { timeouts } : {}),
     })
     const isClientUnknown = detectUntrustedProxies(app, {
@@ -210,10 +214,10 @@ export async function serve(
       limits,
       clientAddress,
       notice: node.simulator ? SIMULATED : '',
-      entries: SOLD_FACTS.map(({ name, catalog: { schema, entry } }) => ({
-        product: name,
-        schema,
-        entry: { ...entry, plans: Object.values(plans[name]) },
+      entries: SOLD_FACTS.map((facts) => ({
+        product: facts.name,
+        ...facts.catalog,
+        plans: onSale.plansOf(facts),
       })),
     })
     mountPoll(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
@@ -244,7 +248,7 @@ export async function serve(
         close,
         repeating = [],
         inboxes: lent = null,
-      } = await asConfigError(async () => open(parts, { config, metrics, alerts }))
+      } = await asConfigError(async () => open(parts, { config, onSale, metrics, alerts }))
       inboxes ??= lent
       if (close) closing.push(close)
       if (foreign) await refuseForeignOrders(foreign(), config)
@@ -254,10 +258,12 @@ export async function serve(
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     mountDiscovery(app, {
       ...{ publicUrl, network, isSimulator },
-      products: SOLD_FACTS.map(({ name, guide, skill, catalog: { entry } }) => ({
-        ...{ name, guide, skill, description: entry.description },
-        plans: Object.values(plans[name]),
+      products: SOLD_FACTS.map((facts) => ({
+        ...facts,
+        description: facts.catalog.entry.description,
+        plans: onSale.plansOf(facts),
       })),
+      edition: onSale.edition,
       guides: products.map(({ facts }) => facts.guide),
     })
     pages.mount(app)
@@ -301,6 +307,7 @@ export async function serve(
 
     return {
       url,
+      reload: createReload({ onSale, reloadRates: plainLimits.reload, isSimulator, log }),
       async stop() {
         // Load balancers notice this while all requests are still served.
         isStopping = true
@@ -318,33 +325,4 @@ export async function serve(
     await closeAll()
     throw error
   }
-}
-
-/** With the metrics off, their library is not loaded. */
-async function openMetrics(): Promise<Metrics> {
-  const { createMetrics } = await import('./metrics/metrics.ts')
-  return createMetrics()
-}
-
-/** Opens the metrics listener, and returns its address with the actual port. */
-async function openScrapes(
-  metrics: Metrics,
-  { metricsHost: host, metricsPort }: Config,
-): Promise<MetricsListener & { url: string }> {
-  const { listenForScrapes } = await import('./metrics/listener.ts')
-  try {
-    const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })
-    return { ...listener, url: `http://${hostInUrl(host)}:${listener.port}/metrics` }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new ConfigError(
-      `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must name a free address of this machine (${code}).`,
-    )
-  }
-}
-
-/** A server that listens on all addresses can be reached on loopback. */
-function hostInUrl(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
 }

@@ -62,7 +62,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
 
 export async function openCatch(
   parts: ProductParts & {
-    plans: Record<PlanId, CatchPlan>
+    plans: Readonly<Record<PlanId, CatchPlan>>
     /** The configured databases. If empty, the installed ones are used. */
     geoipDatabases: readonly string[]
     /** Called with the storage that each accepted request used, in bytes. */

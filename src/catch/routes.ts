@@ -20,7 +20,7 @@ export function mountCatch(
   app: App,
   deps: Paying & {
     service: CatchService
-    plans: Record<PlanId, CatchPlan>
+    plans: Readonly<Record<PlanId, CatchPlan>>
     isProxied: IsProxied
     streams: EventStreams
     bodyBudget: BodyBudget

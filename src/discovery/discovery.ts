@@ -11,50 +11,55 @@ import { SKILLS_PATH, skillIndex, skillPath, skillText } from './skills.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-type SoldProduct = Omit<AnnouncedProduct, 'plans'> & { plans: readonly SoldPlan[] }
+type SoldProduct = Omit<AnnouncedProduct, 'plans'> & { plans: Readonly<Record<string, SoldPlan>> }
 
 export function mountDiscovery(
   app: App,
   options: Pick<Announced, 'network' | 'isSimulator'> & {
     publicUrl: () => string
-    /** All products and plans, on sale or not. */
+    /** All products and plans, on sale or not. A reload can change the plans. */
     products: readonly SoldProduct[]
+    /** Another number after each reload. */
+    edition: () => number
     /** The parts of /llms.txt of all products that are switched on. */
     guides: readonly string[]
   },
 ): void {
-  const { publicUrl, network, isSimulator, guides } = options
-  // At the first request, when the address and all routes are known.
+  const { publicUrl, network, isSimulator, guides, edition } = options
+  // At a request, when the address and all routes are known.
   const announced = (): Announced => ({
     ...{ baseUrl: publicUrl(), network, isSimulator },
     products: options.products.filter(isOnSale).map((product) => announce(app, product)),
   })
   const json = (path: string, type: string, document: (announced: Announced) => object): void =>
-    mountText(app, { path, type, text: () => JSON.stringify(document(announced())) })
+    mountText(app, { path, type, text: () => JSON.stringify(document(announced())), edition })
 
   json(L402_SERVICES_PATH, JSON_TYPE, l402Services)
   json(SKILLS_PATH, JSON_TYPE, skillIndex)
   json(AI_CATALOG_PATH, 'application/ai-catalog+json', aiCatalog)
-  for (const product of options.products.filter(isOnSale)) {
+  for (const product of options.products) {
     mountText(app, {
       path: skillPath(product.name),
       type: 'text/markdown; charset=utf-8',
-      text: () => skillText(announced(), announce(app, product)),
+      text: () => (isOnSale(product) ? skillText(announced(), announce(app, product)) : null),
+      edition,
     })
   }
   mountText(app, {
     path: '/llms.txt',
     type: 'text/plain; charset=utf-8',
     text: () => llmsText(announced(), guides),
+    edition,
   })
 }
 
-const isOnSale = ({ plans }: SoldProduct): boolean => plans.some(({ available }) => available)
+const isOnSale = ({ plans }: SoldProduct): boolean =>
+  Object.values(plans).some(({ available }) => available)
 
 function announce(app: App, product: SoldProduct): AnnouncedProduct {
   const path = `${oneUrlPath(product.name)}/l402`
   const isByUrl = app.hasRoute({ method: 'GET', url: path })
-  const plans = product.plans
+  const plans = Object.values(product.plans)
     .filter(({ available }) => available)
     .map(({ planId, priceSats }) => ({
       ...{ planId, priceSats },

@@ -33,6 +33,8 @@ declare module 'fastify' {
     isUnlogged?: true
     /** The handler reads the body itself, when it wants it. */
     readsBody?: true
+    /** Its schema as it is now, for the OpenAPI document, where that can change after the start. */
+    describe?: () => FastifySchema
     /** It is mounted to answer 405 where the pattern of another route would fit. */
     isRefused?: true
     /** Its answers have no body, except for errors, so they are never large. */
@@ -52,6 +54,8 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
   notice?: string
+  /** Another number after a reload, when the OpenAPI documents must be made anew. Default: always the same. */
+  edition?: () => number
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Backpressure on every response. Made here by default. */
@@ -103,6 +107,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
     notice: options.notice ?? '',
+    edition: options.edition ?? (() => 0),
   })
   return app
 }

@@ -9,9 +9,10 @@ import { Type } from './type.ts'
 
 export type CatalogEntry = {
   product: string
-  /** The schema and the value of `products.<product>`. */
+  /** The schema of `products.<product>`, and its value without the plans. */
   schema: TSchema
   entry: { description: string } & Record<string, unknown>
+  plans: Readonly<Record<string, unknown>>
 }
 
 export function mountCatalog(
@@ -29,12 +30,14 @@ export function mountCatalog(
     Object.fromEntries(deps.entries.map(({ product, schema }) => [product, schema])),
     { additionalProperties: false },
   )
-  const products = Object.fromEntries(
-    deps.entries.map(({ product, entry }) => [
-      product,
-      { ...entry, description: entry.description + deps.notice },
-    ]),
-  )
+  /** Made at each request: a reload can change the plans. */
+  const products = () =>
+    Object.fromEntries(
+      deps.entries.map(({ product, entry, plans }) => [
+        product,
+        { ...entry, description: entry.description + deps.notice, plans: Object.values(plans) },
+      ]),
+    )
   app.get(
     '/api/catalog',
     {
@@ -60,7 +63,7 @@ export function mountCatalog(
       return {
         checkoutEnabled: deps.health.isHealthy(),
         currency: 'sat' as const,
-        products,
+        products: products(),
       }
     },
   )

@@ -66,8 +66,13 @@ export type Limits = {
    * tokens. A request without a token is not counted.
    */
   refuse(refusal: Problem, request: FastifyRequest, reply: FastifyReply): Promise<never>
-  /** How many unpaid orders a client network may have open, or null. */
-  openOrders: number | null
+  /** How many unpaid orders a client network may have open, or null. A reload can change it. */
+  readonly openOrders: number | null
+}
+
+export type ReloadableLimits = Limits & {
+  /** Takes other rates into use. A limit whose rate stays keeps its counts. @returns those that differ. */
+  reload(rates: Rates): string[]
 }
 
 export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
@@ -82,16 +87,31 @@ export function createLimits(
   rates: Rates,
   clientAddress: ClientAddress,
   openBucket: OpenBucket = openMemoryBucket,
-): Limits {
-  const buckets = new Map<string, { take: Bucket; policy: string } | null>()
-  for (const { limit, rate } of rates.limits) {
-    buckets.set(
-      limit.name,
-      rate && { take: openBucket({ ...limit, ...rate }), policy: policyOf(limit.name, rate) },
-    )
+): ReloadableLimits {
+  const buckets = new Map<string, OpenedBucket | null>()
+  let { openOrders } = rates
+  reload(rates)
+
+  function reload(next: Rates): string[] {
+    const changed: string[] = next.openOrders === openOrders ? [] : ['openOrders']
+    openOrders = next.openOrders
+    for (const { limit, rate } of next.limits) {
+      const before = buckets.get(limit.name)
+      if (before !== undefined && isSameRate(before, rate)) continue
+      buckets.set(
+        limit.name,
+        rate && {
+          take: openBucket({ ...limit, ...rate }),
+          policy: policyOf(limit.name, rate),
+          rate,
+        },
+      )
+      changed.push(limit.name)
+    }
+    return changed
   }
 
-  function bucketOf({ name }: Limit): { take: Bucket; policy: string } | null {
+  function bucketOf({ name }: Limit): OpenedBucket | null {
     const bucket = buckets.get(name)
     // A limit that is missing in `rates` would limit nothing, and could not be configured.
     if (bucket === undefined) throw new Error(`no product brings a limit named ${name}`)
@@ -121,9 +141,19 @@ export function createLimits(
       }
       throw refusal
     },
-    openOrders: rates.openOrders,
+    get openOrders() {
+      return openOrders
+    },
+    reload,
   }
 }
+
+type OpenedBucket = { take: Bucket; policy: string; rate: Rate }
+
+const isSameRate = (before: OpenedBucket | null, rate: Rate | null): boolean =>
+  before === null || rate === null
+    ? before === rate
+    : before.rate.perMinute === rate.perMinute && before.rate.burst === rate.burst
 
 const policyOf = (name: string, rate: Rate): string =>
   `"${name}";q=${rate.burst};w=${Math.ceil(windowSeconds(rate))}`

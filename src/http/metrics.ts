@@ -81,6 +81,9 @@ export function measuredLimits(
   })
   return {
     ...limits,
+    get openOrders() {
+      return limits.openOrders
+    },
     take: (limit, key, reply) => named(limit, limits.take(limit, key, reply)),
     refuse: (refusal, request, reply) =>
       named(LIMITS.badBearer, limits.refuse(refusal, request, reply)),

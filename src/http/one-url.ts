@@ -61,7 +61,8 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
         scope.route<{ Params: PlanParams }>({
           method,
           url: isL402 ? `${path}/l402` : path,
-          config: { readsBody: true },
+          // Its plans and prices can change while the service runs.
+          config: { readsBody: true, describe: () => oneUrlSchema(route, { method, isL402 }) },
           schema: oneUrlSchema(route, { method, isL402 }),
           // The handler checks the plan and the body: their errors have phrases of their own.
           validatorCompiler: () => () => true,

@@ -1,5 +1,5 @@
 /** The machine-readable description, made from the schemas that validate. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Described, describeRoutes } from './openapi-document.ts'
 import { SHARED_SCHEMAS } from './schemas.ts'
@@ -16,27 +16,33 @@ const serviceInfo = (url: string) => ({
 /**
  * Must be mounted before the routes that it describes: those that say `isLinked` in a document for their tag,
  * which the main one links, and all others in the main one. A document is made at the first request for it,
- * since most services are never asked.
+ * since most services are never asked, and again when `edition` is another number.
  * @param schemas the products' schemas by their names in the document.
  * @throws Error at the start, for a route below `/api/` that says nothing of itself.
  */
 export function mountOpenapi(
   app: FastifyInstance,
   publicUrl: () => string,
-  { schemas, notice }: { schemas: Record<string, TSchema>; notice: string },
+  {
+    schemas,
+    notice,
+    edition,
+  }: { schemas: Record<string, TSchema>; notice: string; edition: () => number },
 ): void {
   const named = { ...schemas, ...SHARED_SCHEMAS }
-  const main: Described[] = []
-  const linked = new Map<string, Described[]>()
+  const main: Route[] = []
+  const linked = new Map<string, Route[]>()
   app.addHook('onRoute', ({ method, url, schema, config }) => {
     const [tag] = schema?.tags ?? []
     if (!schema || tag === undefined) {
       if (url.startsWith('/api/') && !config?.isRefused) throw new Error(`${url} is not described`)
       return
     }
-    if (!schema.isLinked) main.push({ method, url, schema })
-    else if (linked.get(tag)?.push({ method, url, schema }) === undefined) {
-      const routes = [{ method, url, schema }]
+    const { describe } = config ?? {}
+    const route = describe ? { method, url, describe } : { method, url, describe: () => schema }
+    if (!schema.isLinked) main.push(route)
+    else if (linked.get(tag)?.push(route) === undefined) {
+      const routes = [route]
       linked.set(tag, routes)
       serve(pathOf(tag), () => documentOf(infoOf(tag), routes))
     }
@@ -52,23 +58,26 @@ export function mountOpenapi(
     'x-service-info': serviceInfo(publicUrl()),
   }))
 
-  function documentOf(info: { title: string; description: string }, some: Described[]): object {
-    const { paths, components } = describeRoutes(some, named)
+  function documentOf(info: { title: string; description: string }, some: Route[]): object {
+    const routes = some.map(({ describe, ...route }) => ({ ...route, schema: describe() }))
+    const { paths, components } = describeRoutes(routes, named)
     return {
       openapi: '3.1.0',
       info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' } },
       servers: [{ url: publicUrl(), ...(notice === '' ? {} : { description: notice }) }],
       paths,
-      components: { securitySchemes: schemesOf(some), ...components },
+      components: { securitySchemes: schemesOf(routes), ...components },
     }
   }
 
-  /** Made once: the routes are fixed when the server listens. */
+  /** The routes are fixed when the server listens. */
   function serve(path: string, document: () => object): void {
     const text = (): string => JSON.stringify(document())
-    mountText(app, { path, type: 'application/json; charset=utf-8', text })
+    mountText(app, { path, type: 'application/json; charset=utf-8', text, edition })
   }
 }
+
+type Route = Omit<Described, 'schema'> & { describe: () => FastifySchema }
 
 const pathOf = (tag: string): string => `/openapi-${tag}.json`
 

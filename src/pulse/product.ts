@@ -62,7 +62,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
 
 export async function openPulse(
   parts: ProductParts & {
-    plans: Record<PlanId, PulsePlan>
+    plans: Readonly<Record<PlanId, PulsePlan>>
     alerts: Alerts
     outsideUrl: string | null
   },

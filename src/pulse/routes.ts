@@ -42,7 +42,7 @@ export function mountPulse(
   deps: Paying & {
     service: PulseService
     alerts: Alerts
-    plans: Record<PlanId, PulsePlan>
+    plans: Readonly<Record<PlanId, PulsePlan>>
     streams: EventStreams
     clock: Clock
     switches: SwitchOwner

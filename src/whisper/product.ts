@@ -59,7 +59,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
 
 export function openWhisper(
   parts: ProductParts & {
-    plans: Record<PlanId, WhisperPlan>
+    plans: Readonly<Record<PlanId, WhisperPlan>>
     unpaidBytes: UnpaidBytes
     alerts: Alerts
   },

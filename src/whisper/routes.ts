@@ -41,7 +41,7 @@ export function mountWhisper(
   app: App,
   deps: Paying & {
     service: WhisperService
-    plans: Record<PlanId, WhisperPlan>
+    plans: Readonly<Record<PlanId, WhisperPlan>>
     clock: Clock
     responseBudget: ResponseBudget
     bindings: Bindings
@@ -61,7 +61,9 @@ export function mountWhisper(
     summary: 'Buy bounded reads of client-encrypted bytes',
     contentType: 'application/octet-stream',
     // The maximum over all plans, on sale or not: a repeat sends the body of its original order.
-    maxBodyBytes: Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
+    get maxBodyBytes() {
+      return Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes))
+    },
     bodyBytesUnder: (plan) => (plan as WhisperPlan).maxCiphertextBytes,
     tooLarge: 'ciphertext too large',
     bodySchema: Type.String({

@@ -43,6 +43,8 @@ export type TestServer = {
   /** Pays an invoice through the simulator. Returns the preimage. */
   pay(bolt11: string): Promise<string>
   stop(): Promise<void>
+  /** Takes other plans and rates into use, as SIGHUP does. */
+  reload: Server['reload']
   /** Stops the server, and starts it again on the same store. */
   restart(): Promise<void>
 }
@@ -96,6 +98,7 @@ export async function startServer(
       return preimage
     },
     stop,
+    reload: (read) => server?.reload(read),
     async restart() {
       await stop()
       server = await start()

@@ -1,7 +1,7 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
-import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { type Config, ConfigError, RELOADED, readConfig, readOptions } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
 import { prepareStore } from '../../db/open.ts'
 import { codeOf } from '../../lib/errors.ts'
@@ -9,6 +9,7 @@ import type { Server } from '../../serve.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'
+import { onHangUp } from './hang-up.ts'
 import { onceATurn } from './log-output.ts'
 import { REDACTED, withoutSecrets } from './log-redaction.ts'
 
@@ -24,13 +25,13 @@ export function addServe(program: Command): void {
       operator(async () => {
         // Signals are listened for before anything is started, so that every one has a listener.
         const stop = signalled()
+        const hungUp = hangUps()
         const server = await start()
+        hungUp.served(server)
         // A service may run until it is killed, and the next start needs what this one compiled.
         setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
-        await stop
-        process.stderr.write(
-          'Stopping after the requests under way. Signal again to stop at once.\n',
-        )
+        const isTerminalGone = await Promise.race([stop, hungUp.closed])
+        if (!isTerminalGone) process.stderr.write(STOPPING)
         void signalled().then(() => process.exit(EXIT.failed))
         await server.stop()
         // Only the second signal's listeners are left.
@@ -108,12 +109,40 @@ const ADDRESS_ERRORS: Record<string, string> = {
   ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
 }
 
-function signalled(): Promise<void> {
+const STOPPING = 'Stopping after the requests under way. Signal again to stop at once.\n'
+
+/**
+ * Listens for SIGHUP from now on. One that comes while the service starts is followed once it runs, because the
+ * files may have been read before they were changed.
+ */
+function hangUps() {
+  let server: Server | null = null
+  let isAsked = false
+  let close: (isTerminalGone: true) => void
+  const closed = new Promise<true>((resolve) => {
+    close = resolve
+  })
+  const reload = (): void => {
+    if (server) server.reload(() => readOptions(RELOADED))
+    else isAsked = true
+  }
+  onHangUp((what) => (what === 'reload' ? reload() : close(true)))
+  return {
+    closed,
+    served(running: Server) {
+      server = running
+      if (isAsked) reload()
+    },
+  }
+}
+
+/** Resolves at the next signal to stop. */
+function signalled(): Promise<false> {
   return new Promise((resolve) => {
     const done = (): void => {
       process.off('SIGINT', done)
       process.off('SIGTERM', done)
-      resolve()
+      resolve(false)
     }
     process.on('SIGINT', done)
     process.on('SIGTERM', done)

@@ -1,0 +1,33 @@
+/** The metrics and their listener, if the operator has switched them on. */
+import { type Config, ConfigError } from './config.ts'
+import type { MetricsListener } from './metrics/listener.ts'
+import type { Metrics } from './metrics/metrics.ts'
+
+/** With the metrics off, their library is not loaded. */
+export async function openMetrics(): Promise<Metrics> {
+  const { createMetrics } = await import('./metrics/metrics.ts')
+  return createMetrics()
+}
+
+/** Opens the metrics listener, and returns its address with the actual port. */
+export async function openScrapes(
+  metrics: Metrics,
+  { metricsHost: host, metricsPort }: Config,
+): Promise<MetricsListener & { url: string }> {
+  const { listenForScrapes } = await import('./metrics/listener.ts')
+  try {
+    const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })
+    return { ...listener, url: `http://${hostInUrl(host)}:${listener.port}/metrics` }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new ConfigError(
+      `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must name a free address of this machine (${code}).`,
+    )
+  }
+}
+
+/** A server that listens on all addresses can be reached on loopback. */
+export function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
