@@ -123,6 +123,12 @@ export const OPTIONS = {
     help: '`public` allows the simulator with a base URL or host that is not loopback',
     parse: oneOf(['local', 'public']),
   },
+  mcp: {
+    name: 'MAYFLY_MCP',
+    default: 'on',
+    help: '`off` switches off `/mcp`, where agents buy and use capabilities as tools (docs/mcp.md)',
+    parse: oneOf(['on', 'off']),
+  },
   gate: {
     name: 'MAYFLY_GATE',
     default: 'off',

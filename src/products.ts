@@ -18,6 +18,7 @@ import type {
   SoldProductFacts,
 } from './http/product.ts'
 import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
+import { MCP_LIMIT } from './mcp/limits.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { OnSale, Plans } from './on-sale.ts'
 import type { Provisioning } from './payment/provisioning.ts'
@@ -92,6 +93,7 @@ export const SURFACES: readonly ApiSurface[] = ALL_FACTS.map(({ surface }) => su
 /** The limits of the service and of every product, switched on or not. */
 export const ALL_LIMITS: readonly Limit[] = [
   ...Object.values(LIMITS),
+  MCP_LIMIT,
   ...ALL_FACTS.flatMap(({ limits }) => limits),
 ]
 

@@ -35,6 +35,7 @@ import { joinInstances } from './instances.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
+import { mountMcp } from './mcp/endpoint.ts'
 import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
 import { createL402Flow } from './payment/flows/l402.ts'
@@ -256,8 +257,12 @@ export async function serve(
       works.push(...repeating)
     }
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
+    if (config.mcp === 'on') {
+      const keys = secrets.keys('mcp purchase')
+      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })
+    }
     mountDiscovery(app, {
-      ...{ publicUrl, network, isSimulator },
+      ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on' },
       products: SOLD_FACTS.map((facts) => ({
         ...facts,
         description: facts.catalog.entry.description,

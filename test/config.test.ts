@@ -27,6 +27,7 @@ const DEFAULTS: Config = {
   rateLimits: 'on',
   geoipDatabase: [],
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
+  mcp: 'on',
   gate: 'off',
   gateAllowedHosts: new Set(),
   outbound: 'on',
@@ -97,6 +98,7 @@ const GOOD: [keyof Config, string, unknown][] = [
     '1099511627776,1099511627776',
     { perNetwork: 1_099_511_627_776, inAll: 1_099_511_627_776 },
   ],
+  ['mcp', 'off', 'off'],
   ['gate', 'on', 'on'],
   [
     'gateAllowedHosts',
@@ -175,6 +177,7 @@ const BAD: [keyof Config, string[], string][] = [
     ],
     '32 bytes in hex, or two of them',
   ],
+  ['mcp', ['', 'yes', 'OFF'], 'one of on, off'],
   ['gate', ['', 'yes', 'ON'], 'one of off, on'],
   [
     'gateAllowedHosts',

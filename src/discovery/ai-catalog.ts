@@ -1,5 +1,6 @@
 /** /.well-known/ai-catalog.json (AI Catalog 1.0): the skills, and the documents that describe the service. */
 import { type Announced, noticeOf, sentences, titleOf } from './announced.ts'
+import { descriptionOf, SERVER_CARD_PATH, SERVER_CARD_TYPE } from './server-card.ts'
 import { skillDescription, skillName, skillPath } from './skills.ts'
 
 export const AI_CATALOG_PATH = '/.well-known/ai-catalog.json'
@@ -18,6 +19,17 @@ export function aiCatalog(announced: Announced): object {
         url: baseUrl + skillPath(product.name),
         description: skillDescription(announced, product),
       })),
+      ...(announced.hasMcp
+        ? [
+            {
+              identifier: `urn:air:${host}:mayfly`,
+              displayName: 'Mayfly for agents',
+              type: SERVER_CARD_TYPE,
+              url: baseUrl + SERVER_CARD_PATH,
+              description: descriptionOf(announced),
+            },
+          ]
+        : []),
       {
         identifier: `urn:air:${host}:api:openapi`,
         displayName: 'Mayfly API',

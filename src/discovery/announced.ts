@@ -7,6 +7,8 @@ export type Announced = {
   baseUrl: string
   network: Network
   isSimulator: boolean
+  /** Whether it offers its tools to hosts of MCP. */
+  hasMcp: boolean
   /** The products with a plan on sale. */
   products: readonly AnnouncedProduct[]
 }

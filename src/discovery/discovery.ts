@@ -7,6 +7,7 @@ import { AI_CATALOG_PATH, aiCatalog } from './ai-catalog.ts'
 import type { Announced, AnnouncedProduct } from './announced.ts'
 import { L402_SERVICES_PATH, l402Services } from './l402-services.ts'
 import { llmsText } from './llms.ts'
+import { SERVER_CARD_PATH, SERVER_CARD_TYPE, serverCard } from './server-card.ts'
 import { SKILLS_PATH, skillIndex, skillPath, skillText } from './skills.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -15,7 +16,7 @@ type SoldProduct = Omit<AnnouncedProduct, 'plans'> & { plans: Readonly<Record<st
 
 export function mountDiscovery(
   app: App,
-  options: Pick<Announced, 'network' | 'isSimulator'> & {
+  options: Pick<Announced, 'network' | 'isSimulator' | 'hasMcp'> & {
     publicUrl: () => string
     /** All products and plans, on sale or not. A reload can change the plans. */
     products: readonly SoldProduct[]
@@ -25,10 +26,10 @@ export function mountDiscovery(
     guides: readonly string[]
   },
 ): void {
-  const { publicUrl, network, isSimulator, guides, edition } = options
+  const { publicUrl, network, isSimulator, hasMcp, guides, edition } = options
   // At a request, when the address and all routes are known.
   const announced = (): Announced => ({
-    ...{ baseUrl: publicUrl(), network, isSimulator },
+    ...{ baseUrl: publicUrl(), network, isSimulator, hasMcp },
     products: options.products.filter(isOnSale).map((product) => announce(app, product)),
   })
   const json = (path: string, type: string, document: (announced: Announced) => object): void =>
@@ -37,6 +38,7 @@ export function mountDiscovery(
   json(L402_SERVICES_PATH, JSON_TYPE, l402Services)
   json(SKILLS_PATH, JSON_TYPE, skillIndex)
   json(AI_CATALOG_PATH, 'application/ai-catalog+json', aiCatalog)
+  if (hasMcp) json(SERVER_CARD_PATH, SERVER_CARD_TYPE, serverCard)
   for (const product of options.products) {
     mountText(app, {
       path: skillPath(product.name),

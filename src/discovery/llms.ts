@@ -12,7 +12,7 @@ export function llmsText(announced: Announced, guides: readonly string[]): strin
     ...(notice ? [`${notice}\n`] : []),
     howToBuy(announced),
     ...guides.filter((guide) => guide !== ''),
-    FURTHER,
+    furtherOf(announced),
   ]
   return withAddress(parts.join('\n'), announced.baseUrl)
 }
@@ -94,8 +94,12 @@ You can repeat the answer until you first use one of its tokens, for at most 24 
 Tokens are secrets that nobody can recover: keep them out of URLs and logs. Send Authorization: Bearer <token>.
 `
 
-const FURTHER = `## More
+/** A tool's token is in `_meta`, where no model reads it. */
+const furtherOf = ({ hasMcp }: Announced): string => `## More
 
 - {base_url}/openapi.json: the operations, with prices; it links the documents with the rest
-- {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open
+- {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open${hasMcp ? TOOLS : ''}
 `
+
+const TOOLS =
+  '. {base_url}/mcp: all of this as tools of MCP; _meta["org.mayfly/token"] and _meta["org.mayfly/capability"] hold tokens'

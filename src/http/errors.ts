@@ -145,6 +145,11 @@ export const ERRORS = {
     advice:
       "A browser loads this address ahead of time or inside of another site's page, so nobody meant to buy. No invoice was made. Open the address itself, or call it with fetch.",
   },
+  'foreign origin': {
+    status: 403,
+    advice:
+      'A page of another site called /mcp, which serves programs and pages of this address. Nothing was done. Call the HTTP API from pages.',
+  },
   'order not found': {
     status: 404,
     advice:

@@ -186,8 +186,8 @@ export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
   description: describe(way, {
     all: 'Tells whether an order is paid, and hands over what was bought. Ask about once a second.',
     local: 'Pays nothing. What was bought is saved under its name.',
-    remote: `The tokens come in _meta["${CAPABILITY_META}"], and can be fetched again until one of them is used.`,
-    visible: 'The tokens can be fetched again until one of them is used.',
+    remote: `The tokens come in _meta["${CAPABILITY_META}"], and with the purchaseId can be fetched again until one of them is used.`,
+    visible: 'With the purchaseId, the tokens can be fetched again until one of them is used.',
   }),
   annotations: {
     readOnlyHint: false,
@@ -198,7 +198,10 @@ export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
   inputSchema: Type.Object(
     way === 'local'
       ? { name: savedName('The name of the purchase') }
-      : { orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }) },
+      : {
+          orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }),
+          ...purchaseName(way),
+        },
     { additionalProperties: false },
   ),
   outputSchema: resultOn(way),

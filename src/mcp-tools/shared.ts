@@ -68,8 +68,8 @@ export const CAPABILITY_META = 'org.mayfly/capability'
 const purchaseId = Type.Optional(
   Type.String({
     minLength: 22,
-    maxLength: 22,
-    pattern: '^[0-9A-Za-z]{22}$',
+    maxLength: 64,
+    pattern: '^[0-9A-Za-z-]+$',
     description: 'Of a purchase that was begun: repeats it. Leave it out for a new purchase',
   }),
 )

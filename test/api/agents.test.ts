@@ -98,7 +98,7 @@ test('/llms.txt tells in two pages how to buy, keep and use, under the address i
 
 test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
   const service = { baseUrl: BASE_URL, network: 'regtest', products: [] } as const
-  const text = (isSimulator: boolean) => llmsText({ ...service, isSimulator }, [])
+  const text = (isSimulator: boolean) => llmsText({ ...service, isSimulator, hasMcp: true }, [])
   assert.match(text(true), /\/simulator\/pay/)
   assert.doesNotMatch(text(false), /simulator/)
 })

@@ -7,6 +7,7 @@ import { aiCatalog } from '../../src/discovery/ai-catalog.ts'
 import type { Announced } from '../../src/discovery/announced.ts'
 import { l402Services } from '../../src/discovery/l402-services.ts'
 import { llmsText } from '../../src/discovery/llms.ts'
+import { serverCard } from '../../src/discovery/server-card.ts'
 import { skillIndex, skillText } from '../../src/discovery/skills.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import type { Network } from '../../src/lightning/lightning.ts'
@@ -23,6 +24,7 @@ const DOCUMENTS: [path: string, type: string, schema: string | null][] = [
   ['/.well-known/l402-services', JSON_TYPE, 'l402-services'],
   ['/.well-known/agent-skills/index.json', JSON_TYPE, 'agent-skills-index'],
   ['/.well-known/ai-catalog.json', 'application/ai-catalog+json; charset=utf-8', 'ai-catalog'],
+  ['/mcp/server-card', 'application/mcp-server-card+json; charset=utf-8', 'server-card'],
   ['/openapi.json', JSON_TYPE, null],
   ['/llms.txt', 'text/plain; charset=utf-8', null],
   ...PRODUCT_NAMES.map((name): [string, string, null] => [
@@ -89,7 +91,8 @@ suite('the documents by which programs find the service', () => {
     assert.ok(links.size >= 6)
     for (const link of links) {
       const { status } = await fetch(link)
-      assert.ok(status === 200 || (status === 402 && link.startsWith(`${url}/api/buy/`)), link)
+      const expected = link.startsWith(`${url}/api/buy/`) ? 402 : link === `${url}/mcp` ? 405 : 200
+      assert.equal(status, expected, link)
     }
   })
 
@@ -166,7 +169,7 @@ test('the documents follow the operator’s plans: their prices, and no plan tha
 /** A service of the default plans, all of which are sold by one URL. */
 const service = (network: Network, isSimulator: boolean): Announced => ({
   baseUrl: BASE_URL,
-  ...{ network, isSimulator },
+  ...{ network, isSimulator, hasMcp: true },
   products: PRODUCT_NAMES.map((name) => ({
     ...{ name, description: 'It does something.', guide: '## It\n', skill: 'Use it.' },
     plans: PLAN_IDS.map((planId) => ({
@@ -205,12 +208,14 @@ test('a catalogue names its entries by its host, also without a domain', () => {
     'http://[2001:db8::1]:8402',
     'http://10.0.0.7',
   ]) {
-    assertFits('ai-catalog', aiCatalog({ ...service('mainnet', false), baseUrl }))
+    const announced = { ...service('mainnet', false), baseUrl }
+    assertFits('ai-catalog', aiCatalog(announced))
+    assertFits('server-card', serverCard(announced))
   }
 })
 
 function textsOf(announced: Announced): string[] {
-  const documents = [l402Services(announced), skillIndex(announced), aiCatalog(announced)]
+  const documents = [l402Services, skillIndex, aiCatalog, serverCard].map((make) => make(announced))
   return [
     ...documents.map((document) => JSON.stringify(document)),
     ...announced.products.map((product) => skillText(announced, product)),

@@ -1,0 +1,179 @@
+/**
+ * `POST /mcp`: the remote way in for hosts of MCP. A request is bounded and read here; the library of the protocol
+ * is loaded by the first one.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../http/app.ts'
+import { readBody } from '../http/body.ts'
+import { createBodyBudget } from '../http/body-budget.ts'
+import { type ClientAddress, clientNetwork, clientScope } from '../http/client-address.ts'
+import { withDisconnectSignal } from '../http/client-disconnect.ts'
+import { problem } from '../http/errors.ts'
+import { type Limits, rateLimited } from '../http/limits.ts'
+import type { SteadyClock } from '../lib/clock.ts'
+import { parseStrictJsonBytes } from '../lib/json.ts'
+import type { Log } from '../lib/log.ts'
+import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/purchases.ts'
+import type { Connection } from './call.ts'
+import { createCalls } from './calls.ts'
+import { isShallow } from './depth.ts'
+import { MCP_LIMIT } from './limits.ts'
+import { createOwnRequests } from './own-requests.ts'
+import { createPurchaseIds } from './purchase-id.ts'
+import type { McpServer } from './server.ts'
+
+export const MCP_PATH = '/mcp'
+
+/** The largest ciphertext in base64, and the rest of a message. */
+const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + 64 * 1024
+const MIB = 1024 * 1024
+/** What messages may hold while they arrive and are answered. */
+const MESSAGES = { perNetwork: 8 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }
+/** Any connection that can send 64 KiB within the server's 30 seconds is faster. */
+const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
+/** Retry-After when memory or calls are used up: some have ended by then. */
+const RETRY_SECONDS = 10
+
+/** The headers by which the service knows the client behind a proxy. */
+const FORWARDING = [
+  'x-forwarded-for',
+  'forwarded',
+  'x-real-ip',
+  'cf-connecting-ip',
+  'true-client-ip',
+  'x-client-ip',
+]
+
+export type McpParts = {
+  publicUrl: () => string
+  clientAddress: ClientAddress
+  limits: Limits
+  clock: SteadyClock
+  log: Log
+  /** For the tags of purchases, the current one first. */
+  keys: readonly Uint8Array[]
+}
+
+export function mountMcp(app: App, parts: McpParts): void {
+  const { publicUrl, clientAddress, limits, log } = parts
+  const budget = createBodyBudget(MESSAGES)
+  const calls = createCalls()
+  let server: Promise<McpServer> | null = null
+
+  async function open(): Promise<McpServer> {
+    const { createMcpServer } = await import('./server.ts')
+    return createMcpServer({
+      ...{ publicUrl, clock: parts.clock },
+      askOwn: createOwnRequests(app),
+      ids: createPurchaseIds(parts.keys),
+      onFailed: (error, tool) =>
+        log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
+    })
+  }
+
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', (_request, _payload, done) => done(null))
+    scope.post(MCP_PATH, { config: { readsBody: true } }, async (request, reply) => {
+      refuseForeign(request.headers, publicUrl())
+      const address = clientAddress(request.raw)
+      const network = clientNetwork(address)
+      await limits.take(MCP_LIMIT, clientScope(address), reply)
+      const end = calls.begin(network)
+      if (!end) throw rateLimited(RETRY_SECONDS)
+      reply.raw.once('close', end)
+      if (reply.raw.destroyed) end()
+      const message = await read(request, reply, network)
+      server ??= open()
+      const { answer } = await server
+      return withDisconnectSignal(request.raw, async (signal) => {
+        const asked = new Request(new URL(MCP_PATH, publicUrl()), {
+          method: 'POST',
+          headers: textHeaders(request.headers),
+          signal,
+        })
+        const answered = await answer(asked, message, connectionOf(request, signal))
+        return send(reply, answered)
+      })
+    })
+  })
+  app.addHook('onClose', async () => (await server)?.close())
+
+  async function read(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    network: string,
+  ): Promise<unknown> {
+    const reservation = budget.admit({ network, target: '' })
+    if (!reservation) throw rateLimited(RETRY_SECONDS)
+    reply.raw.once('close', reservation.release)
+    try {
+      const body = await readBody(request.raw, MAX_MESSAGE_BYTES, {
+        reserve: reservation.reserve,
+        evicted: reservation.evicted,
+        minimumRate: MINIMUM_RATE,
+      })
+      reservation.received()
+      const message = isShallow(body) ? parseStrictJsonBytes(body) : undefined
+      // A batch, which one old revision had, would multiply what one request may do.
+      if (message === undefined || Array.isArray(message)) throw problem('invalid request body')
+      return message
+    } catch (error) {
+      reservation.release()
+      throw error
+    }
+  }
+}
+
+/** The caller's connection, as the service sees it. */
+function connectionOf(request: FastifyRequest, signal: AbortSignal): Connection {
+  const { tokens, payment } = request.query as Record<string, unknown>
+  const lines = request.raw.headersDistinct
+  return {
+    peer: request.raw.socket.remoteAddress ?? '',
+    forwarding: Object.fromEntries(
+      FORWARDING.flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
+    ),
+    way: tokens === 'visible' ? 'visible' : 'remote',
+    isPaymentError: payment === 'error',
+    authorization: request.headers.authorization,
+    signal,
+  }
+}
+
+/**
+ * A page of another site must not reach a service on its visitor's own machine or network (DNS rebinding), and
+ * must not spend the visitor's limits. Programs send no Origin.
+ */
+function refuseForeign({ origin }: IncomingHttpHeaders, publicUrl: string): void {
+  if (origin === undefined || origin === new URL(publicUrl).origin) return
+  throw problem('foreign origin')
+}
+
+/** The headers that the library reads. It never sees a token. */
+function textHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const names = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
+  return Object.fromEntries(
+    names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+  )
+}
+
+async function send(reply: FastifyReply, answered: Response): Promise<FastifyReply> {
+  // The client has gone; nobody reads this.
+  if (answered.status === 499) throw problem('request timeout')
+  reply.code(answered.status)
+  for (const [name, value] of answered.headers) {
+    if (name !== 'connection' && name !== 'content-length' && name !== 'cache-control') {
+      reply.header(name, value)
+    }
+  }
+  const isStream = answered.headers.get('content-type')?.startsWith('text/event-stream')
+  if (!answered.body) return reply.send()
+  if (!isStream) return reply.serializer((text: string) => text).send(await answered.text())
+  // nginx would otherwise hold events back until its buffer is full.
+  reply.header('x-accel-buffering', 'no')
+  return reply.send(Readable.fromWeb(answered.body as ReadableStream<Uint8Array>))
+}
