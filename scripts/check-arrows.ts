@@ -72,6 +72,7 @@ type Room =
 const SETTINGS = new Set([
   'config.ts',
   'host-settings.ts',
+  'network-settings.ts',
   'catalog.ts',
   'rates.ts',
   'secret-file.ts',

@@ -3,10 +3,10 @@
  * The table in docs/operate.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { hostList, nameList, proxyUrl } from './host-settings.ts'
 import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
+import { cidrList, cidrListOrFile } from './network-settings.ts'
 
 /** A setting is wrong. The message is a sentence that names it. */
 export class ConfigError extends Error {
@@ -103,6 +103,27 @@ export const OPTIONS = {
     help: '`on`, `off`, or a JSON file that changes some of them (docs/limits.md)',
     parse: (value) =>
       value === 'on' || value === 'off' ? value : jsonFile(value, '`on`, `off` or '),
+  },
+  blockedNetworks: {
+    name: 'MAYFLY_BLOCKED_NETWORKS',
+    default: '',
+    shown: 'none',
+    help: 'networks that get no quotes and cannot send to inboxes without a token: addresses or CIDR blocks, comma-separated, or a file with one in each line (docs/operate.md)',
+    parse: cidrListOrFile,
+  },
+  maxSalesPerDay: {
+    name: 'MAYFLY_MAX_SALES_PER_DAY',
+    default: '',
+    shown: 'any number',
+    help: 'how many orders may be sold on one UTC day; no more are quoted then (docs/operate.md)',
+    parse: (value) => (value === '' ? null : integer(1, 1_000_000)(value)),
+  },
+  maxSalesPerNetworkPerDay: {
+    name: 'MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY',
+    default: '',
+    shown: 'any number',
+    help: 'the same for one client network (/24, /48)',
+    parse: (value) => (value === '' ? null : integer(1, 1_000_000)(value)),
   },
   geoipDatabase: {
     name: 'MAYFLY_GEOIP_DATABASE',
@@ -402,23 +423,6 @@ function jsonFile(file: string, others = ''): unknown {
   } catch (error) {
     throw new Error(`${others}a readable JSON file (${messageOf(error)})`)
   }
-}
-
-function cidrList(value: string): string[] {
-  const blocks = value
-    .split(',')
-    .map((block) => block.trim())
-    .filter((block) => block !== '')
-  for (const block of blocks) {
-    const [address = '', bits, ...rest] = block.split('/')
-    const family = isIP(address)
-    const maxBits = family === 6 ? 128 : 32
-    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits)
-    if (family === 0 || !isBits || rest.length > 0) {
-      throw new Error('a comma-separated list of addresses or CIDR blocks')
-    }
-  }
-  return blocks
 }
 
 function fileList(value: string): string[] {

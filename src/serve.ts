@@ -23,6 +23,7 @@ import { createFairScheduler } from './http/fair-scheduler.ts'
 import { mountHealth } from './http/health.ts'
 import { createLimits } from './http/limits.ts'
 import { measuredLimits, measureRequests } from './http/metrics.ts'
+import { createNewOrders } from './http/new-orders.ts'
 import { createPages } from './http/pages.ts'
 import { mountPoll } from './http/payments.ts'
 import type { Repeated } from './http/product.ts'
@@ -207,7 +208,12 @@ export async function serve(
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
-    const paying = { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets }
+    const newOrders = createNewOrders({
+      ...{ db, clock, log, clientAddress, blockedNetworks: config.blockedNetworks },
+      maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
+    })
+    const buyers = { clientAddress, exactClient, isClientUnknown, newOrders }
+    const paying = { orders, flows, ...buyers, limits, budgets }
     mountHealth(app)
     mountReadiness(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {
@@ -224,7 +230,18 @@ export async function serve(
     mountPoll(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
     const parts = {
       ...paying,
-      ...{ app, db, hints, inTurn, clock, secrets, network, publicUrl, isProxied, scheduler },
+      ...{
+        app,
+        db,
+        hints,
+        inTurn,
+        clock,
+        secrets,
+        network,
+        publicUrl,
+        isProxied,
+        scheduler,
+      },
       isClockJumped: deletion.isJumped,
       switches: createSwitches({ db, clock }),
       ...{ streams, bodyBudget, responseBudget },

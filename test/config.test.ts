@@ -25,6 +25,9 @@ const DEFAULTS: Config = {
   secrets: null,
   catalog: null,
   rateLimits: 'on',
+  blockedNetworks: [],
+  maxSalesPerDay: null,
+  maxSalesPerNetworkPerDay: null,
   geoipDatabase: [],
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
   mcp: 'on',
@@ -55,6 +58,9 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['host', 'mayfly.internal', 'mayfly.internal'],
   ['port', '0', 0],
   ['salesKeptDays', '1', 1],
+  ['blockedNetworks', '192.0.2.0/24, 2001:db8::/32,', ['192.0.2.0/24', '2001:db8::/32']],
+  ['maxSalesPerDay', '1', 1],
+  ['maxSalesPerNetworkPerDay', '1000000', 1_000_000],
   ['salesKeptDays', '36500', 36_500],
   ['port', '65535', 65_535],
   ['baseUrl', 'https://mayfly.example', 'https://mayfly.example'],
@@ -204,6 +210,13 @@ const BAD: [keyof Config, string[], string][] = [
   ['drainSeconds', ['', '-1', '301', '1s'], 'an integer from 0 to 300'],
   ['metricsHost', ['', 'a b'], 'an address or host name'],
   ['metricsPort', ['', 'on', '65536', '-1'], '`off`, or an integer from 0 to 65535'],
+  ['maxSalesPerDay', ['0', '-1', '1000001', 'ever'], 'an integer from 1 to 1000000'],
+  ['maxSalesPerNetworkPerDay', ['0', 'ever'], 'an integer from 1 to 1000000'],
+  [
+    'blockedNetworks',
+    ['192.0.2.0/33', '192.0.2', '192.0.2.0/24;2001:db8::/32', '/dev/null/networks', 'fe80::1%lo'],
+    'a comma-separated list of addresses or CIDR blocks, or a readable file with one in each line',
+  ],
   ['salesKeptDays', ['', '0', '36501', 'ever'], 'an integer from 1 to 36500'],
   ['quoteSeconds', ['59', '86401', 'fifteen minutes'], 'an integer from 60 to 86400'],
   [
@@ -314,4 +327,15 @@ suite('a secret in a file', () => {
       'MAYFLY_SECRET must be 32 bytes in hex, or two of them.',
     )
   })
+})
+
+test('networks are read from a file, one in each line, and a line that is none is named by its number', async (t) => {
+  const file = join(await temporaryFolder(t), 'networks.txt')
+  await writeFile(file, '# spammers\n192.0.2.0/24 # since May\n\n2001:db8::/32\r\n')
+  const read = () => readConfig({ MAYFLY_BLOCKED_NETWORKS: file }).blockedNetworks
+  assert.deepEqual(read(), ['192.0.2.0/24', '2001:db8::/32'])
+  await writeFile(file, '192.0.2.0/24\nexample.com\n')
+  assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /; number 2 is none\.$/)
+  await writeFile(file, '192.0.2.1\n'.repeat(100_001))
+  assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /at most 100000 networks/)
 })

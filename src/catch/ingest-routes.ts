@@ -8,6 +8,7 @@ import type { BodyBudget, BodyReservation } from '../http/body-budget.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import type { NewOrders } from '../http/new-orders.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
@@ -59,18 +60,24 @@ export function mountIngest(
     isProxied: IsProxied
     limits: Limits
     bodyBudget: BodyBudget
+    newOrders: Pick<NewOrders, 'isBlocked'>
   },
 ): void {
   const { service, clientAddress, isProxied, limits, bodyBudget } = deps
+  const { isBlocked } = deps.newOrders
 
   /** The inbox, if it accepts the request by its headers. Only then is the body read. */
   async function admitted(
     { raw, params }: FastifyRequest<Sent>,
     reply: FastifyReply,
-    isHere: boolean,
+    { sourceIp, isHere }: { sourceIp: string; isHere: boolean },
   ): Promise<InboxFacts> {
     let inbox: InboxFacts | null = null
     try {
+      // In the same words for every inbox, known or not.
+      const isRefused =
+        isBlocked?.(sourceIp) && !(await service.isSender(params.publicId, bearerToken(raw)))
+      if (isRefused) throw problem('network refused')
       inbox = await service.facts(params.publicId)
       if (!inbox) throw unavailable()
       await limits.take(INGEST[inbox.planId], inbox.publicId, reply)
@@ -109,6 +116,7 @@ export function mountIngest(
         ...errors(
           'request too large',
           'catch unavailable',
+          'network refused',
           'request timeout',
           'rate limited',
           'internal error',
@@ -123,7 +131,7 @@ export function mountIngest(
       // A body that arrived together with the headers is readable after one turn of the microtasks.
       await null
       const isHere = hasArrived(raw)
-      const inbox = await admitted(request, reply, isHere)
+      const inbox = await admitted(request, reply, { sourceIp, isHere })
       let reservation: BodyReservation | null = null
       try {
         const isSmall = isHere && raw.readableLength <= SMALL_BYTES

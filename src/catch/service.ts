@@ -7,7 +7,7 @@ import { createRemembered } from '../db/remembered.ts'
 import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { isId } from '../lib/ids.ts'
+import { isId, isToken } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
@@ -69,6 +69,8 @@ export type IngestRequest = {
 export type CatchService = {
   /** The inbox, or null if it does not exist or is over. Its limits are checked when storing. */
   facts(publicId: string): Promise<InboxFacts | null>
+  /** Whether this token is the inbox's ingest token. */
+  isSender(publicId: string, token: string | null): Promise<boolean>
   /** Whether the inbox, as now stored, accepts a request with a body of this length. */
   takes(publicId: string, bodyBytes: number): Promise<boolean>
   /** Stores one request durably. Returns false if the inbox refuses it. */
@@ -228,6 +230,13 @@ export function createCatch(deps: {
       if (inbox.expiresAt > clock.now()) return inbox
       refusals.count(publicId, 'expired')
       return null
+    },
+
+    async isSender(publicId, token) {
+      // The store is read only for a well-formed token, so that guesses cost little.
+      if (token === null || !isToken('catch_ingest', token)) return false
+      const inbox = await remembered.of(publicId)
+      return inbox !== null && isTokenOf('catch_ingest', token, inbox.ingestTokenHash)
     },
 
     async takes(publicId, bodyBytes) {

@@ -149,6 +149,10 @@ export const ERRORS = {
     status: 403,
     advice:
       'A page of another site called /mcp, which serves programs and pages of this address. Nothing was done. Call the HTTP API from pages.',
+  'network refused': {
+    status: 403,
+    advice:
+      'The operator takes no new orders from your network, and no requests to inboxes without their ingest token. Nothing was stored, and no invoice was made. What you have bought works from here as from anywhere.',
   },
   'order not found': {
     status: 404,

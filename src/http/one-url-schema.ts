@@ -44,6 +44,7 @@ export function oneUrlSchema(
         'unknown payment protocol',
         ...(method === 'POST' ? BODY_ERRORS : []),
         'cross-site request refused',
+        'network refused',
         'order not found',
         'already delivered',
         'rate limited',

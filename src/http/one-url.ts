@@ -49,7 +49,7 @@ type PlanParams = { planId: string }
 export const oneUrlPath = (product: Product): string => `/api/buy/${product}/:planId`
 
 export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
-  const { orders, flows, clientAddress, isClientUnknown, limits } = deps
+  const { orders, flows, clientAddress, isClientUnknown, newOrders, limits } = deps
   const path = oneUrlPath(route.product)
 
   app.register(async (scope) => {
@@ -125,6 +125,7 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     if (!plan) throw problem('invalid plan')
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!orders.isSelling() || isClientUnknown(request.raw)) throw checkoutUnavailable()
+    await newOrders.admit(request.raw)
     const network = clientNetwork(clientAddress(request.raw))
     await limits.take(LIMITS.quote, network, reply)
     return orders.oneUrl.open(wanted, {

@@ -57,6 +57,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'invalid query',
         'unsupported media type',
         'request too large',
+        'network refused',
         'order not found',
         'order expired',
         'order refunded',

@@ -19,6 +19,7 @@ import { checkoutUnavailable, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
 import { idempotencyKey, invalidKey } from './idempotency-key.ts'
 import { LIMITS, type Limit, type Limits } from './limits.ts'
+import type { NewOrders } from './new-orders.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
 import { isProvenBy, pollBucket, showsPreimageOf } from './payment-preimage.ts'
@@ -32,6 +33,7 @@ export type Paying = {
   clientAddress: ClientAddress
   exactClient: ExactClient
   isClientUnknown: IsClientUnknown
+  newOrders: NewOrders
   limits: Limits
   budgets: PurchaseBudgets
 }
@@ -50,6 +52,7 @@ type PaidRequest = {
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets } = deps
+  const { newOrders } = deps
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -159,9 +162,9 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     return order.answer({ isProven, body })
   }
 
-  /** The live catalogue, the node and the limits on new orders count only here. */
+  /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
   async function openOrder(
-    { clientNetwork, isSelling, take }: PaidRequest,
+    { request, clientNetwork, isSelling, take }: PaidRequest,
     purchase: Purchase,
     { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
@@ -177,6 +180,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     })
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
+    await newOrders.admit(request.raw)
     await take(LIMITS.quote, clientNetwork)
     return purchase.open(wanted, {
       plan,

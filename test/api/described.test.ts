@@ -37,6 +37,8 @@ test('every operation answers each of its statuses as the description says, and 
   await drive(server, check.on(server))
   const tight = await aServerWithRates(t, BURST)
   await exhaust(tight, check.on(tight))
+  const blocked = await startServer(t, { MAYFLY_BLOCKED_NETWORKS: '127.0.0.0/8,::1' })
+  await driveBlocked(check.on(blocked))
   const isExpected = (line: string) => NEED_A_FAULT.some(([pattern]) => pattern.test(line))
   assert.deepEqual(
     check.unanswered().filter((line) => !isExpected(line)),
@@ -88,13 +90,18 @@ const BY_URL = [
   .map((name) => `${name}ByUrl`)
   .flatMap((name) => [name, `${name}WithL402`])
 
+const BODIES = {
+  Catch: { planId: 'spark' },
+  Pulse: { planId: 'spark' },
+  Whisper: Buffer.alloc(64, 1),
+}
+
 /** Each operation in each of its statuses, except for 429 and for faults. */
 async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['getHealth', 'headHealth', 'getReadiness', 'headReadiness', 'getCatalog']) {
     await ask(id, 200)
   }
-  const bodies = { Catch: { planId: 'spark' }, Pulse: { planId: 'spark' }, Whisper: bytes(64) }
-  for (const [product, body] of Object.entries(bodies)) {
+  for (const [product, body] of Object.entries(BODIES)) {
     await driveBuying(server, ask, { id: `buy${product}`, body })
   }
   for (const id of BY_URL) await driveOneUrl(server, ask, id)
@@ -103,6 +110,15 @@ async function drive(server: TestServer, ask: Call): Promise<void> {
   await driveWhisper(server, ask)
   await driveMonitor(server, ask)
   await driveGate(server, ask)
+}
+
+/** From a network that the operator does not serve. */
+async function driveBlocked(ask: Call): Promise<void> {
+  for (const [product, body] of Object.entries(BODIES)) {
+    const id = `buy${product}`
+    await ask(id, 403, { headers: aPurchase(id), body })
+  }
+  for (const id of SENDS) await ask(id, 403, { params: UNKNOWN })
 }
 
 const aPurchase = (id: string, headers: Record<string, string> = {}) => ({

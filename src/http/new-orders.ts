@@ -1,0 +1,47 @@
+/**
+ * Who may open an order: the rules of the operator that are asked only where no order exists. They keep nobody from
+ * what was paid: a repeat, a poll, a credential or a settlement never asks.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Db } from '../db/db.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { createCeilings, type MaxSales } from '../payment/ceilings.ts'
+import { type ClientAddress, clientNetwork } from './client-address.ts'
+import { problem } from './errors.ts'
+import { rateLimited } from './limits.ts'
+import { type IsListed, networkList } from './network-list.ts'
+
+export type NewOrders = {
+  /** @throws Problem if this client may not open an order now. */
+  admit(request: IncomingMessage): Promise<void>
+  /** Networks that the operator does not serve; null without any. Never asked of what was paid for. */
+  isBlocked: IsListed | null
+}
+
+export function createNewOrders({
+  blockedNetworks,
+  maxSales,
+  clientAddress,
+  ...deps
+}: {
+  blockedNetworks: readonly string[]
+  maxSales: MaxSales
+  clientAddress: ClientAddress
+  db: Pick<Db, 'read'>
+  clock: Clock
+  log: Log
+}): NewOrders {
+  const isBlocked = blockedNetworks.length === 0 ? null : networkList(blockedNetworks)
+  const ceilings = createCeilings(maxSales, deps)
+  return {
+    isBlocked,
+    async admit(request) {
+      if (isBlocked === null && ceilings === null) return
+      const address = clientAddress(request)
+      if (isBlocked?.(address)) throw problem('network refused')
+      const waitMs = (await ceilings?.waitMs(clientNetwork(address))) ?? null
+      if (waitMs !== null) throw rateLimited(waitMs / 1000)
+    },
+  }
+}
