@@ -151,6 +151,7 @@ export async function serve(
       log: paymentLog,
       products: PROVISIONINGS,
       quoteSeconds: config.quoteSeconds,
+      onExtended: hints.notify,
     })
     await refuseForeignOrders(orders.reseal(), config)
     await health.start(stopping.signal)

@@ -1,10 +1,11 @@
 /** Provisions CATCH: an inbox for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { extendedEnd, type Grant, type Provisioning } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import type { CatchCapability, CatchPlan } from './schema.ts'
-import { insertInbox } from './store.ts'
+import { stateOf } from './state.ts'
+import { createInboxStore, extendInbox, insertInbox } from './store.ts'
 
 export const CATCH_PROVISIONING: Provisioning = {
   newPublicId: () => newId('catch'),
@@ -26,6 +27,18 @@ export const CATCH_PROVISIONING: Provisioning = {
     ]
   },
   capability,
+  async extend(db, { publicId, plan, now }) {
+    const inbox = await createInboxStore(db).inbox(publicId)
+    if (!inbox || stateOf(inbox, now) !== 'active') return null
+    const { requestLimit, storageLimitBytes, ...terms } = plan as CatchPlan
+    const expiresAt = extendedEnd(inbox.expires_at, terms, now)
+    if (expiresAt === null) return null
+    const statement = extendInbox({
+      ...{ publicId, endsAt: inbox.expires_at, expiresAt, now },
+      ...{ moreRequests: requestLimit, moreBytes: storageLimitBytes },
+    })
+    return { expiresAt, statements: [statement] }
+  },
 }
 
 function capability(grant: Grant): CatchCapability {

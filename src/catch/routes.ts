@@ -4,22 +4,26 @@ import type { App } from '../http/app.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import type { IsProxied } from '../http/client-address.ts'
 import type { EventStreams } from '../http/event-stream.ts'
+import { mountExtension } from '../http/extension.ts'
 import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { PaidRoute } from '../http/paid-route.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import { PlanSelection } from '../http/schemas.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { mountIngest } from './ingest-routes.ts'
 import { mountOwner } from './owner-routes.ts'
-import { CatchCapability, type CatchPlan } from './schema.ts'
+import { CatchCapability, type CatchPlan, publicId } from './schema.ts'
 import type { CatchService } from './service.ts'
+import { stateOf } from './state.ts'
 
 export function mountCatch(
   app: App,
   deps: Paying & {
     service: CatchService
+    clock: Clock
     plans: Readonly<Record<PlanId, CatchPlan>>
     isProxied: IsProxied
     streams: EventStreams
@@ -27,7 +31,7 @@ export function mountCatch(
     responseBudget: ResponseBudget
   },
 ): void {
-  const { plans } = deps
+  const { plans, service, clock } = deps
   const route: PaidRoute = {
     product: 'catch',
     path: '/api/payments/catch',
@@ -43,6 +47,15 @@ export function mountCatch(
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
+  mountExtension(app, deps, {
+    bought: route,
+    ...{ noun: 'an inbox', kind: 'catch_owner', publicId, service },
+    of: (inbox) => ({
+      planId: inbox.plan_id,
+      expiresAt: inbox.expires_at,
+      isActive: stateOf(inbox, clock.now()) === 'active',
+    }),
+  })
   mountIngest(app, deps)
   mountOwner(app, deps)
 }

@@ -30,7 +30,13 @@ import type {
 } from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
-import { createInboxStore, destroyInbox, dropInbox, type InboxRow } from './store.ts'
+import {
+  createInboxStore,
+  destroyInbox,
+  dropInbox,
+  type InboxRow,
+  unextendedInbox,
+} from './store.ts'
 
 /** How many small events a stream reads at a time. Of larger ones it reads a part of a page. */
 const STREAM_EVENTS = 32
@@ -42,7 +48,7 @@ const SHOW_EXPIRED_MS = 10 * 60 * 1000
 const PURGE_INBOXES = 100
 const PURGE_EVENTS = 100
 
-/** The facts of an inbox that never change while it lives, so that they can be cached. */
+/** The facts of an inbox, so that they can be cached. Only its end changes while it lives, to a later one. */
 export type InboxFacts = {
   publicId: string
   planId: PlanId
@@ -204,16 +210,22 @@ export function createCatch(deps: {
       const inboxes = await store.purgeable(now, shownSince, PURGE_INBOXES)
       for (const inbox of inboxes) {
         for (;;) {
-          const { deleted } = await db.write({
-            lockKey: inbox.public_id,
-            statements: { deleted: eventWrites.purge(inbox.public_id, PURGE_EVENTS) },
-          })
-          if (deleted.length < PURGE_EVENTS) break
+          const done = await attempt(
+            db.write({
+              lockKey: inbox.public_id,
+              statements: {
+                // The clock of the instance that extended it may differ from ours.
+                over: inbox.destroyed_at === null ? [unextendedInbox(inbox)] : [],
+                deleted: eventWrites.purge(inbox.public_id, PURGE_EVENTS),
+              },
+            }),
+          )
+          if ('refused' in done || done.rows.deleted.length < PURGE_EVENTS) break
         }
         if (inbox.destroyed_at === null && inbox.expires_at > shownSince) continue
         await db.write({
           lockKey: inbox.public_id,
-          statements: { inbox: dropInbox(inbox.public_id) },
+          statements: { inbox: dropInbox(inbox) },
         })
         dropped++
       }
@@ -226,10 +238,10 @@ export function createCatch(deps: {
   return {
     async facts(publicId) {
       const inbox = await remembered.of(publicId)
-      if (!inbox) return null
-      if (inbox.expiresAt > clock.now()) return inbox
-      refusals.count(publicId, 'expired')
-      return null
+      if (!inbox || inbox.expiresAt > clock.now()) return inbox
+      // It may have been extended since, here or by another instance.
+      remembered.forget(publicId)
+      return remembered.of(publicId)
     },
 
     async isSender(publicId, token) {

@@ -53,6 +53,32 @@ export const insertInbox = (inbox: {
   expect: 1,
 })
 
+/** Extends an active inbox, unless it was extended since it was read. */
+export const extendInbox = (extended: {
+  publicId: string
+  /** As it was read. */
+  endsAt: number
+  expiresAt: number
+  moreRequests: number
+  moreBytes: number
+  now: number
+}): Statement => ({
+  text: `update catch_inbox set expires_at = $3, request_limit = request_limit + $4,
+      storage_limit_bytes = storage_limit_bytes + $5
+    where public_id = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null
+      and suspended_at is null and accepted_request_count < request_limit
+    returning public_id`,
+  values: [
+    extended.publicId,
+    extended.endsAt,
+    extended.expiresAt,
+    extended.moreRequests,
+    extended.moreBytes,
+    extended.now,
+  ],
+  expect: 1,
+})
+
 export const destroyInbox = (publicId: string, now: number): Statement => ({
   text: `update catch_inbox set destroyed_at = $2 where public_id = $1 and destroyed_at is null
     returning public_id`,
@@ -76,10 +102,26 @@ export const resumeInbox = (publicId: string): Statement => ({
   expect: 1,
 })
 
-export const dropInbox = (publicId: string): Statement => ({
+/** Holds unless the inbox was extended since it was read. Locks its row for the rest of the unit. */
+export const unextendedInbox = ({
+  public_id,
+  expires_at,
+}: Pick<InboxRow, 'public_id' | 'expires_at'>): Statement => ({
+  text: `update catch_inbox set expires_at = expires_at where public_id = $1 and expires_at = $2
+    returning public_id`,
+  values: [public_id, expires_at],
+  expect: 1,
+})
+
+/** Deletes an inbox without events, unless it was extended since it was read. */
+export const dropInbox = ({
+  public_id,
+  expires_at,
+}: Pick<InboxRow, 'public_id' | 'expires_at'>): Statement => ({
   text: `delete from catch_inbox where public_id = $1
+    and (expires_at = $2 or destroyed_at is not null)
     and not exists (select 1 from catch_event where public_id = $1)`,
-  values: [publicId],
+  values: [public_id, expires_at],
 })
 
 export type InboxStore = ReturnType<typeof createInboxStore>

@@ -76,13 +76,12 @@ check its amount first. Choose one of three flows. They show the same order, and
    then repeat the identical request with Authorization: L402 <macaroon>:<preimage as hex>.
 
 Flows 2 and 3 need a wallet that shows the preimage. A credential is valid only for its own order, route
-and body. If the answer to a paid request is lost, send the same request again: never pay again.
+and body. If the answer to a paid request is lost, send the same request again: never pay again. Errors are {"error":"<phrase>"}.
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
 - 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage.
 - 401: the L402 credential is malformed. 404 "already delivered": you already got it. 404 "order expired": it was
   not paid in time; use a new key to buy again. 429 and 503: wait Retry-After seconds, then repeat the request.
-- Errors are {"error":"<phrase>"}.
 `
 
 const SIMULATED = `The simulator pays instead of a wallet: POST /simulator/pay {"bolt11":"…"} answers {"preimage","paymentHash"}.
@@ -90,8 +89,9 @@ const SIMULATED = `The simulator pays instead of a wallet: POST /simulator/pay {
 
 const SAVING = `## Saving what you bought
 
-You can repeat the answer until you first use one of its tokens, for at most 24 hours. Save it before anything else.
-Tokens are secrets that nobody can recover: keep them out of URLs and logs. Send Authorization: Bearer <token>.
+You can repeat the answer until you first use one of its tokens, for at most 24 hours. Save it first. Tokens are secrets
+that nobody can recover: keep them out of URLs and logs. Send Authorization: Bearer <token>. Before it ends, buy its plan
+once more: POST /api/catch/{publicId}/extend (or /api/pulse/…) with the same body and X-Owner-Token.
 `
 
 /** A tool's token is in `_meta`, where no model reads it. */

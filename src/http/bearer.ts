@@ -4,6 +4,16 @@ import { isToken, type TokenKind } from '../lib/ids.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
+/** The header that has the owner token where Authorization has the credential of a payment. */
+export const OWNER_TOKEN = 'x-owner-token'
+
+/** The owner token of a request outside of Authorization, if it is well formed and of this kind. */
+export function ownerTokenOf(request: IncomingMessage, kind: TokenKind): string | null {
+  const [token, ...more] = request.headersDistinct[OWNER_TOKEN] ?? []
+  if (token === undefined || more.length > 0) return null
+  return isToken(kind, token.trim()) ? token.trim() : null
+}
+
 /** The bearer token of a request; null for no token, several headers or another scheme. */
 export function bearerToken(request: IncomingMessage): string | null {
   // Checked first: building the distinct headers costs more than all other checks of an ingest.

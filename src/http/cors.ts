@@ -11,6 +11,7 @@ const REQUEST_HEADERS = [
   'Accept-Authenticate',
   'Payment-Preimage',
   'X-Payment-Protocol',
+  'X-Owner-Token',
 ]
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 /** A day is the longest time that any browser accepts. */

@@ -172,7 +172,7 @@ export const ERRORS = {
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but others could guess its Idempotency-Key. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
+      'The order is paid, but others could guess its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
   },
   'already delivered': {
     status: 404,
@@ -185,6 +185,11 @@ export const ERRORS = {
       'It is unknown, expired, exhausted, destroyed, or not yours: on purpose, the answer does not say which.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists the methods of this path.' },
+  'cannot be extended': {
+    status: 409,
+    advice:
+      'It has ended, is used up or suspended, or would last longer than ten years from now. No invoice was made. What has ended can only be bought anew.',
+  },
   'give-back refused': {
     status: 409,
     advice:

@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
+import { OWNER_TOKEN } from './bearer.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { type Problem, problem } from './errors.ts'
 
@@ -136,7 +137,8 @@ export function createLimits(
       return !taken?.isRefused
     },
     async refuse(refusal, request, reply) {
-      if (request.headers.authorization !== undefined) {
+      const { authorization, [OWNER_TOKEN]: ownerToken } = request.headers
+      if (authorization !== undefined || ownerToken !== undefined) {
         await take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
       }
       throw refusal

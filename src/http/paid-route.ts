@@ -1,5 +1,5 @@
 /** How a product describes its paid route. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
@@ -36,6 +36,17 @@ export type PaidRoute = {
   plan(planId: PlanId): (PlanTerms & Record<string, Json>) | null
   /** The invoice's text: product and plan, nothing else. */
   memo(planId: PlanId): string
+  /** The capability that an order extends. Left out: orders sell a new one. */
+  extendsId?(request: FastifyRequest): string
+  /** Refuses a client who may not open an order. @throws Problem from the catalogue. */
+  admit?(ask: {
+    planId: PlanId
+    plan: PlanTerms
+    request: FastifyRequest
+    reply: FastifyReply
+  }): Promise<void>
+  /** Where the document says other things than of a purchase. `settled` is the 200. */
+  described?: Pick<FastifySchema, 'operationId' | 'isLinked' | 'params'> & { settled: object }
   /**
    * Checks what matters only for a new order. Returns a function that makes the statements which reserve for it.
    * @throws Problem from the catalogue.

@@ -17,9 +17,11 @@ import {
 import { Type } from './type.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
+  const { settled = settledAnswer(route), ...documented } = route.described ?? {}
   return {
     tags: ['payments'],
     operationId: `buy${nameOf(route)}`,
+    ...documented,
     summary: route.summary,
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
@@ -47,7 +49,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     }),
     body: route.bodySchema,
     response: {
-      200: settledAnswer(route),
+      200: settled,
       ...errors(
         'invalid plan',
         'invalid request body',
@@ -98,7 +100,7 @@ export const settledAnswer = (route: Pick<PaidRoute, 'product' | 'resourceSchema
     headers: PAYMENT_RECEIPT,
   })
 
-const PAYMENT_RECEIPT = {
+export const PAYMENT_RECEIPT = {
   'Payment-Receipt': {
     description: 'With a Payment credential: its receipt, base64url of canonical JSON',
     schema: Type.String(),

@@ -91,7 +91,10 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const { planId, terms } = route.parse(body, request)
     const binding = bindingOf(request, hash('sha256', body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
-    const wanted = { product: route.product, planId, terms, bodySha256: binding.bodySha256 }
+    const wanted: OrderRequest = {
+      ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
+      ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
+    }
     const found = await purchase.find(wanted, attempt.credential)
     // A client that has proven a payment to us is never asked to pay.
     if (found.kind === 'lost') throw problem('order not found')
@@ -164,13 +167,14 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
   async function openOrder(
-    { request, clientNetwork, isSelling, take }: PaidRequest,
+    { request, reply, clientNetwork, isSelling, take }: PaidRequest,
     purchase: Purchase,
     { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
     const { planId } = wanted
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
+    await route.admit?.({ planId, plan, request, reply })
     // An invalid request takes nothing from the limits.
     const reserve = await route.reserve?.({
       planId,

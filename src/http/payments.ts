@@ -10,7 +10,7 @@ import { LIMITS } from './limits.ts'
 import type { Paying } from './paid.ts'
 import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
 import { RETRY_AFTER } from './response-headers.ts'
-import { answer, errors, KEY_EXAMPLE, PendingPayment, settledPayment } from './schemas.ts'
+import { answer, Extended, errors, KEY_EXAMPLE, PendingPayment, settledPayment } from './schemas.ts'
 import { Type } from './type.ts'
 
 /** A client may poll a pending order again after this. */
@@ -45,8 +45,8 @@ export function mountPoll(
           'payment-preimage': paymentPreimageHeader,
         }),
         response: {
-          200: answer(settledPayment(deps.resources), {
-            description: 'Paid: the capability. Save it; a plain poll gets it once',
+          200: answer(Type.Union([settledPayment(deps.resources), Extended]), {
+            description: 'Paid: the capability, or the new end. Save it; a plain poll gets it once',
           }),
           402: answer(PendingPayment, {
             description: 'Not paid yet. Ask again after `Retry-After`',

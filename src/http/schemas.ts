@@ -2,6 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
+import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'
 import { ERROR_HEADERS } from './response-headers.ts'
 import { Type } from './type.ts'
@@ -176,6 +177,12 @@ export const settledPayment = (resources: TSchema[]) =>
 export const settled = (resource: TSchema, name: string) =>
   Type.Object({ settled: Type.Literal(true), resource }, { 'x-schema': name })
 
+/** An extension that is paid. */
+export const Extended = Type.Object(
+  { settled: Type.Literal(true), extended: Type.Literal(true), expiresAt: DateTime },
+  { 'x-schema': 'Extended' },
+)
+
 /** The fields that every plan has. */
 export const planFields = {
   planId: PlanIdSchema,
@@ -190,11 +197,6 @@ export const planFields = {
  * below the largest safe integer in JSON.
  */
 export const MAX_PRICE_SATS = 100_000_000
-/**
- * The longest duration of a plan: ten years. The year of a capability's end then has four digits, and its
- * seconds fit into the 12 digits of a macaroon's `valid_until`.
- */
-const MAX_DURATION_SECONDS = 10 * 365 * 24 * 60 * 60
 /** The largest count in a plan. Both engines and JSON represent sums of such counts exactly. */
 export const MAX_PLAN_COUNT = 1_000_000_000
 
@@ -205,7 +207,7 @@ export const MAX_PLAN_COUNT = 1_000_000_000
 export const configuredPlanFields = {
   ...planFields,
   priceSats: UpTo(MAX_PRICE_SATS),
-  durationSeconds: UpTo(MAX_DURATION_SECONDS),
+  durationSeconds: UpTo(MAX_LIFE_SECONDS),
 }
 
 export const NoContent = Type.Null({ description: 'Done; no body.' })

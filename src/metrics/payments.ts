@@ -31,6 +31,10 @@ function orderCounters({ counter }: Instruments): EventCounters {
     'product',
     'by',
   ])
+  const renewals = counter('renewals_total', 'Paid extensions, by what became of them.', [
+    'product',
+    'renewal',
+  ])
   const sats = counter('settled_sats_total', 'What settled orders paid, in satoshis.', labels)
   const delivered = counter('orders_delivered_total', 'Capabilities handed out.', labels)
   const expired = counter('orders_expired_total', 'Orders not paid in time.', labels)
@@ -52,6 +56,8 @@ function orderCounters({ counter }: Instruments): EventCounters {
     'order.settled': (facts) => {
       settled.inc({ ...productOf(facts), by: String(facts.by) })
       sats.inc(productOf(facts), Number(facts.amountSats))
+      const { renewal } = facts
+      if (renewal !== undefined) renewals.inc({ ...productOf(facts), renewal: String(renewal) })
     },
     'order.delivered': (facts) => delivered.inc(productOf(facts)),
     'order.dead': (facts) => expired.inc(productOf(facts)),

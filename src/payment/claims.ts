@@ -6,7 +6,7 @@
 import type { Secrets } from '../secrets/secrets.ts'
 import { isClientOf } from './idempotency.ts'
 import { isStrongKey } from './key-strength.ts'
-import { isOver, type OrderName, WEAK_REPLAY_MS } from './order.ts'
+import { isOver, isReplacement, type OrderName, WEAK_REPLAY_MS } from './order.ts'
 import { CONTESTED, type Contested, contestOrder, type OrderRow, type OrderStore } from './store.ts'
 
 /** What a client shows when it asks for the capability of an order. */
@@ -34,9 +34,18 @@ export function reachOf({ by, isOpener }: Claim): Contested | typeof NEVER {
   return isPoll && isOpener ? CONTESTED.afterPayment : CONTESTED.no
 }
 
+/**
+ * The same for this order. Who asks for an extension expects no tokens, and may let others repeat its request: what
+ * is sold in its place takes proof of the payment.
+ */
+export function reachFor(order: OrderRow, claim: Claim): Contested | typeof NEVER {
+  const isProof = claim.by === 'credential' || claim.by === 'proof'
+  return isReplacement(order) && !isProof ? NEVER : reachOf(claim)
+}
+
 /** Whether the answer of a delivered order may be repeated to this claim. */
 export function mayRepeat(order: OrderRow, claim: Claim, now: number): boolean {
-  if (isOver(order, now) || order.contested > reachOf(claim)) return false
+  if (isOver(order, now) || order.contested > reachFor(order, claim)) return false
   if (['credential', 'proof', 'strong key'].includes(claim.by)) return true
   const deliveredAt = order.delivered_at ?? Number.NEGATIVE_INFINITY
   return claim.by === 'weak key and id' && now < deliveredAt + WEAK_REPLAY_MS

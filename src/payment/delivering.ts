@@ -2,8 +2,8 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
-import { type Claim, mayRepeat, reachOf } from './claims.ts'
-import { grantOf, isOver, namedIn, type Outcome, quoteOf } from './order.ts'
+import { type Claim, mayRepeat, reachFor, reachOf } from './claims.ts'
+import { endOf, grantOf, isExtended, isOver, namedIn, type Outcome, quoteOf } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { deliverOrder, type OrderRow, type OrderStore } from './store.ts'
 
@@ -51,7 +51,7 @@ export function createDelivering(deps: {
     if (isOver(order, now)) return { kind: 'order expired' }
     const delivered = await store.one(
       order.order_id,
-      deliverOrder(order.order_id, now, reachOf(claim)),
+      deliverOrder(order.order_id, now, reachFor(order, claim)),
     )
     if (delivered) return handOver(delivered)
     const current = await store.find([order.order_id])
@@ -93,8 +93,11 @@ export function createDelivering(deps: {
   return { answer, handOver }
 }
 
-/** The JSON of SettledPayment: the same bytes each time. */
+/** The JSON of SettledPayment, or of an extension: the same bytes each time. */
 export function settledPayment(order: OrderRow, seed: Uint8Array, products: Products): string {
+  if (isExtended(order)) {
+    return JSON.stringify({ settled: true, extended: true, expiresAt: endOf(order) })
+  }
   const resource = provisioningOf(products, order.product).capability(grantOf(order, seed))
   return JSON.stringify({ settled: true, resource })
 }

@@ -19,6 +19,7 @@ export type NewOrder = Pick<
   | 'opened_by'
   | 'contested'
   | 'created_at'
+  | 'extends_id'
 >
 
 /** The columns of an order that hold its invoice. */
@@ -31,9 +32,9 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
   text: `insert into purchase_order
     (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
      secret_id, memo, state, created_at, claimed_at, looked_up_at,
-     network, bolt11, payment_hash, quote_expires_at, opened_by, contested)
+     network, bolt11, payment_hash, quote_expires_at, opened_by, contested, extends_id)
     select $1, $2, $3, $4, $5, $6, $7, cast($8 as bigint), $9, $11, $12, $13, cast($10 as bigint),
-      cast($10 as bigint), 0, $14, $15, $16, cast($17 as bigint), $18, $19
+      cast($10 as bigint), 0, $14, $15, $16, cast($17 as bigint), $18, $19, $20
     where not exists (select 1 from order_alias where alias_id = $1)
     on conflict (order_id) do nothing`,
   values: [
@@ -56,6 +57,7 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
     invoice?.quote_expires_at ?? null,
     order.opened_by,
     order.contested,
+    order.extends_id,
   ],
   expect: 1,
 })

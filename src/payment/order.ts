@@ -1,6 +1,7 @@
 /** An order as its buyer sees it, and what its row means. */
 import { hash } from 'node:crypto'
 import type { Statement } from '../db/db.ts'
+import { rfc3339 } from '../lib/clock.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
@@ -31,6 +32,8 @@ export type OrderRequest = {
   planId: PlanId
   terms: Json | ((plan: Json) => Json)
   bodySha256: string
+  /** The capability to extend. Left out: a new one is bought. */
+  extendsId?: string
 }
 
 /** The terms of a new order. It keeps `plan` as it is now. */
@@ -74,7 +77,7 @@ export type Outcome =
   | { kind: 'invalid credential'; quote: Quote | null }
   /** It is paid, and the client has not proven to be the one who paid. */
   | { kind: 'proof of payment required' }
-  /** `body` is the JSON of SettledPayment, the same bytes each time. */
+  /** `body` is the JSON of SettledPayment, or of an extension: the same bytes each time. */
   | { kind: 'delivered'; body: string; paymentHash: string; settledAt: number }
   | { kind: 'already delivered' }
   | { kind: 'order expired' }
@@ -132,6 +135,12 @@ export function grantOf(
   }
 }
 
+/** The end of what a settled order has sold, RFC 3339. */
+export function endOf({ expires_at }: Pick<OrderRow, 'expires_at'>): string {
+  if (expires_at === null) throw new Error('an order that is not settled has no end')
+  return rfc3339(expires_at)
+}
+
 /** The plan as it was when the order was opened. */
 export function planOf(order: Pick<OrderRow, 'plan'>): PlanTerms & Record<string, Json> {
   return JSON.parse(order.plan) as PlanTerms & Record<string, Json>
@@ -156,6 +165,20 @@ export function isOver(order: OrderRow, now: number): boolean {
   if (order.expires_at !== null && order.expires_at <= now) return true
   return order.delivered_at !== null && order.delivered_at + REPLAY_MS <= now
 }
+
+/** Whether the order has extended a capability: it hands out no token. */
+export const isExtended = ({
+  state,
+  extends_id,
+  public_id,
+}: Pick<OrderRow, 'state' | 'extends_id' | 'public_id'>): boolean =>
+  state === 'settled' && extends_id !== null && public_id === null
+
+/** Whether the order was to extend a capability that had ended by the time of the payment, and sold a new one. */
+export const isReplacement = ({
+  extends_id,
+  public_id,
+}: Pick<OrderRow, 'extends_id' | 'public_id'>): boolean => extends_id !== null && public_id !== null
 
 /** Whether the payment of the order buys nothing more: used, expired or paid back. */
 export function isSealed(order: OrderRow, now: number): boolean {
@@ -183,10 +206,15 @@ export function isSameRequest(order: OrderRow, request: OrderRequest): boolean {
 
 /** The hash of its request that an order stores, to recognise a different request under the same key. */
 export function requestHash(request: OrderRequest, plan: Json): Buffer {
-  const { product, planId, bodySha256 } = request
+  const { product, planId, bodySha256, extendsId } = request
   const terms = termsUnder(plan, request)
+  const facts = { product, planId, terms, bodySha256 }
   // As text first: that is faster than a Hash object, or bytes.
-  const text = hash('sha256', jcs({ product, planId, terms, bodySha256 }), 'binary')
+  const text = hash(
+    'sha256',
+    jcs(extendsId === undefined ? facts : { ...facts, extendsId }),
+    'binary',
+  )
   return Buffer.from(text, 'latin1')
 }
 

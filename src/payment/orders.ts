@@ -79,6 +79,8 @@ export type Purchase = {
 export type Orders = {
   purchase(name: OrderName): Purchase
   oneUrl: OneUrl
+  /** How many unpaid orders would extend a capability. */
+  openExtensions(publicId: string): Promise<number>
   /** Whether a new order can be opened now: the node takes payments. */
   isSelling(): boolean
   /**
@@ -114,6 +116,8 @@ export function createOrders(deps: {
   log: Log
   products: Products
   quoteSeconds: number
+  /** Tells those who follow a capability that it was extended. */
+  onExtended?: (publicId: string) => void
 }): Orders {
   const { db, health, secrets, clock, log, products } = deps
   const store = createOrderStore(db)
@@ -279,6 +283,8 @@ export function createOrders(deps: {
       ...{ db, store, secrets, clock, health, quoting, prove, refresh, answer, logLost },
       redeem: (order) => redeem(order, { claim: CREDENTIAL, body: null }),
     }),
+
+    openExtensions: store.openExtensions,
 
     isSelling: health.isHealthy,
 

@@ -1,5 +1,5 @@
 /** What payment needs of a product. Payment knows no product by name; serve.ts passes them in. */
-import type { Statement } from '../db/db.ts'
+import type { Db, Statement } from '../db/db.ts'
 import type { Json } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 
@@ -40,6 +40,34 @@ export type Provisioning = {
    * before `provision`.
    */
   restore?(order: { orderId: string; clientNetwork: string; body: Uint8Array }): Statement[]
+  /**
+   * How a capability is extended by its plan: its new end, and the statements that extend it, which join the
+   * settling unit. The first of them is refused if the capability has changed since it was read, or cannot be
+   * extended. Null if it cannot be: it has ended, is used up or suspended, or would last too long.
+   */
+  extend?(db: Pick<Db, 'read'>, order: ExtensionGrant): Promise<Extension | null>
+}
+
+/** A paid extension. `now` is unix milliseconds. */
+export type ExtensionGrant = { publicId: string; plan: Json; now: number }
+
+export type Extension = { expiresAt: number; statements: Statement[] }
+
+/**
+ * The longest life of a capability, from any time on, and the longest duration of a plan: ten years. The year of
+ * its end then has four digits, and its seconds fit into the 12 digits of a macaroon's `valid_until`.
+ */
+export const MAX_LIFE_SECONDS = 10 * 365 * 24 * 60 * 60
+
+/**
+ * The end of a capability once its plan is added, in unix milliseconds; null if it would last too long from now on.
+ * @throws Error for a plan without a duration.
+ */
+export function extendedEnd(expiresAt: number, plan: PlanTerms, now: number): number | null {
+  const end = expiresAt + plan.durationSeconds * 1000
+  if (!Number.isSafeInteger(end))
+    throw new Error('the plan of this order does not say how long it lasts')
+  return end <= now + MAX_LIFE_SECONDS * 1000 ? end : null
 }
 
 /** The products that this server sells. */

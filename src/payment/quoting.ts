@@ -170,6 +170,7 @@ export function createQuoting(deps: {
       opened_by: clientMark(secrets, name.client),
       contested: isCredentialOnly ? CONTESTED.credentialOnly : CONTESTED.no,
       created_at: now,
+      extends_id: request.extendsId ?? null,
     }
     const reserve = offer.reserve?.(orderId) ?? []
     const signed = signHere(order)

@@ -38,6 +38,7 @@ export type OrderFacts = Pick<
   | 'sealed_at'
   | 'restored_at'
   | 'unfulfilled_at'
+  | 'extends_id'
 > & { delivered_by: 'operator' | null }
 
 export type Closing =
@@ -53,6 +54,7 @@ export type Closing =
   | { kind: 'other node' }
 
 export type Repair =
+  /** `publicId`: what was sold, or extended. */
   | { kind: 'repaired'; publicId: string; expiresAt: number }
   | { kind: 'order not found' }
   | { kind: 'not unfulfilled'; state: OrderState }
@@ -79,7 +81,8 @@ const isPaymentHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
 
 export const FACT_COLUMNS = `order_id, product, plan_id, amount_sats, network, payment_hash, state,
   created_at, quote_expires_at, looked_up_at, settled_at, settled_by, public_id, expires_at, delivered_at,
-  sealed_at, delivered_by, restored_at, unfulfilled_at`
+  sealed_at, delivered_by, restored_at, unfulfilled_at,
+  extends_id`
 
 export async function orderFacts(db: Db, orderId: string): Promise<OrderFacts | null> {
   const [facts] = await db.read<OrderFacts>(
@@ -134,8 +137,8 @@ export async function repairOrder(
   })
   switch (done.kind) {
     case 'settled': {
-      const { public_id: publicId, expires_at: expiresAt } = done.fields
-      return { kind: 'repaired', publicId, expiresAt }
+      const { public_id, expires_at: expiresAt } = done.fields
+      return { kind: 'repaired', publicId: public_id ?? order.extends_id ?? '', expiresAt }
     }
     case 'failed':
       return { kind: 'refused', reason: messageOf(done.fault) }

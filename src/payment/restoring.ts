@@ -64,7 +64,9 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const origin = await originOf(deps, lost)
   const { orderId: order_id, now } = origin
   const { product, planId: plan_id } = lost
-  const sale = { order_id, product, plan_id, plan: jcs(lost.plan), terms: NO_TERMS }
+  const plan = jcs(lost.plan)
+  // What was to be extended is not known: the buyer gets the plan anew.
+  const sale = { order_id, product, plan_id, plan, terms: NO_TERMS, extends_id: null }
   const done = await settleSale(deps, sale, {
     now,
     transition: (fields) =>
@@ -76,8 +78,8 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   })
   switch (done.kind) {
     case 'settled': {
-      const { public_id: publicId, expires_at: expiresAt } = done.fields
-      return { kind: 'restored', publicId, expiresAt }
+      const { public_id, expires_at: expiresAt } = done.fields
+      return { kind: 'restored', publicId: public_id ?? '', expiresAt }
     }
     case 'failed':
       throw done.fault

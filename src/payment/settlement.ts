@@ -5,23 +5,32 @@
  * condition.
  */
 import { randomBytes } from 'node:crypto'
-import type { Db, Statement } from '../db/db.ts'
+import { type Db, type Statement, StoreError } from '../db/db.ts'
 import { type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife, grantOf, planOf } from './order.ts'
-import { type Products, provisioningOf } from './provisioning.ts'
+import { type Extension, type Products, provisioningOf } from './provisioning.ts'
 import { recordSale } from './sales.ts'
 import { type OrderRow, written } from './store.ts'
 
 /** The part of an order that says what was sold. */
-export type Sale = Pick<OrderRow, 'order_id' | 'product' | 'plan_id' | 'plan' | 'terms'>
+export type Sale = Pick<
+  OrderRow,
+  'order_id' | 'product' | 'plan_id' | 'plan' | 'terms' | 'extends_id'
+>
 
-/** What settlement writes into the order's row. `seed` is sealed. */
+/** What settlement writes into the order's row. `seed` is sealed. An extension has no public id of its own. */
 export type SettledFields = {
   settled_at: number
-  public_id: string
+  public_id: string | null
   seed: Uint8Array
   expires_at: number
 }
+
+/**
+ * How often an extension is tried: each try but the last was overtaken by another extension of the same
+ * capability, or by what ended it.
+ */
+const MAX_TRIES = 100
 
 export type Settlement =
   /** `seed` is the plain one, which need not be opened again. */
@@ -50,15 +59,58 @@ export async function settleSale(
   sale: Sale,
   step: Step,
 ): Promise<Settlement> {
-  const unit = settlingUnit(deps, sale, step)
-  if ('fault' in unit) return { kind: 'failed', fault: unit.fault }
-  const { statements, fields, seed } = unit
-  const done = await written(deps.db, { lockKey: sale.order_id, statements })
-  if ('rows' in done) return { kind: 'settled', fields, seed }
-  if ('fault' in done) return { kind: 'failed', fault: done.fault }
-  return done.refused === 'order'
-    ? { kind: 'not applied' }
-    : { kind: 'failed', fault: new Error('the product refused') }
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const unit = (await extendingUnit(deps, sale, step)) ?? settlingUnit(deps, sale, step)
+    if ('fault' in unit) return { kind: 'failed', fault: unit.fault }
+    const { statements, fields, seed } = unit
+    const isExtension = fields.public_id === null
+    // Whatever changes a capability has its id as the key.
+    const lockKey = (isExtension ? sale.extends_id : null) ?? sale.order_id
+    const done = await written(deps.db, { lockKey, statements })
+    if ('rows' in done) return { kind: 'settled', fields, seed }
+    if ('fault' in done) return { kind: 'failed', fault: done.fault }
+    if (done.refused === 'order') return { kind: 'not applied' }
+    // The capability was extended by another order meanwhile, or has ended: it is read again.
+    if (isExtension) continue
+    return { kind: 'failed', fault: new Error('the product refused') }
+  }
+  throw new StoreError('a capability changed each time that it was to be extended')
+}
+
+/**
+ * The statements that extend the capability of the sale in one unit. Null if the sale extends none, or that one
+ * cannot be extended any more: then the plan is provisioned anew, because it is paid.
+ */
+async function extendingUnit(
+  { db, secrets, products }: SettlementDeps,
+  sale: Sale,
+  { now, transition }: Step,
+) {
+  const { extends_id: publicId } = sale
+  if (publicId === null) return null
+  let extension: Extension | null | undefined
+  try {
+    const { extend } = provisioningOf(products, sale.product)
+    extension = await extend?.(db, { publicId, plan: planOf(sale), now })
+  } catch (fault) {
+    // A store that failed says nothing about the sale.
+    if (fault instanceof StoreError) throw fault
+    return { fault }
+  }
+  if (!extension) return null
+  const seed = randomBytes(32)
+  const fields: SettledFields = {
+    settled_at: now,
+    public_id: null,
+    // Every order that can be delivered has one; an extension derives nothing from it.
+    seed: seal(secrets.seedKeys[0], seed, sale.order_id),
+    expires_at: extension.expiresAt,
+  }
+  const statements: Record<'order' | 'restored' | 'provision' | 'sold', Statement | Statement[]> = {
+    ...{ order: transition(fields), restored: [] },
+    ...{ provision: extension.statements, sold: recordSale(sale.order_id) },
+  }
+  return { statements, fields, seed }
 }
 
 /** The statements that settle the sale in one unit, or the fault that makes this impossible. */
@@ -70,7 +122,7 @@ function settlingUnit(
   try {
     const provisioning = provisioningOf(products, sale.product)
     const seed = randomBytes(32)
-    const fields: SettledFields = {
+    const fields = {
       settled_at: now,
       public_id: provisioning.newPublicId(),
       seed: seal(secrets.seedKeys[0], seed, sale.order_id),

@@ -75,8 +75,10 @@ export function createSettling(deps: {
   log: Log
   products: Products
   end: Ending
+  /** Tells those who follow a capability that it was extended. */
+  onExtended?: (publicId: string) => void
 }): Settling {
-  const { db, store, lightning, secrets, clock, deletion, log, products, end } = deps
+  const { onExtended, db, store, lightning, secrets, clock, deletion, log, products, end } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
   /** Orders that ended while the clock is in doubt: buyers see them as dead, but the row and bytes stay. */
@@ -106,8 +108,9 @@ export function createSettling(deps: {
     })
     switch (done.kind) {
       case 'settled': {
-        log.info({ event: 'order.settled', ...facts, by })
         const { fields, seed } = done
+        log.info({ event: 'order.settled', ...facts, by, ...renewalOf(order, fields.public_id) })
+        if (order.extends_id !== null && fields.public_id === null) onExtended?.(order.extends_id)
         const state = { state: 'settled', settled_by: by, delivered_at: deliveredAt } as const
         return { order: { ...order, ...fields, ...state }, seed }
       }
@@ -190,6 +193,15 @@ export function createSettling(deps: {
   }
 
   return { settle, prove, lookUp, refresh }
+}
+
+/** How the log says what became of an extension. */
+function renewalOf(
+  { extends_id }: OrderRow,
+  publicId: string | null,
+): { renewal?: 'extended' | 'replaced' } {
+  if (extends_id === null) return {}
+  return { renewal: publicId === null ? 'extended' : 'replaced' }
 }
 
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {

@@ -63,6 +63,8 @@ export type OrderRow = {
   delivered_at: number | null
   sealed_at: number | null
   sealed_by: 'use' | 'age' | null
+  /** The capability that it extends, or null: see `isExtended`. */
+  extends_id: string | null
   /** When an operator restored an order that the store had lost: its key and body are unknown. */
   restored_at: number | null
   /** When the payment was seen of an order that could be provisioned only later, at settled_at. */
@@ -276,6 +278,16 @@ export function createOrderStore(db: Db) {
         now,
       )
       return open?.first ?? null
+    },
+
+    /** How many unpaid orders would extend a capability. */
+    async openExtensions(publicId: string): Promise<number> {
+      const [row] = await db.read<{ count: number }>(
+        `select count(*) as count from purchase_order
+         where extends_id = $1 and state in ('opening', 'pending')`,
+        publicId,
+      )
+      return Number(row?.count ?? 0)
     },
 
     /** Pending orders that nobody looked up since the pass began, the longest waiting first. */

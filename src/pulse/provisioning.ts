@@ -1,11 +1,12 @@
 /** Provisions PULSE: a monitor for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import type { Grant, Provisioning } from '../payment/provisioning.ts'
+import { extendedEnd, type Grant, type Provisioning } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
+import { extendBindings } from '../switches/store.ts'
 import { GRACE_SECONDS, INTERVAL_SECONDS, type PulseCapability, type PulsePlan } from './schema.ts'
-import { expiringAt } from './state.ts'
-import { insertMonitor } from './store.ts'
+import { expiringAt, isExtendable } from './state.ts'
+import { createPulseStore, extendMonitor, insertMonitor } from './store.ts'
 
 export const PULSE_PROVISIONING: Provisioning = {
   newPublicId: () => newId('pulse'),
@@ -31,6 +32,22 @@ export const PULSE_PROVISIONING: Provisioning = {
     ]
   },
   capability,
+  async extend(db, { publicId, plan, now }) {
+    const monitor = await createPulseStore(db).monitor(publicId)
+    if (!monitor || !isExtendable(monitor, now)) return null
+    const { heartbeatLimit: moreHeartbeats, ...terms } = plan as PulsePlan
+    const { expires_at: endsAt, created_at } = monitor
+    const expiresAt = extendedEnd(endsAt, terms, now)
+    if (expiresAt === null) return null
+    const tellsAt = expiringAt({ created_at, expires_at: expiresAt })
+    return {
+      expiresAt,
+      statements: [
+        extendMonitor({ publicId, endsAt, expiresAt, moreHeartbeats, expiringAt: tellsAt, now }),
+        extendBindings(publicId, expiresAt),
+      ],
+    }
+  },
 }
 
 function capability(grant: Grant): PulseCapability {

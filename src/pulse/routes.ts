@@ -5,6 +5,7 @@ import type { App } from '../http/app.ts'
 import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { EventStreams } from '../http/event-stream.ts'
+import { mountExtension } from '../http/extension.ts'
 import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { PaidRoute } from '../http/paid-route.ts'
@@ -19,8 +20,9 @@ import { badge } from './badge.ts'
 import { PUBLIC_STATUS } from './limits.ts'
 import { mountOwner } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
-import { PublicPulseStatus, PulseCapability, type PulsePlan } from './schema.ts'
+import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
+import { isExtendable } from './state.ts'
 
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
@@ -48,7 +50,7 @@ export function mountPulse(
     switches: SwitchOwner
   },
 ): void {
-  const { plans } = deps
+  const { plans, service, clock } = deps
   const route: PaidRoute = {
     product: 'pulse',
     path: '/api/payments/pulse',
@@ -64,6 +66,15 @@ export function mountPulse(
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
+  mountExtension(app, deps, {
+    bought: route,
+    ...{ noun: 'a monitor', kind: 'pulse_owner', publicId, service },
+    of: (monitor) => ({
+      planId: monitor.plan_id,
+      expiresAt: monitor.expires_at,
+      isActive: isExtendable(monitor, clock.now()),
+    }),
+  })
   mountPings(app, deps)
   mountOwner(app, deps)
   mountShared(app, deps)

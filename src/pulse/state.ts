@@ -69,6 +69,18 @@ export function standingAt(monitor: StateFacts, now: number, fairness: Fairness)
     : { state: 'late', stateChangedAt: since, ...times }
 }
 
+/** Whether more time and pings can be added: it has not expired, has pings left and is not suspended. */
+export const isExtendable = (
+  monitor: Pick<
+    MonitorRow,
+    'expires_at' | 'accepted_heartbeat_count' | 'heartbeat_limit' | 'suspended_at'
+  >,
+  now: number,
+): boolean =>
+  monitor.expires_at > now &&
+  monitor.suspended_at === null &&
+  monitor.accepted_heartbeat_count < monitor.heartbeat_limit
+
 /**
  * When time alone changes the state next, or null if it never does. While the clock is in doubt, nobody knows.
  */

@@ -137,6 +137,32 @@ export const insertMonitor = (monitor: {
   expect: 1,
 })
 
+/** Extends a monitor that accepts pings, unless it was extended since it was read. */
+export const extendMonitor = (extended: {
+  publicId: string
+  /** As it was read. */
+  endsAt: number
+  expiresAt: number
+  moreHeartbeats: number
+  /** When its owner is told of the new end. */
+  expiringAt: number
+  now: number
+}): Statement => ({
+  text: `update pulse_monitor set expires_at = $3, heartbeat_limit = heartbeat_limit + $4, is_expiry_told = 0,
+      check_at = case when check_at < $5 then check_at else $5 end, revision = revision + 1
+    where public_id = $1 and expires_at = $2 and expires_at > $6 and suspended_at is null
+      and accepted_heartbeat_count < heartbeat_limit`,
+  values: [
+    extended.publicId,
+    extended.endsAt,
+    extended.expiresAt,
+    extended.moreHeartbeats,
+    extended.expiringAt,
+    extended.now,
+  ],
+  expect: 1,
+})
+
 const ACCEPT_PINGS = `update pulse_monitor
   set accepted_heartbeat_count = accepted_heartbeat_count + $2,
       last_ping_at = $4,

@@ -44,9 +44,10 @@ export async function followMonitor({
   }
 }
 
-/** A schedule counts from its own time. */
+/** A schedule counts from its own time, and an extension is a change, too. */
 const hasOtherSettings = (monitor: MonitorRow, sent: MonitorRow | null): boolean =>
-  monitor.settings_changed_at !== sent?.settings_changed_at ||
+  monitor.expires_at !== sent?.expires_at ||
+  monitor.settings_changed_at !== sent.settings_changed_at ||
   monitor.rescheduled_at !== sent.rescheduled_at
 
 async function end(stream: EventStream, status: string): Promise<void> {

@@ -94,6 +94,13 @@ export const killBindings = (monitorIds: readonly string[], now: number): Statem
   values: [now, ...monitorIds],
 })
 
+/** The monitor of these bindings lasts longer. */
+export const extendBindings = (monitorId: string, monitorEndsAt: number): Statement => ({
+  text: `update reveal_binding set monitor_ends_at = $2
+    where monitor_id = $1 and monitor_ends_at < $2 and opened_at is null and dead_at is null`,
+  values: [monitorId, monitorEndsAt],
+})
+
 export const dropSwitches = (monitorIds: readonly string[]): Statement => ({
   text: `delete from reveal_switch where monitor_id in (${places(monitorIds, 1)})`,
   values: [...monitorIds],

@@ -104,6 +104,7 @@ async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const [product, body] of Object.entries(BODIES)) {
     await driveBuying(server, ask, { id: `buy${product}`, body })
   }
+  for (const product of ['Catch', 'Pulse'] as const) await driveExtension(server, ask, product)
   for (const id of BY_URL) await driveOneUrl(server, ask, id)
   await drivePoll(ask)
   await driveInbox(server, ask)
@@ -159,6 +160,32 @@ async function driveBuying(
   await send(402, expiring)
   server.clock.advance(DAY)
   await send(404, expiring)
+}
+
+async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 'Pulse') {
+  const id = `extend${product}`
+  const held = await server.mayfly[`buy${product}`]({
+    planId: 'spark',
+    onInvoice: ({ bolt11 }) => server.pay(bolt11),
+  })
+  const params = { publicId: held.publicId }
+  const send = (status: number, headers: Record<string, string>) =>
+    ask(id, status, { params, headers, body: { planId: 'spark' } })
+  const owner = { 'x-owner-token': held.ownerToken }
+  await send(400, owner)
+  await send(402, aPurchase(id, owner))
+  await send(401, aPurchase(id))
+  await ask(id, 404, { headers: aPurchase(id, owner), params: UNKNOWN, body: { planId: 'spark' } })
+  const key = aPurchase(id)
+  const asked = await send(402, { ...key, ...owner, 'x-payment-protocol': 'payment' })
+  const preimage = await server.pay((asked.body as { bolt11: string }).bolt11)
+  const authorization = serialisePaymentCredential({
+    challenge: challengeOf(asked.headers),
+    payload: { preimage },
+  })
+  await send(200, { ...key, authorization })
+  server.clock.advance(2 * DAY)
+  await send(409, aPurchase(id, owner))
 }
 
 const challengesOf = ({ headers }: Reply) =>
@@ -477,6 +504,14 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   await empty('pollOrder', { params: { orderId } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
+  }
+  for (const [id, held] of [
+    ['extendCatch', inbox],
+    ['extendPulse', monitor],
+  ] as const) {
+    const params = { publicId: held.publicId }
+    const headers = aPurchase(id, { 'x-owner-token': held.ownerToken })
+    await empty(id, { params, headers, body: { planId: 'spark' } })
   }
   for (const id of BY_URL) {
     await empty(id, { params: { planId: 'spark' } })

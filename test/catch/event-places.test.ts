@@ -126,7 +126,9 @@ suite('events on SQLite', () => {
     const { db } = await aStore(t)
     const writes = createPlaces(db)
     await db.write(storing(writes, 'a', ['GET']))
-    for (const inbox of ['a', 'b']) await db.write(unit(dropInbox(inbox)))
+    for (const inbox of ['a', 'b']) {
+      await db.write(unit(dropInbox({ public_id: inbox, expires_at: NOW + DAY })))
+    }
     assert.deepEqual(await db.read('select public_id from catch_inbox order by public_id'), [
       { public_id: 'a' },
       { public_id: 'c' },

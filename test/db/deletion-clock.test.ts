@@ -35,6 +35,7 @@ const ORDER: Omit<NewOrder, 'order_id' | 'created_at'> = {
   client_network: '203.0.113',
   opened_by: null,
   contested: 0,
+  extends_id: null,
 }
 
 const JUMPS = [6 * MINUTE, HOUR, DAY, 30 * DAY, YEAR, 50 * YEAR].flatMap((ms) => [ms, -ms])

@@ -45,7 +45,12 @@ test('the unpaid orders of a network are limited exactly, and each network for i
 })
 
 test('the limit of unpaid orders is exact on PostgreSQL, too, where transactions do not see each other', async () => {
-  const pool = await aPool(['0001-orders-and-catch', '0006-opening-lock', '0007-contested-orders'])
+  const pool = await aPool([
+    '0001-orders-and-catch',
+    '0006-opening-lock',
+    '0007-contested-orders',
+    '0032-extensions',
+  ])
   const opened = await Promise.all(
     Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),
   )
@@ -95,6 +100,7 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     client_network: clientNetwork,
     opened_by: null,
     contested: 0,
+    extends_id: null,
     created_at: 0,
   }),
   limitOpen(clientNetwork, 1, most),

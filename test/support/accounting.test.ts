@@ -3,6 +3,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
 import type { Db } from '../../src/db/db.ts'
 import { audit, nothingTold, settledBySimulator, type Told } from './accounting.ts'
+import { poll } from './buying.ts'
+import { endIn, paidExtension } from './extension.ts'
 import { startServer } from './server.ts'
 import { openDatabase } from './store.ts'
 import { unit } from './unit.ts'
@@ -21,6 +23,8 @@ async function aStore(t: TestContext): Promise<Scene> {
     await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body })
   }
   await server.mayfly.pulse(monitor).ping()
+  const { orderId } = await paidExtension(server, inbox)
+  endIn(await poll(server, orderId))
   // Nobody pays this quote, and its bytes stay reserved.
   await fetch(`${server.url}/api/payments/whisper`, {
     method: 'POST',
@@ -94,6 +98,14 @@ suite('the accounting check', { timeout: 300_000 }, () => {
     'an inbox beyond its limit': [
       `update catch_inbox set request_limit = 1`,
       'inbox … is beyond its limits',
+    ],
+    'an inbox that was extended without a payment': [
+      `update catch_inbox set request_limit = request_limit + 100`,
+      '… was not extended once for each paid extension',
+    ],
+    'an inbox that was not extended for its payment': [
+      `update catch_inbox set expires_at = expires_at - 86400000`,
+      '… was not extended once for each paid extension',
     ],
     'an event that is gone': [
       `delete from catch_event where sequence = 1`,

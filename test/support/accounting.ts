@@ -45,6 +45,7 @@ export async function audit({ db, settled, granted = {}, told }: Books): Promise
     ...RULES.flatMap(({ says }, i) => (asked[i] ?? []).map(says)),
     ...(await auditCapabilities(db, told)),
     ...(await auditSettlements(db, settled)),
+    ...(await auditExtensions(db)),
     ...(await auditCredits(db, granted)),
     ...(await auditKept(db)),
     ...(told ? await auditTold(db, told) : []),
@@ -158,7 +159,7 @@ const RULES: readonly Rule[] = [
 async function auditCapabilities(db: Db, told: Told | undefined): Promise<string[]> {
   const without = await db.read(
     `select o.order_id, o.product, o.public_id from purchase_order o
-     where o.state = 'settled'
+     where o.state = 'settled' and o.public_id is not null
        and not exists (select 1 from catch_inbox c where c.public_id = o.public_id)
        and not exists (select 1 from pulse_monitor p where p.public_id = o.public_id)
        and not exists (select 1 from whisper w where w.public_id = o.public_id)`,
@@ -167,6 +168,41 @@ async function auditCapabilities(db: Db, told: Told | undefined): Promise<string
     const reads = product === 'whisper' ? told?.reads.get(String(public_id)) : undefined
     if (reads && reads.asked >= reads.sold) return []
     return [`settled order ${order_id} has no ${product} capability`]
+  })
+}
+
+type Limits = { expiresAt: number; requestLimit?: number; heartbeatLimit?: number }
+
+/** What is left of a capability is its plan and those of the orders that have extended it, each once. */
+async function auditExtensions(db: Db): Promise<string[]> {
+  const orders = await db.read<
+    { public_id: string | null; extends_id: string | null; plan: string; expires_at: number } & Row
+  >(
+    `select public_id, extends_id, plan, expires_at from purchase_order
+     where state = 'settled' and product <> 'whisper'`,
+  )
+  const sold = new Map<string, Limits>()
+  const add = (publicId: string, expiresAt: number, plan: Limits): void => {
+    const before = sold.get(publicId)
+    sold.set(publicId, {
+      expiresAt: (before?.expiresAt ?? 0) + expiresAt,
+      requestLimit: (before?.requestLimit ?? 0) + (plan.requestLimit ?? 0),
+      heartbeatLimit: (before?.heartbeatLimit ?? 0) + (plan.heartbeatLimit ?? 0),
+    })
+  }
+  for (const { public_id, extends_id, plan: text, expires_at } of orders) {
+    const plan = JSON.parse(text) as Limits & { durationSeconds: number }
+    if (public_id !== null) add(public_id, expires_at, plan)
+    else if (extends_id !== null) add(extends_id, plan.durationSeconds * 1000, plan)
+  }
+  const held = await db.read<{ public_id: string; expires_at: number; most: number } & Row>(
+    `select public_id, expires_at, request_limit as most from catch_inbox where destroyed_at is null
+     union all select public_id, expires_at, heartbeat_limit as most from pulse_monitor`,
+  )
+  return held.flatMap(({ public_id, expires_at, most }) => {
+    const { expiresAt = 0, requestLimit = 0, heartbeatLimit = 0 } = sold.get(public_id) ?? {}
+    if (expires_at === expiresAt && most === requestLimit + heartbeatLimit) return []
+    return [`${public_id} was not extended once for each paid extension`]
   })
 }
 

@@ -18,3 +18,6 @@ export function phraseIn(status: number, text: string): string {
   const { field: _field, expected: _expected, ...body } = JSON.parse(text)
   return JSON.stringify(body)
 }
+
+/** A refusal in short, such as `404 not found`. */
+export const phraseOf = ({ status, text }: Answer): string => `${status} ${JSON.parse(text).error}`

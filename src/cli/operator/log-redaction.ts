@@ -12,9 +12,16 @@ export const REDACTED = [
   'authorization',
   'preimage',
   '["payment-preimage"]',
+  '["x-owner-token"]',
 ]
 
-const REDACTED_INSIDE = new Set(['headers', 'authorization', 'preimage', 'payment-preimage'])
+const REDACTED_INSIDE = new Set([
+  'headers',
+  'authorization',
+  'preimage',
+  'payment-preimage',
+  'x-owner-token',
+])
 
 /** The facts of a line, without what its objects, such as an error, must not show. */
 export function withoutSecrets(facts: Record<string, unknown>): Record<string, unknown> {
