@@ -149,6 +149,7 @@ export const ERRORS = {
     status: 403,
     advice:
       'A page of another site called /mcp, which serves programs and pages of this address. Nothing was done. Call the HTTP API from pages.',
+  },
   'network refused': {
     status: 403,
     advice:
