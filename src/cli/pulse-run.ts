@@ -8,6 +8,7 @@ import { wait } from '../client/wait.ts'
 import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { EXIT, endingOf } from './exit.ts'
+import { refusedPing } from './rotation-note.ts'
 import { loadPing } from './saved.ts'
 import { harmless } from './text.ts'
 
@@ -75,7 +76,7 @@ export function tellOfRun(name: string, { isPingOnly }: { isPingOnly: boolean })
         exitCode,
         limit.aborted
           ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
-          : reasonOf(error, url),
+          : reasonOf(refusedPing(error, { folder: dataFolder(), name }), url),
       )
     } finally {
       for (const signal of ENDING) process.off(signal, signalled)

@@ -6,11 +6,13 @@ import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
+import { addPulseRotate } from './pulse-rotate.ts'
 import { addPulseRun } from './pulse-run.ts'
 import { addPulseSchedule } from './pulse-schedule.ts'
 import { statusRows } from './pulse-status.ts'
 import { addPulseSwitch } from './pulse-switch.ts'
 import { addPulseWatch } from './pulse-watch.ts'
+import { refusedPing } from './rotation-note.ts'
 import { forget, loadPing, loadPulse } from './saved.ts'
 import { columns } from './text.ts'
 
@@ -27,6 +29,7 @@ export function addPulse(program: Command): void {
   addPulseAlerts(parent)
   addPulseSwitch(parent)
   addPulseSchedule(parent)
+  addPulseRotate(parent)
   addDestroy(parent)
 }
 
@@ -39,7 +42,11 @@ function addPing(parent: Command): void {
     .action(
       client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPing(cli, name)
-        await cli.mayfly(baseUrl).pulse(capability).ping()
+        try {
+          await cli.mayfly(baseUrl).pulse(capability).ping()
+        } catch (error) {
+          throw refusedPing(error, { ...cli, name })
+        }
         cli.answer({ name, pinged: true }, 'Pinged.\n')
         return EXIT.ok
       }),

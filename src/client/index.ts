@@ -68,6 +68,7 @@ export {
   UnreadableWhisper,
 } from '../protocol/whisper-envelope.ts'
 export type {
+  NewPingToken,
   PublicPulseStatus,
   PulseCapability,
   PulseSchedule,

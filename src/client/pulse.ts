@@ -1,5 +1,6 @@
 /** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
 import type {
+  NewPingToken,
   PublicPulseStatus,
   PulseCapability,
   PulseSchedule,
@@ -61,6 +62,11 @@ export type PulseClient = AlertsClient & {
    * ```
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
+  /**
+   * Makes another ping token, and the one before pings no more. Save it before anything else: if the answer is lost,
+   * rotate again. The deadline counts from now, so that there is time to give it to the job.
+   */
+  rotatePingToken(): Promise<NewPingToken>
   /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
   makeSwitch(): Promise<RevealSwitch>
   /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
@@ -145,6 +151,8 @@ export function createPulseClient(
       throw new MayflyError('unexpected answer', 200)
     },
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
+    rotatePingToken: () =>
+      http.get<NewPingToken>({ method: 'POST', path: `${path}/ping-token`, ...owner }, 'pingToken'),
     makeSwitch: () =>
       http.get<RevealSwitch>({ method: 'POST', path: `${path}/switch`, ...owner }, 'switchId'),
     retireSwitch: () => http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner }),

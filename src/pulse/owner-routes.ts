@@ -23,6 +23,7 @@ import { parseSettings } from './settings.ts'
 import { existingMonitor, type MonitorRow } from './store.ts'
 import { followMonitor } from './stream.ts'
 import { mountSwitch } from './switch-routes.ts'
+import { mountPingToken } from './token-routes.ts'
 
 /** Fits the longest name and description with every character escaped. */
 const MAX_SETTINGS_BYTES = 16 * 1024
@@ -61,6 +62,7 @@ export function mountOwner(
     if (service.hasExpired(owner.of(request))) throw problem('not found')
   }
 
+  mountPingToken(app, { owner, changeable, service })
   mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
   mountAlerts(
     app,

@@ -6,6 +6,7 @@
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
+import type { MonitorFacts } from './jobs.ts'
 import { acceptPings, RECENT_HEARTBEATS } from './store.ts'
 import type { Turning } from './turning.ts'
 
@@ -19,7 +20,7 @@ type Waiting = {
 }
 
 /** Records a ping durably, or returns false if the monitor refuses it. A first use seals the delivery. */
-export type Pinging = (publicId: string, time: number) => Promise<boolean>
+export type Pinging = (job: MonitorFacts, time: number) => Promise<boolean>
 
 export function createPinging({
   db,
@@ -30,35 +31,36 @@ export function createPinging({
   sealing: Sealing
   turning: Pick<Turning, 'beats'>
 }): Pinging {
-  const waiting = new Map<string, Waiting[]>()
+  /** By the facts that are remembered, which are others after the token was replaced. */
+  const waiting = new Map<MonitorFacts, Waiting[]>()
 
-  function recordAll(publicId: string): void {
-    const together = waiting.get(publicId)
-    waiting.delete(publicId)
-    if (together) void record(publicId, together)
+  function recordAll(job: MonitorFacts): void {
+    const together = waiting.get(job)
+    waiting.delete(job)
+    if (together) void record(job, together)
   }
 
-  async function record(publicId: string, together: Waiting[]): Promise<void> {
+  async function record(job: MonitorFacts, together: Waiting[]): Promise<void> {
     const times = together.map(({ time }) => time)
     try {
       const isRecorded =
-        (await isAccepted(publicId, times)) ||
-        (await turning.beats(publicId, { kind: 'pings', times, rid: null, isRun: false }))
+        (await isAccepted(job, times)) ||
+        (await turning.beats(job, { kind: 'pings', times, rid: null, isRun: false }))
       // Not all of them are left, or one came too late, but the monitor may accept some.
-      if (!isRecorded && together.length > 1)
-        for (const one of together) await record(publicId, [one])
+      if (!isRecorded && together.length > 1) for (const one of together) await record(job, [one])
       else for (const { resolve } of together) resolve(isRecorded)
     } catch (error) {
       for (const { reject } of together) reject(error as Error)
     }
   }
 
-  async function isAccepted(publicId: string, times: readonly number[]): Promise<boolean> {
+  async function isAccepted(job: MonitorFacts, times: readonly number[]): Promise<boolean> {
+    const { publicId } = job
     const done = await attempt(
       db.write({
         lockKey: publicId,
         statements: {
-          pings: acceptPings(publicId, times),
+          pings: acceptPings(job, times),
           seal: sealing.statements(publicId, times[0] ?? 0),
         },
       }),
@@ -68,15 +70,15 @@ export function createPinging({
   }
 
   const schedule = coalesce(() => {
-    for (const publicId of [...waiting.keys()]) recordAll(publicId)
+    for (const job of [...waiting.keys()]) recordAll(job)
   })
 
-  return (publicId, time) =>
+  return (job, time) =>
     new Promise((resolve, reject) => {
       const one = { time, resolve, reject }
-      const together = waiting.get(publicId)
-      if (!together) waiting.set(publicId, [one])
-      else if (together.push(one) >= PINGS_TOGETHER) recordAll(publicId)
+      const together = waiting.get(job)
+      if (!together) waiting.set(job, [one])
+      else if (together.push(one) >= PINGS_TOGETHER) recordAll(job)
       schedule()
     })
 }

@@ -13,6 +13,7 @@ import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
 import {
   ListedPulsePlan,
+  NewPingToken,
   PULSE_PLANS,
   PublicPulseStatus,
   PulseCapability,
@@ -53,6 +54,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     AlertsSet,
     AlertsStatus,
     RevealSwitch,
+    NewPingToken,
     PulseCatalog,
     PulsePlan: ListedPulsePlan,
   },

@@ -1,14 +1,15 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
-import { attempt, type Db, type Statement, StoreError } from '../db/db.ts'
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
-import { createRemembered } from '../db/remembered.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
-import { isId, isToken, newId } from '../lib/ids.ts'
+import { isId, newId, tokenOf } from '../lib/ids.ts'
 import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
+import { createJobs, type MonitorFacts } from './jobs.ts'
 import { createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
 import { createScan, type Scan } from './scanner.ts'
@@ -32,9 +33,6 @@ const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
 /** The newest blind windows that a status shows. */
 const SHOWN_WINDOWS = 20
-
-/** The facts of a monitor that never change while it accepts pings, so that they can be cached. */
-export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
 /** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
 export type Signal = { rid: string | null } & (
@@ -72,6 +70,8 @@ export type PulseService = {
   change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed>
   /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */
   setSchedule(monitor: MonitorRow, schedule: PulseSchedule | null): Promise<boolean>
+  /** Makes another ping token. The one before pings no more. Returns null if the monitor is gone. */
+  rotatePingToken(monitor: MonitorRow): Promise<string | null>
   /** Ends and deletes the monitor now. Returns false if it was gone before. */
   destroy(monitor: MonitorRow): Promise<boolean>
   /** The status that the owner shares under this id, or null if nothing is shared. */
@@ -101,15 +101,7 @@ export function createPulse(deps: {
   const turning = createTurning({ ...deps, sealing })
   const signs = createSigns({ db, clock })
   const recorded = createPinging({ db, sealing, turning })
-  const remembered = createRemembered(openMonitor)
-
-  async function openMonitor(publicId: string): Promise<MonitorFacts | null> {
-    if (!isId('pulse', publicId)) return null
-    const monitor = await store.monitor(publicId)
-    if (!monitor || monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) return null
-    if (monitor.expires_at <= clock.now()) return null
-    return { publicId, pingTokenHash: monitor.ping_token_hash }
-  }
+  const jobs = createJobs({ store, clock, signs })
 
   const gone = (publicIds: readonly string[]): Statement[] =>
     listeners.flatMap(({ onGone }) => onGone(publicIds))
@@ -119,27 +111,18 @@ export function createPulse(deps: {
     suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
 
   return {
-    async pinged(publicId, token) {
-      // The store is read only for a well-formed token, so that guesses cost little.
-      if (!isToken('pulse_ping', token)) return null
-      const monitor = await remembered.of(publicId).catch((error) => {
-        const pingTokenHash = tokenHash(token)
-        if (error instanceof StoreError) signs.noteUnproven({ publicId, pingTokenHash })
-        throw error
-      })
-      return monitor && isTokenOf('pulse_ping', token, monitor.pingTokenHash) ? monitor : null
-    },
+    pinged: jobs.pinged,
 
     async signal(facts, signal) {
       const { publicId } = facts
       const time = clock.now()
       const isRecorded =
         signal.kind === 'ping' && signal.rid === null
-          ? await recorded(publicId, time)
-          : await turning.beats(publicId, beatsOf(signal, time))
+          ? await recorded(facts, time)
+          : await turning.beats(facts, beatsOf(signal, time))
       if (!isRecorded) {
-        // The monitor is exhausted, expired, suspended or destroyed, so its cached facts are out of date.
-        remembered.forget(publicId)
+        // Exhausted, expired, suspended, destroyed or with another token: what is remembered is out of date.
+        jobs.forget(publicId)
         // The job of a suspended one lives. For the others nobody asks.
         signs.note(facts)
         return false
@@ -247,6 +230,14 @@ export function createPulse(deps: {
       return true
     },
 
+    async rotatePingToken({ public_id: publicId }) {
+      const token = tokenOf('pulse_ping', randomBytes(32))
+      if (!(await turning.pingToken(publicId, tokenHash(token)))) return null
+      jobs.forget(publicId)
+      hints.notify(publicId)
+      return token
+    },
+
     async destroy({ public_id: publicId }) {
       const done = await attempt(
         db.write({
@@ -259,7 +250,7 @@ export function createPulse(deps: {
           },
         }),
       )
-      remembered.forget(publicId)
+      jobs.forget(publicId)
       if ('refused' in done) return false
       sealing.sealed(publicId)
       hints.notify(publicId)

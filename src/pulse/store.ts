@@ -169,20 +169,26 @@ const ACCEPT_PINGS = `update pulse_monitor
       recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
   where public_id = $1 and expires_at > $5 and suspended_at is null
     and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
-    and ${DEADLINE} > $3
+    and ${DEADLINE} > $3 and ping_token_hash = $7
     and (accepted_heartbeat_count + $2 < ${WARNED}
       or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
 
 /**
- * Accepts pings that came at these times, in their order, if they change nothing but the counter and the times:
+ * Accepts pings with this token at these times, in their order, if they change nothing but the counter and the times:
  * the monitor is operational before and after them by its interval, and nobody is to be told. The times are in the monitor's
  * row, so this is one statement, and the counter and the times always agree.
  */
-export function acceptPings(publicId: string, times: readonly number[]): Statement {
+export function acceptPings(
+  { publicId, pingTokenHash }: { publicId: string; pingTokenHash: Uint8Array },
+  times: readonly number[],
+): Statement {
   const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
   return {
     text: ACCEPT_PINGS,
-    values: [publicId, times.length, first, last, Math.max(...times), recentWith('', times)],
+    values: [
+      ...[publicId, times.length, first, last, Math.max(...times), recentWith('', times)],
+      pingTokenHash,
+    ],
     expect: 1,
   }
 }
@@ -305,6 +311,13 @@ export const existingMonitor = (publicId: string, now: number): Statement => ({
   expect: 1,
 })
 
+/** Replaces what the ping token is checked by. For the unit of a turn, which has the condition. */
+export const replacePingToken = (publicId: string, pingTokenHash: Uint8Array): Statement => ({
+  text: 'update pulse_monitor set ping_token_hash = $2 where public_id = $1',
+  values: [publicId, pingTokenHash],
+  expect: 1,
+})
+
 /** Deletes a monitor with its settings and heartbeats. */
 export const dropMonitor = (publicId: string): Statement => ({
   text: 'delete from pulse_monitor where public_id = $1',
@@ -367,3 +380,5 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     },
   }
 }
+
+export type PulseStore = ReturnType<typeof createPulseStore>

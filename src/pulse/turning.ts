@@ -8,17 +8,20 @@ import type { Clock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { PulseListener } from './changes.ts'
 import type { Fairness } from './fairness.ts'
+import type { MonitorFacts } from './jobs.ts'
 import type { PulseSchedule } from './schema.ts'
 import {
   changeSettings,
   createPulseStore,
   type MonitorRow,
+  replacePingToken,
   type SettingsChange,
   storeSilence,
   turnMonitor,
 } from './store.ts'
 import {
   afterBeats,
+  afterNewToken,
   afterSchedule,
   afterSettings,
   afterTime,
@@ -31,12 +34,14 @@ import type { Watch } from './watch.ts'
 const MAX_TRIES = 100
 
 export type Turning = {
-  /** Records beats durably, whatever they change. Returns false if the monitor refuses them. */
-  beats(publicId: string, beats: Beats): Promise<boolean>
+  /** Records beats durably, whatever they change. Returns false if the monitor refuses them, or has another token. */
+  beats(job: MonitorFacts, beats: Beats): Promise<boolean>
   /** Changes the settings. Returns the changed monitor, or null if it has ended. */
   settings(publicId: string, change: SettingsChange): Promise<MonitorRow | null>
   /** Sets a schedule, or null for the interval. Returns false if the monitor has ended, or has none to end. */
   schedule(publicId: string, schedule: PulseSchedule | null): Promise<boolean>
+  /** Replaces the hash of the ping token. Returns false if the monitor has ended. */
+  pingToken(publicId: string, pingTokenHash: Uint8Array): Promise<boolean>
   /** Stores what time alone has changed. Returns false if nothing has. */
   time(publicId: string): Promise<boolean>
 }
@@ -104,11 +109,12 @@ export function createTurning(deps: TurningDeps): Turning {
   }
 
   return {
-    async beats(publicId, beats) {
+    async beats({ publicId, pingTokenHash }, beats) {
       const time = beats.kind === 'pings' ? (beats.times.at(-1) ?? 0) : beats.time
       const monitor = await turned(
         publicId,
         (read, fairness) => {
+          if (Buffer.compare(read.ping_token_hash, pingTokenHash) !== 0) return null
           const turn = afterBeats(read, beats, fairness)
           return turn && { turn, now: time }
         },
@@ -145,6 +151,24 @@ export function createTurning(deps: TurningDeps): Turning {
           return { turn: afterSchedule(read, schedule, { now, fairness }), now }
         },
         (now) => ({ seal: sealing.statements(publicId, now) }),
+      )
+      if (monitor) sealing.sealed(publicId)
+      return monitor !== null
+    },
+
+    async pingToken(publicId, pingTokenHash) {
+      const monitor = await turned(
+        publicId,
+        (read, fairness) => {
+          const now = clock.now()
+          if (read.expires_at <= now) return null
+          return { turn: afterNewToken(read, now, fairness), now }
+        },
+        (now) => ({
+          token: replacePingToken(publicId, pingTokenHash),
+          // With the token: a repeated sale would hand out the one that pings no more.
+          seal: sealing.statements(publicId, now),
+        }),
       )
       if (monitor) sealing.sealed(publicId)
       return monitor !== null

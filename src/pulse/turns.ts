@@ -141,6 +141,16 @@ export function afterSchedule(
   return reschedule(monitor, next, { ...at, isChanged: true })
 }
 
+/**
+ * A new ping token: the deadline counts from now, so that there is an interval and a grace to give it to the job. A
+ * lateness that has begun goes on.
+ */
+export function afterNewToken(monitor: MonitorRow, now: number, fairness: Fairness): Turn {
+  const { lateSince } = standingAt(monitor, now, fairness)
+  const next = { ...monitor, rescheduled_at: lateSince === null ? now : monitor.rescheduled_at }
+  return turn({ monitor, next, now, fairness, told: [], silences: [] })
+}
+
 /** New deadlines begin to count now, so they make nobody late, and end a lateness. */
 function reschedule(
   monitor: MonitorRow,

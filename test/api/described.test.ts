@@ -348,6 +348,13 @@ async function driveSwitch(ask: Call, owned: Required<Pick<Ask, 'params' | 'head
   await ask('makeSwitch', 404, { ...owned, params: { publicId: 'pulse_0000000000000000000000' } })
 }
 
+async function driveRotation(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
+  await ask('rotatePingToken', 200, owned)
+  await ask('rotatePingToken', 401, { params: owned.params })
+  const unknown = { publicId: 'pulse_0000000000000000000000' }
+  await ask('rotatePingToken', 404, { ...owned, params: unknown })
+}
+
 async function driveSchedule(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
   const body = { cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }
   const unknown = { ...owned, params: { publicId: 'pulse_0000000000000000000000' } }
@@ -397,6 +404,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
     { ask, own: { params, headers }, foreign: pinging, operations: OWNED_ALERTS },
   )
   await driveSwitch(ask, { params, headers })
+  await driveRotation(ask, { params, headers })
   await driveSchedule(ask, { params, headers })
   await ask('destroyMonitor', 204, { params, headers })
 }
@@ -543,6 +551,7 @@ const OWNED_MONITOR = [
   'destroyMonitor',
   'makeSwitch',
   'retireSwitch',
+  'rotatePingToken',
   'setSchedule',
   'deleteSchedule',
 ]

@@ -13,6 +13,7 @@ import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const ID = 'pulse_0000000000000000000000'
+const JOB = { publicId: ID, pingTokenHash: Buffer.alloc(32) }
 const EXPIRES_AT = 2_000_000_000_000
 const NOW = EXPIRES_AT - 1_000_000
 
@@ -56,11 +57,11 @@ async function aMonitor(t: TestContext, heartbeatLimit: number) {
 
 test('pings that arrive together are one flushed unit, and each has its count and its time', async (t) => {
   const { ping, written, row } = await aMonitor(t, 100)
-  assert.equal(await ping(ID, NOW), true)
+  assert.equal(await ping(JOB, NOW), true)
   written.length = 0
   const times = [NOW + 1, NOW + 1, NOW + 3, NOW + 2]
   assert.deepEqual(
-    await Promise.all(times.map((time) => ping(ID, time))),
+    await Promise.all(times.map((time) => ping(JOB, time))),
     times.map(() => true),
   )
   assert.deepEqual(
@@ -77,7 +78,7 @@ test('pings that arrive together are one flushed unit, and each has its count an
 
 test('exactly as many pings that arrive together are accepted as the monitor has left', async (t) => {
   const { ping, row } = await aMonitor(t, 150)
-  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ping(ID, NOW + i)))
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ping(JOB, NOW + i)))
   assert.equal(answers.filter((isRecorded) => isRecorded).length, 150)
   const { accepted_heartbeat_count, recent_heartbeats } = await row()
   assert.equal(accepted_heartbeat_count, 150)
@@ -87,15 +88,15 @@ test('exactly as many pings that arrive together are accepted as the monitor has
 test('pings that arrive together are accepted only before the end of the monitor', async (t) => {
   const { ping, row } = await aMonitor(t, 100)
   const times = [EXPIRES_AT - 1, EXPIRES_AT, EXPIRES_AT - 2]
-  assert.deepEqual(await Promise.all(times.map((time) => ping(ID, time))), [true, false, true])
+  assert.deepEqual(await Promise.all(times.map((time) => ping(JOB, time))), [true, false, true])
   assert.equal((await row()).accepted_heartbeat_count, 2)
 })
 
 test('the first of several pings after a lateness begins the new state', async (t) => {
   const { ping, row } = await aMonitor(t, 100)
-  await ping(ID, NOW)
+  await ping(JOB, NOW)
   const back = NOW + 120_000
-  await Promise.all([back, back + 5].map((time) => ping(ID, time)))
+  await Promise.all([back, back + 5].map((time) => ping(JOB, time)))
   const { state_since, last_ping_at } = await row()
   assert.deepEqual([state_since, last_ping_at], [back, back + 5])
 })

@@ -102,6 +102,33 @@ suite('what a monitor can do besides', () => {
     assert.equal((await owner.status()).schedule, null)
   })
 
+  test('the ping token is replaced after a question, shown in the line of curl, and kept where the old one was', async (t) => {
+    const monitor = await aMonitor(site.server)
+    const { page } = await site.visit(t, { viewport: NARROW })
+    page.on('dialog', (dialog) => dialog.accept())
+    await open(page, monitor)
+    await page.getByRole('button', { name: 'Keep in this browser' }).click()
+    await page.getByRole('button', { name: 'Replace the ping token' }).click()
+    assert.deepEqual(await allFaults(page), [], 'the question')
+    await page.getByRole('dialog').getByRole('button', { name: 'Replace it' }).click()
+    await page.getByText('The ping token is replaced. Give the new one to your jobs.').waitFor()
+    const file = await page.getByRole('group', { name: 'the file with the token' }).innerText()
+    const [pingToken = ''] = /pulse_ping_[0-9A-Za-z]{49}/.exec(file) ?? []
+    assert.notEqual(pingToken, monitor.pingToken)
+    const { publicId } = monitor
+    await site.server.mayfly.pulse({ publicId, pingToken }).ping()
+    await assert.rejects(site.server.mayfly.pulse(monitor).ping(), { phrase: 'not found' })
+    const stores = await page.evaluate(() =>
+      [localStorage, sessionStorage].map((one) => JSON.stringify(one)),
+    )
+    for (const stored of stores) {
+      assert.ok(stored.includes(pingToken))
+      assert.ok(!stored.includes(monitor.pingToken))
+    }
+    await page.reload()
+    await page.getByText(pingToken).waitFor()
+  })
+
   test('alerts are set and tested, their secret is shown once, and what was sent is listed', async (t) => {
     const monitor = await aMonitor(site.server)
     const inbox = await site.server.mayfly.buyCatch({

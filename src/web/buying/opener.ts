@@ -6,9 +6,9 @@ import { el, fill } from '../dom.ts'
 import { plainly } from '../foreign.ts'
 import { moment, sentence } from '../format.ts'
 import { clock } from '../service.ts'
-import { closeHere, type OpenHere, openHere, whatIsOpen } from './capability.ts'
+import { closeHere, type Held, type OpenHere, openHere, whatIsOpen } from './capability.ts'
 import { guardTab } from './guard.ts'
-import { type Kept, keptCapabilities } from './keeping.ts'
+import { type Kept, keep, keptCapabilities, nameOfKept } from './keeping.ts'
 import { keepingOf } from './keeping-line.ts'
 import { planTitle } from './terms.ts'
 
@@ -28,6 +28,8 @@ export type Opened = {
   keeping: HTMLElement
   /** Called after the capability was destroyed. */
   onGone: () => void
+  /** Called when a token of the capability was replaced: saves it where it is saved here, and shows it anew. */
+  onReplaced: (capability: AnyCapability) => void
   signal: AbortSignal
 }
 
@@ -53,8 +55,12 @@ export function startOpener<Product extends AnyCapability['product']>({
     const { signal } = opened
     openHere(here)
     const keeping = (): HTMLElement => keepingOf(here, { what, close })
+    const onReplaced = (capability: AnyCapability): void => {
+      if (!isOurs(capability)) return
+      void show({ ...here, capability, isSaved: isKeptAnew({ ...here, capability }) })
+    }
     try {
-      await open(here.capability, { keeping: keeping(), onGone: close, signal })
+      await open(here.capability, { keeping: keeping(), onGone: close, onReplaced, signal })
     } catch (error) {
       if (signal.aborted) return
       const isOver = error instanceof MayflyError && (error.status === 401 || error.status === 404)
@@ -107,6 +113,17 @@ export function startOpener<Product extends AnyCapability['product']>({
   function isOurs(capability: AnyCapability): capability is Of<Product> {
     if (capability.product === 'whisper' && capability.receiptToken === undefined) return false
     return capability.product === product
+  }
+}
+
+/** Replaces what is kept in this browser. Returns false if nothing is, or it could not be replaced. */
+function isKeptAnew(held: Held): boolean {
+  try {
+    if (nameOfKept(held.capability.publicId) === null) return false
+    keep(held)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,6 +1,6 @@
 /** Shows how a job pings: the file with its token, the line of curl, and the line of its schedule. */
 import type { PulseCapability, PulseSchedule, PulseStatus } from '../../client/index.ts'
-import { codeBox } from '../components.ts'
+import { button, codeBox } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { duration } from '../format.ts'
 import { cronFields } from './schedule.ts'
@@ -11,8 +11,14 @@ export type Lesson = {
   show(status: PulseStatus): void
 }
 
-/** The token is in a file, because other users of a computer can see command lines. */
-export function createLesson({ publicId, pingToken }: PulseCapability): Lesson {
+/**
+ * The token is in a file, because other users of a computer can see command lines.
+ * @param rotate replaces the token, after a question.
+ */
+export function createLesson(
+  { publicId, pingToken }: PulseCapability,
+  rotate: () => Promise<void>,
+): Lesson {
   const header = `header = "Authorization: Bearer ${pingToken}"`
   const curl = `curl -fsS -m 10 --retry 3 -X POST -K ~/.mayfly-ping ${location.origin}/p/${publicId}`
   const schedule = el('div', { class: 'stack' })
@@ -38,6 +44,12 @@ export function createLesson({ publicId, pingToken }: PulseCapability): Lesson {
       'p',
       { class: 'small quiet' },
       'The token can only ping. The service stores nothing that a ping sends.',
+    ),
+    el(
+      'div',
+      { class: 'row between' },
+      el('p', { class: 'small quiet' }, 'Did somebody else see it?'),
+      button('Replace the ping token', rotate, { kind: 'small' }),
     ),
   )
 

@@ -2,7 +2,7 @@
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
 import type { Opened } from '../buying/opener.ts'
-import { announce, button, notice } from '../components.ts'
+import { announce, button, confirmed, notice, toast } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { disclosure } from '../late.ts'
 import { attempt, createLive, destroyConfirmed, follow } from '../live.ts'
@@ -18,14 +18,14 @@ import { createSwitchView } from './switch-view.ts'
 export async function openMonitor(
   place: HTMLElement,
   capability: PulseCapability,
-  { keeping, onGone, signal }: Opened,
+  { keeping, onGone, onReplaced, signal }: Opened,
 ): Promise<void> {
   const live = createLive(signal)
   const monitor = createPulseClient(live.http, capability)
   let status = await monitor.status()
   const state = createStateView(status)
   const sharing = createSharingView(save)
-  const lesson = createLesson(capability)
+  const lesson = createLesson(capability, rotate)
   const schedule = createScheduleForm(status, {
     ...monitor,
     onChanged: async () => show(await monitor.status()),
@@ -56,6 +56,19 @@ export async function openMonitor(
     return attempt(async () => {
       await monitor.ping()
       announce('Ping sent')
+    })
+  }
+
+  async function rotate(): Promise<void> {
+    const isWanted = await confirmed('Replace the ping token?', {
+      body: 'The one that your jobs have pings no more, at once. They get an interval and a grace to take the new one.',
+      action: 'Replace it',
+    })
+    if (!isWanted) return
+    await attempt(async () => {
+      const { pingToken } = await monitor.rotatePingToken()
+      onReplaced({ ...capability, pingToken })
+      toast('The ping token is replaced. Give the new one to your jobs.')
     })
   }
 

@@ -94,7 +94,7 @@ export async function openReceipt(
         { class: 'card', 'aria-label': 'Alerts' },
         disclosure('Alerts: who is told when it is read', async () =>
           (await import('../alerts-view.ts')).alertsView(alerts, {
-            hasEnded: shown.state !== 'active',
+            hasEnded: shown.endedAt !== null,
           }),
         ),
       ),

@@ -1,0 +1,111 @@
+/** `mayfly pulse rotate`: what is saved, also if the process dies at the worst time. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { containsToken } from '../../src/lib/ids.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const ROTATE = ['pulse', 'rotate', 'beat']
+const PING = ['pulse', 'ping', 'beat']
+
+test('the new ping token is saved in place of the old one, and shown nowhere', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const before = saved(cli.folder)
+  const rotated = await cli.run(ROTATE)
+  assert.deepEqual([rotated.code, rotated.err], [0, ''])
+  assert.equal(containsToken(rotated.out), false)
+  const after = saved(cli.folder)
+  assert.notEqual(after.pingToken, before.pingToken)
+  assert.deepEqual({ ...after, pingToken: '' }, { ...before, pingToken: '' })
+  assert.equal((await cli.run(PING)).code, 0)
+  assert.equal(existsSync(noteIn(cli.folder)), false)
+})
+
+test('nothing is lost if the process is killed after the service has rotated: the next ping says what to do', async (t) => {
+  const proxy = await aProxy(t, (await startServer(t)).url)
+  const cli = await commandLine(t, proxy.url)
+  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  proxy.holdsBack = /\/ping-token$/
+  const running = cli.start(ROTATE)
+  await until('the service has rotated', () => proxy.held > 0)
+  running.child.kill('SIGKILL')
+  await running.ended
+  proxy.holdsBack = null
+  const refused = await cli.run(PING)
+  assert.deepEqual([refused.code, /mayfly pulse rotate beat/.test(refused.err)], [4, true])
+  const ran = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
+  assert.deepEqual([ran.code, /mayfly pulse rotate beat/.test(ran.err)], [0, true])
+  assert.equal((await cli.run(ROTATE)).code, 0)
+  assert.equal((await cli.run(PING)).code, 0)
+})
+
+test('of two rotations at once here one is refused or waits its turn, and the saved token pings', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const ended = await Promise.all([cli.run(ROTATE), cli.run(ROTATE), cli.run(ROTATE)])
+  assert.ok(ended.some(({ code }) => code === 0))
+  for (const { code, err } of ended) assert.ok(code === 0 || /already/.test(err), err)
+  assert.equal((await cli.run(PING)).code, 0)
+})
+
+test('a rotation that the service refuses changes nothing, and leaves no note', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const before = saved(cli.folder)
+  const file = (await cli.run(['export', 'beat', '--ping-only'])).out
+  await cli.run(['import', '-', '--name', 'job'], { input: file })
+  const job = await cli.run(['pulse', 'rotate', 'job'])
+  assert.deepEqual([job.code, /for pings only/.test(job.err)], [2, true])
+  const gone = await commandLine(t, (await startServer(t)).url)
+  await gone.run(['import', '-', '--name', 'beat'], {
+    input: JSON.stringify({ ...before, baseUrl: (await startServer(t)).url }),
+  })
+  assert.equal((await gone.run(ROTATE)).code, 4)
+  assert.equal(existsSync(noteIn(gone.folder)), false)
+  assert.deepEqual(saved(cli.folder), before)
+})
+
+const saved = (folder: string): Record<string, string> =>
+  JSON.parse(readFileSync(join(folder, 'capabilities/beat.json'), 'utf8'))
+
+const noteIn = (folder: string): string => join(folder, 'rotations/beat.note')
+
+/** Passes requests on. It never gives back the answers of paths that it is told to hold back. */
+async function aProxy(t: After, target: string) {
+  const proxy = { url: '', held: 0, holdsBack: null as RegExp | null }
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync<Buffer>(request as IncomingMessage))
+    const { host, connection, 'content-length': length, ...headers } = request.headers
+    const path = request.url ?? '/'
+    const answer = await fetch(target + path, {
+      method: request.method ?? 'GET',
+      headers: headers as Record<string, string>,
+      ...(body.length > 0 ? { body } : {}),
+    })
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    if (proxy.holdsBack?.test(path)) return void proxy.held++
+    for (const [name, value] of answer.headers) {
+      if (!/^(?:content-encoding|content-length|transfer-encoding|connection)$/.test(name)) {
+        response.setHeader(name, value)
+      }
+    }
+    response.writeHead(answer.status).end(answer.status === 204 ? undefined : bytes)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return proxy
+}
