@@ -72,6 +72,14 @@ export function reserve(options: BudgetOptions, payable: Payable): Reservation {
   }
 }
 
+/** @throws BudgetError if this payment could not be reserved now. Reserves nothing. */
+export function checkBudget(options: BudgetOptions, payable: Omit<Payable, 'paymentHash'>): void {
+  const state = budgetState(options)
+  const leftMsat = options.maxSatsPerDay * 1000 - state.spentMsat
+  const isFree = !state.isLost && payable.amountMsat + payable.maxFeeMsat <= leftMsat
+  if (!isFree) throw overBudget(options, payable, state)
+}
+
 /** Makes the file, where nothing was bought before: from then on, a missing file means that it was lost. */
 export function beginBudget(options: Place): void {
   if (existsSync(budgetFile(options.folder))) return
@@ -210,7 +218,7 @@ function stateIn(database: DatabaseSync, { now }: Place): BudgetState {
 
 function overBudget(
   { folder, maxSatsPerDay }: BudgetOptions,
-  { amountMsat, maxFeeMsat }: Payable,
+  { amountMsat, maxFeeMsat }: Omit<Payable, 'paymentHash'>,
   { isLost, isClockBehind, day, spentMsat }: BudgetState,
 ): BudgetError {
   const price = `The price is ${sats(amountMsat)} sat`

@@ -31,6 +31,7 @@ const OF_CLIENTS: readonly Part[] = [
     },
   },
   { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
+  { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
   { names: ['budget'], load: async () => (await import('./budget-commands.ts')).addBudget },
   // The script has all commands in it.
   { names: [], load: async () => (await import('./completion.ts')).addCompletion },

@@ -15,24 +15,40 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
 import { fileOf, findSaved, save } from './saved.ts'
 
+/** What a caller does otherwise than a terminal. */
+export type Caller = {
+  /** Told of each step. */
+  onProgress?: (progress: PurchaseProgress) => void
+  /** Takes the invoice where no wallet pays. If it throws, the purchase ends and its draft stays. */
+  onInvoice?: (quote: PaymentQuote) => void
+  /** The sentence that says how to continue. */
+  goOn?: string
+}
+
 /** Makes or continues the purchase of a draft, and resolves to the saved capability. */
-export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapability> {
+export async function purchase(
+  cli: Cli,
+  open: OpenDraft,
+  caller: Caller = {},
+): Promise<SavedCapability> {
   const { name, draft, isTakenUp, lock } = open
+  const goOn = caller.goOn ?? `To continue: mayfly buy ${draft.product} --resume ${name}`
   /** The last stage of the payment in this run. */
   let stage: Stage | null = null
   const onStage = (progress: PurchaseProgress): void => {
     stage = progress.stage
     if (progress.preimage !== undefined) keepProof(cli, name, progress.preimage)
+    caller.onProgress?.(progress)
   }
   try {
     if (isTakenUp) cli.note(`Continuing the purchase ${name}, which was interrupted.`)
     const before = findSaved(cli, name)
-    const saved = before ?? (await buyAndSave(cli, open, onStage))
+    const saved = before ?? (await buyAndSave(cli, open, { ...caller, onProgress: onStage }))
     dropDraft(cli, name)
     return saved
   } catch (error) {
     if (cli.signal.aborted) {
-      cli.note(`Interrupted. ${goOn(open)}`)
+      cli.note(`Interrupted. ${goOn}`)
       throw error
     }
     if (error instanceof MayflyError) {
@@ -46,17 +62,16 @@ export async function purchase(cli: Cli, open: OpenDraft): Promise<SavedCapabili
     }
     const ending = endingOf(error, draft.baseUrl)
     if (ending === null) throw error
-    throw new CliError(`${ending.sentence} ${goOn(open)}`, ending.code)
+    throw new CliError(`${ending.sentence} ${goOn}`, ending.code)
   } finally {
     lock.release()
   }
 }
 
 type Stage = PurchaseProgress['stage']
-type OnStage = (progress: PurchaseProgress) => void
 
-const goOn = ({ name, draft }: OpenDraft): string =>
-  `To continue: mayfly buy ${draft.product} --resume ${name}`
+/** With its own `onProgress`, which is told first. */
+type Watched = Caller & { onProgress: (progress: PurchaseProgress) => void }
 
 /** Whether the draft of a failed purchase can be deleted: it holds neither money nor other data. */
 function canBeForgotten(
@@ -93,9 +108,9 @@ function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError
 async function buyAndSave(
   cli: Cli,
   { name, draft }: OpenDraft,
-  onStage: OnStage,
+  caller: Watched,
 ): Promise<SavedCapability> {
-  const capability = await withWallet(cli, (wallet) => buy(cli, draft, { wallet, onStage }))
+  const capability = await withWallet(cli, (wallet) => buy(cli, draft, { wallet, ...caller }))
   const saved = { capability, baseUrl: draft.baseUrl, planId: draft.planId }
   save(cli, name, saved)
   return saved
@@ -104,7 +119,7 @@ async function buyAndSave(
 async function buy(
   cli: Cli,
   draft: Draft,
-  { wallet, onStage }: { wallet: Wallet | null; onStage: OnStage },
+  { wallet, onInvoice, ...caller }: Watched & { wallet: Wallet | null },
 ): Promise<AnyCapability> {
   const mayfly = cli.mayfly(draft.baseUrl)
   let waiting: { stop(): void } | undefined
@@ -114,7 +129,7 @@ async function buy(
     ...(preimage === undefined ? {} : { preimage }),
   }
   const onProgress = (progress: PurchaseProgress): void => {
-    onStage(progress)
+    caller.onProgress(progress)
     noteProgress(cli, progress)
   }
   const payer: Payer = wallet
@@ -122,6 +137,7 @@ async function buy(
     : {
         onProgress,
         onInvoice: (quote) => {
+          if (onInvoice) return onInvoice(quote)
           showInvoice(cli, quote)
           waiting = showWaiting(cli)
         },

@@ -84,10 +84,10 @@ full disk, run the same command again: it spends no other read.
 }
 
 /** Spends the read, once there is room for what it brings. */
-async function fetchKept(
+export async function fetchKept(
   cli: Cli,
   { code, baseUrl, publicId }: { code: string; baseUrl: string; publicId: string },
-  { keep }: Options,
+  { keep }: Pick<Options, 'keep'>,
 ): Promise<{ envelope: Uint8Array<ArrayBuffer>; kept: Kept | null }> {
   const mayfly = cli.mayfly(baseUrl)
   if (!keep) return { envelope: await mayfly.fetchWhisper(code), kept: null }
@@ -110,7 +110,12 @@ async function fetchKept(
   }
 }
 
-function keptBefore(cli: Cli, publicId: string, { keep }: Options): Kept | null {
+/** What an earlier read brought and nobody has opened. */
+export function keptBefore(
+  cli: Cli,
+  publicId: string,
+  { keep }: Pick<Options, 'keep'>,
+): Kept | null {
   try {
     return findKept(cli, publicId)
   } catch (error) {

@@ -1,0 +1,98 @@
+/** One connection to a host: the calls under way, and what they share. */
+import { rmSync } from 'node:fs'
+import type { ServerContext } from '@modelcontextprotocol/server'
+import { createMayfly } from '../../client/index.ts'
+import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
+import type { Cli } from '../cli.ts'
+
+/** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
+const END_MS = 3_000
+
+export type Session = {
+  cli: Cli
+  /** Whether the user wants the codes of sent whispers in the results. */
+  showCodes: boolean
+  /** Purchases under way by name, so that a repeated call joins the first one. */
+  buying: Map<string, { what: string; done: Promise<PurchaseResult> }>
+  /** What was sent under a name, as a digest, so that a repeated call is told from another text. */
+  sent: Map<string, string>
+  /** Files of whispers that were handed to the host. */
+  opened: Set<string>
+  /** Aborted when the host has gone. */
+  over: AbortSignal
+  /** Whether the host of this call can ask its user. */
+  canAsk(ctx: ServerContext): boolean
+  /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
+  run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T>
+  /** Aborts all calls, waits for them, and removes what the host has got. */
+  end(): Promise<void>
+}
+
+/** A call of a tool. */
+export type Call = {
+  session: Session
+  ctx: ServerContext
+  /** The context of a command, whose signal is this call's. */
+  cli: Cli
+  /** Tells the host of progress, if it wants to know. */
+  report(message: string): void
+}
+
+export function createSession(
+  cli: Cli,
+  { showCodes, canAsk }: Pick<Session, 'showCodes' | 'canAsk'>,
+): Session {
+  const over = new AbortController()
+  const calls = new Set<Promise<unknown>>()
+  const session: Session = {
+    cli,
+    showCodes,
+    canAsk,
+    over: over.signal,
+    buying: new Map(),
+    sent: new Map(),
+    opened: new Set(),
+    run(ctx, work) {
+      const signal = AbortSignal.any([ctx.mcpReq.signal, over.signal])
+      const done = work({ session, ctx, cli: cliOf(cli, { signal }), report: reporter(ctx) })
+      calls.add(done)
+      const forget = (): boolean => calls.delete(done)
+      done.then(forget, forget)
+      return done
+    },
+    async end() {
+      over.abort()
+      const limit = AbortSignal.timeout(END_MS)
+      const late = new Promise((resolve) => limit.addEventListener('abort', resolve))
+      const under = [...calls, ...[...session.buying.values()].map(({ done }) => done)]
+      await Promise.race([Promise.allSettled(under), late])
+      for (const file of session.opened) rmSync(file, { force: true })
+    },
+  }
+  return session
+}
+
+/** A command's context with another signal or ceiling. It writes nothing to stdout, which is the protocol's. */
+export function cliOf(cli: Cli, { signal, maxSats = cli.maxSats }: Changes): Cli {
+  return {
+    ...cli,
+    signal,
+    maxSats,
+    isJson: false,
+    answer: () => undefined,
+    mayfly: (baseUrl = cli.url) => createMayfly({ baseUrl, maxSats }),
+  }
+}
+
+type Changes = { signal: AbortSignal; maxSats?: number }
+
+function reporter({ mcpReq }: ServerContext): (message: string) => void {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) return () => undefined
+  let progress = 0
+  return (message) => {
+    progress += 1
+    const params = { progressToken, progress, message }
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import {
+  type CommandLine,
+  commandLine,
+  type Running,
+  WITH_WALLET,
+} from '../../support/command-line.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { connectHost, HOSTS } from '../../support/mcp-host.ts'
+import { startServer } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
+
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+}
+
+/** A process that is spoken to in lines, without a client. */
+function raw(cli: CommandLine) {
+  const running = cli.start(['mcp'], { ...WITH_WALLET, input: null })
+  let id = 0
+  return {
+    running,
+    async call(name: string, args: object, more: object = {}): Promise<Answer> {
+      id += 1
+      const asked = id
+      const params = { name, arguments: args, _meta: MODERN, ...more }
+      running.child.stdin?.write(
+        `${JSON.stringify({ jsonrpc: '2.0', id: asked, method: 'tools/call', params })}\n`,
+      )
+      await until('the answer has come', async () => answerTo(running, asked) !== undefined)
+      return answerTo(running, asked) as Answer
+    },
+  }
+}
+
+type Answer = {
+  id: number
+  result: {
+    resultType?: string
+    requestState?: string
+    isError?: boolean
+    structuredContent?: Record<string, unknown>
+  }
+  error?: { message: string }
+}
+
+const answerTo = (running: Running, id: number): Answer | undefined =>
+  running
+    .out()
+    .split('\n')
+    .slice(0, -1)
+    // Anything else than messages on stdout throws here.
+    .map((line) => JSON.parse(line) as Answer)
+    .find((message) => message.id === id)
+
+describe('an answer of the user', () => {
+  test('an answer that nobody was asked for, or that was given to another question, counts for nothing', async (t) => {
+    const { url } = await startServer(t)
+    const { call } = raw(await commandLine(t, url))
+    const inputResponses = { confirm: { action: 'accept', content: {} } }
+    const hooks = { planId: 'spark', name: 'hooks' }
+    const unasked = await call('buy_inbox', hooks, { inputResponses })
+    assert.equal(unasked.result.resultType, 'input_required')
+    const { requestState } = unasked.result
+    const other = await call(
+      'buy_inbox',
+      { planId: 'long', name: 'hooks' },
+      { inputResponses, requestState },
+    )
+    assert.equal(other.result.resultType, 'input_required')
+    const forged = await call('buy_inbox', hooks, {
+      inputResponses,
+      requestState: `${requestState}x`,
+    })
+    assert.match(forged.error?.message ?? '', /requestState/)
+    const agreed = await call('buy_inbox', hooks, { inputResponses, requestState })
+    assert.equal(agreed.result.structuredContent?.state, 'settled')
+  })
+})
+
+describe('a wait for a webhook', () => {
+  for (const kind of HOSTS) {
+    test(`${kind} is told of the progress of a wait, and can cancel it`, async (t) => {
+      const { url } = await startServer(t)
+      const home = await temporaryFolder(t)
+      const environment = WITH_WALLET.environment
+      const host = await connectHost(t, { kind, home, url, environment })
+      await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+      const cancel = new AbortController()
+      const progress = await new Promise<string | undefined>((resolve) => {
+        host
+          .call(
+            'wait_for_webhook',
+            { name: 'hooks', timeoutSeconds: 600 },
+            { signal: cancel.signal, onprogress: ({ message }) => resolve(message) },
+          )
+          .catch(() => undefined)
+      })
+      assert.equal(progress, 'Waiting for a webhook for 0 of 600 s')
+      cancel.abort()
+      const over = await host.call('wait_for_webhook', { name: 'hooks', timeoutSeconds: 1 })
+      assert.deepEqual(
+        [over.value.reason, over.value.latestSequence, over.value.webhooks],
+        ['timeout', 0, []],
+      )
+    })
+  }
+})
+
+describe('the end', () => {
+  const endings: [string, (running: Running) => void][] = [
+    ['its input ends', ({ child }) => child.stdin?.end()],
+    ['SIGTERM comes', ({ child }) => child.kill('SIGTERM')],
+    ['SIGINT comes', ({ child }) => child.kill('SIGINT')],
+  ]
+  for (const [when, end] of endings) {
+    test(`mayfly mcp ends with 0 when ${when}, while a call waits`, async (t) => {
+      const { url } = await startServer(t)
+      const cli = await commandLine(t, url)
+      await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+      const { running, call } = raw(cli)
+      assert.equal((await call('read_inbox', { name: 'hooks' })).result.isError, undefined)
+      const params = { name: 'wait_for_webhook', arguments: { name: 'hooks' }, _meta: MODERN }
+      running.child.stdin?.write(
+        `${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'tools/call', params })}\n`,
+      )
+      assert.equal((await call('catalog', {})).result.isError, undefined)
+      end(running)
+      const { code, signal } = await running.ended
+      assert.deepEqual([code, signal], [0, null])
+    })
+  }
+
+  test('a host that closes stdout ends it too', async (t) => {
+    const { url } = await startServer(t)
+    const { running, call } = raw(await commandLine(t, url))
+    await call('catalog', {})
+    running.child.stdout?.destroy()
+    running.child.stdin?.write(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/list', params: { _meta: MODERN } })}\n`,
+    )
+    const [code] = await once(running.child, 'exit')
+    assert.equal(code, 0)
+  })
+
+  test('what is no message is told on stderr, and the next message is answered', async (t) => {
+    const { url } = await startServer(t)
+    const { running, call } = raw(await commandLine(t, url))
+    running.child.stdin?.write('this is no JSON\n')
+    assert.equal((await call('catalog', {})).result.isError, undefined)
+  })
+})

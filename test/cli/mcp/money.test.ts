@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { budgetState } from '../../../src/cli/budget.ts'
+import { between } from '../../support/between.ts'
+import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
+import { type After, temporaryFolder } from '../../support/folder.ts'
+import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
+import { startServer } from '../../support/server.ts'
+import { query } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
+
+const wallet = WITH_WALLET.environment
+
+const paidInvoices = async (of: { databaseUrl: string }): Promise<number> =>
+  (await query(of, "select 1 as one from simulator_invoice where state = 'settled'")).length
+
+const spentSats = (home: string): number =>
+  budgetState({ folder: join(home, 'mayfly'), now: Date.now }).spentMsat / 1000
+
+/** A service behind a proxy that lets chosen requests hang, until it is told to pass all. */
+async function stuckService(t: After, isStuck: (path: string, isRepeat: boolean) => boolean) {
+  const server = await startServer(t)
+  let isOpen = false
+  let tell = (): void => undefined
+  const reached = new Promise<void>((resolve) => {
+    tell = resolve
+  })
+  const stuck: ServerResponse[] = []
+  const url = await between(t, server.url, (path, response, { headers }) => {
+    if (isOpen || !isStuck(path, headers.authorization !== undefined)) return false
+    stuck.push(response)
+    tell()
+    return true
+  })
+  function open(): void {
+    isOpen = true
+    for (const response of stuck) response.destroy()
+  }
+  return { ...server, url, reached, open }
+}
+
+describe('the ceilings', () => {
+  test('a price above the ceiling names both, and what to set', async (t) => {
+    const { url } = await startServer(t)
+    const home = await temporaryFolder(t)
+    const environment = { ...wallet, MAYFLY_MAX_SATS: '99' }
+    const host = await connectHost(t, { home, url, environment })
+    const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    assert.match(
+      refused.text,
+      /^The price of 100 sat is above the ceiling of 99 sat, and nothing was paid\..*MAYFLY_MAX_SATS/,
+    )
+    assert.equal(existsSync(join(home, 'mayfly', 'purchases', 'hooks.json')), false)
+  })
+
+  for (const kind of HOSTS) {
+    test(`${kind}: twenty purchases at once never pay more than the day allows`, async (t) => {
+      const server = await startServer(t)
+      const home = await temporaryFolder(t)
+      const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '350' }
+      const answer = () => 'accept' as const
+      const host = await connectHost(t, { kind, home, url: server.url, environment, answer })
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          host.call('buy_inbox', { planId: 'spark', name: `inbox-${i}` }),
+        ),
+      )
+      const refused = results.filter(({ isError }) => isError)
+      assert.equal(refused.length, 17)
+      for (const { text } of refused) {
+        assert.match(
+          text,
+          /The price is 100 sat, and 50 of the day's 350 sat are left.*MAYFLY_MAX_SATS_PER_DAY/,
+        )
+      }
+      assert.equal(await paidInvoices(server), 3)
+      assert.equal(spentSats(home), 300)
+    })
+  }
+})
+
+describe('a repeated purchase', () => {
+  test('twenty calls with one name pay once', async (t) => {
+    const server = await startServer(t)
+    const home = await temporaryFolder(t)
+    const host = await connectHost(t, { home, url: server.url, environment: wallet })
+    const results = await Promise.all(
+      Array.from({ length: 20 }, () => host.call('buy_monitor', { planId: 'spark', name: 'job' })),
+    )
+    const bought = new Set(results.map(({ value }) => JSON.stringify(value.bought)))
+    assert.equal(bought.size, 1)
+    assert.equal(await paidInvoices(server), 1)
+    const other = await host.call('buy_inbox', { planId: 'spark', name: 'job' })
+    assert.match(other.text, /Something else is saved as job/)
+  })
+
+  test('a process that is killed while it pays leaves the payment counted, and the next one pays once', async (t) => {
+    const service = await stuckService(t, (path) => path === '/simulator/pay')
+    const home = await temporaryFolder(t)
+    const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '150' }
+    const options: HostOptions = { home, url: service.url, environment }
+    const first = await connectHost(t, options)
+    const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
+    await service.reached
+    process.kill(first.pid, 'SIGKILL')
+    assert.equal(await lost, 'lost')
+    assert.equal(spentSats(home), 100)
+    const second = await connectHost(t, options)
+    const other = await second.call('buy_inbox', { planId: 'spark', name: 'other' })
+    assert.match(other.text, /50 of the day's 150 sat are left/)
+    service.open()
+    const done = await second.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    assert.equal(done.value.state, 'settled', done.text)
+    assert.equal(await paidInvoices(service), 1)
+    assert.equal(spentSats(home), 100)
+  })
+
+  test('a process that is killed after it has paid collects by the same name, and pays nothing more', async (t) => {
+    const service = await stuckService(t, (_path, isRepeat) => isRepeat)
+    const home = await temporaryFolder(t)
+    const options: HostOptions = { home, url: service.url, environment: wallet }
+    const first = await connectHost(t, options)
+    const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
+    await service.reached
+    process.kill(first.pid, 'SIGKILL')
+    await lost
+    service.open()
+    const second = await connectHost(t, options)
+    const done = await second.call('check_order', { name: 'hooks' })
+    assert.equal(done.value.state, 'settled', done.text)
+    assert.equal(await paidInvoices(service), 1)
+  })
+
+  test('a call that is cancelled while it pays goes on, and its purchase is saved', async (t) => {
+    const service = await stuckService(t, (_path, isRepeat) => isRepeat)
+    const home = await temporaryFolder(t)
+    const host = await connectHost(t, { home, url: service.url, environment: wallet })
+    const cancel = new AbortController()
+    const asked = { planId: 'spark', name: 'hooks' }
+    const cancelled = host
+      .call('buy_inbox', asked, { signal: cancel.signal })
+      .catch(() => 'cancelled')
+    await service.reached
+    cancel.abort()
+    assert.equal(await cancelled, 'cancelled')
+    await until('the process has heard of it', async () => host.err().includes('was cancelled'))
+    assert.match(host.err(), /cancelled while hooks was being paid\. It goes on, and is saved here/)
+    const again = host.call('buy_inbox', asked)
+    service.open()
+    assert.equal((await again).value.state, 'settled')
+    assert.equal(await paidInvoices(service), 1)
+    assert.equal(spentSats(home), 100)
+  })
+})
+
+test('without a wallet the user pays the invoice, and check_order collects it', async (t) => {
+  const server = await startServer(t)
+  const home = await temporaryFolder(t)
+  const host = await connectHost(t, { home, url: server.url })
+  assert.match(host.instructions, /No wallet is configured/)
+  const asked = { planId: 'spark', name: 'hooks' }
+  const offer = await host.call('buy_inbox', asked)
+  assert.equal(offer.value.state, 'payment required')
+  const { bolt11 } = offer.value.quote as { bolt11: string }
+  const repeated = await host.call('buy_inbox', asked)
+  assert.equal((repeated.value.quote as { bolt11: string }).bolt11, bolt11)
+  assert.equal((await host.call('check_order', { name: 'hooks' })).value.state, 'payment required')
+  await server.pay(bolt11)
+  const done = await host.call('check_order', { name: 'hooks' })
+  assert.equal(done.value.state, 'settled', done.text)
+  assert.equal(spentSats(home), 0)
+  // The command line has the same.
+  const cli = await commandLine(t, server.url)
+  const status = await cli.json(['catch', 'status', 'hooks'], {
+    environment: { XDG_DATA_HOME: home },
+  })
+  assert.equal(status.status, 'active')
+  assert.match(
+    (await host.call('check_order', { name: 'nothing' })).text,
+    /Nothing was bought as nothing/,
+  )
+})

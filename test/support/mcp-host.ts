@@ -1,0 +1,140 @@
+/** Hosts of `mayfly mcp`: the official clients of both generations, each with a process of its own. */
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { BIN, ENVIRONMENT } from './bin.ts'
+import type { After } from './folder.ts'
+
+export type HostKind = 'client 2.4.0, 2026-07-28' | 'client 2.4.0, 2025-11-25' | 'sdk 1.32.2'
+
+export const HOSTS: readonly HostKind[] = [
+  'client 2.4.0, 2026-07-28',
+  'client 2.4.0, 2025-11-25',
+  'sdk 1.32.2',
+]
+
+export type ToolResult = {
+  isError: boolean
+  text: string
+  /** The structured content. */
+  value: Record<string, unknown>
+}
+
+export type Host = {
+  pid: number
+  instructions: string
+  tools(): Promise<{ name: string; inputSchema: object }[]>
+  call(name: string, args?: object, options?: CallOptions): Promise<ToolResult>
+  /** Everything that came from the process so far, on both streams. */
+  transcript(): string
+  /** What the process wrote to stderr. */
+  err(): string
+  close(): Promise<void>
+}
+
+export type CallOptions = {
+  signal?: AbortSignal
+  onprogress?: (progress: { progress: number; message?: string | undefined }) => void
+}
+
+export type HostOptions = {
+  kind?: HostKind
+  /** The user's data folder is `<home>/mayfly`. */
+  home: string
+  url: string
+  environment?: Record<string, string>
+  args?: string[]
+  /** How the user answers questions. Without it, this host cannot ask. */
+  answer?: (message: string) => 'accept' | 'decline' | 'cancel'
+}
+
+/** Connects a host. Its process ends with the test. */
+export async function connectHost(t: After, options: HostOptions): Promise<Host> {
+  const { kind = 'client 2.4.0, 2026-07-28', home, url, environment, args = [], answer } = options
+  const params = {
+    command: process.execPath,
+    args: [BIN, 'mcp', ...args],
+    env: { ...ENVIRONMENT, XDG_DATA_HOME: home, MAYFLY_URL: url, ...environment },
+    stderr: 'pipe' as const,
+  }
+  let received = ''
+  let err = ''
+  const capabilities = answer ? { elicitation: {} } : {}
+  const connected =
+    kind === 'sdk 1.32.2' ? await connectOld() : await connectNew(kind.endsWith('2026-07-28'))
+  t.after(() => connected.client.close())
+
+  async function connectNew(isModern: boolean) {
+    const client = new Client(
+      { name: 'host', version: '1' },
+      {
+        capabilities,
+        versionNegotiation: { mode: isModern ? { pin: '2026-07-28' } : 'legacy' },
+      },
+    )
+    if (answer) {
+      client.setRequestHandler('elicitation/create', async ({ params }) => elicited(params.message))
+    }
+    const transport = new StdioClientTransport(params)
+    hear(transport)
+    await client.connect(transport)
+    return { client, transport }
+  }
+
+  async function connectOld() {
+    const client = new OldClient({ name: 'host', version: '1' }, { capabilities })
+    if (answer) {
+      client.setRequestHandler(ElicitRequestSchema, async ({ params }) => elicited(params.message))
+    }
+    const transport = new OldTransport(params)
+    hear(transport)
+    await client.connect(transport)
+    return { client, transport }
+  }
+
+  function elicited(message: string) {
+    const action = answer?.(message) ?? 'cancel'
+    return action === 'accept' ? { action, content: {} } : { action }
+  }
+
+  function hear(transport: StdioClientTransport | OldTransport): void {
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      err += chunk.toString('utf8')
+    })
+  }
+
+  const { client, transport } = connected
+  const listening = transport.onmessage as ((message: unknown) => void) | undefined
+  transport.onmessage = (message: unknown) => {
+    received += `${JSON.stringify(message)}\n`
+    listening?.(message)
+  }
+  return {
+    pid: transport.pid ?? 0,
+    instructions: client.getInstructions() ?? '',
+    tools: async () => (await client.listTools()).tools,
+    async call(name, asked = {}, { signal, onprogress } = {}) {
+      const request = { name, arguments: asked as Record<string, unknown> }
+      const requestOptions = {
+        timeout: 120_000,
+        ...(signal ? { signal } : {}),
+        ...(onprogress ? { onprogress } : {}),
+      }
+      const result =
+        client instanceof Client
+          ? await client.callTool(request, requestOptions)
+          : await client.callTool(request, undefined, requestOptions)
+      const [content] = result.content as { text?: string }[]
+      return {
+        isError: result.isError === true,
+        text: content?.text ?? '',
+        value: (result.structuredContent ?? {}) as Record<string, unknown>,
+      }
+    },
+    transcript: () => received + err,
+    err: () => err,
+    close: () => client.close(),
+  }
+}
