@@ -125,7 +125,7 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     if (!plan) throw problem('invalid plan')
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!orders.isSelling() || isClientUnknown(request.raw)) throw checkoutUnavailable()
-    await newOrders.admit(request.raw)
+    await newOrders.admit(request.raw, false)
     const network = clientNetwork(clientAddress(request.raw))
     await limits.take(LIMITS.quote, network, reply)
     return orders.oneUrl.open(wanted, {

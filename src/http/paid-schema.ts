@@ -59,7 +59,6 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'invalid query',
         'unsupported media type',
         'request too large',
-        'network refused',
         'order not found',
         'order expired',
         'order refunded',
@@ -69,6 +68,8 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'rate limited',
         'internal error',
         'checkout unavailable',
+        // Whoever extends has shown the owner token.
+        ...(route.extendsId ? [] : (['network refused'] as const)),
         ...(route.phrases ?? []),
       ),
       401: INVALID_CREDENTIAL,

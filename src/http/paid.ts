@@ -184,7 +184,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     })
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
-    await newOrders.admit(request.raw)
+    await newOrders.admit(request.raw, route.extendsId !== undefined)
     await take(LIMITS.quote, clientNetwork)
     return purchase.open(wanted, {
       plan,

@@ -88,7 +88,7 @@ suite('a blocked network', () => {
     assert.equal(acceptedRequestCount, 2)
   })
 
-  test('every right bearer works from a blocked network: pings, reads and owners', async (t) => {
+  test('every right bearer works from a blocked network: pings, reads, owners and extensions', async (t) => {
     const server = await startServer(t, BLOCKED)
     const [monitor, whisper, inbox] = [
       await aMonitor(server),
@@ -105,6 +105,9 @@ suite('a blocked network', () => {
       const headers = { ...forwarded, authorization: `Bearer ${token}` }
       assert.equal((await fetch(`${server.url}/api/${path}`, { headers })).status, 200)
     }
+    const target = `/api/catch/${inbox.publicId}/extend`
+    const owner = { 'x-owner-token': inbox.ownerToken }
+    assert.equal((await purchase(server, { target, ...BAD, headers: owner })).status, 402)
   })
 })
 
