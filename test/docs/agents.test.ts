@@ -13,7 +13,7 @@ const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8
 
 /** Run by hand: each takes minutes, or a Python or an lnget that is not there. Their programs must exist. */
 const BY_HAND = [
-  ...['screenshots', 'contract:clients', 'contract:lnget', 'fuzz'],
+  ...['screenshots', 'contract:clients', 'contract:mcp', 'contract:lnget', 'fuzz'],
   ...['bench', 'bench:soak', 'abuse'],
 ]
 
