@@ -76,6 +76,13 @@ export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
   })
 }
 
+/** A migration of the store that this program does not know: a newer one has written it. Null if there is none. */
+export async function newerMigration(db: Pick<Db, 'engine' | 'read'>): Promise<number | null> {
+  const known = new Set((await load(db.engine)).map(({ version }) => version))
+  const rows = await db.read<{ version: number }>('select version from migration')
+  return rows.find(({ version }) => !known.has(version))?.version ?? null
+}
+
 type Migration = { version: number; name: string; sql: string }
 
 async function load(engine: Db['engine']): Promise<Migration[]> {

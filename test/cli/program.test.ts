@@ -171,7 +171,10 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
     [
       ...[
         'configuration ok',
+        'plans ok',
+        'rates ok',
         'store ok',
+        'debts ok',
         'secret ok',
         'node note',
         'proxies note',

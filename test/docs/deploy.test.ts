@@ -13,13 +13,20 @@ const settings: { name: string; isSecret?: true }[] = Object.values(OPTIONS)
 const NAMES = new Set([
   ...settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name])),
   ...Object.values(WATCH_VARIABLES),
+  // Of compose.yaml alone.
+  'MAYFLY_USER',
 ])
+
+const FILES = [
+  ...['Dockerfile', 'compose.yaml', 'deploy/mayfly.service', 'deploy/mayfly-backup.service'],
+  ...['deploy/backup.sh', 'deploy/restore-drill.sh', 'deploy/healthcheck.sh'],
+]
 
 suite('the files for deployment', () => {
   test('the files for deployment name only settings that exist', async () => {
     const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
     assert.ok(pages.includes('docs/deploy.md'))
-    for (const file of ['Dockerfile', 'compose.yaml', 'deploy/mayfly.service', ...pages]) {
+    for (const file of [...FILES, ...pages]) {
       const names = (await text(file)).match(/\bMAYFLY_[A-Z][A-Z_]*[A-Z]\b/g) ?? []
       for (const name of names) assert.ok(NAMES.has(name), `${file} names ${name}`)
     }
@@ -79,6 +86,65 @@ suite('the files for deployment', () => {
     const [, gateway] = /gateway: ([\d.]+)/.exec(compose) ?? []
     assert.ok(gateway)
     assert.equal(trusted, gateway)
+  })
+
+  test('alerts and dashboard ask only for metrics that exist, and docs/metrics.md shows the rules', async () => {
+    const known = new Set(
+      [...(await text('docs/metrics.md')).matchAll(/^\| `(mayfly_[a-z_]+)`/gm)].map(
+        ([, name]) => name,
+      ),
+    )
+    for (const file of ['deploy/alerts.yml', 'deploy/alerts.test.yml', 'deploy/grafana.json']) {
+      const names = (await text(file)).match(/\bmayfly_[a-z_]+[a-z]/g) ?? []
+      assert.ok(names.length > 5, file)
+      for (const name of names)
+        assert.ok(known.has(name.replace(/_(?:bucket|sum|count)$/, '')), `${file}: ${name}`)
+    }
+    const rules = (await text('deploy/alerts.yml')).match(/- alert: (\w+)/g) ?? []
+    const tested = await text('deploy/alerts.test.yml')
+    const page = await text('docs/metrics.md')
+    for (const [, name = ''] of rules.map((rule) => /: (\w+)/.exec(rule) ?? [])) {
+      assert.ok(page.includes(`\`${name}\``), `${name} is in docs/metrics.md`)
+    }
+    for (const name of ['MayflyOwesSomebody', 'MayflyLostAnOrder', 'MayflyInvoiceUnknown'])
+      assert.ok(
+        tested.includes(`alertname: ${name}, exp_alerts: [&`) ||
+          tested.includes(`alertname: ${name}, exp_alerts: [{`),
+        name,
+      )
+  })
+
+  test('the dashboard is JSON that Grafana imports: each panel has its place and its questions', async () => {
+    const { panels, uid } = JSON.parse(await text('deploy/grafana.json'))
+    assert.equal(uid, 'mayfly')
+    assert.ok(panels.length >= 10)
+    const ids = panels.map(({ id }: { id: number }) => id)
+    assert.equal(new Set(ids).size, ids.length)
+    for (const { title, targets, gridPos } of panels) {
+      assert.ok(targets.length > 0 && gridPos.w > 0, title)
+      for (const { expr } of targets) assert.equal(typeof expr, 'string', title)
+    }
+  })
+
+  test('compose.yaml bounds the logs of all that it runs, and the user who reads the secrets can be set', async () => {
+    const compose = await text('compose.yaml')
+    const images = compose.match(/^ {4}image: /gm) ?? []
+    assert.equal((compose.match(/^ {4}logging: \*logging$/gm) ?? []).length, images.length)
+    assert.match(compose, /max-size: \d+m, max-file: '\d+'/)
+    assert.match(compose, /^ {4}user: \$\{MAYFLY_USER:-1000:1000\}$/m)
+    assert.ok((await text('docs/deploy.md')).includes('MAYFLY_USER'))
+  })
+
+  test('the image checks its health without Node, and builds with the compiler alone', async () => {
+    const file = await text('Dockerfile')
+    assert.doesNotMatch(file, /HEALTHCHECK.*node/)
+    assert.match(file, /HEALTHCHECK .* CMD \["\/usr\/local\/bin\/mayfly-healthcheck"\]/)
+    assert.doesNotMatch(file, /npm ci *$/m)
+    const manifest = JSON.parse(await text('package.json'))
+    const [, list = ''] = /\[([^\]]*)\]\.map/.exec(file) ?? []
+    const names = [...list.matchAll(/'([^']+)'/g)].map(([, name = '']) => name)
+    assert.ok(names.includes('typescript'))
+    for (const name of names) assert.match(manifest.devDependencies[name] ?? '', /^\d/, name)
   })
 
   test('each link between the pages leads to a page', async () => {

@@ -16,13 +16,14 @@ import { EXIT } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
 import { columns } from '../text.ts'
 import { operator } from './command.ts'
+import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
+import { checkContent, checkReaders, readSqlite } from './doctor-store.ts'
+import { bad, type Finding, note, ok } from './findings.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
 /** The clock skew that does not matter to the expiry of capabilities, quotes and receipts. */
 const MAX_SKEW_SECONDS = 30
-
-type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
 
 export function addDoctor(program: Command): void {
   program
@@ -51,14 +52,19 @@ async function examine(): Promise<Finding[]> {
     if (!(error instanceof ConfigError)) throw error
     return [bad('configuration', error.message)]
   }
+  const service = await checkService(config)
+  const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
   return [
     ok('configuration', 'every MAYFLY_ setting is valid'),
-    await checkStore(config),
+    ...(await checkFiles(config)),
+    ...(await checkExposure(config)),
+    ...(await checkStore(config, isServed)),
     checkSecret(config),
     await checkNode(config),
     checkProxies(config),
     checkOutbound(config),
-    ...(await checkService(config)),
+    ...(await checkPublicAddress(config)),
+    ...service,
     await checkWallet(config),
     checkDataFolder(config),
     checkBudget(config),
@@ -74,19 +80,43 @@ function checkOutbound({ outbound, outboundProxy, gate, baseUrl }: Config): Find
   return baseUrl === null ? ok('outbound', says) : note('outbound', says)
 }
 
-async function checkStore({ databaseUrl }: Config): Promise<Finding> {
-  if (databaseUrl.kind === 'sqlite') return checkFile(resolve(databaseUrl.file))
+async function checkStore(config: Config, isServed: boolean): Promise<Finding[]> {
+  const { databaseUrl, secrets } = config
+  if (databaseUrl.kind === 'sqlite') {
+    const file = resolve(databaseUrl.file)
+    const found = checkFile(file)
+    if (found.state !== 'ok') return [found]
+    const readers = checkReaders([file, ...(secrets === null ? [secretFile(file)] : [])])
+    const db = readSqlite(file)
+    try {
+      const given = { config, secrets: secrets ?? secretIn(file), isServed }
+      return [found, ...readers, ...(await checkContent(db, given))]
+    } finally {
+      await db.close()
+    }
+  }
   try {
     const { openPostgres } = await import('../../db/postgres/postgres.ts')
     const db = await inTime(openPostgres(databaseUrl.url, { startWithinMs: 0 }))
     try {
       await inTime(db.read('select 1 as one'))
-      return ok('store', 'PostgreSQL answers')
+      const content = await inTime(checkContent(db, { config, secrets, isServed }))
+      return [ok('store', 'PostgreSQL answers'), ...content]
     } finally {
       await db.close()
     }
   } catch (error) {
-    return bad('store', messageOf(error))
+    return [bad('store', messageOf(error))]
+  }
+}
+
+/** The secret beside the file, or null, which another finding explains. */
+function secretIn(database: string): [Uint8Array] | null {
+  try {
+    const text = readFileSync(secretFile(database), 'utf8').trim()
+    return /^[0-9a-f]{64}$/.test(text) ? [new Uint8Array(Buffer.from(text, 'hex'))] : null
+  } catch {
+    return null
   }
 }
 
@@ -316,7 +346,3 @@ function isAllowed(path: string, what: number): boolean {
     return false
   }
 }
-
-const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says })
-const note = (check: string, says: string): Finding => ({ check, state: 'note', says })
-const bad = (check: string, says: string): Finding => ({ check, state: 'bad', says })

@@ -1,0 +1,76 @@
+/** The doctor's look at settings that only a start would refuse, and at the public address. */
+import type { Config } from '../../config.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { objectIn } from '../../lib/json.ts'
+import { bad, type Finding, note, ok } from './findings.ts'
+
+/** Each of these stops a start, or a reload. */
+export async function checkFiles(config: Config): Promise<Finding[]> {
+  return [
+    await tried('plans', 'the plans can be sold', async () => {
+      const { readAllPlans } = await import('../../products.ts')
+      const plans = Object.values(readAllPlans(config.catalog)).flatMap((of) => Object.values(of))
+      if (!plans.some(({ available }) => available)) throw new Error('no plan is on sale')
+    }),
+    await tried('rates', 'the rate limits can be used', async () => {
+      const { ALL_LIMITS } = await import('../../products.ts')
+      const { readRates } = await import('../../rates.ts')
+      readRates(config.rateLimits, ALL_LIMITS, { isSimulator: true })
+    }),
+    ...(config.geoipDatabase.length === 0 ? [] : [await checkLocations(config.geoipDatabase)]),
+  ]
+}
+
+function checkLocations(files: readonly string[]): Promise<Finding> {
+  return tried('locations', 'the databases of locations can be read', async () => {
+    const { openIpLocator } = await import('../../catch/ip-location.ts')
+    const locator = await openIpLocator(files, () => undefined).catch((error: unknown) => {
+      throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files: ${messageOf(error)}`)
+    })
+    locator.close()
+  })
+}
+
+async function tried(check: string, says: string, work: () => Promise<void>): Promise<Finding> {
+  try {
+    await work()
+    return ok(check, says)
+  } catch (error) {
+    return bad(check, messageOf(error))
+  }
+}
+
+/** What would give everything away, or lets strangers steer the service. */
+export async function checkExposure(config: Config): Promise<Finding[]> {
+  const { refusePublicSimulator } = await import('../../start-checks.ts')
+  const findings: Finding[] = []
+  try {
+    refusePublicSimulator(config)
+  } catch (error) {
+    findings.push(bad('simulator', messageOf(error)))
+  }
+  if (config.network === 'mainnet' && config.alertAllowedHosts.size > 0) {
+    findings.push(bad('alerts', 'MAYFLY_ALERT_ALLOWED_HOSTS must be empty on mainnet.'))
+  }
+  return findings
+}
+
+/** How long the public address may take to answer. */
+const ANSWER_MS = 10_000
+
+/** Whether the public address leads to a Mayfly. Some networks cannot reach their own public address. */
+export async function checkPublicAddress({ baseUrl }: Config): Promise<Finding[]> {
+  if (baseUrl === null) return []
+  try {
+    const answer = await fetch(`${baseUrl}/health`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
+    return objectIn(await answer.text())?.service === 'mayfly'
+      ? [ok('public address', `${baseUrl} leads to a Mayfly`)]
+      : [bad('public address', `${baseUrl} answers, but not as Mayfly. Look at the proxy in front`)]
+  } catch {
+    const says = `${baseUrl} does not answer from this machine. Try it from elsewhere: DNS, certificate, firewall and the proxy lead to it`
+    return [note('public address', says)]
+  }
+}

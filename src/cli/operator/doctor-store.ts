@@ -1,0 +1,117 @@
+/** The doctor's look into a store, which it only reads: it migrates nothing, beside whatever service runs. */
+import { statSync } from 'node:fs'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { Config } from '../../config.ts'
+import type { Db, Row } from '../../db/db.ts'
+import { JUMP_MS, timesIn } from '../../db/deletion-clock.ts'
+import { newerMigration } from '../../db/migrate.ts'
+import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { createOrderStore } from '../../payment/store.ts'
+import { secretSource } from '../../secret-file.ts'
+import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
+import { bad, type Finding, note, ok } from './findings.ts'
+
+type Given = {
+  config: Config
+  /** The secrets that the service would use, or null if they are missing, which is another finding. */
+  secrets: [Uint8Array, ...Uint8Array[]] | null
+  /** Whether a service answers: only then the last time in its store must be now. */
+  isServed: boolean
+}
+
+/** Everything that the store tells. It is empty, or another finding says why it cannot be read. */
+export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
+  try {
+    const newer = await newerMigration(db)
+    if (newer !== null) {
+      return [
+        bad('version', `a newer Mayfly has written the store (migration ${newer}). Start that one`),
+      ]
+    }
+    return (
+      await Promise.all([
+        checkOwner(db, given),
+        checkOrders(db, given),
+        checkDebts(db),
+        checkTime(db, given),
+      ])
+    ).flat()
+  } catch (error) {
+    // A store of an older version lacks tables until its service has started once.
+    return [note('content', `the store cannot be looked into: ${messageOf(error)}`)]
+  }
+}
+
+/** A store belongs to one kind of node and one network for good. */
+async function checkOwner(db: Db, { config }: Given): Promise<Finding[]> {
+  const [row] = await db.read<{ value: string }>(`select value from meta where name = 'lightning'`)
+  const [backend, network] = row?.value.split(' on ') ?? []
+  const { lightningUrl, network: wanted } = config
+  if (row === undefined || (backend === lightningUrl.kind && (wanted ?? network) === network)) {
+    return []
+  }
+  const configured = `${lightningUrl.kind}${wanted === null ? '' : ` on ${wanted}`}`
+  const says = `it belongs to ${row.value}, and the settings say ${configured}. Restore MAYFLY_LIGHTNING_URL, or choose another MAYFLY_DATABASE_URL`
+  return [bad('node of the store', says)]
+}
+
+/** Orders that the secret does not open: their buyers would pay again. */
+async function checkOrders(db: Db, { config, secrets }: Given): Promise<Finding[]> {
+  if (secrets === null) return []
+  const ids = fingerprints(createSecrets(secrets))
+  const foreign = await createOrderStore(db).foreign(ids, systemClock.now())
+  if (foreign === 0) return []
+  const says = `${secretSource(config)} is not what ${foreign} open or uncollected orders were made under. Restore the right one, or add the previous one after a comma`
+  return [bad('secret', says)]
+}
+
+async function checkDebts(db: Db): Promise<Finding[]> {
+  const [row] = await db.read<{ count: number }>(
+    `select count(*) as count from purchase_order where state = 'paid_unfulfilled'`,
+  )
+  const count = row?.count ?? 0
+  if (count === 0) return [ok('debts', 'nobody has paid for what could not be provisioned')]
+  const says = `${count} paid ${count === 1 ? 'order waits' : 'orders wait'} for you: mayfly order list --state paid_unfulfilled`
+  return [bad('debts', says)]
+}
+
+/** Running services write their time every 15 seconds. */
+async function checkTime(db: Db, { isServed }: Given): Promise<Finding[]> {
+  const { seenAt } = await timesIn(db)
+  const now = systemClock.now()
+  if (seenAt === null || Math.abs(now - seenAt) <= JUMP_MS) return []
+  const where = `the last time in the store is ${rfc3339(seenAt)}, and here it is ${rfc3339(now)}`
+  if (seenAt > now) {
+    return [bad('time', `${where}: one of them is wrong. Set the clock, or: mayfly clock accept`)]
+  }
+  return isServed
+    ? [bad('time', `${where}: the service that answers uses another store, or cannot write to it`)]
+    : [note('time', `${where}. After such a pause a start deletes nothing for 15 minutes`)]
+}
+
+/** A SQLite file, opened for reading only. @throws if it cannot be opened. */
+export function readSqlite(file: string): Db {
+  const database = new DatabaseSync(file, { readOnly: true })
+  const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
+  return {
+    engine: 'sqlite',
+    async read<T extends Row>(text: string, ...values: Row[string][]) {
+      const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
+      return statement.all(...(values as SQLInputValue[])) as T[]
+    },
+    ...{ readMapped: refuse, scan: refuse, write: refuse, tx: refuse },
+    close: async () => database.close(),
+  }
+}
+
+/** Files that others on the machine can read: the store has plans and events, and the secret opens all. */
+export function checkReaders(files: readonly string[]): Finding[] {
+  const open = files.filter((file) => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    return (mode & 0o077) !== 0
+  })
+  return open.length === 0
+    ? []
+    : [bad('permissions', `others can read ${open.join(' and ')}: chmod 600 ${open.join(' ')}`)]
+}

@@ -1,0 +1,8 @@
+/** What `mayfly doctor` finds: one line for each check. */
+export type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
+
+export const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says })
+/** Nothing is broken, and the operator may want to know. */
+export const note = (check: string, says: string): Finding => ({ check, state: 'note', says })
+/** It keeps the service from starting or selling, or somebody from what is owed. */
+export const bad = (check: string, says: string): Finding => ({ check, state: 'bad', says })
