@@ -91,7 +91,7 @@ const ANSWERS: Record<string, Ending> = {
   'proof of payment required': {
     code: EXIT.failed,
     sentence:
-      'The key of this purchase can be guessed and was used from two addresses, so the service asks for proof of payment. Do not pay again. The operator can deliver the order by its payment hash.',
+      'The service asks for proof of this payment: its key was used from two addresses, or what it was to extend had ended. Do not pay again. The operator can deliver the order by its payment hash.',
   },
   'checkout unavailable': {
     code: EXIT.unreachable,
@@ -101,6 +101,11 @@ const ANSWERS: Record<string, Ending> = {
   'invalid plan': {
     code: EXIT.failed,
     sentence: 'That plan is not on sale. `mayfly catalog` shows what is.',
+  },
+  'cannot be extended': {
+    code: EXIT.gone,
+    sentence:
+      'It has ended, is used up or suspended, or would last longer than ten years. Nothing was paid. `mayfly buy` buys a new one.',
   },
   'invalid read limit': {
     code: EXIT.failed,

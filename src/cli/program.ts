@@ -18,6 +18,7 @@ const OF_CLIENTS: readonly Part[] = [
     names: ['list', 'show', 'forget', 'export', 'import'],
     load: async () => (await import('./saved-commands.ts')).addSavedCommands,
   },
+  { names: ['extend'], load: async () => (await import('./extend.ts')).addExtend },
   { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
   { names: ['catch'], load: async () => (await import('./catch.ts')).addCatch },
   { names: ['whisper'], load: async () => (await import('./whisper.ts')).addWhisper },

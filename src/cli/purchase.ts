@@ -119,21 +119,46 @@ async function buyAndSave(
 async function buy(
   cli: Cli,
   draft: Draft,
-  { wallet, onInvoice, ...caller }: Watched & { wallet: Wallet | null },
+  { wallet, ...caller }: Watched & { wallet: Wallet | null },
 ): Promise<AnyCapability> {
   const mayfly = cli.mayfly(draft.baseUrl)
-  let waiting: { stop(): void } | undefined
   const { planId, idempotencyKey, preimage } = draft
   const terms = {
     ...{ planId, idempotencyKey, signal: cli.signal },
     ...(preimage === undefined ? {} : { preimage }),
   }
+  const { terms: payer, end } = payerOf(cli, { mayfly, wallet, sold: draft, ...caller })
+  try {
+    if (draft.product === 'catch') return await mayfly.buyCatch({ ...terms, ...payer })
+    if (draft.product === 'pulse') return await mayfly.buyPulse({ ...terms, ...payer })
+    return await mayfly.buyWhisper({ ...terms, ...payer, ...whisperTerms(draft) })
+  } finally {
+    end()
+  }
+}
+
+/** How a purchase is paid: from the wallet, or by an invoice that is shown. `end` ends what is shown. */
+export function payerOf(
+  cli: Cli,
+  {
+    mayfly,
+    wallet,
+    sold,
+    onInvoice,
+    ...caller
+  }: Watched & {
+    mayfly: Mayfly
+    wallet: Wallet | null
+    sold: Pick<Draft, 'product' | 'planId'>
+  },
+): { terms: Payer; end(): void } {
+  let waiting: { stop(): void } | undefined
   const onProgress = (progress: PurchaseProgress): void => {
     caller.onProgress(progress)
     noteProgress(cli, progress)
   }
-  const payer: Payer = wallet
-    ? { wallet, onProgress, onInvoice: (quote) => checkPrice(mayfly, draft, quote) }
+  const terms: Payer = wallet
+    ? { wallet, onProgress, onInvoice: (quote) => checkPrice(mayfly, sold, quote) }
     : {
         onProgress,
         onInvoice: (quote) => {
@@ -142,13 +167,7 @@ async function buy(
           waiting = showWaiting(cli)
         },
       }
-  try {
-    if (draft.product === 'catch') return await mayfly.buyCatch({ ...terms, ...payer })
-    if (draft.product === 'pulse') return await mayfly.buyPulse({ ...terms, ...payer })
-    return await mayfly.buyWhisper({ ...terms, ...payer, ...whisperTerms(draft) })
-  } finally {
-    waiting?.stop()
-  }
+  return { terms, end: () => waiting?.stop() }
 }
 
 type Payer = {
@@ -159,7 +178,7 @@ type Payer = {
 /** Nobody looks at an invoice that a wallet pays, so the price must be the one on sale. @throws CliError */
 async function checkPrice(
   mayfly: Mayfly,
-  { product, planId }: Draft,
+  { product, planId }: Pick<Draft, 'product' | 'planId'>,
   { amountSats }: PaymentQuote,
 ): Promise<void> {
   const { products } = await mayfly.catalog()

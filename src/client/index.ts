@@ -13,6 +13,7 @@ import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { authorizer } from './authorizer.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
+import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { createHttp, platformFetch } from './http.ts'
 import { createPayments, planOrder } from './payments.ts'
@@ -89,6 +90,7 @@ export type { CatchClient, CatchOwner, NextOptions, StreamOptions } from './catc
 export { MayflyError } from './errors.ts'
 export { type EventFilter, matchesFilter } from './event-filter.ts'
 export { eventBody, eventUrl, toCurl, toHar, toJsonLines } from './export.ts'
+export type { Extendable, Extension } from './extension.ts'
 export {
   type GateClient,
   type GateOutcome,
@@ -191,6 +193,18 @@ export type Mayfly = {
   buyPulse(purchase: Purchase): Promise<PulseCapability>
   /** The client of a bought monitor. A job that only pings needs no owner token. */
   pulse(holder: PulseHolder): PulseClient
+  /**
+   * Extends an inbox or a monitor before it ends, by the time and the limits of the plan that it was bought under. If
+   * it ended before the payment, the plan is sold anew, to proof of the payment: a wallet's, or `preimage`.
+   *
+   * ```ts
+   * const bought = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+   * const done = await mayfly.extend(bought, { planId: 'spark', onInvoice })
+   * if ('expiresAt' in done) console.log(done.expiresAt)
+   * ```
+   * @throws MayflyError `cannot be extended` before an invoice; otherwise like `buyCatch`.
+   */
+  extend(held: Extendable, purchase: Purchase): Promise<Extension>
   /** The public status that a monitor's owner shares under this id. */
   pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
   /**
@@ -225,9 +239,10 @@ export type Mayfly = {
  * const inbox = await mayfly.buyCatch({ planId: 'spark' })
  * ```
  */
-export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper'> & {
+export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' | 'extend'> & {
   buyCatch(purchase: PurchaseFromWallet): Promise<CatchCapability>
   buyPulse(purchase: PurchaseFromWallet): Promise<PulseCapability>
+  extend(held: Extendable, purchase: PurchaseFromWallet): Promise<Extension>
   buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
 }
 
@@ -259,6 +274,9 @@ export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions)
       return (await payments.buy(planOrder('pulse', purchase.planId), purchase)) as PulseCapability
     },
     pulse: (holder) => createPulseClient(http, holder),
+    async extend(held, purchase) {
+      return extensionOf(await payments.buy(extensionOrder(held, purchase.planId), purchase))
+    },
     pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
     ...createWhisperClient(http, payments),
     gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),

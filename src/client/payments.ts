@@ -260,7 +260,9 @@ const proofHeader = (preimage: string | undefined): Record<string, string> =>
 
 const signalOf = ({ signal }: ApiRequest): { signal?: AbortSignal } => (signal ? { signal } : {})
 
+/** What was bought; of an extension its answer, because nothing new was. */
 function resourceOf({ status, body }: ApiResponse): unknown {
   if (typeof body === 'object' && body !== null && 'resource' in body) return body.resource
+  if (typeof body === 'object' && body !== null && 'extended' in body) return body
   throw new MayflyError('unexpected answer', status)
 }

@@ -1,0 +1,50 @@
+/** Extending what was bought, before it ends: a purchase that adds the time and the limits of its plan. */
+import type { CatchCapability } from '../catch/schema.ts'
+import type { PlanId } from '../lib/product-names.ts'
+import type { PulseCapability } from '../pulse/schema.ts'
+import { MayflyError } from './errors.ts'
+import type { ApiRequest } from './http.ts'
+
+/**
+ * The part of a capability that extending it needs.
+ *
+ * ```ts
+ * const held: Extendable = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+ * ```
+ */
+export type Extendable = Pick<
+  CatchCapability | PulseCapability,
+  'product' | 'publicId' | 'ownerToken'
+>
+
+/**
+ * What an extension has bought: the new end, RFC 3339, or a new capability in place of one that ended before the
+ * payment. That one is delivered once: save it before anything else.
+ *
+ * ```ts
+ * const show = (done: Extension) => console.log('replacement' in done ? 'save it' : done.expiresAt)
+ * ```
+ */
+export type Extension = { expiresAt: string } | { replacement: CatchCapability | PulseCapability }
+
+/** The request that orders an extension. */
+export function extensionOrder(
+  { product, publicId, ownerToken }: Extendable,
+  planId: PlanId,
+): ApiRequest {
+  return {
+    path: `/api/${product}/${encodeURIComponent(publicId)}/extend`,
+    headers: { 'content-type': 'application/json', 'x-owner-token': ownerToken },
+    body: JSON.stringify({ planId }),
+  }
+}
+
+/** What a paid order has answered. @throws MayflyError `unexpected answer`. */
+export function extensionOf(bought: unknown): Extension {
+  const { extended, expiresAt, product } = (bought ?? {}) as Record<string, unknown>
+  if (extended === true && typeof expiresAt === 'string') return { expiresAt }
+  if (product === 'catch' || product === 'pulse') {
+    return { replacement: bought as CatchCapability | PulseCapability }
+  }
+  throw new MayflyError('unexpected answer', 200)
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { containsToken } from '../../src/lib/ids.ts'
+import { commandLine, type Running, WITH_WALLET } from '../support/command-line.ts'
+import { SPARK_MS } from '../support/extension.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+for (const product of ['catch', 'pulse']) {
+  test(`a saved capability of ${product} is extended from a wallet, and its file has the new end`, async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const { expiresAt } = await cli.json(['buy', product, '--name', 'mine'], WITH_WALLET)
+    const ended = await cli.run(['extend', 'mine'], WITH_WALLET)
+    assert.equal(ended.code, 0, ended.err)
+    assert.equal(containsToken(ended.out + ended.err), false)
+    const end = new Date(Date.parse(String(expiresAt)) + SPARK_MS).toISOString()
+    assert.deepEqual(JSON.parse(ended.out), { name: 'mine', extended: true, expiresAt: end })
+    assert.equal((await cli.json(['show', 'mine'])).expiresAt, end)
+    assert.equal((await cli.json([product, 'status', 'mine'])).expiresAt, end)
+    assert.deepEqual(draftsOf(cli.folder), [])
+  })
+}
+
+test('an extension that was killed is continued with the same invoice, and is paid once', async (t) => {
+  const { url, pay } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const { expiresAt } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const first = cli.start(['extend', 'hooks'])
+  const invoice = await invoiceOf(first)
+  assert.match((await cli.run(['extend', 'hooks'])).err, /is extending hooks/)
+  first.child.kill('SIGKILL')
+  await first.ended
+  await pay(invoice)
+  const second = await cli.run(['extend', 'hooks'])
+  assert.equal(second.code, 0, second.err)
+  assert.match(second.err, /Continuing the extension of hooks/)
+  const end = new Date(Date.parse(String(expiresAt)) + SPARK_MS).toISOString()
+  assert.equal((await cli.json(['catch', 'status', 'hooks'])).expiresAt, end)
+  assert.deepEqual(draftsOf(cli.folder), [])
+})
+
+test('what has ended is not extended, and the next attempt begins anew', async (t) => {
+  const server = await startServer(t)
+  const cli = await commandLine(t, server.url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  server.clock.advance(SPARK_MS)
+  const { code, err } = await cli.run(['extend', 'beat'], WITH_WALLET)
+  assert.equal(code, 4)
+  assert.match(err, /It has ended, is used up or suspended/)
+  assert.deepEqual(draftsOf(cli.folder), [])
+})
+
+test('a monitor that ends while its extension is paid is replaced, and the new one is saved beside it', async (t) => {
+  const { url, pay, mayfly } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const first = cli.start(['extend', 'beat'])
+  const invoice = await invoiceOf(first)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const revealed = await cli.json(['show', 'beat', '--reveal'])
+  await mayfly.pulse(revealed as { publicId: string; ownerToken: string }).destroy()
+  await pay(invoice)
+  const unproven = await cli.run(['extend', 'beat'])
+  assert.equal(unproven.code, 1)
+  assert.match(unproven.err, /asks for proof of this payment/)
+  assert.equal(draftsOf(cli.folder).length, 1)
+})
+
+test('a whisper cannot be extended', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const sent = await cli.run(['whisper', 'send', '--name', 'word'], { ...WITH_WALLET, input: 'x' })
+  assert.equal(sent.code, 0, sent.err)
+  const { code, err } = await cli.run(['extend', 'word'])
+  assert.equal(code, 2)
+  assert.match(err, /a whisper, which cannot be extended/)
+})
+
+const draftsOf = (folder: string): string[] =>
+  readdirSync(join(folder, 'extensions')).filter((file) => file.endsWith('.json'))
+
+const invoiceOf = (running: Running): Promise<string> =>
+  until('the invoice', async () => {
+    const [line] = running.out().split('\n')
+    return line ? (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11 : null
+  })

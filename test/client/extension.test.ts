@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createMayfly, simulatorWallet } from '../../src/client/index.ts'
+import { assertExtended, EXTENDABLE } from '../support/extension.ts'
+import { startServer } from '../support/server.ts'
+
+for (const { name, buy, limits } of EXTENDABLE) {
+  for (const flow of ['native', 'payment', 'l402'] as const) {
+    test(`the SDK extends what ${name} has sold, by a wallet and the ${flow} flow, once for one key`, async (t) => {
+      const server = await startServer(t)
+      const held = await buy(server)
+      const wallet = simulatorWallet({ baseUrl: server.url })
+      const mayfly = createMayfly({ baseUrl: server.url, wallet })
+      const terms = { planId: 'spark', flow, idempotencyKey: crypto.randomUUID() } as const
+      const done = await mayfly.extend(held, terms)
+      assert.deepEqual(await mayfly.extend(held, terms), done)
+      assert.ok('expiresAt' in done)
+      await assertExtended(server, { held, times: 1, limits })
+    })
+  }
+}
+
+test('the SDK extends by an invoice that is shown, and says why nothing can be extended', async (t) => {
+  const server = await startServer(t)
+  const held = await server.mayfly.buyCatch({
+    planId: 'spark',
+    onInvoice: ({ bolt11 }) => server.pay(bolt11),
+  })
+  const onInvoice = ({ bolt11 }: { bolt11: string }) => server.pay(bolt11)
+  const done = await server.mayfly.extend(held, { planId: 'spark', onInvoice })
+  assert.ok('expiresAt' in done && done.expiresAt > held.expiresAt)
+  await assert.rejects(server.mayfly.extend(held, { planId: 'long', onInvoice }), {
+    phrase: 'invalid plan',
+    expected: 'spark',
+  })
+  await server.mayfly.catch(held).destroy()
+  await assert.rejects(server.mayfly.extend(held, { planId: 'spark', onInvoice }), {
+    phrase: 'not found',
+  })
+})
+
+test('the SDK resolves to the new capability if the old one ended while its wallet paid', async (t) => {
+  const server = await startServer(t)
+  const held = await server.mayfly.buyPulse({
+    planId: 'spark',
+    onInvoice: ({ bolt11 }) => server.pay(bolt11),
+  })
+  const { pay } = simulatorWallet({ baseUrl: server.url })
+  const wallet = {
+    async pay(bolt11: string) {
+      await server.mayfly.pulse(held).destroy()
+      return pay(bolt11)
+    },
+  }
+  const done = await server.mayfly.extend(held, { planId: 'spark', wallet, flow: 'native' })
+  assert.ok('replacement' in done)
+  assert.notEqual(done.replacement.publicId, held.publicId)
+  assert.equal((await server.mayfly.pulse(done.replacement).status()).state, 'waiting')
+})
