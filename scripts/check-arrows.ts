@@ -73,6 +73,7 @@ const SETTINGS = new Set([
   'config.ts',
   'host-settings.ts',
   'network-settings.ts',
+  'operator-settings.ts',
   'catalog.ts',
   'rates.ts',
   'secret-file.ts',

@@ -7,6 +7,7 @@ import { hostList, nameList, proxyUrl } from './host-settings.ts'
 import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
 import { cidrList, cidrListOrFile } from './network-settings.ts'
+import { contact, webUrl } from './operator-settings.ts'
 
 /** A setting is wrong. The message is a sentence that names it. */
 export class ConfigError extends Error {
@@ -103,6 +104,27 @@ export const OPTIONS = {
     help: '`on`, `off`, or a JSON file that changes some of them (docs/limits.md)',
     parse: (value) =>
       value === 'on' || value === 'off' ? value : jsonFile(value, '`on`, `off` or '),
+  },
+  termsUrl: {
+    name: 'MAYFLY_TERMS_URL',
+    default: '',
+    shown: 'none',
+    help: 'your terms, an https URL, shown on the pages, in /llms.txt and in openapi.json',
+    parse: (value) => (value === '' ? null : webUrl(value)),
+  },
+  privacyUrl: {
+    name: 'MAYFLY_PRIVACY_URL',
+    default: '',
+    shown: 'none',
+    help: 'what you say of privacy, an https URL, shown on the pages and in /llms.txt',
+    parse: (value) => (value === '' ? null : webUrl(value)),
+  },
+  contact: {
+    name: 'MAYFLY_CONTACT',
+    default: '',
+    shown: 'none',
+    help: 'how to reach you, an https URL or an e-mail address, shown on the pages, in /llms.txt and in openapi.json',
+    parse: (value) => (value === '' ? null : contact(value)),
   },
   blockedNetworks: {
     name: 'MAYFLY_BLOCKED_NETWORKS',

@@ -165,7 +165,9 @@ export async function serve(
     const publicUrl = (): string => config.baseUrl ?? url
     const isSimulator = node.simulator !== null
     const has = new Set(products.map(({ facts }) => facts.name))
-    const pages = createPages({ isSimulator, has, surfaces: SURFACES })
+    const { termsUrl, privacyUrl, contact } = config
+    const operator = { termsUrl, privacyUrl, contact }
+    const pages = createPages({ isSimulator, has, surfaces: SURFACES, operator })
     const responseBudget = createResponseBudget((request) =>
       clientNetwork(clientAddress(request.raw)),
     )
@@ -175,6 +177,7 @@ export async function serve(
       backpressure,
       publicUrl,
       notice: noticeOf({ isSimulator, network }),
+      operator,
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
@@ -280,7 +283,7 @@ export async function serve(
       mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })
     }
     mountDiscovery(app, {
-      ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on' },
+      ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },
       products: SOLD_FACTS.map((facts) => ({
         ...facts,
         description: facts.catalog.entry.description,

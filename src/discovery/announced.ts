@@ -1,4 +1,5 @@
 /** What the documents of this room tell of the service. They are made of it, and of nothing else. */
+import type { OperatorFacts } from '../http/operator.ts'
 import type { Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
 
@@ -9,6 +10,7 @@ export type Announced = {
   isSimulator: boolean
   /** Whether it offers its tools to hosts of MCP. */
   hasMcp: boolean
+  operator: OperatorFacts
   /** The products with a plan on sale. */
   products: readonly AnnouncedProduct[]
 }

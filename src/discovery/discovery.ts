@@ -16,7 +16,7 @@ type SoldProduct = Omit<AnnouncedProduct, 'plans'> & { plans: Readonly<Record<st
 
 export function mountDiscovery(
   app: App,
-  options: Pick<Announced, 'network' | 'isSimulator' | 'hasMcp'> & {
+  options: Pick<Announced, 'network' | 'isSimulator' | 'hasMcp' | 'operator'> & {
     publicUrl: () => string
     /** All products and plans, on sale or not. A reload can change the plans. */
     products: readonly SoldProduct[]
@@ -26,10 +26,10 @@ export function mountDiscovery(
     guides: readonly string[]
   },
 ): void {
-  const { publicUrl, network, isSimulator, hasMcp, guides, edition } = options
+  const { publicUrl, network, isSimulator, hasMcp, operator, guides, edition } = options
   // At a request, when the address and all routes are known.
   const announced = (): Announced => ({
-    ...{ baseUrl: publicUrl(), network, isSimulator, hasMcp },
+    ...{ baseUrl: publicUrl(), network, isSimulator, hasMcp, operator },
     products: options.products.filter(isOnSale).map((product) => announce(app, product)),
   })
   const json = (path: string, type: string, document: (announced: Announced) => object): void =>

@@ -2,6 +2,7 @@
  * /llms.txt (llmstxt.org): how a program buys, saves and uses capabilities, in two pages at most. Each product
  * has a part of it.
  */
+import { operatorLinks } from '../http/operator.ts'
 import { type Announced, noticeOf } from './announced.ts'
 
 /** @param guides the parts of all products that are switched on. */
@@ -12,7 +13,7 @@ export function llmsText(announced: Announced, guides: readonly string[]): strin
     ...(notice ? [`${notice}\n`] : []),
     howToBuy(announced),
     ...guides.filter((guide) => guide !== ''),
-    furtherOf(announced),
+    furtherOf(announced) + operatorOf(announced),
   ]
   return withAddress(parts.join('\n'), announced.baseUrl)
 }
@@ -32,6 +33,11 @@ export function howToBuy({
     SAVING,
   ].join('\n')
 }
+
+const operatorOf = ({ operator }: Announced): string =>
+  operatorLinks(operator)
+    .map(([name, href]) => `- ${name}: ${href.replace(/^mailto:/, '')}\n`)
+    .join('')
 
 export const withAddress = (text: string, baseUrl: string): string =>
   text.replaceAll('{base_url}', baseUrl)

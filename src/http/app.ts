@@ -12,6 +12,7 @@ import { answerClientError, sendError, sendProblem } from './error-response.ts'
 import { problem } from './errors.ts'
 import { deferContinue, sendContinue } from './expect-continue.ts'
 import { mountOpenapi } from './openapi.ts'
+import { NOTHING_SAID, type OperatorFacts } from './operator.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
 import type { InvalidPhrases } from './validation.ts'
 
@@ -54,6 +55,8 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
   notice?: string
+  /** Shown in the OpenAPI documents. Default: nothing. */
+  operator?: OperatorFacts
   /** Another number after a reload, when the OpenAPI documents must be made anew. Default: always the same. */
   edition?: () => number
   /** Shows a person that nothing is at this address; false if a program asks. */
@@ -107,6 +110,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
     notice: options.notice ?? '',
+    operator: options.operator ?? NOTHING_SAID,
     edition: options.edition ?? (() => 0),
   })
   return app

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import { type Described, describeRoutes } from './openapi-document.ts'
+import { isEmail, type OperatorFacts } from './operator.ts'
 import { SHARED_SCHEMAS } from './schemas.ts'
 import { mountText } from './text.ts'
 
@@ -26,8 +27,14 @@ export function mountOpenapi(
   {
     schemas,
     notice,
+    operator,
     edition,
-  }: { schemas: Record<string, TSchema>; notice: string; edition: () => number },
+  }: {
+    schemas: Record<string, TSchema>
+    notice: string
+    operator: OperatorFacts
+    edition: () => number
+  },
 ): void {
   const named = { ...schemas, ...SHARED_SCHEMAS }
   const main: Route[] = []
@@ -63,7 +70,7 @@ export function mountOpenapi(
     const { paths, components } = describeRoutes(routes, named)
     return {
       openapi: '3.1.0',
-      info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' } },
+      info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' }, ...said(operator) },
       servers: [{ url: publicUrl(), ...(notice === '' ? {} : { description: notice }) }],
       paths,
       components: { securitySchemes: schemesOf(routes), ...components },
@@ -76,6 +83,14 @@ export function mountOpenapi(
     mountText(app, { path, type: 'application/json; charset=utf-8', text, edition })
   }
 }
+
+/** The members of `info` that OpenAPI has for it. */
+const said = ({ termsUrl, contact }: OperatorFacts): object => ({
+  ...(termsUrl === null ? {} : { termsOfService: termsUrl }),
+  ...(contact === null
+    ? {}
+    : { contact: isEmail(contact) ? { email: contact } : { url: contact } }),
+})
 
 type Route = Omit<Described, 'schema'> & { describe: () => FastifySchema }
 

@@ -9,6 +9,7 @@ import type { App } from './app.ts'
 import { type Assets, readAssets } from './assets.ts'
 import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
 import { problem } from './errors.ts'
+import { type OperatorFacts, operatorLinks } from './operator.ts'
 
 /** `src/` or `dist/`, whichever this file runs from. */
 const ROOT = new URL('../', import.meta.url)
@@ -65,6 +66,8 @@ export type PagesOptions = {
   has: ReadonlySet<string>
   /** The paths of the products for programs. */
   surfaces: readonly ApiSurface[]
+  /** Its links stand at the foot of each page. */
+  operator: OperatorFacts
 }
 
 export type Pages = {
@@ -73,7 +76,7 @@ export type Pages = {
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
-export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages {
+export function createPages({ isSimulator, has, surfaces, operator }: PagesOptions): Pages {
   const isForPrograms = startsWithAny([
     ...FOR_PROGRAMS,
     ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
@@ -88,7 +91,7 @@ export function createPages({ isSimulator, has, surfaces }: PagesOptions): Pages
     const entries = pages.flatMap(({ script }) => (script ? [`web/${script}.js`] : []))
     const assets = readAssets(ROOT, entries)
     const html = pages.map((page): [string, Promise<Served>] => {
-      const text = fill(frame, { page, pages: linked, assets, isSimulator })
+      const text = fill(frame, { page, pages: linked, assets, isSimulator, operator })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
     made = { assets, html: new Map(html) }
@@ -214,9 +217,15 @@ function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served
 }
 
 /** `pages` are those in the navigation. */
-type Filling = { page: Page; pages: Page[]; assets: Assets; isSimulator: boolean }
+type Filling = {
+  page: Page
+  pages: Page[]
+  assets: Assets
+  isSimulator: boolean
+  operator: OperatorFacts
+}
 
-function fill(frame: string, { page, pages, assets, isSimulator }: Filling): string {
+function fill(frame: string, { page, pages, assets, isSimulator, operator }: Filling): string {
   const at = (path: string): string => `/assets/${assets.version}/${path}`
   const modules = page.script ? assets.modulesOf(`web/${page.script}.js`) : []
   const links = pages.map(({ name, path, nav }) => {
@@ -238,10 +247,15 @@ function fill(frame: string, { page, pages, assets, isSimulator }: Filling): str
     simulator: isSimulator ? SIMULATOR_BANNER : '',
     mode: isSimulator ? 'simulator' : 'node',
     nav: links.join('\n'),
+    operator: operatorLinks(operator).map(linkOf).join(''),
     main: page.main,
   }
   return frame.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => parts[name] ?? '')
 }
+
+/** A URL has no quotes or angle brackets in its plain spelling. */
+const linkOf = ([name, href]: [string, string]): string =>
+  ` <a href="${href.replaceAll('&', '&amp;')}" rel="noopener">${name}</a>`
 
 const SIMULATOR_BANNER =
   '<p class="banner">This service runs on a simulator: <strong>no real money moves.</strong></p>'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { llmsText } from '../../src/discovery/llms.ts'
+import { NOTHING_SAID } from '../../src/http/operator.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openapi, openapiDocuments, pathsOf } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
@@ -98,7 +99,8 @@ test('/llms.txt tells in two pages how to buy, keep and use, under the address i
 
 test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
   const service = { baseUrl: BASE_URL, network: 'regtest', products: [] } as const
-  const text = (isSimulator: boolean) => llmsText({ ...service, isSimulator, hasMcp: true }, [])
+  const text = (isSimulator: boolean) =>
+    llmsText({ ...service, isSimulator, hasMcp: true, operator: NOTHING_SAID }, [])
   assert.match(text(true), /\/simulator\/pay/)
   assert.doesNotMatch(text(false), /simulator/)
 })

@@ -9,6 +9,7 @@ import { l402Services } from '../../src/discovery/l402-services.ts'
 import { llmsText } from '../../src/discovery/llms.ts'
 import { serverCard } from '../../src/discovery/server-card.ts'
 import { skillIndex, skillText } from '../../src/discovery/skills.ts'
+import { NOTHING_SAID } from '../../src/http/operator.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import type { Network } from '../../src/lightning/lightning.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -169,7 +170,7 @@ test('the documents follow the operator’s plans: their prices, and no plan tha
 /** A service of the default plans, all of which are sold by one URL. */
 const service = (network: Network, isSimulator: boolean): Announced => ({
   baseUrl: BASE_URL,
-  ...{ network, isSimulator, hasMcp: true },
+  ...{ network, isSimulator, hasMcp: true, operator: NOTHING_SAID },
   products: PRODUCT_NAMES.map((name) => ({
     ...{ name, description: 'It does something.', guide: '## It\n', skill: 'Use it.' },
     plans: PLAN_IDS.map((planId) => ({

@@ -1,0 +1,24 @@
+/** The settings by which the operator says who runs the service. An error's message completes "<name> must be …". */
+
+/** Longer ones would fill the pages and documents that show them. */
+const MAX_LENGTH = 500
+const EMAIL = /^[A-Za-z0-9.!#$%*+/=?^_{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/
+
+/** An https URL, in its plain spelling. */
+export function webUrl(value: string): string {
+  const url = value.length <= MAX_LENGTH ? URL.parse(value) : null
+  if (url?.protocol !== 'https:' || url.username + url.password !== '') {
+    throw new Error('an https URL without credentials')
+  }
+  return url.href
+}
+
+/** An https URL, or an e-mail address. */
+export function contact(value: string): string {
+  if (value.length <= MAX_LENGTH && EMAIL.test(value)) return value
+  try {
+    return webUrl(value)
+  } catch {
+    throw new Error('an https URL without credentials, or an e-mail address')
+  }
+}

@@ -1,0 +1,42 @@
+/** What the operator says of itself, and where it is shown. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openapiDocuments } from '../support/openapi.ts'
+import { startServer } from '../support/server.ts'
+
+const SAID = {
+  MAYFLY_TERMS_URL: 'https://mayfly.example/terms?v=1&l=en',
+  MAYFLY_PRIVACY_URL: 'https://mayfly.example/privacy',
+  MAYFLY_CONTACT: 'abuse@mayfly.example',
+}
+
+const htmlOf = async (url: string): Promise<string> =>
+  (await fetch(url, { headers: { accept: 'text/html' } })).text()
+
+test('terms, privacy and contact stand on every page, in /llms.txt and in the OpenAPI documents', async (t) => {
+  const server = await startServer(t, SAID)
+  for (const path of ['/', '/docs', '/catch', '/nothing-here']) {
+    const html = await htmlOf(server.url + path)
+    assert.ok(html.includes('href="https://mayfly.example/terms?v=1&amp;l=en"'), path)
+    assert.ok(html.includes('href="https://mayfly.example/privacy"'), path)
+    assert.ok(html.includes('href="mailto:abuse@mayfly.example"'), path)
+  }
+  const llms = await (await fetch(`${server.url}/llms.txt`)).text()
+  assert.ok(llms.includes('- Terms: https://mayfly.example/terms?v=1&l=en\n'), llms)
+  assert.ok(llms.includes('- Privacy: https://mayfly.example/privacy\n'))
+  assert.ok(llms.includes('- Contact: abuse@mayfly.example\n'))
+  for (const { info } of (await openapiDocuments(server)) as { info?: Record<string, unknown> }[]) {
+    assert.equal(info?.termsOfService, SAID.MAYFLY_TERMS_URL)
+    assert.deepEqual(info?.contact, { email: SAID.MAYFLY_CONTACT })
+  }
+})
+
+test('a contact that is an address of the web is a link, and nothing is shown of what is not set', async (t) => {
+  const server = await startServer(t, { MAYFLY_CONTACT: 'https://mayfly.example/contact' })
+  const html = await htmlOf(server.url)
+  assert.ok(html.includes('href="https://mayfly.example/contact"'))
+  assert.ok(!/>(?:Terms|Privacy)</.test(html) && !html.includes('{{'))
+  const [main] = (await openapiDocuments(server)) as { info?: Record<string, unknown> }[]
+  assert.deepEqual(main?.info?.contact, { url: 'https://mayfly.example/contact' })
+  assert.ok(!('termsOfService' in (main?.info ?? {})))
+})
