@@ -1,0 +1,56 @@
+/** `node use.mjs HOST URL BIN HOME`: uses every tool of `mayfly mcp` from a host, by the host's own command line. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const [host, url, bin, home] = process.argv.slice(2)
+const config = join(home, 'mcp.json')
+const mayfly = fileURLToPath(new URL('../../bin/mayfly.mjs', import.meta.url))
+
+mkdirSync(home, { recursive: true })
+const env = { MAYFLY_URL: url, MAYFLY_WALLET_URL: 'simulator:', XDG_DATA_HOME: home }
+const server = { command: process.execPath, args: [mayfly, 'mcp'], env }
+writeFileSync(config, JSON.stringify({ mcpServers: { mayfly: server } }))
+
+/** The structured content of a call, as the host prints it. */
+async function call(tool, args = {}) {
+  const pairs = Object.entries(args).map(([name, value]) => `${name}=${value}`)
+  if (host === 'mcporter') {
+    const { stdout } = await run(join(bin, 'mcporter'), [
+      ...['--config', config, 'call', `mayfly.${tool}`],
+      ...pairs,
+    ])
+    return JSON.parse(stdout)
+  }
+  const { stdout } = await run(join(bin, 'mcp-inspector'), [
+    ...['--cli', '--config', config, '--server', 'mayfly'],
+    ...['--protocol-era', host === 'inspector-modern' ? 'modern' : 'legacy'],
+    ...['--method', 'tools/call', '--tool-name', tool],
+    ...pairs.flatMap((pair) => ['--tool-arg', pair]),
+  ])
+  return JSON.parse(stdout).structuredContent
+}
+
+const { products } = await call('catalog')
+assert.equal(products.catch.plans.length, 3)
+const inbox = await call('buy_inbox', { planId: 'spark', name: 'hooks' })
+assert.equal(inbox.state, 'settled')
+assert.deepEqual(await call('check_order', { name: 'hooks' }), inbox)
+await fetch(`${inbox.bought.url}/first`, { method: 'POST', body: 'hello' })
+const arrived = await call('wait_for_webhook', { name: 'hooks', after: 0 })
+assert.equal(arrived.reason, 'received')
+const { webhooks } = await call('read_inbox', { name: 'hooks', limit: 1 })
+assert.equal(webhooks[0].body.untrustedText, 'hello')
+await call('buy_monitor', { planId: 'spark', name: 'job' })
+assert.equal((await call('ping', { name: 'job' })).recorded, true)
+assert.equal((await call('monitor_status', { name: 'job' })).state, 'operational')
+await call('send_whisper', { planId: 'spark', name: 'door', text: 'mellon', receipt: true })
+const { content } = await call('read_whisper', { name: 'door' })
+assert.equal(content.untrustedText, 'mellon')
+for (const name of ['hooks', 'job', 'door']) {
+  assert.equal((await call('destroy', { name })).destroyed, true)
+}
