@@ -1,0 +1,38 @@
+/**
+ * `npm run regtest`: two real LND nodes on a chain of their own, to rehearse selling without real money. It prints
+ * the settings of a seller and of a buyer, and runs until Ctrl-C. LND and btcd are built once with Go (five minutes),
+ * or taken from the folder that TESTNODES_BIN names.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LndNode } from '../test/support/nodes/lnd-node.ts'
+import { startTestbed } from '../test/support/nodes/testbed.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'mayfly-regtest-'))
+process.stderr.write('Starting two nodes and a channel between them …\n')
+const { alice, bob, close } = await startTestbed(join(folder, 'nodes'))
+
+/** The form of MAYFLY_LIGHTNING_URL and MAYFLY_WALLET_URL, with a macaroon that can do just this. */
+async function urlOf(node: LndNode, name: string, permissions: string[]): Promise<string> {
+  const macaroon = join(folder, `${name}.macaroon`)
+  writeFileSync(macaroon, await node.bake(...permissions), { mode: 0o600 })
+  return `lnd+${node.baseUrl}?${new URLSearchParams({ macaroon, cert: node.certificateFile })}`
+}
+
+const seller = await urlOf(alice, 'seller', ['invoices:read', 'invoices:write', 'info:read'])
+const buyer = await urlOf(bob, 'buyer', ['offchain:read', 'offchain:write'])
+process.stdout.write(
+  `# the seller, before npm start\nexport MAYFLY_LIGHTNING_URL='${seller}'\n` +
+    `export MAYFLY_DATABASE_URL='sqlite:${join(folder, 'mayfly.db')}'\n\n` +
+    `# the buyer, in another terminal\nexport MAYFLY_WALLET_URL='${buyer}'\n`,
+)
+process.stderr.write('\nThe nodes run until Ctrl-C.\n')
+// The nodes do not keep this process alive.
+const alive = setInterval(() => undefined, 60_000)
+await new Promise<void>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve())
+})
+clearInterval(alive)
+await close()
+rmSync(folder, { recursive: true, force: true })
