@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that an old Node can read it and say what is wrong.
 import { existsSync } from 'node:fs'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { useCompileCache } from './compile-cache.mjs'
 import { jobIn, runJob } from './job.mjs'
@@ -12,6 +13,7 @@ const part = (name) =>
 
 // The job of `pulse run` is somebody's backup: it runs first, whatever is wrong with us.
 const job = jobIn(process.argv.slice(2))
+if (isSource) returnToCaller()
 if (job !== null) {
   const running = runJob(job.command)
   const telling = tellOf(job)
@@ -26,7 +28,14 @@ if (major < 24) {
   process.exit(1)
 }
 if (isSource) useCompileCache()
-await import(part('main'))
+try {
+  await import(part('main'))
+} catch (error) {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND' || !isSource) throw error
+  const [what] = /^Cannot find package '[^']+'/.exec(error.message) || ['A file is missing']
+  process.stderr.write(`${what}. Run: npm ci\n`)
+  process.exitCode = 1
+}
 
 /** Tells the job's monitor that it runs. Returns what tells of its end. Never rejects. */
 async function tellOf({ name, isPingOnly }) {
@@ -43,7 +52,32 @@ async function tellOf({ name, isPingOnly }) {
   }
 }
 
+/**
+ * `npm run mayfly` starts in the folder of the package, and the paths in its arguments are meant from where npm was
+ * called. The store of the clone stays the same one.
+ */
+function returnToCaller() {
+  const { INIT_CWD, npm_lifecycle_event, MAYFLY_DATABASE_URL, MAYFLY_DATABASE_URL_FILE } =
+    process.env
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  // A job of `pulse run` inherits these variables, and may have gone elsewhere.
+  const isHere = `${process.cwd()}${sep}` === root
+  if (npm_lifecycle_event !== 'mayfly' || !INIT_CWD || !isHere) return
+  if (job === null && !MAYFLY_DATABASE_URL && !MAYFLY_DATABASE_URL_FILE) {
+    process.env.MAYFLY_DATABASE_URL = `sqlite:${join(root, 'data', 'mayfly.db')}`
+  }
+  try {
+    process.chdir(INIT_CWD)
+  } catch {
+    // The folder is gone: paths can only be meant from here.
+  }
+}
+
 function tooOld() {
+  const brought = new URL('../node_modules/node/', import.meta.url)
+  if (isSource && existsSync(brought) && !existsSync(new URL('bin/node', brought))) {
+    return `Mayfly needs Node 24 or newer and this is ${process.version}. npm has not unpacked the Node that the install brings, because it ran without scripts. Run: npm rebuild node --ignore-scripts=false\n`
+  }
   // Where it is installed, this very file: a name alone could bring somebody else's package.
   const command = isSource
     ? 'npm ci && npm run --silent mayfly -- …'

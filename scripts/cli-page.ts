@@ -30,8 +30,9 @@ export async function cliPage(): Promise<string> {
 
 # The command line
 
-Run \`npx mayfly <command>\` where the package is installed, or \`npm run --silent mayfly -- <command>\` in a
-clone. The operator's commands, from \`serve\` on and those that manage GATE, work on the store, on the machine of
+\`npm run package\` in a clone, and \`npm install -g ./build/mayfly-0.1.0.tgz\`, put \`mayfly\` on your PATH. Without an
+install, \`npm run --silent mayfly -- <command>\` does the same in a clone, and with \`npm --prefix <clone> run …\` from
+any folder: paths are meant from where you are. Linux and macOS are supported; on Windows use WSL. The operator's commands, from \`serve\` on and those that manage GATE, work on the store, on the machine of
 the service. All others go through the SDK (\`mayfly/client\`).
 
 \`\`\`text

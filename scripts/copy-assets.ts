@@ -1,5 +1,7 @@
-/** `node scripts/copy-assets.ts`: the parts of the build that the compiler leaves out. */
+/** `node scripts/copy-assets.ts [dist]`: the parts of the build that the compiler leaves out. */
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const PARTS = [
   { folder: 'db/migrations/', files: /\.sql$/ },
@@ -7,9 +9,11 @@ const PARTS = [
   { folder: 'web/', files: /\.(?:html|css|svg)$/ },
 ]
 
+const dist = resolve(process.argv[2] ?? fileURLToPath(new URL('../dist', import.meta.url)))
+
 for (const { folder, files } of PARTS) {
   const from = new URL(`../src/${folder}`, import.meta.url)
-  const to = new URL(`../dist/${folder}`, import.meta.url)
+  const to = new URL(folder, pathToFileURL(`${dist}/`))
   mkdirSync(to, { recursive: true })
   // Emptied first: a migration or page that is gone from the source must not be in the build.
   for (const name of readdirSync(to)) if (files.test(name)) rmSync(new URL(name, to))

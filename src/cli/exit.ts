@@ -1,4 +1,5 @@
 /** The end of a command: its exit code, and one sentence that says what to do next. */
+import { readFileSync } from 'node:fs'
 import { faultIn, MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
@@ -233,6 +234,7 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
   if (!(error instanceof Error)) return null
   const isFetch = error instanceof TypeError && error.message === 'fetch failed'
   const code = codeOf(error) || codeOf(error.cause)
+  if (code === 'ERR_MODULE_NOT_FOUND') return missingPackage(error.message)
   if (isFetch || UNREACHABLE.has(code)) {
     return unreachable(url, code)
   }
@@ -242,6 +244,24 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
     return { code: EXIT.failed, sentence: `${file} ${why}.` }
   }
   return null
+}
+
+/** A package that npm leaves out of an install of the tarball (scripts/package.ts), or one that was removed. */
+function missingPackage(message: string): Ending | null {
+  const [, name] = /^Cannot find package '([^']+)'/.exec(message) ?? []
+  if (name === undefined) return null
+  const { peerDependencies = {} } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  ) as { peerDependencies?: Record<string, string> }
+  const sentence =
+    name in peerDependencies
+      ? `This install has the command line and the SDK, and lacks the packages of the service. To add them: npm install -g ${Object.entries(
+          peerDependencies,
+        )
+          .map((peer) => peer.join('@'))
+          .join(' ')}`
+      : `The package ${name} is missing. In a clone run: npm ci`
+  return { code: EXIT.failed, sentence }
 }
 
 const FILES: Record<string, string> = {

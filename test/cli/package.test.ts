@@ -1,59 +1,167 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { makePackage } from '../../scripts/package.ts'
+import { ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-test('the packed program sells, listens, forwards and reads back in an empty folder', async (t) => {
-  const bin = await installed(t)
-  const store = join(await temporaryFolder(t), 'mayfly.db')
-  const nowhere = await commandLine(t, 'http://127.0.0.1:9', { bin })
-  const service = nowhere.start(['serve'], {
-    environment: { MAYFLY_PORT: '0', MAYFLY_DATABASE_URL: `sqlite:${store}` },
+/** Made once, by the script that makes the one to publish. */
+const made = { folder: '', tarball: '' }
+
+suite('the tarball', () => {
+  before(async () => {
+    made.folder = await mkdtemp(join(tmpdir(), 'mayfly-package-'))
+    made.tarball = makePackage(made.folder)
   })
-  const url = await until('the service listens', () => {
-    const line = service
-      .out()
-      .split('\n')
-      .find((some) => some.includes('"listening"'))
-    return line === undefined ? null : (JSON.parse(line) as { url: string }).url
+  after(() => rm(made.folder, { recursive: true, force: true }))
+
+  test('the packed program sells, listens, forwards and reads back in an empty folder', async (t) => {
+    const { bin } = await installed(t, { withService: true })
+    const store = join(await temporaryFolder(t), 'mayfly.db')
+    const nowhere = await commandLine(t, 'http://127.0.0.1:9', { bin })
+    const service = nowhere.start(['serve'], {
+      environment: { MAYFLY_PORT: '0', MAYFLY_DATABASE_URL: `sqlite:${store}` },
+    })
+    const url = await until('the service listens', () => {
+      const line = service
+        .out()
+        .split('\n')
+        .find((some) => some.includes('"listening"'))
+      return line === undefined ? null : (JSON.parse(line) as { url: string }).url
+    })
+
+    const cli = await commandLine(t, url, { bin })
+    const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    const receiver = createServer((request, response) => {
+      response.statusCode = request.url === '/hook/there' ? 202 : 500
+      response.end()
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    t.after(() => receiver.close())
+    await fetch(`${ingestUrl}/there`, { method: 'POST', body: 'hello' })
+    const told = await cli.json([
+      ...['catch', 'listen', 'hooks', '--since', 'start', '--once', '--forward'],
+      `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
+    ])
+    assert.equal(told.status, 202)
+
+    const { code } = await cli.json(['whisper', 'send', '--name', 'w'], {
+      ...WITH_WALLET,
+      input: 'packed',
+    })
+    assert.equal((await cli.run(['whisper', 'read', '-'], { input: String(code) })).out, 'packed')
+
+    const old = await nowhere.run(['list'], { environment: { NODE_OPTIONS: OLDER } })
+    assert.match(old.err, new RegExp(`Run: npx --yes node@24 ${bin} …\n$`))
   })
 
-  const cli = await commandLine(t, url, { bin })
-  const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  const receiver = createServer((request, response) => {
-    response.statusCode = request.url === '/hook/there' ? 202 : 500
-    response.end()
-  }).listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  t.after(() => receiver.close())
-  await fetch(`${ingestUrl}/there`, { method: 'POST', body: 'hello' })
-  const told = await cli.json([
-    ...['catch', 'listen', 'hooks', '--since', 'start', '--once', '--forward'],
-    `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
-  ])
-  assert.equal(told.status, 202)
-
-  const { code } = await cli.json(['whisper', 'send', '--name', 'w'], {
-    ...WITH_WALLET,
-    input: 'packed',
+  test('an install without the service has every command of clients, and says what the service lacks', async (t) => {
+    const { bin, root } = await installed(t, { withService: false })
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url, { bin })
+    for (const args of [
+      ['--help'],
+      ['buy', 'catch', '--name', 'hooks'],
+      ['buy', 'pulse', '--name', 'beat'],
+      ['catch', 'status', 'hooks'],
+      ['pulse', 'ping', 'beat'],
+      ['whisper', 'send', '--name', 'w'],
+      ['catalog'],
+      ['doctor'],
+      ['completion', 'bash'],
+    ]) {
+      const { code, err } = await cli.run(args, { ...WITH_WALLET, input: 'x' })
+      assert.equal(code, 0, `${args.join(' ')}: ${err}`)
+    }
+    const { peerDependencies } = await manifestIn(root)
+    const added = Object.entries(peerDependencies).map((peer) => peer.join('@'))
+    for (const command of ['serve', 'order show x']) {
+      const { code, err } = await cli.run(command.split(' '), {
+        environment: { MAYFLY_DATABASE_URL: `sqlite:${root}/x.db` },
+      })
+      assert.equal(code, 1, command)
+      assert.ok(err.endsWith(`To add them: npm install -g ${added.join(' ')}\n`), err)
+    }
   })
-  assert.equal((await cli.run(['whisper', 'read', '-'], { input: String(code) })).out, 'packed')
 
-  const old = await nowhere.run(['list'], { environment: { NODE_OPTIONS: OLDER } })
-  assert.match(old.err, new RegExp(`Run: npx --yes node@24 ${bin} …\n$`))
+  test('the tarball has what others need, and nothing of the work on the source', async (t) => {
+    const { root } = await installed(t, { withService: false })
+    const manifest = await manifestIn(root)
+    const { devDependencies, scripts, private: isPrivate, publishConfig } = manifest
+    assert.deepEqual([devDependencies, scripts, isPrivate], [undefined, undefined, undefined])
+    assert.deepEqual(publishConfig, { access: 'public' })
+    const files = await readdir(root, { recursive: true })
+    assert.ok(files.length < 900, `${files.length} files`)
+    assert.ok((await stat(made.tarball)).size < 1_000_000)
+    for (const file of ['LICENSE', 'README.md', 'docs/cli.md', 'npm-shrinkwrap.json']) {
+      assert.ok(files.includes(file), file)
+    }
+    assert.ok(files.some((file) => /^dist\/db\/migrations\/.*\.sql$/.test(file)))
+    assert.deepEqual(
+      files.filter((file) => /^(?:src|test|node_modules)|tsbuildinfo|(?<!\.d)\.ts$/.test(file)),
+      [],
+    )
+    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
+      packages: Record<string, { version?: string; dev?: true }>
+    }
+    const source = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { version: string }>
+    }
+    for (const [path, { version, dev }] of Object.entries(packages)) {
+      if (path !== '') assert.deepEqual([version, dev], [source.packages[path]?.version, undefined])
+    }
+    for (const name of Object.keys(manifest.dependencies)) {
+      assert.ok(packages[`node_modules/${name}`], `${name} is pinned`)
+    }
+  })
+
+  test('paths given to npm run mayfly are meant from where npm was called', async (t) => {
+    const { url } = await startServer(t)
+    const folder = await temporaryFolder(t)
+    await writeFile(join(folder, 'secret.txt'), 'from here')
+    const npm = (...args: string[]): Promise<{ stdout: string }> =>
+      run('npm', ['--prefix', ROOT, 'run', '--silent', 'mayfly', '--', ...args], {
+        cwd: folder,
+        env: {
+          ...ENVIRONMENT,
+          MAYFLY_URL: url,
+          XDG_DATA_HOME: folder,
+          MAYFLY_WALLET_URL: 'simulator:',
+        },
+      })
+    const { stdout } = await npm('whisper', 'send', 'secret.txt', '--json')
+    const { code } = JSON.parse(stdout) as { code: string }
+    await npm('whisper', 'read', code, '--out', 'read.txt', '--yes')
+    assert.equal(await readFile(join(folder, 'read.txt'), 'utf8'), 'from here')
+    const { stdout: checks } = await npm('doctor', '--json')
+    assert.ok(checks.includes(join(ROOT, 'data/mayfly.db')), 'the store of the clone')
+    const ran = await npm('pulse', 'run', 'nobody', '--', 'pwd').catch((error) => error)
+    assert.equal(ran.stdout, `${folder}\n`)
+  })
 })
 
 test('the program says in one sentence what to run on an older Node', async (t) => {
@@ -76,34 +184,30 @@ const OLDER = `--import=data:text/javascript,${encodeURIComponent(
 )}`
 
 /** The tarball that would be published, in a folder with what it depends on and nothing else. */
-async function installed(t: After): Promise<string> {
+async function installed(
+  t: After,
+  { withService }: { withService: boolean },
+): Promise<{ bin: string; root: string }> {
   const folder = await temporaryFolder(t)
-  const options = { cwd: ROOT }
-  await run(
-    process.execPath,
-    ['node_modules/typescript/bin/tsc', '-b', 'tsconfig.build.json'],
-    options,
-  )
-  await run(process.execPath, ['scripts/copy-assets.ts'], options)
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', folder],
-    options,
-  )
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
   const modules = join(folder, 'node_modules')
   await mkdir(modules)
-  await run('tar', ['xzf', join(folder, filename), '-C', modules])
-  await run('mv', [join(modules, 'package'), join(modules, 'mayfly')])
-  assert.equal(existsSync(join(modules, 'mayfly/src')), false)
-  const manifest = JSON.parse(await readFile(join(modules, 'mayfly/package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
-    bin: { mayfly: string }
-  }
-  for (const name of Object.keys(manifest.dependencies)) {
+  await run('tar', ['xzf', made.tarball, '-C', modules])
+  const root = join(modules, 'mayfly')
+  await rename(join(modules, 'package'), root)
+  const { dependencies, peerDependencies, bin } = await manifestIn(root)
+  const brought = withService ? { ...dependencies, ...peerDependencies } : dependencies
+  for (const name of Object.keys(brought)) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(ROOT, 'node_modules', name), join(modules, name))
   }
-  assert.ok((await readdir(join(modules, 'mayfly/dist/db/migrations'))).length > 0)
-  return join(modules, 'mayfly', manifest.bin.mayfly)
+  return { bin: join(root, bin.mayfly), root }
 }
+
+type Manifest = {
+  dependencies: Record<string, string>
+  peerDependencies: Record<string, string>
+  bin: { mayfly: string }
+} & Record<string, unknown>
+
+const manifestIn = async (folder: string): Promise<Manifest> =>
+  JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest

@@ -1,0 +1,136 @@
+/**
+ * `npm run package`: makes the tarball that people install and that is published, `build/mayfly-<version>.tgz`.
+ * It holds what was built and the documents, and pins every package that it brings: those of the SDK and of the
+ * clients' commands. What only the service needs is an optional peer, for npm installs optional dependencies
+ * globally even if it is told not to. `mayfly serve` names the command that adds the peers.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What the SDK, `mayfly/gate` and the commands of clients load. A test installs these alone. */
+const OF_CLIENTS = [
+  '@getalby/sdk',
+  '@modelcontextprotocol/server',
+  'commander',
+  'ipaddr.js',
+  'qr',
+  'typebox',
+  'undici',
+]
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const COPIED = ['bin/*.mjs', 'docs/*.md', 'openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md']
+
+type Manifest = {
+  name: string
+  version: string
+  dependencies: Record<string, string>
+  exports: Record<string, string | { types: string }>
+  repository?: unknown
+} & Record<string, unknown>
+
+/** Makes the tarball in this folder, and returns its path. */
+export function makePackage(folder: string): string {
+  const staged = join(folder, 'package')
+  rmSync(staged, { recursive: true, force: true })
+  mkdirSync(staged, { recursive: true })
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+  compileTo(join(staged, 'dist'))
+  for (const file of globSync(COPIED, { cwd: ROOT })) {
+    mkdirSync(dirname(join(staged, file)), { recursive: true })
+    copyFileSync(join(ROOT, file), join(staged, file))
+  }
+  dropUnusedTypes(staged, manifest)
+  writeFileSync(join(staged, 'package.json'), `${JSON.stringify(published(manifest), null, 2)}\n`)
+  pin(staged)
+  const packed = npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], staged)
+  const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
+  return join(folder, filename)
+}
+
+/** Always from nothing: what is gone from the source must not be in the package. */
+function compileTo(outDir: string): void {
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+  const options = ['--outDir', outDir, '--incremental', 'false', '--tsBuildInfoFile', 'null']
+  node([compiler, '-p', 'tsconfig.build.json', ...options])
+  node([join(ROOT, 'scripts/copy-assets.ts'), outDir])
+}
+
+/** Types serve the programs of others, who import only what `exports` names. */
+function dropUnusedTypes(staged: string, { exports }: Manifest): void {
+  const entries = Object.values(exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [join(staged, entry.types)],
+  )
+  const used = new Set<string>()
+  for (let file = entries.pop(); file !== undefined; file = entries.pop()) {
+    if (used.has(file)) continue
+    used.add(file)
+    const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)['"]/g)
+    for (const [, name = ''] of imports) {
+      entries.push(join(dirname(file), name.replace(/\.[jt]s$/, '.d.ts')))
+    }
+  }
+  for (const file of globSync('dist/**/*.d.ts', { cwd: staged })) {
+    if (!used.has(join(staged, file))) rmSync(join(staged, file))
+  }
+}
+
+/** The manifest as others see it: nothing of the work on the source. */
+function published(manifest: Manifest): object {
+  const { private: _private, devDependencies, scripts, allowScripts, ...rest } = manifest
+  const all = Object.entries(manifest.dependencies)
+  const isOfClients = ([name]: [string, string]): boolean => OF_CLIENTS.includes(name)
+  const ofService = all.filter((one) => !isOfClients(one))
+  return {
+    ...rest,
+    dependencies: Object.fromEntries(all.filter(isOfClients)),
+    peerDependencies: Object.fromEntries(ofService),
+    peerDependenciesMeta: Object.fromEntries(ofService.map(([name]) => [name, { optional: true }])),
+    // npm refuses a provenance without the repository that it vouches for.
+    publishConfig: { access: 'public', ...(rest.repository ? { provenance: true } : {}) },
+  }
+}
+
+/** Every package below this one gets the version with which the tests ran. */
+function pin(staged: string): void {
+  const lock = join(staged, 'package-lock.json')
+  copyFileSync(join(ROOT, 'package-lock.json'), lock)
+  npm(['install', '--package-lock-only', '--offline', '--ignore-scripts'], staged)
+  renameSync(lock, join(staged, 'npm-shrinkwrap.json'))
+}
+
+function node(args: string[]): string {
+  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+}
+
+function npm(args: string[], cwd: string): string {
+  // On stderr npm talks about its own news.
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+if (import.meta.main) {
+  const folder = resolve(process.argv[2] ?? join(ROOT, 'build'))
+  const tarball = makePackage(folder)
+  const { repository } = JSON.parse(
+    readFileSync(join(folder, 'package/package.json'), 'utf8'),
+  ) as Manifest
+  process.stdout.write(`${tarball}\n`)
+  process.stderr.write(
+    `${Math.round(statSync(tarball).size / 1000)} kB. To install it: npm install -g ${tarball}\n${
+      repository
+        ? `To publish it, from CI: npm publish ${tarball}\n`
+        : 'Before it is published with a provenance, set "repository" in package.json.\n'
+    }`,
+  )
+}
