@@ -14,14 +14,16 @@ suite('a start that would give something away', () => {
     'Set MAYFLY_LIGHTNING_URL to a real node, or MAYFLY_SIMULATOR=public to give everything away.\n'
 
   test('a start with the simulator on a public host or base URL is refused', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const folder = await temporaryFolder(t)
     const starts = [
       { MAYFLY_HOST: '0.0.0.0' },
       { MAYFLY_BASE_URL: 'https://mayfly.example' },
       { MAYFLY_HOST: '::', MAYFLY_BASE_URL: 'http://localhost:8402' },
     ]
     assert.deepEqual(
-      await Promise.all(starts.map((environment) => refusedStart(t, file, { environment }))),
+      await Promise.all(
+        starts.map((environment, i) => refusedStart(t, join(folder, `${i}.db`), { environment })),
+      ),
       starts.map(() => ({ code: 2, told: REFUSAL })),
     )
   })

@@ -10,13 +10,14 @@ export type Lock = { release(): void }
 /**
  * Takes the lock, or returns who holds it. It is SQLite's lock on an empty database, which the system
  * releases when the process is killed, so that no stale lock remains. A file beside it has the id of
- * the process, for the message that names the holder.
+ * the process and since when it holds the lock, for the message that names the holder.
  */
-export function takeLock(file: string): Lock | { heldBy: string } {
+export function takeLock(file: string): Lock | { heldBy: string; since: string | null } {
   privateFolder(dirname(file))
   makeEmpty(file)
   const database = open(file)
   const pidFile = `${file}.pid`
+  const now = `${new Date().toISOString().slice(0, 19)}Z`
   try {
     database.exec('begin exclusive')
   } catch (error) {
@@ -24,10 +25,11 @@ export function takeLock(file: string): Lock | { heldBy: string } {
     if (!(error instanceof Error)) throw error
     if (!/locked/.test(error.message))
       throw new CliError(`${file} cannot be locked: ${error.message}.`)
-    return { heldBy: readIfThere(pidFile)?.trim() ?? 'unknown' }
+    const [heldBy = '', since = null] = readIfThere(pidFile)?.trim().split('\n') ?? []
+    return { heldBy: heldBy || 'unknown', since }
   }
   try {
-    withFile(pidFile, () => writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 }))
+    withFile(pidFile, () => writeFileSync(pidFile, `${process.pid}\n${now}\n`, { mode: 0o600 }))
   } catch (error) {
     database.close()
     throw error

@@ -1,4 +1,5 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
+import { existsSync, realpathSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import { type Config, ConfigError, RELOADED, readConfig, readOptions } from '../../config.ts'
@@ -44,6 +45,8 @@ export function addServe(program: Command): void {
 async function start(): Promise<Server> {
   try {
     const config = readConfig()
+    const { databaseUrl } = config
+    if (databaseUrl.kind === 'sqlite') await lockStore(databaseUrl.file)
     // The threads start while this one loads everything else.
     await prepareStore(config.databaseUrl)
     const [{ pino }, { serve }] = await Promise.all([import('pino'), import('../../serve.ts')])
@@ -66,6 +69,34 @@ async function start(): Promise<Server> {
   } catch (error) {
     throw notStarted(error) ?? error
   }
+}
+
+/**
+ * Two services on one file would each settle, alert and count as if it were alone. The lock ends with this
+ * process, however that ends. Commands of the operator work beside it.
+ */
+async function lockStore(file: string): Promise<void> {
+  const [{ takeLock }, { makeFolderOf }] = await Promise.all([
+    import('../lock.ts'),
+    import('../../db/folder.ts'),
+  ])
+  let lock: ReturnType<typeof takeLock>
+  try {
+    makeFolderOf(file)
+    // A link to the file is the same store.
+    lock = takeLock(`${existsSync(file) ? realpathSync(file) : file}.lock`)
+  } catch {
+    // Where no lock can be written, the store cannot be opened either, and says why.
+    return
+  }
+  if (!('heldBy' in lock)) {
+    process.once('exit', lock.release)
+    return
+  }
+  const { heldBy, since } = lock
+  throw new CliError(
+    `Mayfly did not start. Process ${heldBy} runs on ${file} already${since === null ? '' : `, since ${since}`}. Stop it first, or set MAYFLY_DATABASE_URL to another file. Several instances need PostgreSQL (docs/instances.md).`,
+  )
 }
 
 function greet(config: Config, { url }: Server): void {

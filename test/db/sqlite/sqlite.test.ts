@@ -50,9 +50,10 @@ async function withMode<T>(folder: string, mode: number, work: () => Promise<T>)
   }
 }
 
-/** Every file of the folder with its mode and a hash of its bytes. */
+/** Every file of the store with its mode and a hash of its bytes. The empty lock file of a service stays. */
 async function snapshot(folder: string): Promise<Record<string, string>> {
-  const entries = await readdir(folder, { withFileTypes: true })
+  const all = await readdir(folder, { withFileTypes: true })
+  const entries = all.filter(({ name }) => !name.endsWith('.lock'))
   const files = entries.map(async (entry): Promise<[string, string]> => {
     const path = join(folder, entry.name)
     const mode = ((await stat(path)).mode & 0o777).toString(8)
