@@ -7,8 +7,10 @@ import { type CatchCapability, createMayfly } from '../src/client/index.ts'
 import { ConfigError } from '../src/config.ts'
 import { secretBeside } from '../src/secret-file.ts'
 import { runCommand } from './support/command.ts'
+import { commandLine } from './support/command-line.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { type Program, refusedStart, startProgram } from './support/program.ts'
+import { until } from './support/until.ts'
 
 const SECRET = '5e'.repeat(32)
 const NEW = { isStoreUsed: false }
@@ -120,14 +122,25 @@ suite('the secret beside the database', () => {
     assert.equal(code, 2)
   })
 
-  test('one secret is made by two starts at once, and both have it', async (t) => {
+  test('one of two starts at once runs, and makes the secret that later starts have', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
-    const both = await Promise.all([startProgram(t, file), startProgram(t, file)])
-    const kept = await readFile(file.replace(/\.db$/, '.secret'), 'utf8')
-    // The same key reaches the same order through either: they derive it from one secret.
-    const [one, other] = await Promise.all(both.map(({ url }) => orderId(url)))
-    assert.equal(one, other)
-    assert.match(kept, /^[0-9a-f]{64}\n$/)
+    const cli = await commandLine(t, 'http://127.0.0.1:9')
+    const environment = { MAYFLY_PORT: '0', MAYFLY_DATABASE_URL: `sqlite:${file}` }
+    const starts = [0, 1].map(() => cli.start(['serve'], { environment }))
+    const { err } = await Promise.race(starts.map(({ ended }) => ended))
+    assert.match(err, /runs on .* already/)
+    const running = starts.find(({ child }) => child.exitCode === null)
+    assert.ok(running)
+    const url = await until(
+      'the other one listens',
+      () => /"listening","url":"([^"]*)"/.exec(running.out())?.[1],
+    )
+    assert.match(await readFile(file.replace(/\.db$/, '.secret'), 'utf8'), /^[0-9a-f]{64}\n$/)
+    const order = await orderId(url)
+    running.child.kill('SIGKILL')
+    await running.ended
+    // The same key reaches the same order: it is derived from the one secret.
+    assert.equal(await orderId((await startProgram(t, file)).url), order)
   })
 })
 
