@@ -1,10 +1,12 @@
 /** Leases: one instance at a time does the work, and the others skip it. */
 import { randomBytes } from 'node:crypto'
-import type { Db } from './db.ts'
+import type { Db, Statement } from './db.ts'
 import { JUMP_MS } from './deletion-clock.ts'
 
-/** After this, another instance may begin the work: the first one is too slow or dead. */
-const MAX_WORK_MS = 120_000
+/** After this, another instance may begin the work: the first one is dead, or stands still. */
+const LEASE_MS = 2_500
+/** Whoever works renews its lease this often. */
+const RENEW_EVERY_MS = 800
 
 export type InTurn = (name: string, everyMs: number, work: () => Promise<unknown>) => Promise<void>
 
@@ -13,7 +15,7 @@ export const alone: InTurn = async (_name, _everyMs, work) => void (await work()
 
 /**
  * Runs `work` unless another instance is running it, or ran it within `everyMs`. Failed work also waits that
- * long. If work takes too long or clocks differ, two instances may run it at once, so it must be safe then.
+ * long. If an instance stands still or clocks differ, two may run it at once, so it must be safe then.
  */
 export function createInTurn(db: Db, now: () => number): InTurn {
   const holder = randomBytes(9).toString('base64url')
@@ -31,27 +33,34 @@ export function createInTurn(db: Db, now: () => number): InTurn {
           values: [
             name,
             holder,
-            startedAt + MAX_WORK_MS,
+            startedAt + LEASE_MS,
             startedAt,
-            startedAt + MAX_WORK_MS + everyMs + JUMP_MS,
+            startedAt + LEASE_MS + everyMs + JUMP_MS,
           ],
         },
       },
     })
     if (claimed.length !== 1) return
+    const hold = (until: number): Promise<unknown> =>
+      db.write({ lockKey: name, statements: { lease: holdUntil({ name, holder, until }) } })
+    let renewing: Promise<unknown> = Promise.resolve()
+    const renewal = setInterval(() => {
+      // If it fails, the lease may end, and another instance works beside this one.
+      renewing = renewing.then(() => hold(now() + LEASE_MS)).catch(() => undefined)
+    }, RENEW_EVERY_MS).unref()
     try {
       await work()
     } finally {
-      await db.write({
-        lockKey: name,
-        statements: {
-          lease: {
-            text: 'update lease set held_until = $3 where name = $1 and holder = $2',
-            // A little less than `everyMs`, so that timers of that length do not miss every other turn.
-            values: [name, holder, startedAt + Math.floor(everyMs * 0.9)],
-          },
-        },
-      })
+      clearInterval(renewal)
+      // A renewal under way would end the pause early.
+      await renewing
+      // A little less than `everyMs`, so that timers of that length do not miss every other turn.
+      await hold(startedAt + Math.floor(everyMs * 0.9))
     }
   }
 }
+
+const holdUntil = (lease: { name: string; holder: string; until: number }): Statement => ({
+  text: 'update lease set held_until = $3 where name = $1 and holder = $2',
+  values: [lease.name, lease.holder, lease.until],
+})

@@ -5,6 +5,7 @@ import { createInTurn } from '../../src/db/leases.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 for (const [engine, open] of [
   [
@@ -66,6 +67,7 @@ for (const [engine, open] of [
     })
 
     test('work that a dead instance had begun is taken up by another', async (t) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
       const { inTurns, turns, done, advance } = await workers(t, 2)
       const dead = new Promise<void>(() => undefined)
       await new Promise<void>((begun) => {
@@ -74,10 +76,40 @@ for (const [engine, open] of [
           return dead
         })
       })
-      advance(119_999)
+      advance(2_499)
       await turns[1]?.()
       assert.equal(done.length, 0)
       advance(1)
+      await turns[1]?.()
+      assert.equal(done.length, 1)
+    })
+
+    test('work that takes long stays with the instance that does it, and waits its time afterwards', async (t) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      const { db, inTurns, turns, done, advance } = await workers(t, 2)
+      let end = () => {}
+      const begun = new Promise<void>((resolve) => {
+        void inTurns[0]?.('work', 30_000, () => {
+          resolve()
+          return new Promise<void>((ended) => {
+            end = ended
+          })
+        })
+      })
+      await begun
+      const heldUntil = async () =>
+        Number((await db.read('select held_until from lease'))[0]?.held_until)
+      for (let i = 0; i < 10; i++) {
+        const before = await heldUntil()
+        advance(2_000)
+        t.mock.timers.tick(800)
+        await until('it is renewed', async () => (await heldUntil()) > before)
+        await turns[1]?.()
+      }
+      assert.equal(done.length, 0)
+      end()
+      await until('it has ended', async () => (await heldUntil()) === Date.UTC(2026, 0, 2) + 27_000)
+      advance(8_000)
       await turns[1]?.()
       assert.equal(done.length, 1)
     })
@@ -90,6 +122,7 @@ for (const [engine, open] of [
     const done: string[] = []
     const inTurns = Array.from({ length: many }, () => createInTurn(db, () => now))
     return {
+      db,
       inTurns,
       done,
       turns: inTurns.map(
