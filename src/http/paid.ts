@@ -176,23 +176,23 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     if (!plan) throw problem('invalid plan')
     await route.admit?.({ planId, plan, request, reply })
     // An invalid request takes nothing from the limits.
-    const reserve = await route.reserve?.({
-      planId,
-      terms: termsUnder(plan, wanted),
-      body,
-      clientNetwork,
-    })
+    const terms = termsUnder(plan, wanted)
+    const askToReserve = async () => route.reserve?.({ planId, terms, body, clientNetwork })
+    const reserve = await askToReserve()
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
     await newOrders.admit(request.raw, route.extendsId !== undefined)
     await take(LIMITS.quote, clientNetwork)
-    return purchase.open(wanted, {
+    const outcome = await purchase.open(wanted, {
       plan,
       memo: route.memo(planId),
       clientNetwork,
       ...(limits.openOrders === null ? {} : { maxOpen: limits.openOrders }),
       ...(reserve ? { reserve } : {}),
     })
+    // What there was a moment ago may be gone for good. Then the product says so: to wait would be in vain.
+    if (outcome.kind === 'rate limited' && outcome.retryAfterSeconds === null) await askToReserve()
+    return outcome
   }
 }
 
