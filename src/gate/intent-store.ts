@@ -1,5 +1,5 @@
 /** Intents in the store, from their creation until they are deleted unpaid. */
-import type { Db, Statement, Unit } from '../db/db.ts'
+import { type Db, places, type Statement, type Unit } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { firstRow } from './first-row.ts'
 
@@ -152,10 +152,9 @@ export function createIntentStore(db: Db) {
 
     /** The number of intents that may still be paid but whose secret is not in this list. */
     async foreign(secretIds: string[], now: number): Promise<number> {
-      const places = secretIds.map((_, i) => `$${i + 2}`).join(', ')
       const [row] = await db.read<{ count: number }>(
         `select count(*) as count from gate_intent
-         where state = 'open' and honoured_until > $1 and secret_id not in (${places})`,
+         where state = 'open' and honoured_until > $1 and secret_id not in (${places(secretIds, 2)})`,
         now,
         ...secretIds,
       )

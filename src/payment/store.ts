@@ -3,6 +3,7 @@ import {
   attempt,
   type Db,
   type Durability,
+  places,
   type Row,
   type Statement,
   type Unit,
@@ -236,9 +237,9 @@ export function createOrderStore(db: Db) {
 
     /** The order with any of these ids, which are its ids under the configured secrets. */
     async find(orderIds: string[]): Promise<OrderRow | null> {
-      const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
+      const list = places(orderIds)
       const [order] = await db.read<OrderRow>(
-        `select * from purchase_order where order_id in (${places})`,
+        `select * from purchase_order where order_id in (${list})`,
         ...orderIds,
       )
       return order ?? null
@@ -249,12 +250,12 @@ export function createOrderStore(db: Db) {
      * its maker proved the payment of its order.
      */
     async findNamed(orderIds: string[]): Promise<{ order: OrderRow; isAlias: boolean } | null> {
-      const places = orderIds.map((_, i) => `$${i + 1}`).join(', ')
+      const list = places(orderIds)
       const rows = await db.read<OrderRow & { is_alias: number }>(
         `select o.*, 1 as is_alias from order_alias a
-           join purchase_order o on o.order_id = a.order_id where a.alias_id in (${places})
+           join purchase_order o on o.order_id = a.order_id where a.alias_id in (${list})
          union all
-         select o.*, 0 as is_alias from purchase_order o where o.order_id in (${places})`,
+         select o.*, 0 as is_alias from purchase_order o where o.order_id in (${list})`,
         ...orderIds,
       )
       const order = rows.find((row) => row.is_alias === 1) ?? firstOf(orderIds, rows)
@@ -334,10 +335,10 @@ export function createOrderStore(db: Db) {
 
     /** Counts orders that are open or still deliverable and were made under none of these secrets. */
     async foreign(secretIds: string[], now: number): Promise<number> {
-      const places = secretIds.map((_, i) => `$${i + 2}`).join(', ')
+      const list = places(secretIds, 2)
       const [row] = await db.read<{ count: number }>(
         `select count(*) as count from purchase_order
-         where secret_id not in (${places})
+         where secret_id not in (${list})
            and (state in ('opening', 'pending') or (seed is not null and expires_at > $1))`,
         now,
         ...secretIds,
