@@ -3,19 +3,20 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { timesIn } from '../lib/time-list.ts'
 import type { MonitorHealth } from '../switches/binding.ts'
-import { ALWAYS_SEEING } from './fairness.ts'
 import { shortestGapMs } from './schedule.ts'
 import { standingAt } from './state.ts'
 import { createPulseStore } from './store.ts'
+import type { Watch } from './watch.ts'
 
 /**
- * The health of a monitor, or null if it is gone. Blind windows are left out: a monitor that was not seen to be
- * pinged is not called healthy.
+ * The health of a monitor, or null if it is gone. Like its owner, a buyer does not see it late by an outage of the
+ * service. A jump of the clock excuses nothing: what is in doubt is not sold.
  */
 export async function monitorHealth(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock, watch }: { db: Db; clock: Clock; watch: Pick<Watch, 'notice' | 'fairness'> },
   monitorId: string,
 ): Promise<MonitorHealth | null> {
+  await watch.notice()
   const monitor = await createPulseStore(db).monitor(monitorId)
   if (!monitor) return null
   const beatsLeft = monitor.heartbeat_limit - monitor.accepted_heartbeat_count
@@ -27,7 +28,8 @@ export async function monitorHealth(
   return {
     isHealthy:
       monitor.suspended_at === null &&
-      standingAt(monitor, clock.now(), ALWAYS_SEEING).state === 'operational',
+      standingAt(monitor, clock.now(), { ...watch.fairness(), isHeld: false }).state ===
+        'operational',
     expiresAt: monitor.expires_at,
     beatsLastMs: beatsLeft * beatMs,
     pings: timesIn(monitor.recent_heartbeats),

@@ -84,7 +84,7 @@ export async function openPulse(
           },
         ]
   const switches = parts.switches.owner
-  parts.switches.askMonitors((monitorId) => monitorHealth(parts, monitorId))
+  parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, watch }, monitorId))
   const listeners = [tellOfChanges(parts.alerts), switches]
   const service = createPulse({ ...parts, watch, listeners })
   mountPulse(parts.app, { ...parts, service, switches })

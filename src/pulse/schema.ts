@@ -220,7 +220,7 @@ export const PulseStatus = Type.Object(
       description: 'When the service could not receive pings, newest first; they move `lateAt`',
     }),
     failure: Type.Union([Type.Object({ since: DateTime, exitCode: ExitCode }), Type.Null()], {
-      description: 'While the last run has failed: the monitor is `late`',
+      description: 'The first failure since a success, while there was none: the monitor is `late`',
     }),
     openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), { maxItems: 16 }),
     lastRun: Type.Union(

@@ -63,7 +63,8 @@ export function afterBeats(monitor: MonitorRow, beats: Beats, fairness: Fairness
       late_since: null,
       is_silent: 0,
       failed_at: isFailure ? (monitor.failed_at ?? first) : null,
-      exit_code: exitCode,
+      // Of the same failure as the time. The last one's is in the last run.
+      exit_code: isFailure && monitor.failed_at !== null ? monitor.exit_code : exitCode,
     }
   }
   const warnedAt = warningCount(monitor.heartbeat_limit)

@@ -44,7 +44,8 @@ export function createWatch({
   isClockJumped: () => boolean
 }): Watch {
   let windows: BlindWindow[] = []
-  let newestEnd = 0
+  /** Says which windows these are. */
+  let known = ''
   /** The end of the last window that was seen from outside, on any instance. */
   let doubtfulAt = Number.NEGATIVE_INFINITY
   let last: { wall: number; monotonic: number } | null = null
@@ -64,20 +65,20 @@ export function createWatch({
   async function beatOnce(): Promise<void> {
     const at = moment()
     const stepped = last !== null && step() > STEP_MS ? [insertWindow(last.wall, at.wall)] : []
-    const { newest, outside } = await db.write({
+    const { sums, outside } = await db.write({
       lockKey: 'pulse_beat',
       statements: {
         gap: insertGap(at.wall),
         stepped,
         beat: moveBeat(at.wall),
-        newest: newestEndBefore(at.wall + STEP_MS),
+        sums: sumsOfWindows(at.wall + STEP_MS),
         outside: newestOutside(at.wall),
       },
     })
-    const end = Number(newest[0]?.ended_at ?? 0)
-    if (end !== newestEnd) {
-      windows = apart((await db.read(WINDOWS, end)).map(windowOf))
-      newestEnd = end
+    const now = JSON.stringify(sums[0])
+    if (now !== known) {
+      windows = apart((await db.read(WINDOWS, at.wall + STEP_MS)).map(windowOf))
+      known = now
     }
     doubtfulAt = Number(outside[0]?.ended_at ?? Number.NEGATIVE_INFINITY)
     last = at
@@ -153,9 +154,13 @@ const newestOutside = (now: number): Statement => ({
   values: [now - DOUBT_MS, now + STEP_MS],
 })
 
-/** A window that ends later was stored by a clock that was ahead, and is none. */
-const newestEndBefore = (time: number): Statement => ({
-  text: 'select max(ended_at) as ended_at from pulse_blind_window where ended_at <= $1',
+/**
+ * They change with every window, also with one that ends before the newest: an instance may store what it has seen
+ * after another one. A window that ends later was stored by a clock that was ahead, and is none.
+ */
+const sumsOfWindows = (time: number): Statement => ({
+  text: `select count(*) as number, max(ended_at) as newest, cast(sum(ended_at - began_at) as bigint) as length
+    from pulse_blind_window where ended_at <= $1`,
   values: [time],
 })
 

@@ -61,6 +61,20 @@ test('an outage of the service never opens a secret, and neither does a switch t
   assert.equal((await read(server, unarmed)).status, 425)
 })
 
+test('after an outage of the service a switch is sold for as long as its owner sees the monitor in time', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const { monitor } = await aSwitch(server)
+  const owner = server.mayfly.pulse(monitor)
+  const { switchId } = await owner.makeSwitch()
+  const asked = () => purchaseWhisper(server, { headers: { 'x-whisper-reveal-when': switchId } })
+  server.clock.advance(20 * MINUTE)
+  assert.equal((await owner.status()).state, 'operational')
+  assert.equal((await asked()).status, 402)
+  await live(server, 3 * MINUTE)
+  assert.equal((await owner.status()).state, 'late')
+  assert.deepEqual(short(await asked()), refusal('invalid switch'))
+})
+
 suite('a switch', () => {
   const theServer = shareServer()
 

@@ -160,3 +160,22 @@ test('one beat that the store refuses is no window', async (t) => {
   await watch.beat()
   assert.deepEqual(watch.windows(), [])
 })
+
+test('a window that is stored after one that ends later is known at the next beat', async (t) => {
+  const service = await aService(t)
+  const [one, other] = [await service.instance(), await service.instance()]
+  service.pass(10 * SECOND)
+  await one.beat()
+  service.pass(20 * SECOND)
+  await one.beat()
+  assert.deepEqual(one.windows(), [[10, 30]])
+  await other.doubt(T + 2 * SECOND, T + 8 * SECOND)
+  await one.beat()
+  assert.deepEqual(one.windows(), [
+    [2, 8],
+    [10, 30],
+  ])
+  await other.doubt(T + 2 * SECOND, T + 9 * SECOND)
+  await one.beat()
+  assert.deepEqual(one.windows()[0], [2, 9], 'also if it only grows')
+})
