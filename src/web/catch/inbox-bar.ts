@@ -6,6 +6,8 @@ import { bytes, count, duration, moment } from '../format.ts'
 import { clock } from '../service.ts'
 import { refusalsView } from './refusals-view.ts'
 
+const DAY_MS = 24 * 60 * 60 * 1000
+
 export type InboxBar = {
   element: HTMLElement
   show(status: CatchStatus, refusals: CatchRefusals): void
@@ -21,6 +23,7 @@ export function createInboxBar(
     state,
     extras,
     onDestroy,
+    onExtend,
     signal,
   }: {
     /** Whether new requests arrive here at once. */
@@ -28,14 +31,20 @@ export function createInboxBar(
     /** More buttons of the menu. */
     extras: HTMLElement[]
     onDestroy: () => unknown
+    onExtend: () => unknown
     signal: AbortSignal
   },
 ): InboxBar {
   let expiresAt = ''
+  let isActive = false
+  /** Near the end, extending stands in the line itself, and not in the menu alone. */
+  let warnFrom = 0
   let endedNow: string | null | undefined
   const address = el('div', { class: 'inbox-address' })
   const used = el('p', { class: 'inbox-used small number' })
   const left = el('span', {})
+  const soon = button('Extend', onExtend, { kind: 'small' })
+  soon.hidden = true
   const facts = el('div', { class: 'stack' })
   const summary = el('summary', { class: 'button small' }, 'More')
   const menu = el(
@@ -47,7 +56,12 @@ export function createInboxBar(
       { class: 'card stack' },
       facts,
       el('div', { class: 'row' }, ...extras),
-      el('div', { class: 'row' }, button('Destroy the inbox', onDestroy, { kind: 'small danger' })),
+      el(
+        'div',
+        { class: 'row' },
+        button('Extend the inbox', onExtend, { kind: 'small' }),
+        button('Destroy the inbox', onDestroy, { kind: 'small danger' }),
+      ),
     ),
   )
   const element = el('div', { class: 'inbox-bar' }, address, used, state, menu)
@@ -62,6 +76,8 @@ export function createInboxBar(
 
   function show(status: CatchStatus, refusals: CatchRefusals): void {
     expiresAt = status.expiresAt
+    isActive = status.status === 'active'
+    warnFrom = (Date.parse(expiresAt) - Date.parse(status.createdAt)) / 10
     const { acceptedRequestCount, requestLimit, storedBytes, storageLimitBytes } = status
     const ended = endedText(status)
     // Only when it changes: whoever selects the address keeps it.
@@ -76,6 +92,8 @@ export function createInboxBar(
       el('span', {}, `${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`),
       ' · ',
       left,
+      ' ',
+      soon,
       refusals.total > 0 && refusedText(refusals.total),
     )
     fill(
@@ -106,6 +124,7 @@ export function createInboxBar(
 
   function tick(): void {
     const time = Date.parse(expiresAt) - clock.now()
+    soon.hidden = !isActive || time <= 0 || time > Math.min(warnFrom, DAY_MS)
     const text = time > 0 ? `ends in ${duration(time)}` : 'expired'
     // Not while it is the same: whoever selects it keeps it.
     if (left.textContent !== text) left.textContent = text

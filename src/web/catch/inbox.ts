@@ -23,7 +23,7 @@ const ASK_EVERY_MS = 20_000
 export async function openInbox(
   place: HTMLElement,
   capability: CatchCapability,
-  { keeping, onGone, signal }: Opened,
+  { keeping, onGone, onReplaced, signal }: Opened,
 ): Promise<void> {
   const live = createLive(signal)
   const inbox = createCatchClient(live.http, capability)
@@ -42,6 +42,7 @@ export async function openInbox(
       button('Keyboard shortcuts', showShortcuts, { kind: 'small' }),
     ],
     onDestroy: destroy,
+    onExtend: extend,
     signal,
   })
   const refresh = async (): Promise<void> => {
@@ -70,6 +71,14 @@ export async function openInbox(
       publicId: capability.publicId,
       destroy: inbox.destroy,
       onGone,
+    })
+  }
+
+  function extend(): Promise<void> {
+    return attempt(async () => {
+      const { showExtension } = await import('../buying/extend.ts')
+      const { planId } = now.status
+      showExtension({ capability, planId, onExtended: quietly, onReplaced })
     })
   }
 

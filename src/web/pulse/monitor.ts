@@ -76,6 +76,13 @@ export async function openMonitor(
     show(await monitor.update(settings))
   }
 
+  const extend = (): Promise<void> =>
+    attempt(async () => {
+      const { showExtension } = await import('../buying/extend.ts')
+      const onExtended = async (): Promise<void> => show(await monitor.status())
+      showExtension({ capability, planId: status.planId, onExtended, onReplaced })
+    })
+
   const destroy = (): Promise<void> =>
     destroyConfirmed({
       noun: 'monitor',
@@ -108,7 +115,12 @@ export async function openMonitor(
           'div',
           { class: 'row between' },
           state.expiry,
-          button('Destroy the monitor', destroy, { kind: 'small danger' }),
+          el(
+            'div',
+            { class: 'row' },
+            button('Extend the monitor', extend, { kind: 'small' }),
+            button('Destroy the monitor', destroy, { kind: 'small danger' }),
+          ),
         ),
       ),
       el(

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { formatCapability } from '../../src/client/index.ts'
+import { allFaults, NARROW, startSite } from '../support/browser.ts'
+import { assertExtended, EXTENDABLE } from '../support/extension.ts'
+import { buyInbox, openInbox, pressInMenu } from '../support/inbox-page.ts'
+import { aMonitor } from '../support/pulse.ts'
+import { query } from '../support/store.ts'
+
+const HOUR = 60 * 60 * 1000
+
+const [INBOX, MONITOR] = EXTENDABLE
+
+suite('extending on the pages', () => {
+  const site = startSite()
+
+  test('an inbox is extended from its menu, and its page shows the new end', async (t) => {
+    const { server } = site
+    const held = await buyInbox(server)
+    const { page } = await site.visit(t, { viewport: NARROW })
+    await openInbox(page, held, server)
+    await pressInMenu(page, 'Extend the inbox')
+    await page.getByRole('button', { name: /^Extend for / }).click()
+    await page.getByText('Waiting for payment…').waitFor()
+    assert.deepEqual(await allFaults(page), [])
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByText(/^Extended\. It ends /).waitFor()
+    await page.getByText('0 of 200').waitFor()
+    await assertExtended(server, { held, times: 1, limits: INBOX?.limits ?? {} })
+  })
+
+  test('an inbox that ends soon offers to be extended without its menu', async (t) => {
+    const { server } = site
+    const held = await buyInbox(server)
+    const { page } = await site.visit(t, { viewport: NARROW })
+    await openInbox(page, held, server)
+    const offer = page.getByRole('button', { name: 'Extend', exact: true })
+    assert.equal(await offer.isVisible(), false)
+    const now = server.clock.now()
+    await query(
+      server,
+      'update catch_inbox set created_at = $1, expires_at = $2 where public_id = $3 returning public_id',
+      ...[now - 23 * HOUR, now + HOUR, held.publicId],
+    )
+    await page.reload()
+    await offer.waitFor()
+    assert.deepEqual(await allFaults(page), [])
+  })
+
+  test('a monitor is extended by the same invoice after its page was loaded anew', async (t) => {
+    const { server } = site
+    const held = await aMonitor(server)
+    const { page } = await site.visit(t)
+    await page.goto(`${server.url}/pulse`)
+    const text = formatCapability({ capability: held, baseUrl: server.url })
+    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    const invoice = async (): Promise<string | null> => {
+      await page.getByRole('button', { name: 'Extend the monitor' }).click()
+      await page.getByRole('button', { name: /^Extend for / }).click()
+      return page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')
+    }
+    const first = await invoice()
+    await page.reload()
+    assert.equal(await invoice(), first)
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByText(/^Extended\. It ends /).waitFor()
+    await assertExtended(server, { held, times: 1, limits: MONITOR?.limits ?? {} })
+  })
+})
