@@ -349,11 +349,15 @@ function run(
   values: Value[],
   map?: NamedMap | null,
 ): { table: Table | null; count: number } {
-  const { statement, columns } = prepare(text)
-  if (columns.length === 0) {
+  const entry = prepare(text)
+  const { statement } = entry
+  if (entry.columns.length === 0) {
     return { table: null, count: Number(statement.run(...values).changes) }
   }
   const rows = statement.all(...values) as unknown as Value[][]
+  // SQLite prepares a statement anew when a migration has changed its table, here or in another process.
+  if (rows[0] && rows[0].length !== entry.columns.length) entry.columns = columnsOf(statement)
+  const { columns } = entry
   const cells = map ? mapRows(map, { columns, rows }) : { columns, rows }
   return { table: pack(cells), count: rows.length }
 }
@@ -372,10 +376,13 @@ function prepare(text: string): Prepared {
   // node:sqlite binds `?1` by position, not `$1`.
   const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
   statement.setReturnArrays(true)
-  const entry = { statement, columns: statement.columns().map(({ name }) => name) }
+  const entry = { statement, columns: columnsOf(statement) }
   prepared.set(text, entry)
   return entry
 }
+
+const columnsOf = (statement: StatementSync): string[] =>
+  statement.columns().map(({ name }) => name)
 
 /** Copies the log into the file and empties it, so that deleted bytes are in neither. */
 function truncateLog(): void {

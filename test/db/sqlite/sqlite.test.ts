@@ -371,3 +371,23 @@ function commits(log: Buffer): number {
   }
   return count
 }
+
+test('a query of all columns has those that a migration added after it was asked first', async (t) => {
+  const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
+  t.after(() => db.close())
+  await db.write(
+    unit(
+      { text: 'create table line (a integer, b integer)', values: [] },
+      { text: 'insert into line values (1, 2), (3, 4)', values: [] },
+    ),
+  )
+  assert.deepEqual(await db.read('select * from line'), [
+    { a: 1, b: 2 },
+    { a: 3, b: 4 },
+  ])
+  await db.tx((tx) => tx.run('alter table line add column c integer not null default 9'))
+  assert.deepEqual(await db.read('select * from line'), [
+    { a: 1, b: 2, c: 9 },
+    { a: 3, b: 4, c: 9 },
+  ])
+})
