@@ -178,7 +178,9 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The SDK uses the service's types, so that the two cannot differ.
   {
     from: /^client\//,
-    to: new RegExp(`^(?:(?:${PRODUCTS.join('|')})/schema|http/alert-schema|payment/.+)\\.ts$`),
+    to: new RegExp(
+      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/alert-schema|payment/.+)\\.ts$`,
+    ),
     typesOnly: true,
   },
   // A backend may store facts of its own. The port has the statements that join an order's unit.

@@ -93,7 +93,7 @@ function aMonitor(now: number) {
 
 async function lastStored(store: BenchStore, deadline: number): Promise<number> {
   for (;;) {
-    const [row] = await store.rows('select count(*) as n from pulse_silence')
+    const [row] = await store.rows('select count(*) as n from pulse_late_spell')
     const after = Date.now() - deadline
     if (Number(row?.n) >= LATE) return after
     if (after > PATIENCE_MS) throw new Error(`only ${row?.n} are stored as late`)

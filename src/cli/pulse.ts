@@ -6,6 +6,7 @@ import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
+import { addPulseHistory } from './pulse-history.ts'
 import { addPulseRotate } from './pulse-rotate.ts'
 import { addPulseRun } from './pulse-run.ts'
 import { addPulseSchedule } from './pulse-schedule.ts'
@@ -25,6 +26,7 @@ export function addPulse(program: Command): void {
   addPulseRun(parent)
   addPulseWatch(parent)
   addStatus(parent)
+  addPulseHistory(parent)
   addSet(parent)
   addPulseAlerts(parent)
   addPulseSwitch(parent)

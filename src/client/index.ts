@@ -69,6 +69,11 @@ export {
   UnreadableWhisper,
 } from '../protocol/whisper-envelope.ts'
 export type {
+  PulseHistory,
+  PulseHistoryEntry,
+  PulseHistoryQuery,
+} from '../pulse/history-schema.ts'
+export type {
   NewPingToken,
   PublicPulseStatus,
   PulseCapability,

@@ -1,4 +1,5 @@
 /** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
+import type { PulseHistory, PulseHistoryEntry, PulseHistoryQuery } from '../pulse/history-schema.ts'
 import type {
   NewPingToken,
   PublicPulseStatus,
@@ -62,6 +63,16 @@ export type PulseClient = AlertsClient & {
    * ```
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
+  /** A page of the history of its whole life, newest first, and its uptime. */
+  history(query?: PulseHistoryQuery): Promise<PulseHistory>
+  /**
+   * Every entry of the history, newest first. Loads page after page.
+   *
+   * ```ts
+   * for await (const { type, at } of monitor.historyEntries()) console.log(at, type)
+   * ```
+   */
+  historyEntries(query?: PulseHistoryQuery): AsyncGenerator<PulseHistoryEntry, void, undefined>
   /**
    * Makes another ping token, and the one before pings no more. Save it before anything else: if the answer is lost,
    * rotate again. The deadline counts from now, so that there is time to give it to the job.
@@ -120,6 +131,17 @@ export function createPulseClient(
     const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
     return http.perform({ method: 'POST', path: `/p/${id}${rest}${query}`, ...job })
   }
+  const history = ({ limit, cursor }: PulseHistoryQuery = {}): Promise<PulseHistory> => {
+    const query = new URLSearchParams({
+      ...(limit === undefined ? {} : { limit: String(limit) }),
+      ...(cursor === undefined ? {} : { cursor }),
+    })
+    const search = query.size === 0 ? '' : `?${query}`
+    return http.get<PulseHistory>(
+      { path: `${path}/history${search}`, ...owner },
+      ...(['uptime', 'entries', 'nextCursor'] as const),
+    )
+  }
   return {
     ping: (run) => send('', run),
     start: (run) => send('/start', run),
@@ -149,6 +171,18 @@ export function createPulseClient(
         yield { event: message.event, status: dataOf(message) as PulseStatus }
       }
       throw new MayflyError('unexpected answer', 200)
+    },
+    history,
+    async *historyEntries({ limit, cursor } = {}) {
+      let next: string | null | undefined = cursor
+      do {
+        const page: PulseHistory = await history({
+          ...(limit === undefined ? {} : { limit }),
+          ...(typeof next === 'string' ? { cursor: next } : {}),
+        })
+        yield* page.entries
+        next = page.nextCursor
+      } while (next !== null)
     },
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
     rotatePingToken: () =>

@@ -11,6 +11,7 @@ Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"s
 - Report runs, if you like: POST /p/{publicId}/start, then /p/{publicId}/{exit code} or /fail, with
   ?rid={uuid} where runs overlap. A failed run is late until one succeeds. Each costs a heartbeat.
 - Read: GET /api/pulse/{publicId} with the ownerToken. state: waiting, operational, late, exhausted or expired.
+  GET …/history: its whole life in pages (limit 1 to 200, cursor), with the uptime over 24 h, 7 d and 30 d.
 - Set: PATCH /api/pulse/{publicId} with any of {"name","description","expectedIntervalSeconds",
   "graceSeconds","publicStatusEnabled"}. An interval is ${INTERVAL_SECONDS.minimum} to ${INTERVAL_SECONDS.maximum} seconds, a grace ${GRACE_SECONDS.minimum} to ${GRACE_SECONDS.maximum} and at
   least the plan's. A name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. Late: interval and grace passed without a ping.

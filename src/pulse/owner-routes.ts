@@ -16,6 +16,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { testAlert } from './alerts.ts'
 import { awaitedStatus } from './awaited.ts'
+import { type HistoryParts, mountHistory } from './history-routes.ts'
 import { mountSchedule } from './schedule-routes.ts'
 import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId, StatusQuery } from './schema.ts'
 import type { PulseService } from './service.ts'
@@ -43,7 +44,7 @@ export function mountOwner(
     streams: EventStreams
     clock: Clock
     switches: SwitchOwner
-  },
+  } & HistoryParts,
 ): void {
   const { service, limits, streams } = deps
   const owner = createOwner<MonitorRow>(app, {
@@ -62,6 +63,7 @@ export function mountOwner(
     if (service.hasExpired(owner.of(request))) throw problem('not found')
   }
 
+  mountHistory(app, { ...deps, owner })
   mountPingToken(app, { owner, changeable, service })
   mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
   mountAlerts(

@@ -6,6 +6,7 @@ import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
+import { PulseHistory } from './history-schema.ts'
 import { PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
 import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
@@ -53,6 +54,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     AlertSettings,
     AlertsSet,
     AlertsStatus,
+    PulseHistory,
     RevealSwitch,
     NewPingToken,
     PulseCatalog,
@@ -87,7 +89,7 @@ export async function openPulse(
   parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, watch }, monitorId))
   const listeners = [tellOfChanges(parts.alerts), switches]
   const service = createPulse({ ...parts, watch, listeners })
-  mountPulse(parts.app, { ...parts, service, switches })
+  mountPulse(parts.app, { ...parts, service, switches, watch })
   return {
     purge: service.purge,
     repeating: [

@@ -17,6 +17,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { badge } from './badge.ts'
+import type { HistoryParts } from './history-routes.ts'
 import { PUBLIC_STATUS } from './limits.ts'
 import { mountOwner } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
@@ -48,7 +49,7 @@ export function mountPulse(
     streams: EventStreams
     clock: Clock
     switches: SwitchOwner
-  },
+  } & HistoryParts,
 ): void {
   const { plans, service, clock } = deps
   const route: PaidRoute = {

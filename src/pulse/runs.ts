@@ -29,15 +29,15 @@ export function beginRun(
   return stored([...open, [name, time] as OpenRun].slice(-MAX_OPEN_RUNS))
 }
 
-/** The open runs and the last one after a run has ended. A ping without a run changes nothing. */
+/** The run that has ended, and the open runs without it. Null: a ping without a run, which changes nothing. */
 export function endRun(
-  { open_runs, last_run }: Pick<MonitorRow, 'open_runs' | 'last_run'>,
+  { open_runs }: Pick<MonitorRow, 'open_runs'>,
   { rid, time, exitCode, isRun }: RunEnd,
-): Pick<MonitorRow, 'open_runs' | 'last_run'> {
+): { ended: EndedRun; runs: Pick<MonitorRow, 'open_runs' | 'last_run'> } | null {
   const name = rid ?? ''
   const open = openRuns(open_runs)
   const begun = open.find(([other]) => other === name)
-  if (!begun && !isRun) return { open_runs, last_run }
+  if (!begun && !isRun) return null
   const ended: EndedRun = {
     rid,
     startedAt: begun?.[1] ?? null,
@@ -46,8 +46,11 @@ export function endRun(
     exitCode,
   }
   return {
-    open_runs: stored(open.filter((run) => run !== begun)),
-    last_run: JSON.stringify(ended),
+    ended,
+    runs: {
+      open_runs: stored(open.filter((run) => run !== begun)),
+      last_run: JSON.stringify(ended),
+    },
   }
 }
 

@@ -187,8 +187,8 @@ export const PulseState = Type.Enum([...PULSE_STATES])
 export type PulseState = (typeof PULSE_STATES)[number]
 
 /** Null for a failure that gave no code. */
-const ExitCode = Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.Null()])
-const Rid = Type.Union([Type.String({ format: 'uuid' }), Type.Null()])
+export const ExitCode = Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.Null()])
+export const Rid = Type.Union([Type.String({ format: 'uuid' }), Type.Null()])
 
 export const PulseStatus = Type.Object(
   {

@@ -9,6 +9,7 @@ import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
+import { deleteHistories, deleteHistory, forgetHistory } from './history-store.ts'
 import { createJobs, type MonitorFacts } from './jobs.ts'
 import { createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
@@ -19,7 +20,6 @@ import { nextStateChangeAt, standingAt, windowsOf } from './state.ts'
 import {
   createPulseStore,
   dropMonitor,
-  dropSilences,
   type MonitorRow,
   purgeMonitors,
   type SettingsChange,
@@ -244,7 +244,7 @@ export function createPulse(deps: {
           lockKey: publicId,
           statements: {
             monitor: dropMonitor(publicId),
-            silences: dropSilences([publicId]),
+            history: forgetHistory([publicId]),
             told: gone([publicId]),
             seal: sealing.statements(publicId, clock.now()),
           },
@@ -254,6 +254,8 @@ export function createPulse(deps: {
       if ('refused' in done) return false
       sealing.sealed(publicId)
       hints.notify(publicId)
+      // What is left, the purge deletes. The monitor is gone in any case.
+      await deleteHistory(db, publicId).catch(() => undefined)
       return true
     },
 
@@ -289,12 +291,13 @@ export function createPulse(deps: {
             lockKey: 'pulse_monitor',
             statements: {
               monitors: purgeMonitors(some, expiredBefore),
-              silences: dropSilences(some),
+              history: forgetHistory(some),
               told: gone(some),
             },
           })
         }
         count += some.length
+        await deleteHistories(db)
         if (some.length < PURGE_MONITORS) return count
       }
     },

@@ -52,21 +52,48 @@ export function standingAt(monitor: StateFacts, now: number, fairness: Fairness)
   if (monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) {
     return { state: 'exhausted', stateChangedAt: stateSince, ...none }
   }
+  const deadline = deadlineAt(monitor, now, fairness)
+  if (deadline === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
+  const lateness = latenessOf(monitor, deadline)
+  return lateness === null
+    ? { state: 'operational', stateChangedAt: stateSince, ...deadline }
+    : { state: 'late', stateChangedAt: lateness.since, ...deadline }
+}
+
+/** Since when a monitor is late, and why: it misses a ping, or its last run failed. */
+export type Lateness = { since: number; cause: 'silence' | 'failure' }
+
+/** The lateness of a monitor at a time, whether or not it accepts pings any more. */
+export function latenessAt(monitor: StateFacts, now: number, fairness: Fairness): Lateness | null {
+  const deadline = deadlineAt(monitor, now, fairness)
+  return deadline && latenessOf(monitor, deadline)
+}
+
+function latenessOf(
+  { failed_at: failedAt }: StateFacts,
+  { lateSince }: Pick<Standing, 'lateSince'>,
+): Lateness | null {
+  if (failedAt !== null && failedAt <= (lateSince ?? failedAt)) {
+    return { since: failedAt, cause: 'failure' }
+  }
+  return lateSince === null ? null : { since: lateSince, cause: 'silence' }
+}
+
+/** The deadline of a monitor, and whether it has passed. Null before the first ping. */
+function deadlineAt(
+  monitor: StateFacts,
+  now: number,
+  fairness: Fairness,
+): Pick<Standing, 'nextExpectedAt' | 'lateAt' | 'lateSince'> | null {
   const expected = expectedOf(monitor)
-  if (expected === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
-  const { nextExpectedAt } = expected
+  if (expected === null) return null
   // A lateness that is stored stays, even if the service learns of a blind window afterwards.
   const lateAt = monitor.late_since ?? fairDeadline(expected, windowsOf(monitor, fairness))
   const isOver = monitor.late_since !== null || (now >= lateAt && !fairness.isHeld)
-  const lateSince = isOver ? lateAt : null
-  const since = Math.min(
-    lateSince ?? Number.POSITIVE_INFINITY,
-    monitor.failed_at ?? Number.POSITIVE_INFINITY,
-  )
-  const times = { nextExpectedAt, lateAt, lateSince }
-  return since === Number.POSITIVE_INFINITY
-    ? { state: 'operational', stateChangedAt: stateSince, ...times }
-    : { state: 'late', stateChangedAt: since, ...times }
+  return {
+    ...{ nextExpectedAt: expected.nextExpectedAt, lateAt },
+    lateSince: isOver ? lateAt : null,
+  }
 }
 
 /** Whether more time and pings can be added: it has not expired, has pings left and is not suspended. */

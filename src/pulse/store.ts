@@ -43,14 +43,11 @@ export type MonitorRow = {
   last_run: string
   suspended_at: number | null
   suspensions: string
+  armed_at: number | null
+  chunk_count: number
+  untimed_heartbeat_count: number
+  late_ms: number
 } & Row
-
-/** A time in which a monitor was late, from the deadline that passed. It lasts while `endedAt` is null. */
-export type Silence = {
-  beganAt: number
-  endedAt: number | null
-  endedBy: 'ping' | 'settings' | null
-}
 
 /** What decides whether a monitor has changed, without its texts and times. */
 export type DueMonitor = Pick<
@@ -170,13 +167,15 @@ const ACCEPT_PINGS = `update pulse_monitor
   where public_id = $1 and expires_at > $5 and suspended_at is null
     and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
     and ${DEADLINE} > $3 and ping_token_hash = $7
+    and accepted_heartbeat_count + $2 <= untimed_heartbeat_count + (chunk_count + 1) * ${RECENT_HEARTBEATS}
     and (accepted_heartbeat_count + $2 < ${WARNED}
       or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
 
 /**
  * Accepts pings with this token at these times, in their order, if they change nothing but the counter and the times:
- * the monitor is operational before and after them by its interval, and nobody is to be told. The times are in the monitor's
- * row, so this is one statement, and the counter and the times always agree.
+ * the monitor is operational before and after them by its interval, and nobody is to be told. The times are in the
+ * monitor's row, so this is one statement, and the counter and the times always agree. It refuses pings that would
+ * push a time out of the row that no chunk of the history has.
  */
 export function acceptPings(
   { publicId, pingTokenHash }: { publicId: string; pingTokenHash: Uint8Array },
@@ -210,6 +209,7 @@ export const turnMonitor = (
         late_since = $9, is_silent = $10, rescheduled_at = $11, failed_at = $12, exit_code = $13,
         check_at = $14, is_expiry_told = $15, open_runs = $16, last_run = $17,
         schedule_cron = $18, schedule_time_zone = $19, schedule_grace_seconds = $20,
+        armed_at = $22, chunk_count = $23, untimed_heartbeat_count = $24, late_ms = $25,
         revision = revision + 1
     where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4
       and coalesce(alive_at, 0) = $21`,
@@ -235,19 +235,12 @@ export const turnMonitor = (
     next.schedule_time_zone,
     next.schedule_grace_seconds,
     alive_at ?? 0,
+    next.armed_at,
+    next.chunk_count,
+    next.untimed_heartbeat_count,
+    next.late_ms,
   ],
   expect: 1,
-})
-
-/** Stores that a silence has begun or ended. */
-export const storeSilence = (
-  publicId: string,
-  { beganAt, endedAt, endedBy }: Silence,
-): Statement => ({
-  text: `insert into pulse_silence (public_id, began_at, ended_at, ended_by) values ($1, $2, $3, $4)
-    on conflict (public_id, began_at) do update
-    set ended_at = excluded.ended_at, ended_by = excluded.ended_by`,
-  values: [publicId, beganAt, endedAt, endedBy],
 })
 
 /** Stores that a ping was refused, if its token was right. */
@@ -324,13 +317,6 @@ export const dropMonitor = (publicId: string): Statement => ({
   values: [publicId],
   expect: 1,
 })
-
-/** Deletes what is stored of monitors besides their rows. */
-export const dropSilences = (publicIds: readonly string[]): Statement[] =>
-  publicIds.map((publicId) => ({
-    text: 'delete from pulse_silence where public_id = $1',
-    values: [publicId],
-  }))
 
 /** Deletes monitors that expired before a time. */
 export const purgeMonitors = (

@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { PulseListener } from './changes.ts'
 import type { Fairness } from './fairness.ts'
+import { storeHistory } from './history-store.ts'
 import type { MonitorFacts } from './jobs.ts'
 import type { PulseSchedule } from './schema.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type MonitorRow,
   replacePingToken,
   type SettingsChange,
-  storeSilence,
   turnMonitor,
 } from './store.ts'
 import {
@@ -92,7 +92,7 @@ export function createTurning(deps: TurningDeps): Turning {
             lockKey: publicId,
             statements: {
               monitor: turnMonitor(monitor, turn.next, now),
-              silences: turn.silences.map((silence) => storeSilence(publicId, silence)),
+              history: storeHistory(publicId, turn.history),
               told: turn.changes.flatMap((change) =>
                 listeners.flatMap(({ onChange }) => onChange(change)),
               ),

@@ -1,25 +1,21 @@
 /**
- * What pings, time and settings make of a monitor, as pure functions: its next facts, the silences that begin or
- * end with it, and the changes to tell.
+ * What pings, time and settings make of a monitor, as pure functions: its next facts, what its
+ * history has of it, and the changes to tell.
  */
 import type { PulseChange } from './changes.ts'
 import type { Fairness } from './fairness.ts'
+import { chunkBefore, spellsBetween, timedCount } from './history-rows.ts'
+import type { HistoryRows, LateSpell } from './history-store.ts'
 import { beginRun, endRun } from './runs.ts'
 import type { PulseSchedule, PulseState } from './schema.ts'
 import { expiringAt, nextLookAt, silentAt, standingAt } from './state.ts'
-import {
-  type MonitorRow,
-  RECENT_HEARTBEATS,
-  recentWith,
-  type SettingsChange,
-  type Silence,
-} from './store.ts'
+import { type MonitorRow, RECENT_HEARTBEATS, recentWith, type SettingsChange } from './store.ts'
 
 /** How a monitor goes on. */
 export type Turn = {
   /** The whole row, with the facts that have changed. */
   next: MonitorRow
-  silences: Silence[]
+  history: HistoryRows
   changes: PulseChange[]
 }
 
@@ -39,25 +35,34 @@ export function afterBeats(monitor: MonitorRow, beats: Beats, fairness: Fairness
   if (count > monitor.heartbeat_limit || Math.max(...times) >= monitor.expires_at) return null
   const counted = { ...monitor, accepted_heartbeat_count: count }
   const told: Told[] = []
-  const silences: Silence[] = []
+  let ended: ReturnType<typeof endRun> = null
+  let chunk: HistoryRows['chunk'] = null
   let next: MonitorRow
   if (beats.kind === 'start') {
-    next = { ...counted, open_runs: beginRun(monitor, { rid: beats.rid, time: first }) }
+    next = {
+      ...counted,
+      open_runs: beginRun(monitor, { rid: beats.rid, time: first }),
+      untimed_heartbeat_count: monitor.untimed_heartbeat_count + 1,
+    }
   } else {
     const exitCode = beats.kind === 'failure' ? beats.exitCode : 0
     const isFailure = beats.kind === 'failure'
     const { lateSince } = standingAt(monitor, first, fairness)
-    if (lateSince !== null) {
-      if (monitor.late_since === null) told.push({ type: 'late', since: lateSince })
-      silences.push({ beganAt: lateSince, endedAt: first, endedBy: 'ping' })
+    if (lateSince !== null && monitor.late_since === null) {
+      told.push({ type: 'late', since: lateSince })
     }
     if (isFailure && monitor.failed_at === null) told.push({ type: 'failed', since: first })
     if (!isFailure && (lateSince !== null || monitor.failed_at !== null)) {
       told.push({ type: 'recovered', since: first })
     }
+    const isRun = isFailure || beats.isRun
+    ended = endRun(monitor, { rid: beats.rid, time: last, exitCode, isRun })
+    chunk = chunkBefore(monitor, times)
     next = {
       ...counted,
-      ...endRun(monitor, { rid: beats.rid, time: last, exitCode, isRun: isFailure || beats.isRun }),
+      ...ended?.runs,
+      armed_at: monitor.armed_at ?? first,
+      chunk_count: monitor.chunk_count + (chunk ? 1 : 0),
       last_ping_at: last,
       recent_heartbeats: recentWith(monitor.recent_heartbeats, times.slice(-RECENT_HEARTBEATS)),
       late_since: null,
@@ -76,7 +81,8 @@ export function afterBeats(monitor: MonitorRow, beats: Beats, fairness: Fairness
   const after = standingAt(next, last, fairness).state
   if (after === 'exhausted') next.state_since = last
   else if (after !== before) next.state_since = first
-  return turn({ monitor, next, now: last, fairness, told, silences })
+  const run = ended && { pingNumber: timedCount(next), ended: ended.ended }
+  return turn({ monitor, next, now: last, fairness, told, by: 'ping', at: first, chunk, run })
 }
 
 /** What time alone makes of a monitor, or null if it makes nothing new. */
@@ -84,11 +90,9 @@ export function afterTime(monitor: MonitorRow, now: number, fairness: Fairness):
   const { state, lateSince } = standingAt(monitor, now, fairness)
   if (fairness.isHeld || state === 'expired' || state === 'exhausted') return null
   const told: Told[] = []
-  const silences: Silence[] = []
   const next = { ...monitor }
   if (lateSince !== null && monitor.late_since === null) {
     next.late_since = lateSince
-    silences.push({ beganAt: lateSince, endedAt: null, endedBy: null })
     told.push({ type: 'late', since: lateSince })
   }
   const silentFrom = fairness.isDoubtful ? null : silentAt(monitor, fairness)
@@ -100,7 +104,7 @@ export function afterTime(monitor: MonitorRow, now: number, fairness: Fairness):
     next.is_expiry_told = 1
     told.push({ type: 'expiring', since: now })
   }
-  return told.length > 0 ? turn({ monitor, next, now, fairness, told, silences }) : null
+  return told.length > 0 ? turn({ monitor, next, now, fairness, told, by: null }) : null
 }
 
 /**
@@ -149,7 +153,7 @@ export function afterSchedule(
 export function afterNewToken(monitor: MonitorRow, now: number, fairness: Fairness): Turn {
   const { lateSince } = standingAt(monitor, now, fairness)
   const next = { ...monitor, rescheduled_at: lateSince === null ? now : monitor.rescheduled_at }
-  return turn({ monitor, next, now, fairness, told: [], silences: [] })
+  return turn({ monitor, next, now, fairness, told: [], by: null })
 }
 
 /** New deadlines begin to count now, so they make nobody late, and end a lateness. */
@@ -159,21 +163,19 @@ function reschedule(
   { now, fairness, isChanged }: { now: number; fairness: Fairness; isChanged: boolean },
 ): Turn {
   const told: Told[] = []
-  const silences: Silence[] = []
   if (isChanged) {
     const before = standingAt(monitor, now, fairness)
     next.rescheduled_at = now
     if (before.lateSince !== null && before.state === 'late') {
       Object.assign(next, { late_since: null, is_silent: 0 })
       if (monitor.late_since === null) told.push({ type: 'late', since: before.lateSince })
-      silences.push({ beganAt: before.lateSince, endedAt: now, endedBy: 'settings' })
       if (monitor.failed_at === null) {
         told.push({ type: 'recovered', since: now })
         next.state_since = now
       }
     }
   }
-  return turn({ monitor, next, now, fairness, told, silences })
+  return turn({ monitor, next, now, fairness, told, by: 'settings' })
 }
 
 /** From this count on, a tenth of the pings is left. */
@@ -185,15 +187,24 @@ function turn({
   now,
   fairness,
   told,
-  silences,
+  by,
+  at = now,
+  chunk = null,
+  run = null,
 }: {
   monitor: MonitorRow
   next: MonitorRow
   now: number
   fairness: Fairness
   told: Told[]
-  silences: Silence[]
+  /** What ends a late spell, and when. */
+  by: LateSpell['endedBy']
+  at?: number
+  chunk?: HistoryRows['chunk']
+  run?: HistoryRows['run']
 }): Turn {
+  const { spells, lateMs } = spellsBetween(monitor, next, { at, by, fairness })
+  next.late_ms = lateMs
   const look = nextLookAt(next, now, fairness)
   // A look that comes too early moves itself. To leave it costs nothing.
   const isSoonEnough =
@@ -211,5 +222,5 @@ function turn({
       isDoubtful: fairness.isDoubtful,
     }),
   )
-  return { next, silences, changes }
+  return { next, history: { spells, chunk, run }, changes }
 }

@@ -370,6 +370,13 @@ async function driveSchedule(ask: Call, owned: Required<Pick<Ask, 'params' | 'he
   await ask('setSchedule', 400, { ...owned, body: { ...body, cron: '@daily' } })
 }
 
+async function driveHistory(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
+  await ask('getHistory', 200, { ...owned, query: { limit: '1' } })
+  await ask('getHistory', 400, { ...owned, query: { cursor: 'AAAAAAAA' } })
+  await ask('getHistory', 401, { params: owned.params })
+  await ask('getHistory', 404, { ...owned, params: UNKNOWN })
+}
+
 async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
   const params = { publicId: monitor.publicId }
@@ -406,6 +413,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
   await driveSwitch(ask, { params, headers })
   await driveRotation(ask, { params, headers })
   await driveSchedule(ask, { params, headers })
+  await driveHistory(ask, { params, headers })
   await ask('destroyMonitor', 204, { params, headers })
 }
 
@@ -551,6 +559,7 @@ const OWNED_MONITOR = [
   'destroyMonitor',
   'makeSwitch',
   'retireSwitch',
+  'getHistory',
   'rotatePingToken',
   'setSchedule',
   'deleteSchedule',

@@ -105,14 +105,15 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     async told() {
       return (await db.read('select told from told')).map(({ told }) => told)
     },
-    async silences() {
+    async spells() {
       const rows = await db.read(
-        'select began_at, ended_at, ended_by from pulse_silence order by began_at',
+        'select began_at, ended_at, ended_by, cause from pulse_late_spell order by began_at',
       )
-      return rows.map(({ began_at, ended_at, ended_by }) => [
+      return rows.map(({ began_at, ended_at, ended_by, cause }) => [
         seconds(Number(began_at)),
         ended_at === null ? null : seconds(Number(ended_at)),
         ended_by,
+        cause,
       ])
     },
     purge: () => pulse.purge(overBy(now)),
@@ -124,7 +125,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
 }
 
 test('a lateness is told once, from its deadline, with the silence that begins, and so is the ping that ends it', async (t) => {
-  const { pulse, ping, at, told, silences, stored } = await aMonitor(t)
+  const { pulse, ping, at, told, spells, stored } = await aMonitor(t)
   await ping()
   at(119 * SECOND)
   await pulse.scan()
@@ -133,34 +134,34 @@ test('a lateness is told once, from its deadline, with the silence that begins, 
   await pulse.scan()
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 120'])
-  assert.deepEqual(await silences(), [[120, null, null]])
+  assert.deepEqual(await spells(), [[120, null, null, 'silence']])
   at(200 * SECOND)
   await ping()
   await ping()
   assert.deepEqual(await told(), ['late since 120', 'recovered since 200'])
   assert.deepEqual(stored, await told())
-  assert.deepEqual(await silences(), [[120, 200, 'ping']])
+  assert.deepEqual(await spells(), [[120, 200, 'ping', 'silence']])
   at(320 * SECOND)
   await pulse.scan()
   assert.deepEqual((await told()).slice(2), ['late since 320'])
 })
 
 test('two instances that scan at once tell of a lateness once', async (t) => {
-  const { pulse, other, ping, at, told, silences } = await aMonitor(t)
+  const { pulse, other, ping, at, told, spells } = await aMonitor(t)
   await ping()
   at(121 * SECOND)
   await Promise.all([pulse.scan(), other.scan(), pulse.scan(), other.scan()])
   assert.deepEqual(await told(), ['late since 120'])
-  assert.equal((await silences()).length, 1)
+  assert.equal((await spells()).length, 1)
 })
 
 test('a change and what is told of it are stored together or not at all', async (t) => {
-  const { pulse, ping, at, told, silences, monitor, breakListener, stored } = await aMonitor(t)
+  const { pulse, ping, at, told, spells, monitor, breakListener, stored } = await aMonitor(t)
   await ping()
   at(121 * SECOND)
   breakListener(true)
   await assert.rejects(pulse.scan())
-  assert.deepEqual([await told(), await silences(), stored], [[], [], []])
+  assert.deepEqual([await told(), await spells(), stored], [[], [], []])
   assert.equal((await monitor()).late_since, null)
   breakListener(false)
   await pulse.scan()
@@ -186,12 +187,12 @@ test('pings move no time to look at a monitor, and a look that comes too early m
 })
 
 test('a ping after a deadline that nobody has noticed yet tells of both', async (t) => {
-  const { ping, at, told, silences } = await aMonitor(t)
+  const { ping, at, told, spells } = await aMonitor(t)
   await ping()
   at(121 * SECOND)
   await ping()
   assert.deepEqual(await told(), ['late since 120', 'recovered since 121'])
-  assert.deepEqual(await silences(), [[120, 121, 'ping']])
+  assert.deepEqual(await spells(), [[120, 121, 'ping', 'silence']])
 })
 
 test('a silence is told ten seconds after the lateness, and never while the service doubts itself', async (t) => {
@@ -262,14 +263,14 @@ test('an end that comes is told once, a tenth of a short life before it', async 
 })
 
 test('new settings that end a lateness tell of it, and close its silence', async (t) => {
-  const { pulse, ping, at, told, silences, monitor } = await aMonitor(t)
+  const { pulse, ping, at, told, spells, monitor } = await aMonitor(t)
   await ping()
   at(121 * SECOND)
   await pulse.scan()
   at(130 * SECOND)
   await pulse.change(await monitor(), { graceSeconds: 600 })
   assert.deepEqual(await told(), ['late since 120', 'recovered since 130'])
-  assert.deepEqual(await silences(), [[120, 130, 'settings']])
+  assert.deepEqual(await spells(), [[120, 130, 'settings', 'silence']])
   at(130 * SECOND + 660 * SECOND)
   await pulse.scan()
   assert.deepEqual((await told()).slice(2), ['late since 790'])
@@ -277,22 +278,22 @@ test('new settings that end a lateness tell of it, and close its silence', async
 
 test('what is stored of a monitor goes with it, destroyed or expired', async (t) => {
   for (const isDestroyed of [true, false]) {
-    const { pulse, ping, at, told, silences, monitor, purge } = await aMonitor(t)
+    const { pulse, ping, at, told, spells, monitor, purge } = await aMonitor(t)
     await ping()
     at(3 * MINUTE)
     await pulse.scan()
-    assert.equal((await silences()).length, 1)
+    assert.equal((await spells()).length, 1)
     if (isDestroyed) await pulse.destroy(await monitor())
     else {
       at(2 * DAY)
       assert.equal(await purge(), 1)
     }
-    assert.deepEqual([await told(), await silences()], [[], []])
+    assert.deepEqual([await told(), await spells()], [[], []])
   }
 })
 
 test('a failure is told once until a run succeeds, and a failed run is no silence', async (t) => {
-  const { pulse, ping, signal, at, told, silences } = await aMonitor(t)
+  const { pulse, ping, signal, at, told, spells, monitor } = await aMonitor(t)
   const fail = (exitCode: number | null) => signal({ kind: 'end', exitCode, rid: null })
   await ping()
   for (const [second, code] of [
@@ -306,14 +307,22 @@ test('a failure is told once until a run succeeds, and a failed run is no silenc
   assert.deepEqual(await told(), ['failed since 10'])
   at(149 * SECOND)
   await pulse.scan()
-  assert.deepEqual(await silences(), [], 'it still pings')
+  assert.equal((await monitor()).late_since, null, 'it still pings')
+  assert.deepEqual(await spells(), [[10, null, null, 'failure']])
   await ping()
   await fail(2)
   assert.deepEqual(await told(), ['failed since 10', 'recovered since 149', 'failed since 149'])
   at(270 * SECOND)
   await pulse.scan()
   assert.deepEqual((await told()).slice(3), ['late since 269'])
-  assert.deepEqual(await silences(), [[269, null, null]])
+  assert.deepEqual(
+    await spells(),
+    [
+      [10, 149, 'ping', 'failure'],
+      [149, null, null, 'failure'],
+    ],
+    'it was late before',
+  )
 })
 
 test('a refused ping of a late job puts off its silence by an interval and a grace', async (t) => {

@@ -1,0 +1,88 @@
+/** `mayfly pulse history NAME`: what happened to a monitor, newest first, and its uptime. */
+import type { Command } from 'commander'
+import type { PulseHistory, PulseHistoryEntry } from '../client/index.ts'
+import { type Cli, client, wholeNumber } from './cli.ts'
+import { examples } from './examples.ts'
+import { CliError, EXIT } from './exit.ts'
+import { loadPulse } from './saved.ts'
+import { columns, span } from './text.ts'
+
+/** The most that a page of the service has. */
+const PAGE = 200
+/** More than any monitor's history has. */
+const MAX_ENTRIES = 1_000_000_000
+
+type Options = { limit?: string; all?: true }
+
+export function addPulseHistory(parent: Command): void {
+  parent
+    .command('history')
+    .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
+    .argument('<name>', 'the monitor')
+    .option('--limit <count>', 'at most this many, the newest; by default 20')
+    .option('--all', 'its whole life')
+    .addHelpText(
+      'after',
+      examples('mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'),
+    )
+    .action(
+      client<Options>(async (cli, options, [name]) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        if (options.all && options.limit !== undefined) {
+          throw new CliError('Give --limit or --all, and only one of them.', EXIT.usage)
+        }
+        const most = options.all
+          ? MAX_ENTRIES
+          : wholeNumber(options.limit ?? '20', { option: '--limit', least: 1, most: MAX_ENTRIES })
+        const monitor = cli.mayfly(baseUrl).pulse(capability)
+        const { uptime, entries, nextCursor } = await monitor.history({
+          limit: Math.min(most, PAGE),
+        })
+        if (nextCursor !== null && entries.length < most) {
+          const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
+          for await (const entry of older) {
+            entries.push(entry)
+            if (entries.length === most) break
+          }
+        }
+        cli.answer({ uptime, entries }, text(cli, uptime, entries))
+        return EXIT.ok
+      }),
+    )
+}
+
+function text(cli: Cli, uptime: PulseHistory['uptime'], entries: PulseHistoryEntry[]): string {
+  const shares: [string, number | null][] = [
+    ['24 h', uptime.last24Hours],
+    ['7 d', uptime.last7Days],
+    ['30 d', uptime.last30Days],
+  ]
+  const told = shares.flatMap(([period, share]) =>
+    share === null ? [] : [`${percent(share)} over ${period}`],
+  )
+  const summary = told.length === 0 ? 'no uptime yet' : `uptime ${told.join(', ')}`
+  if (entries.length === 0) return `Nothing has happened yet; ${summary}.\n`
+  const rows = entries.map((entry) => [entry.at, entry.type, meaning(entry)])
+  return `${cli.paint('bold', summary)}\n${columns(rows)}`
+}
+
+/** Rounded down, so that only what was never late is 100 %. */
+const percent = (share: number): string => `${Math.floor(share * 10_000) / 100} %`
+
+function meaning({ type, at, endedAt, cause, exitCode, run }: PulseHistoryEntry): string {
+  if (type === 'late' || type === 'blind') {
+    const lasted =
+      endedAt === null
+        ? 'until now'
+        : `for ${span(Math.round((Date.parse(endedAt) - Date.parse(at)) / 1000))}`
+    const why =
+      type === 'blind' ? 'the service could not receive pings' : CAUSES[cause ?? 'silence']
+    return `${lasted}: ${why}`
+  }
+  const code = exitCode === null ? [] : [`exit code ${exitCode}`]
+  const took =
+    run?.durationSeconds == null ? [] : [`after ${span(Math.round(run.durationSeconds))}`]
+  return [...code, ...took].join(', ')
+}
+
+const CAUSES = { silence: 'no ping came in time', failure: 'the last run had failed' }
