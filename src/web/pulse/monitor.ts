@@ -130,6 +130,13 @@ export async function openMonitor(
           'div',
           { class: 'stack' },
           lesson.element,
+          el(
+            'section',
+            { class: 'card', 'aria-label': 'History' },
+            disclosure('History: its whole life, and the uptime', async () =>
+              (await import('./history-view.ts')).historyView(monitor),
+            ),
+          ),
           createSwitchView(monitor),
           el(
             'section',
