@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { containsToken } from '../../../src/lib/ids.ts'
 import { TOOL_NAMES } from '../../../src/mcp-tools/tools.ts'
+import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
@@ -138,6 +139,26 @@ describe('what a stranger wrote', () => {
     assert.match((value.webhooks as Hook[])[0]?.body?.untrustedText ?? '', /\[hidden\]/)
     assert.equal(containsToken(host.transcript()), false)
   })
+})
+
+test('an error of the service comes without tokens, steering characters or length', async (t) => {
+  const { host, url, home } = await aHost(t)
+  await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+  const file = join(home, 'mayfly', 'capabilities', 'hooks.json')
+  const { ownerToken } = JSON.parse(readFileSync(file, 'utf8')) as { ownerToken: string }
+  const error = `no ${ownerToken} \u001b[2J\u202e ${'x'.repeat(10_000)}`
+  const lying = await between(t, url, (path, response) => {
+    if (!path.startsWith('/api/catch/')) return false
+    response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
+    return true
+  })
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(url, lying))
+  const refused = await host.call('read_inbox', { name: 'hooks' })
+  assert.equal(refused.isError, true)
+  assert.match(refused.text, /^The service says: no catch_owner_\[hidden\]/)
+  assert.doesNotMatch(refused.text, /[\p{Cc}\u202e]/u)
+  assert.ok(refused.text.length <= 1000)
+  assert.equal(containsToken(host.transcript()), false)
 })
 
 describe('the arguments of a tool', () => {
