@@ -153,7 +153,10 @@ suite('a ceiling on sales', () => {
   test('a network that has bought so much on a UTC day gets no more quotes, and other networks do', async (t) => {
     const server = await startServer(t, { ...PROXIED, MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY: '1' })
     atNoon(server)
-    await payAndSettle(server, await openOrder(server, GOOD))
+    await openOrder(server, GOOD)
+    const bought = await openOrder(server, GOOD)
+    assert.equal((await purchase(server, GOOD)).status, 402, 'unpaid orders do not count')
+    await payAndSettle(server, bought)
     assert.deepEqual(of(await purchase(server, { from: '198.51.100.200' })), LIMITED)
     assert.equal((await purchase(server, { from: '198.51.101.1' })).status, 402)
     server.clock.advance(DAY / 2 + 1_000)
