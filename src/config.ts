@@ -133,6 +133,13 @@ export const OPTIONS = {
     help: 'networks that get no quotes and cannot send to inboxes without a token: addresses or CIDR blocks, comma-separated, or a file with one in each line (docs/operate.md)',
     parse: cidrListOrFile,
   },
+  egressNetworks: {
+    name: 'MAYFLY_EGRESS_NETWORKS',
+    default: '',
+    shown: 'none',
+    help: 'networks behind whose addresses many agents buy, in the form of MAYFLY_BLOCKED_NETWORKS: their new orders have the limit `quoteEgress`, and 12 times as many may be open (docs/limits.md)',
+    parse: cidrListOrFile,
+  },
   maxSalesPerDay: {
     name: 'MAYFLY_MAX_SALES_PER_DAY',
     default: '',

@@ -23,6 +23,9 @@ const OpenOrdersSchema = Type.Union([
   Type.Integer({ minimum: 1, maximum: MAX_SETTING }),
 ])
 
+/** What opens orders. */
+const FREE: ReadonlySet<string> = new Set([LIMITS.quote.name, LIMITS.quoteEgress.name])
+
 /**
  * @param setting `on`, `off`, or the content of the file.
  * @param limits every limit of the service.
@@ -38,7 +41,7 @@ export function readRates(
   }
   const { openOrders, changes } = setting === 'on' ? UNCHANGED : readFile(setting, limits)
   // On the simulator invoices cost nothing, so new orders are not limited by default.
-  const isFree = (limit: Limit): boolean => isSimulator && limit.name === LIMITS.quote.name
+  const isFree = (limit: Limit): boolean => isSimulator && FREE.has(limit.name)
   const rateOf = (limit: Limit): Rate | null => {
     const change = changes[limit.name]
     if (change === undefined) return isFree(limit) ? null : limit

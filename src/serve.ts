@@ -212,8 +212,9 @@ export async function serve(
       payment: createPaymentFlow({ keys: secrets.keys('payment challenge'), publicUrl }),
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
+    const { blockedNetworks, egressNetworks } = config
     const newOrders = createNewOrders({
-      ...{ db, clock, log, clientAddress, blockedNetworks: config.blockedNetworks },
+      ...{ db, clock, log, clientAddress, blockedNetworks, egressNetworks },
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
     const buyers = { clientAddress, exactClient, isClientUnknown, newOrders }

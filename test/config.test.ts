@@ -29,6 +29,7 @@ const DEFAULTS: Config = {
   termsUrl: null,
   privacyUrl: null,
   contact: null,
+  egressNetworks: [],
   maxSalesPerDay: null,
   maxSalesPerNetworkPerDay: null,
   geoipDatabase: [],
@@ -61,6 +62,7 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['host', 'mayfly.internal', 'mayfly.internal'],
   ['port', '0', 0],
   ['salesKeptDays', '1', 1],
+  ['egressNetworks', '192.0.2.0/24', ['192.0.2.0/24']],
   ['blockedNetworks', '192.0.2.0/24, 2001:db8::/32,', ['192.0.2.0/24', '2001:db8::/32']],
   ['maxSalesPerDay', '1', 1],
   ['termsUrl', 'https://mayfly.example/terms?v=1&l=en', 'https://mayfly.example/terms?v=1&l=en'],
@@ -245,6 +247,11 @@ const BAD: [keyof Config, string[], string][] = [
   [
     'blockedNetworks',
     ['192.0.2.0/33', '192.0.2', '192.0.2.0/24;2001:db8::/32', '/dev/null/networks', 'fe80::1%lo'],
+    'a comma-separated list of addresses or CIDR blocks, or a readable file with one in each line',
+  ],
+  [
+    'egressNetworks',
+    ['192.0.2.0/33', 'agents.example'],
     'a comma-separated list of addresses or CIDR blocks, or a readable file with one in each line',
   ],
   ['salesKeptDays', ['', '0', '36501', 'ever'], 'an integer from 1 to 36500'],

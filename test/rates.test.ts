@@ -27,7 +27,7 @@ const noCount =
   /^MAYFLY_RATE_LIMITS: openOrders must be an integer from 1 to 1000000000, or null\.$/
 
 suite('the rate limits', () => {
-  const { quote: _quote, openOrders: _openOrders, ...onSimulator } = DEFAULT_RATES
+  const { quote: _, quoteEgress: __, openOrders: ___, ...onSimulator } = DEFAULT_RATES
 
   test('the rate limits have defaults, and on the simulator none for what costs nothing there', () => {
     assert.deepEqual(ratesIn('on', false), DEFAULT_RATES)
@@ -108,7 +108,7 @@ suite('a file of limits', () => {
   })
 
   test('a file of limits switches on what the simulator leaves off, and only what it names', () => {
-    const { quote: _quote, openOrders: _openOrders, ...rest } = DEFAULT_RATES
+    const { quote: _, quoteEgress: __, openOrders: ___, ...rest } = DEFAULT_RATES
     assert.deepEqual(ratesIn({}, true), rest)
     assert.deepEqual(ratesIn({ openOrders: 5 }, true), { ...rest, openOrders: 5 })
     assert.deepEqual(ratesIn({ quote: { perMinute: 3 } }, true), {

@@ -25,6 +25,8 @@ export type Limit = Rate & {
 export const LIMITS = {
   /** New orders, by client network. A directory that sends HEAD, GET and POST to six addresses sees none refused. */
   quote: { name: 'quote', perMinute: 10, burst: 20 },
+  /** New orders from a network of MAYFLY_EGRESS_NETWORKS: many agents have its addresses. */
+  quoteEgress: { name: 'quoteEgress', perMinute: 120, burst: 240 },
   /** Polls and repeats, by order; polls and proofs, by GATE intent. */
   poll: { name: 'poll', perMinute: 120, burst: 30 },
   /** By client. */
@@ -52,6 +54,8 @@ const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
 
 /** Unpaid orders that one client network may have open at once. */
 export const OPEN_ORDERS = 20
+/** A network of MAYFLY_EGRESS_NETWORKS may have this many times as many. */
+export const EGRESS_OPEN_ORDERS = 12
 
 export type Limits = {
   /**

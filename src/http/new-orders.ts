@@ -9,7 +9,7 @@ import type { Log } from '../lib/log.ts'
 import { createCeilings, type MaxSales } from '../payment/ceilings.ts'
 import { type ClientAddress, clientNetwork } from './client-address.ts'
 import { problem } from './errors.ts'
-import { rateLimited } from './limits.ts'
+import { EGRESS_OPEN_ORDERS, LIMITS, type Limit, rateLimited } from './limits.ts'
 import { type IsListed, networkList } from './network-list.ts'
 
 export type NewOrders = {
@@ -18,17 +18,24 @@ export type NewOrders = {
    * @throws Problem if this client may not open an order now.
    */
   admit(request: IncomingMessage, isOwner: boolean): Promise<void>
+  /**
+   * The limit on new orders that counts for this client, and how many unpaid ones its network may have open.
+   * @param openOrders for a network like any other; null for any number.
+   */
+  limitsOf(request: IncomingMessage, openOrders: number | null): { quote: Limit; maxOpen?: number }
   /** Networks that the operator does not serve; null without any. Never asked of what was paid for. */
   isBlocked: IsListed | null
 }
 
 export function createNewOrders({
   blockedNetworks,
+  egressNetworks,
   maxSales,
   clientAddress,
   ...deps
 }: {
   blockedNetworks: readonly string[]
+  egressNetworks: readonly string[]
   maxSales: MaxSales
   clientAddress: ClientAddress
   db: Pick<Db, 'read'>
@@ -37,8 +44,18 @@ export function createNewOrders({
 }): NewOrders {
   const isBlocked = blockedNetworks.length === 0 ? null : networkList(blockedNetworks)
   const ceilings = createCeilings(maxSales, deps)
+  const isEgress = egressNetworks.length === 0 ? null : networkList(egressNetworks)
   return {
     isBlocked,
+    limitsOf(request, openOrders) {
+      const hasMany = isEgress?.(clientAddress(request)) ?? false
+      return {
+        quote: hasMany ? LIMITS.quoteEgress : LIMITS.quote,
+        ...(openOrders === null
+          ? {}
+          : { maxOpen: openOrders * (hasMany ? EGRESS_OPEN_ORDERS : 1) }),
+      }
+    },
     async admit(request, isOwner) {
       if (isBlocked === null && ceilings === null) return
       const address = clientAddress(request)

@@ -127,10 +127,11 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     if (!orders.isSelling() || isClientUnknown(request.raw)) throw checkoutUnavailable()
     await newOrders.admit(request.raw, false)
     const network = clientNetwork(clientAddress(request.raw))
-    await limits.take(LIMITS.quote, network, reply)
+    const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
+    await limits.take(quote, network, reply)
     return orders.oneUrl.open(wanted, {
       ...{ plan, memo: route.memo(planId), clientNetwork: network },
-      ...(limits.openOrders === null ? {} : { maxOpen: limits.openOrders }),
+      ...open,
     })
   }
 

@@ -124,6 +124,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       maxBodyBytes: route.maxBodyBytes,
       hasOwnLimit: route.bodyBytesUnder !== undefined,
       ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
+      quote: newOrders.limitsOf(request.raw, null).quote,
       expected: () => expected(request, purchase),
     })
   }
@@ -182,12 +183,13 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
     await newOrders.admit(request.raw, route.extendsId !== undefined)
-    await take(LIMITS.quote, clientNetwork)
+    const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
+    await take(quote, clientNetwork)
     const outcome = await purchase.open(wanted, {
       plan,
       memo: route.memo(planId),
       clientNetwork,
-      ...(limits.openOrders === null ? {} : { maxOpen: limits.openOrders }),
+      ...open,
       ...(reserve ? { reserve } : {}),
     })
     // What there was a moment ago may be gone for good. Then the product says so: to wait would be in vain.

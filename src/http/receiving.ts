@@ -56,6 +56,8 @@ export type Receiving = {
   /** Called if the body needs a memory budget. */
   expected: () => Promise<Expected>
   isSelling: () => boolean
+  /** The limit on new orders that counts for this client. */
+  quote: Limit
   take: Take
 }
 
@@ -71,6 +73,7 @@ export async function receive(
     tooLarge,
     expected,
     isSelling,
+    quote,
     take,
   }: Receiving,
 ): Promise<Buffer> {
@@ -86,7 +89,7 @@ export async function receive(
   } else if (!isProven) {
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
-    await take(LIMITS.quote, clientNetwork)
+    await take(quote, clientNetwork)
   }
   const unproven = orderId === null ? 'fresh' : 'keyed'
   const budget = budgets[isProven ? 'proven' : unproven]

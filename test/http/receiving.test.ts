@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { LIMITS } from '../../src/http/limits.ts'
 import {
   bytesIn,
   createPurchaseBudgets,
@@ -114,6 +115,7 @@ function aPurchase(asked: Partial<Receiving>) {
       hasOwnLimit: false,
       expected: async () => NEW,
       isSelling: () => true,
+      quote: LIMITS.quote,
       take: async () => undefined,
       ...asked,
     })
