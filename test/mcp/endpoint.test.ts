@@ -1,6 +1,5 @@
 /** What /mcp refuses, and what it never says. */
 import assert from 'node:assert/strict'
-import { connect as connectSocket } from 'node:net'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { containsToken } from '../../src/lib/ids.ts'
@@ -16,10 +15,14 @@ import {
   type Result,
   refusalIn,
 } from '../support/mcp.ts'
+import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { until } from '../support/until.ts'
 
 const PING = message('ping')
+/** Before a wait asks its inbox again, which it would do if nobody told it to end. */
+const STEP_MS = 8_000
 
 async function anInbox(t: Parameters<typeof connect>[0], { url, pay }: TestServer) {
   const agent = await connect(t, url)
@@ -294,31 +297,32 @@ suite('the limits of /mcp', () => {
     assert.ok(purchaseIn(await at('198.51.100.1')))
   })
 
-  test('a wait ends when its client leaves, and frees its place', async (t) => {
-    const server = await startServer(t)
+  test('a wait counts among the streams of its inbox, and ends when its client leaves', async (t) => {
+    const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
     const { inbox } = await anInbox(t, server)
-    const { publicId, ownerToken } = inbox
+    const waits = async (): Promise<number> => {
+      const { series } = await scrape(server)
+      return series.get('mayfly_open_streams{route="/api/catch/:publicId/events"}') ?? 0
+    }
     const body = message('tools/call', {
       name: 'wait_for_webhook',
-      arguments: { publicId, after: 0, timeoutSeconds: 600 },
-      _meta: { 'org.mayfly/token': ownerToken },
+      arguments: { publicId: inbox.publicId, after: 0, timeoutSeconds: 600 },
+      _meta: { 'org.mayfly/token': inbox.ownerToken },
     })
-    // As many as an inbox has places for streams; each leaves, so all of them find one.
-    for (let i = 0; i < 25; i++) {
-      await new Promise<void>((resolve) => {
-        const socket = connectSocket(Number(new URL(server.url).port), '127.0.0.1', () => {
-          socket.write(
-            `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-            () => socket.destroy(),
-          )
-        })
-        socket.once('close', () => resolve())
-      })
-    }
-    const agent = await connect(t, server.url)
-    const waiting = agent.call('wait_for_webhook', { publicId, after: 0 }, { token: ownerToken })
-    await fetch(`${server.url}/c/${publicId}`, { method: 'POST' })
-    assert.equal((await waiting).structuredContent?.reason, 'received')
+    const leaving = new AbortController()
+    const answer = fetch(`${server.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body,
+      signal: leaving.signal,
+    }).then((stream) => stream.text())
+    await until('it waits', async () => (await waits()) === 1)
+    leaving.abort()
+    await assert.rejects(answer)
+    await until('it has ended', async () => (await waits()) === 0, { withinMs: STEP_MS })
   })
 
   test('with MAYFLY_MCP=off nothing is there, and no document speaks of it', async (t) => {

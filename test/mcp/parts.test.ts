@@ -1,0 +1,56 @@
+/** The parts of /mcp that bound and name things. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { utf8 } from '../../src/lib/bytes.ts'
+import { createCalls } from '../../src/mcp/calls.ts'
+import { isShallow } from '../../src/mcp/depth.ts'
+import { createPurchaseIds } from '../../src/mcp/purchase-id.ts'
+import { isStrongKey } from '../../src/payment/key-strength.ts'
+
+suite('the names of purchases', () => {
+  const key = randomBytes(32)
+
+  test('each is another one, and gives a key that nobody can guess', () => {
+    const ids = createPurchaseIds([key])
+    const made = Array.from({ length: 2_000 }, ids.make)
+    assert.equal(new Set(made).size, made.length)
+    for (const id of made) {
+      const named = ids.keyOf(id)
+      assert.ok(named !== null && isStrongKey(named), id)
+      assert.equal(ids.keyOf(id), named)
+    }
+  })
+
+  test('one of another secret is unknown, and one of the previous secret is known', () => {
+    const id = createPurchaseIds([key]).make()
+    assert.equal(createPurchaseIds([randomBytes(32)]).keyOf(id), null)
+    assert.ok(createPurchaseIds([randomBytes(32), key]).keyOf(id))
+  })
+})
+
+suite('the requests under way', () => {
+  test('are so many for a network and so many in all, and an end counts once', () => {
+    const calls = createCalls({ perNetwork: 2, inAll: 3 })
+    const first = calls.begin('a')
+    assert.ok(first && calls.begin('a'))
+    assert.equal(calls.begin('a'), null)
+    assert.ok(calls.begin('b'))
+    assert.equal(calls.begin('c'), null)
+    first()
+    first()
+    assert.ok(calls.begin('a'))
+    assert.equal(calls.begin('a'), null)
+    assert.equal(calls.begin('c'), null)
+  })
+})
+
+suite('the depth of a message', () => {
+  test('is counted outside of texts alone', () => {
+    assert.ok(isShallow(utf8(`{"a":"${'['.repeat(100)}\\"${'{'.repeat(100)}"}`)))
+    assert.ok(isShallow(utf8(`[${'[],'.repeat(100)}[]]`)))
+    assert.ok(isShallow(utf8('['.repeat(32) + ']'.repeat(32))))
+    assert.ok(!isShallow(utf8('['.repeat(33) + ']'.repeat(33))))
+    assert.ok(!isShallow(utf8(`{"a\\\\":${'['.repeat(32)}`)))
+  })
+})
