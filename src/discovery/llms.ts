@@ -103,8 +103,7 @@ once more: POST /api/catch/{publicId}/extend (or /api/pulse/…) with the same b
 /** A tool's token is in `_meta`, where no model reads it. */
 const furtherOf = ({ hasMcp }: Announced): string => `## More
 
-- {base_url}/openapi.json: the operations, with prices; it links the documents with the rest
-- {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open${hasMcp ? TOOLS : ''}
+- {base_url}/openapi.json: the operations, with prices, and what it links. {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open${hasMcp ? TOOLS : ''}
 `
 
 const TOOLS =

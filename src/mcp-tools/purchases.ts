@@ -1,6 +1,7 @@
 /** The tools that buy. They share one result: what is to be paid, or what was bought. */
 import type { Static } from 'typebox'
 import { Type } from '../http/type.ts'
+import { MAX_CIPHERTEXT_BYTES } from './bounds.ts'
 import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'
 import {
   CAPABILITY_META,
@@ -11,9 +12,6 @@ import {
   purchaseName,
   savedName,
 } from './shared.ts'
-
-/** The longest ciphertext that a call carries. Longer ones are bought over HTTP. */
-export const MAX_CIPHERTEXT_BYTES = 1024 * 1024
 
 export const Quote = Type.Object(
   {

@@ -16,13 +16,11 @@ import { type Limits, rateLimited } from '../http/limits.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
-import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/purchases.ts'
+import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/bounds.ts'
 import type { Connection } from './call.ts'
 import { createCalls } from './calls.ts'
 import { isShallow } from './depth.ts'
 import { MCP_LIMIT } from './limits.ts'
-import { createOwnRequests } from './own-requests.ts'
-import { createPurchaseIds } from './purchase-id.ts'
 import type { McpServer } from './server.ts'
 
 export const MCP_PATH = '/mcp'
@@ -67,8 +65,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     const { createMcpServer } = await import('./server.ts')
     return createMcpServer({
       ...{ publicUrl, clock: parts.clock },
-      askOwn: createOwnRequests(app),
-      ids: createPurchaseIds(parts.keys),
+      ...{ app, keys: parts.keys },
       onFailed: (error, tool) =>
         log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
     })

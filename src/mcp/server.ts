@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
+import type { App } from '../http/app.ts'
 import { createFaultFinder } from '../http/fault.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
@@ -24,8 +25,8 @@ import {
   type Tool,
   type ToolResult,
 } from './call.ts'
-import { type AskOwn, Unanswered } from './own-requests.ts'
-import type { PurchaseIds } from './purchase-id.ts'
+import { createOwnRequests, Unanswered } from './own-requests.ts'
+import { createPurchaseIds } from './purchase-id.ts'
 import { createPurchasing } from './purchasing.ts'
 import { createWaitForWebhook, readInbox } from './reading.ts'
 import { catalog, destroy, monitorStatus, ping, readWhisper } from './using.ts'
@@ -42,20 +43,22 @@ export type McpServer = {
 }
 
 export function createMcpServer({
-  askOwn,
-  ids,
+  app,
+  keys,
   publicUrl,
   clock,
   onFailed,
 }: {
-  askOwn: AskOwn
-  ids: PurchaseIds
+  app: App
+  /** For the tags of purchases, the current one first. */
+  keys: readonly Uint8Array[]
   publicUrl: () => string
   clock: SteadyClock
   /** A bug of the service. Its message may have input of the caller. */
   onFailed: (error: unknown, tool: ToolName) => void
 }): McpServer {
-  const purchasing = createPurchasing({ ids, publicUrl })
+  const askOwn = createOwnRequests(app)
+  const purchasing = createPurchasing({ ids: createPurchaseIds(keys), publicUrl })
   const tools: Record<ToolName, Tool> = {
     ...{ catalog, ping, destroy },
     buy_inbox: purchasing.buyInbox,

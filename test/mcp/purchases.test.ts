@@ -145,7 +145,7 @@ suite('buying at /mcp', () => {
     const last = purchaseId.endsWith('0') ? '1' : '0'
     for (const guessed of [
       '0'.repeat(33),
-      `1${purchaseId.slice(1)}`,
+      `${purchaseId.startsWith('1') ? '2' : '1'}${purchaseId.slice(1)}`,
       purchaseId.slice(0, -1) + last,
       '3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90',
     ]) {
