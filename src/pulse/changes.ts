@@ -35,7 +35,7 @@ export type PulseChange = {
   state: PulseState
   /** The monitor as it was stored before the change. */
   monitor: MonitorRow
-  /** The last ping after the change. */
+  /** The last ping after the change; of `silent`, the latest time of any recent one. */
   lastPingAt: number | null
   /** The code of a failed run, or null where none was given. */
   exitCode: number | null

@@ -2,6 +2,7 @@
  * What pings, time and settings make of a monitor, as pure functions: its next facts, what its
  * history has of it, and the changes to tell.
  */
+import { timesIn } from '../lib/time-list.ts'
 import type { PulseChange } from './changes.ts'
 import type { Fairness } from './fairness.ts'
 import { chunkBefore, spellsBetween, timedCount } from './history-rows.ts'
@@ -181,6 +182,12 @@ function reschedule(
 /** From this count on, a tenth of the pings is left. */
 const warningCount = (limit: number): number => limit - Math.floor(limit / 10)
 
+/** A silence is told with the latest time of a recent ping, which is another ping's if the clock was set back. */
+const lastPingOf = (monitor: MonitorRow, type: PulseChange['type']): number | null =>
+  type === 'silent' && monitor.last_ping_at !== null
+    ? Math.max(monitor.last_ping_at, ...timesIn(monitor.recent_heartbeats))
+    : monitor.last_ping_at
+
 function turn({
   monitor,
   next,
@@ -217,7 +224,7 @@ function turn({
       publicId: monitor.public_id,
       // Told together with what ended it.
       state: type === 'late' ? 'late' : (state satisfies PulseState),
-      lastPingAt: type === 'late' ? monitor.last_ping_at : next.last_ping_at,
+      lastPingAt: type === 'late' ? monitor.last_ping_at : lastPingOf(next, type),
       exitCode: type === 'failed' ? next.exit_code : null,
       isDoubtful: fairness.isDoubtful,
     }),

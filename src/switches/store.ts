@@ -83,7 +83,8 @@ export const openArmed = (silent: {
   now: number
 }): Statement => ({
   text: `update reveal_binding set opened_at = $2, armed_at = coalesce(armed_at, $3)
-    where monitor_id = $1 and opened_at is null and dead_at is null and bound_at < $3`,
+    where monitor_id = $1 and opened_at is null and dead_at is null
+      and (bound_at < $3 or armed_at is not null)`,
   values: [silent.monitorId, silent.now, silent.lastPingAt],
 })
 

@@ -43,6 +43,21 @@ test('a secret opens when the pings of its monitor stop, and only then, also aft
   assert.equal((await read(server, sent)).status, 200)
 })
 
+test('a clock that is set back after the ping that armed it keeps no secret shut', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const [{ monitor, sent }, known] = [await aSwitch(server), await aSwitch(server)]
+  server.clock.advance(SECOND)
+  for (const one of [monitor, known.monitor]) await ping(server, one)
+  // The receipt notes what it has seen.
+  assert.equal(await stateOf(server, known.sent), 'armed')
+  server.clock.jump(-4 * MINUTE)
+  for (const one of [monitor, known.monitor]) await ping(server, one)
+  await live(server, 8 * MINUTE)
+  for (const one of [sent, known.sent]) {
+    await until('the secret opens', async () => (await stateOf(server, one)) === 'open')
+  }
+})
+
 test('an outage of the service never opens a secret, and neither does a switch that no ping has armed', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
   const { monitor, sent } = await aSwitch(server)
