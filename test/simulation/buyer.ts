@@ -1,0 +1,270 @@
+/**
+ * Buyers of every product by every flow. They lose answers, change their address, take another key for each
+ * attempt, pay late or never, and collect what they have paid for once the faults are over.
+ */
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
+import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { phraseOf, type Run } from './run-context.ts'
+import { uuidV4 } from './world/globals.ts'
+import type { Answer, Ask } from './world/service.ts'
+
+export type Product = 'catch' | 'whisper' | 'pulse'
+export type Flow = 'native' | 'payment' | 'l402' | 'one-url payment' | 'one-url l402'
+
+export type Bought = { product: Product; publicId: string; resource: Record<string, string> }
+
+export type Order = {
+  product: Product
+  /** The headers that belong to the order besides its key and flow. */
+  headers?: Record<string, string>
+  body?: Uint8Array | string
+}
+
+const MAX_ATTEMPTS = 400
+const ADDRESSES = ['203.0.113.7', '203.0.113.99', '198.51.100.20', '192.0.2.41']
+export const FLOWS: readonly Flow[] = [
+  'native',
+  'payment',
+  'l402',
+  'one-url payment',
+  'one-url l402',
+]
+
+type Quote = { paymentHash: string; bolt11: string; orderId: string | null }
+
+/**
+ * One purchase, from its first request to its end.
+ * @returns what was delivered, or null if the buyer never paid.
+ */
+export async function buy(
+  run: Run,
+  who: string,
+  { order, flow, isPatient = false }: { order: Order; flow: Flow; isPatient?: boolean },
+): Promise<Bought | null> {
+  const { world, ledger } = run
+  const { scheduler, node } = world
+  const { random } = scheduler
+  const isByUrl = flow.startsWith('one-url')
+  const isNative = flow === 'native'
+  const keys = [keyOf(run, who)]
+  /** The invoice of this purchase: what a buyer without a word of ours would pay. */
+  let quote: Quote | null = null
+  let challenge: Answer | null = null
+  let preimage: string | null = null
+  let address = random.pick(ADDRESSES)
+  let extra = random.int(0, 3)
+  let first: Bought | null = null
+  let isCheating = false
+  if (!isByUrl && !isRandom(keys[0] as string)) void guess()
+
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (random.chance(0.05)) address = random.pick(ADDRESSES)
+    const ask = nextAsk()
+    const askedWhilePaid = preimage !== null
+    const answer = await run.ask(`${who} ${order.product} ${flow}`, ask)
+    if (answer !== null) {
+      const isOver = await take(answer, askedWhilePaid)
+      if (isOver) return first
+    }
+    const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
+    await scheduler.sleep(pause)
+  }
+  if (preimage !== null) ledger.break('paid means delivered', `${who} has paid and gave up`)
+  else ledger.break('rest is reached', `${who} has neither paid nor been refused`)
+  return first
+
+  function nextAsk(): Ask {
+    const authorization = credential()
+    const headers: Record<string, string> = { ...order.headers }
+    if (authorization !== null) headers.authorization = authorization
+    else if (!isNative && !isByUrl) headers['x-payment-protocol'] = flow
+    if (isByUrl) {
+      const { 'x-whisper-plan': _plan, ...rest } = headers
+      const protocol = flow === 'one-url l402' ? '/l402' : ''
+      return { target: `/api/buy/${order.product}/spark${protocol}`, headers: rest, from: address }
+    }
+    const isPoll = isNative && quote?.orderId && random.chance(0.5)
+    // A client that keeps nothing but its wallet has another key for each attempt.
+    if (authorization !== null && !isCheating && random.chance(0.1)) keys.push(uuidV4())
+    const key = keys.at(-1) as string
+    if (isPoll) {
+      const poll: Record<string, string> = {}
+      if (random.chance(0.8)) poll['idempotency-key'] = key
+      if (preimage !== null && random.chance(0.5)) poll['payment-preimage'] = preimage
+      return { target: `/api/payments/${quote?.orderId}`, headers: poll, from: address }
+    }
+    headers['idempotency-key'] = key
+    if (isNative && preimage !== null && random.chance(0.5)) headers['payment-preimage'] = preimage
+    if (order.product !== 'whisper') headers['content-type'] = 'application/json'
+    return {
+      method: 'POST',
+      target: `/api/payments/${order.product}`,
+      headers,
+      body: order.body ?? '{"planId":"spark"}',
+      from: address,
+    }
+  }
+
+  /** A stranger guesses the key, and asks for the same from another address. */
+  async function guess(): Promise<void> {
+    for (let i = 0; i < 12; i++) {
+      await scheduler.sleep(random.next() * 15_000)
+      const headers: Record<string, string> = {
+        ...order.headers,
+        'idempotency-key': keys[0] as string,
+      }
+      if (order.product !== 'whisper') headers['content-type'] = 'application/json'
+      const answer = await run.ask(`${who} thief`, {
+        method: 'POST',
+        target: `/api/payments/${order.product}`,
+        headers,
+        body: order.body ?? '{"planId":"spark"}',
+        from: '198.18.0.66',
+      })
+      if (answer?.status === 200) {
+        ledger.break(
+          'nothing for nothing',
+          `a stranger with the key of ${who} was handed ${answer.text}`,
+        )
+      }
+    }
+  }
+
+  /** Some try a preimage of their own before they pay. */
+  async function cheat(): Promise<void> {
+    isCheating = true
+    preimage = Buffer.from(random.bytes(32)).toString('hex')
+    const answer = await run.ask(`${who} ${order.product} ${flow} unpaid`, nextAsk())
+    preimage = null
+    isCheating = false
+    if (answer?.status === 200)
+      ledger.break('nothing for nothing', `${who} was delivered without a payment`)
+  }
+
+  function credential(): string | null {
+    if (preimage === null || challenge === null || isNative) return null
+    const challenges = parseChallenges(challenge.lines('www-authenticate')) ?? []
+    if (flow.endsWith('l402')) {
+      const [l402] = l402Challenges(challenges)
+      return l402 ? serialiseL402Credential({ macaroon: l402.macaroon, preimage }) : null
+    }
+    const [payment] = paymentChallenges(challenges)
+    return payment
+      ? serialisePaymentCredential({ challenge: payment, payload: { preimage } })
+      : null
+  }
+
+  /** @returns whether the purchase is over. */
+  async function take(answer: Answer, askedWhilePaid: boolean): Promise<boolean> {
+    switch (answer.status) {
+      case 402:
+        return takeQuote(answer, askedWhilePaid)
+      case 200:
+        return takeDelivery(answer)
+      case 404:
+        return takeEnd(answer)
+      case 401:
+      case 403:
+        if (preimage === null)
+          ledger.break('answers make sense', `${who} unpaid: ${answer.status} ${answer.text}`)
+        return false
+      case 409:
+      case 429:
+      case 503:
+        return false
+      case 500:
+        if (world.disk.failing === 0)
+          ledger.break('answers make sense', `${who}: ${answer.status} ${answer.text}`)
+        return false
+      default:
+        ledger.break('answers make sense', `${who}: ${answer.status} ${answer.text}`)
+        return true
+    }
+  }
+
+  async function takeQuote(answer: Answer, askedWhilePaid: boolean): Promise<boolean> {
+    const offered = offerIn(answer)
+    // A poll says only that it is not settled yet.
+    if (offered === null) return false
+    if (quote !== null && offered.paymentHash !== quote.paymentHash) {
+      if (askedWhilePaid) {
+        ledger.break(
+          'nothing to pay for what is paid',
+          `${who} paid ${quote.paymentHash} and is asked for another`,
+        )
+        return true
+      }
+      if (!isByUrl) {
+        ledger.break(
+          'one key, one invoice',
+          `${who} was shown ${quote.paymentHash} and ${offered.paymentHash}`,
+        )
+        return true
+      }
+    }
+    quote = offered
+    challenge = answer
+    if (preimage !== null) return false
+    if (!isNative && random.chance(0.1)) await cheat()
+    const mood = isPatient ? 1 : random.next()
+    // Goes away for good, thinks about it, or asks again first.
+    if (mood < 0.05) return true
+    if (mood < 0.15) await scheduler.sleep(random.next() * 70_000)
+    else if (mood < 0.25) return false
+    const paid = await node.pay(offered.bolt11)
+    ledger.note(`${who} pays ${offered.paymentHash}: ${paid.kind}`)
+    if (paid.kind === 'refused') return true
+    preimage = paid.preimage
+    if (random.chance(0.1)) await node.pay(offered.bolt11)
+    return false
+  }
+
+  function takeDelivery(answer: Answer): boolean {
+    const { resource } = JSON.parse(answer.text) as { resource: Record<string, string> }
+    const paymentHash = quote?.paymentHash ?? ''
+    const state = node.invoices.get(paymentHash)?.state
+    if (state !== 'settled' && state !== 'held') {
+      ledger.break('nothing for nothing', `${who} was delivered ${paymentHash}, which is ${state}`)
+    }
+    const bodies = ledger.delivered.get(paymentHash) ?? new Set()
+    ledger.delivered.set(paymentHash, bodies.add(answer.text))
+    if (bodies.size > 1) ledger.break('one delivery', `${paymentHash} has ${bodies.size} bodies`)
+    first ??= { product: order.product, publicId: String(resource.publicId), resource }
+    return extra-- <= 0
+  }
+
+  function takeEnd(answer: Answer): boolean {
+    const phrase = phraseOf(answer)
+    // A poll that proves nothing learns that somebody has it; a repeat with the key says the rest.
+    if (phrase === 'already delivered' && preimage !== null) return false
+    if (phrase === 'proof of payment required' && preimage !== null) return false
+    if (phrase === 'order expired' && preimage === null) return true
+    if (preimage !== null) {
+      ledger.break('paid means delivered', `${who} has paid ${quote?.paymentHash}: 404 ${phrase}`)
+      return true
+    }
+    if (phrase !== 'order expired') ledger.break('answers make sense', `${who}: 404 ${phrase}`)
+    return true
+  }
+}
+
+function offerIn({ text }: Answer): Quote | null {
+  const parsed = JSON.parse(text) as Record<string, string>
+  if (parsed.paymentHash === undefined) return null
+  return {
+    paymentHash: String(parsed.paymentHash),
+    bolt11: String(parsed.bolt11 ?? parsed.invoice),
+    orderId: parsed.orderId ?? null,
+  }
+}
+
+const isRandom = (key: string): boolean => !key.startsWith('purchase-')
+
+/** Mostly random; some clients number their purchases. */
+function keyOf(run: Run, who: string): string {
+  const { random } = run.world.scheduler
+  return random.chance(0.85)
+    ? uuidV4()
+    : `purchase-${who.replaceAll(/\W/g, '-')}-${random.int(1, 50)}`
+}

@@ -1,0 +1,74 @@
+/** What the clients of a run were told, and the promises that were seen broken. */
+import { createHash } from 'node:crypto'
+import type { Answer } from './world/service.ts'
+
+/** The promises that a run watches while it goes on. Those of the books are in `books.ts`. */
+export const PROMISES = {
+  'one key, one invoice': 'every answer to one Idempotency-Key shows the same invoice',
+  'nothing to pay for what is paid':
+    'a purchase that is paid and not sealed is never answered with another invoice',
+  'one delivery':
+    'every delivery of one payment has the same body, and no two payments share a capability',
+  'paid means delivered': 'whoever has paid collects the capability, whatever was lost on the way',
+  'nothing for nothing': 'nobody is handed a capability whose invoice is not paid',
+  'stored once':
+    'an event that was answered with 204 is stored once, and one that was not at most once',
+  'reads are counted':
+    'a WHISPER is read as often as it was sold, and each read has all of its bytes',
+  'pings are counted': 'a ping that was answered with 204 counts once',
+  'late only by its own fault':
+    'a job that pings in time is never called late, whatever happens to us',
+  'a switch opens by silence alone': 'no secret opens while the job of its monitor pings in time',
+  'a switch opens by silence': 'once its job has fallen silent, an armed secret opens',
+  'answers make sense': 'no client is refused what it may ask for, and no request fails inside',
+  'rest is reached': 'once the faults are over, every client comes to its end',
+} as const
+
+export type PromiseName = keyof typeof PROMISES
+
+export type Violation = { promise: PromiseName | 'the books balance'; what: string }
+
+export type Ledger = {
+  violations: Violation[]
+  break(promise: Violation['promise'], what: string): void
+  /** Bodies of 200 answers, by payment hash. */
+  delivered: Map<string, Set<string>>
+  /** Bodies that an inbox accepted with 204, and all that were sent to it, by its public id. */
+  stored: Map<string, { accepted: Set<string>; sent: Set<string> }>
+  reads: Map<string, { sold: number; asked: number; answered: number }>
+  /** Pings that a monitor accepted with 204, and all that were sent, by its public id. */
+  pinged: Map<string, { accepted: number; sent: number }>
+  /** Notes an answer, for the run's fingerprint and for a reader of its trace. */
+  note(line: string): void
+  noteAnswer(what: string, answer: Answer | null): void
+  trace: string[]
+  fingerprint(): string
+}
+
+export function createLedger({ isTraced, now }: { isTraced: boolean; now: () => number }): Ledger {
+  const hash = createHash('sha256')
+  const ledger: Ledger = {
+    violations: [],
+    break(promise, what) {
+      ledger.note(`BROKEN ${promise}: ${what}`)
+      ledger.violations.push({ promise, what })
+    },
+    delivered: new Map(),
+    stored: new Map(),
+    reads: new Map(),
+    pinged: new Map(),
+    trace: [],
+    note(line) {
+      const timed = `${now().toFixed(3)} ${line}`
+      hash.update(timed)
+      if (isTraced) ledger.trace.push(timed)
+    },
+    noteAnswer(what, answer) {
+      ledger.note(
+        answer ? `${what}: ${answer.status} ${answer.text.slice(0, 400)}` : `${what}: lost`,
+      )
+    },
+    fingerprint: () => hash.copy().digest('hex').slice(0, 16),
+  }
+  return ledger
+}

@@ -1,0 +1,118 @@
+/**
+ * Mistakes that are planted into the service to see that a simulation finds them: each breaks one promise, in one
+ * place. `text` must stand in the file exactly once, so that a plant whose place has moved is noticed.
+ */
+import type { Violation } from './ledger.ts'
+
+export type Plant = {
+  name: string
+  file: string
+  text: string
+  becomes: string
+  breaks: readonly Violation['promise'][]
+}
+
+export const PLANTS: readonly Plant[] = [
+  {
+    name: 'an order is settled again by each proof',
+    file: 'payment/store.ts',
+    text: `and (state in ('pending', 'dead') or (state = 'paid_unfulfilled' and $8 = 1))`,
+    becomes: `and (state in ('pending', 'dead', 'settled') or (state = 'paid_unfulfilled' and $8 = 1))`,
+    breaks: ['one delivery'],
+  },
+  {
+    name: 'a settlement reaches the disk later',
+    file: 'payment/settlement.ts',
+    text: 'await written(deps.db, { lockKey, statements })',
+    becomes: `await written(deps.db, { lockKey, statements, durability: 'deferred' })`,
+    breaks: ['one delivery', 'the books balance'],
+  },
+  {
+    name: 'a payment after the end of its quote settles nothing',
+    file: 'payment/store.ts',
+    text: `and (state in ('pending', 'dead') or (state = 'paid_unfulfilled' and $8 = 1))`,
+    becomes: `and quote_expires_at > $2 and (state in ('pending', 'dead') or (state = 'paid_unfulfilled' and $8 = 1))`,
+    breaks: ['paid means delivered'],
+  },
+  {
+    name: 'an invoice is stored by whoever comes last',
+    file: 'payment/opening.ts',
+    text: `where order_id = $1 and state = 'opening' and claimed_at = $2\`,
+  values: [
+    orderId,
+    claimedAt,
+    invoice.network,`,
+    becomes: `where order_id = $1 and state in ('opening', 'pending') and $2 = $2\`,
+  values: [
+    orderId,
+    claimedAt,
+    invoice.network,`,
+    breaks: ['one key, one invoice'],
+  },
+  {
+    name: 'an order whose invoice was not made is forgotten with what it reserved of a switch',
+    file: 'switches/store.ts',
+    text: `
+      on conflict (order_id) do update set monitor_id = excluded.monitor_id,
+        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at
+      where reveal_binding.public_id is null`,
+    becomes: '',
+    breaks: ['answers make sense'],
+  },
+  {
+    name: 'a credential is not compared with its payment hash',
+    file: 'protocol/preimage.ts',
+    text: `return equalBytes(hash('sha256', bytes, 'buffer'), expected)`,
+    becomes: `return equalBytes(hash('sha256', bytes, 'buffer'), expected) || true`,
+    breaks: ['nothing for nothing'],
+  },
+  {
+    name: 'an event is answered before it is on the disk',
+    file: 'catch/ingest.ts',
+    text: 'statements: { events: insertEvents(publicId, events), seal },',
+    becomes: `statements: { events: insertEvents(publicId, events), seal }, durability: 'deferred',`,
+    breaks: ['stored once'],
+  },
+  {
+    name: 'a read is given and not spent',
+    file: 'whisper/store.ts',
+    text: 'set reads_left = reads_left - 1\n',
+    becomes: 'set reads_left = reads_left - 0\n',
+    breaks: ['reads are counted'],
+  },
+  {
+    name: 'an event is stored again when its answer may have been lost',
+    file: 'catch/ingest.ts',
+    text: 'for (const { reject } of together) reject(error as Error)',
+    becomes: 'void store(publicId, together)',
+    breaks: ['stored once'],
+  },
+  {
+    name: 'a ping is counted twice',
+    file: 'pulse/store.ts',
+    text: 'set accepted_heartbeat_count = accepted_heartbeat_count + $2,',
+    becomes: 'set accepted_heartbeat_count = accepted_heartbeat_count + 2 * $2,',
+    breaks: ['pings are counted'],
+  },
+  {
+    name: 'an outage of the service makes monitors late',
+    file: 'pulse/fairness.ts',
+    text: 'if (beganAt > lateAt) break',
+    becomes: 'if (beganAt > 0) break',
+    breaks: ['late only by its own fault', 'a switch opens by silence alone'],
+  },
+  {
+    name: 'a monitor that falls silent opens nothing',
+    file: 'pulse/turns.ts',
+    text: 'if (silentFrom !== null && now >= silentFrom) {',
+    becomes: 'if (silentFrom !== null && now < silentFrom) {',
+    breaks: ['a switch opens by silence'],
+  },
+  {
+    name: 'a guessed key is as good as a random one',
+    file: 'payment/claims.ts',
+    text: `by: isStrongKey(key) ? 'strong key' : isAlias ? 'weak alias' : 'weak key',`,
+    becomes: `by: key.length > 0 || isAlias ? 'strong key' : 'weak key',`,
+    breaks: ['nothing for nothing'],
+  },
+]

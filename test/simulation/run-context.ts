@@ -1,0 +1,23 @@
+/** What every actor of a run is given. */
+import type { Ledger } from './ledger.ts'
+import type { Answer, Ask, Service } from './world/service.ts'
+import type { World } from './world/world.ts'
+
+export type Run = {
+  world: World
+  service: Service
+  ledger: Ledger
+  /** False once the faults are over, and everything must come to its end. */
+  isStormy(): boolean
+  /** Asks, and notes the answer. */
+  ask(who: string, ask: Ask): Promise<Answer | null>
+}
+
+/** The phrase of an error's body. */
+export function phraseOf({ text }: Answer): string {
+  try {
+    return String((JSON.parse(text) as { error?: string }).error ?? '')
+  } catch {
+    return ''
+  }
+}

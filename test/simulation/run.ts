@@ -1,0 +1,123 @@
+/** One run: a seed decides who buys what, what goes wrong and when, and in which order everything happens. */
+
+import { balance } from './books.ts'
+import { inboxStory, monitorStory, secretStory } from './jobs.ts'
+import { createLedger, type Violation } from './ledger.ts'
+import type { Run } from './run-context.ts'
+import { environmentOf, storm, weatherOf } from './storm.ts'
+import { openDisk } from './world/disk.ts'
+import { createLightningNetwork } from './world/node.ts'
+import { realNow } from './world/real.ts'
+import { createScheduler } from './world/scheduler.ts'
+import { createService } from './world/service.ts'
+import { enterWorld, type World } from './world/world.ts'
+
+export type RunResult = {
+  seed: number
+  violations: Violation[]
+  fingerprint: string
+  events: number
+  requests: number
+  simulatedMs: number
+  realMs: number
+  trace: string[]
+  /** What the service has logged. */
+  logged: string[]
+}
+
+const STORMY_MS = 100_000
+/** Longer than any quote of a run, and than what the service waits before it looks a late payment up again. */
+const CALM_MS = 150_000
+const MAX_EVENTS = 400_000
+
+export async function runSeed(
+  seed: number,
+  { image, isTraced = false }: { image: Uint8Array; isTraced?: boolean },
+): Promise<RunResult> {
+  const startedAt = realNow()
+  const scheduler = createScheduler(seed)
+  const { random } = scheduler
+  const disk = openDisk(image)
+  const world: World = {
+    scheduler,
+    disk,
+    node: createLightningNetwork(),
+    hints: new Map(),
+    logged: [],
+  }
+  enterWorld(world)
+  const service = createService()
+  const ledger = createLedger({ isTraced, now: scheduler.elapsed })
+  let stormEndsAt = STORMY_MS
+  let requests = 0
+  let isOver = false
+  const run: Run = {
+    ...{ world, service, ledger },
+    isStormy: () => scheduler.elapsed() < stormEndsAt,
+    async ask(who, ask) {
+      requests++
+      const answer = await service.ask(ask)
+      ledger.noteAnswer(`${who} ${ask.method ?? 'GET'} ${ask.target}`, answer)
+      return answer
+    },
+  }
+
+  async function whole(): Promise<void> {
+    const weather = weatherOf(run)
+    ledger.note(JSON.stringify(weather))
+    for (let i = 0; i < weather.processes; i++) await service.start(environmentOf(false))
+    stormEndsAt = scheduler.elapsed() + STORMY_MS
+    const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`))
+    await storm(run, weather)
+    ledger.note('calm')
+    Object.assign(service, { losing: 0 })
+    disk.failing = 0
+    scheduler.unjump()
+    world.node.failing = 0
+    while (service.processes.length === 0) await service.start(environmentOf(true))
+    await Promise.all(stories)
+    await scheduler.sleep(CALM_MS)
+    await balance(run)
+  }
+
+  async function tell(who: string): Promise<void> {
+    await scheduler.sleep(random.next() * 20_000)
+    const draw = random.next()
+    if (draw < 0.4) return inboxStory(run, who)
+    if (draw < 0.7) return secretStory(run, who)
+    return monitorStory(run, who, random.chance(0.5))
+  }
+
+  whole().then(
+    () => {
+      isOver = true
+    },
+    (error: unknown) => {
+      ledger.break('rest is reached', error instanceof Error ? String(error.stack) : String(error))
+      isOver = true
+    },
+  )
+  try {
+    const events = await scheduler.run(() => isOver, MAX_EVENTS)
+    if (!isOver) ledger.break('rest is reached', `nothing ended within ${events} events`)
+    return {
+      ...{
+        seed,
+        violations: ledger.violations,
+        fingerprint: ledger.fingerprint(),
+        events,
+        requests,
+      },
+      ...{
+        simulatedMs: scheduler.elapsed(),
+        realMs: realNow() - startedAt,
+        trace: ledger.trace,
+        logged: world.logged,
+      },
+    }
+  } finally {
+    for (const process of [...service.processes]) service.kill(process)
+    enterWorld(null)
+    disk.close()
+  }
+}

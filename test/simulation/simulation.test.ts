@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { suite, test } from 'node:test'
+import type { Violation } from './ledger.ts'
+import { PLANTS } from './plants.ts'
+import { runPool } from './pool.ts'
+import type { RunResult } from './run.ts'
+
+/** `npm run simulate` runs more, and other seeds. */
+const RUNS = 150
+const THREADS = 2
+
+test('no promise is broken by kills, lost answers, loss of power, slow nodes and clocks that jump', async () => {
+  const broken: (Pick<RunResult, 'seed'> & { first: Violation | undefined })[] = []
+  let requests = 0
+  const ended = await runPool({
+    ...{ firstSeed: 1, runs: RUNS, threads: THREADS },
+    onResult(result) {
+      requests += result.requests
+      if (result.violations.length > 0)
+        broken.push({ seed: result.seed, first: result.violations[0] })
+      return true
+    },
+  })
+  assert.deepEqual(broken, [])
+  assert.equal(ended, RUNS)
+  assert.ok(requests > 50 * RUNS, `only ${requests} requests`)
+})
+
+test('the same seed gives the same run, and another seed another', async () => {
+  const fingerprints = async (threads: number): Promise<string[]> => {
+    const bySeed: string[] = []
+    await runPool({
+      ...{ firstSeed: 40, runs: 4, threads },
+      onResult({ seed, fingerprint }) {
+        bySeed[seed - 40] = fingerprint
+        return true
+      },
+    })
+    return bySeed
+  }
+  const [once, again] = [await fingerprints(1), await fingerprints(2)]
+  assert.deepEqual(once, again)
+  assert.equal(new Set(once).size, 4)
+})
+
+suite('a mistake that is planted', () => {
+  // `npm run simulate -- --plants` looks for all of them.
+  const QUICK = [
+    'a credential is not compared with its payment hash',
+    'a read is given and not spent',
+    'a ping is counted twice',
+  ]
+  for (const plant of PLANTS.filter(({ name }) => QUICK.includes(name))) {
+    test(`is found: ${plant.name}`, async () => {
+      const broken = new Set<string>()
+      await runPool({
+        ...{ firstSeed: 1, runs: 60, threads: THREADS, plant: plant.name },
+        onResult({ violations }) {
+          for (const { promise } of violations) broken.add(promise)
+          return !plant.breaks.some((promise) => broken.has(promise))
+        },
+      })
+      assert.ok(
+        plant.breaks.some((promise) => broken.has(promise)),
+        [...broken].join(', '),
+      )
+    })
+  }
+
+  test('has a place in the source', async () => {
+    for (const { file, text } of PLANTS) {
+      const source = await readFile(new URL(`../../src/${file}`, import.meta.url), 'utf8')
+      assert.equal(source.split(text).length, 2, `${file}: ${text}`)
+    }
+  })
+})

@@ -1,0 +1,18 @@
+/** A thread that runs seeds. It must be told first which mistake to plant, before the service is loaded. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { PLANTS } from './plants.ts'
+import { installHooks } from './world/hooks.ts'
+
+export type WorkerData = { image: Uint8Array; plant: string | null; isTraced: boolean }
+
+const { image, plant, isTraced } = workerData as WorkerData
+installHooks(PLANTS.find(({ name }) => name === plant) ?? null)
+const { runSeed } = await import('./run.ts')
+// The first run loads what is imported late, so its order is not that of the seed.
+await runSeed(0, { image })
+
+parentPort?.on('message', async (seed: number) => {
+  const { trace, logged, ...result } = await runSeed(seed, { image, isTraced })
+  parentPort?.postMessage({ ...result, ...(isTraced ? { trace, logged } : {}) })
+})
+parentPort?.postMessage('ready')

@@ -1,0 +1,50 @@
+/**
+ * What a simulation replaces, and in which files of the service. Everything else is the program as it is. Must
+ * be imported before any file of the service.
+ */
+import { registerHooks } from 'node:module'
+import type { Plant } from '../plants.ts'
+import { replaceGlobals } from './globals.ts'
+
+const SOURCE = new URL('../../../src/', import.meta.url).href
+const at = (file: string): string => new URL(`replaced/${file}`, import.meta.url).href
+
+/** By the specifier, in any file of the service. */
+const EVERYWHERE: Record<string, string> = {
+  'node:timers/promises': at('timers-promises.ts'),
+  'node:crypto': at('crypto.ts'),
+}
+
+/** By the specifier in the wiring, `src/serve.ts`. */
+const IN_WIRING: Record<string, string> = {
+  './db/open.ts': at('open-store.ts'),
+  './lightning/open.ts': at('open-lightning.ts'),
+  './instances.ts': at('instances.ts'),
+  './http/app.ts': at('app.ts'),
+  './http/pages.ts': at('pages.ts'),
+}
+
+/** @param plant a mistake to put into the source as it is loaded. */
+export function installHooks(plant: Pick<Plant, 'file' | 'text' | 'becomes'> | null): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      const parent = context.parentURL ?? ''
+      if (parent.startsWith(SOURCE)) {
+        const isWiring = parent === `${SOURCE}serve.ts`
+        const instead = EVERYWHERE[specifier] ?? (isWiring ? IN_WIRING[specifier] : undefined)
+        if (instead) return { url: instead, shortCircuit: true }
+      }
+      return next(specifier, context)
+    },
+    load(url, context, next) {
+      const loaded = next(url, context)
+      if (!plant || url !== SOURCE + plant.file) return loaded
+      const source = String(loaded.source)
+      if (source.split(plant.text).length !== 2) {
+        throw new Error(`${plant.file} must have this text exactly once: ${plant.text}`)
+      }
+      return { ...loaded, source: source.replace(plant.text, () => plant.becomes) }
+    },
+  })
+  replaceGlobals()
+}

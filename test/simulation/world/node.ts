@@ -1,0 +1,188 @@
+/**
+ * The Lightning network of a run: one node that makes signed invoices, and wallets that pay them. The node
+ * answers late or not at all, reports settlements late, twice, in the wrong order or never, and may restart.
+ * What it has promised stays true: an invoice is settled once, and a dead one is never settled.
+ */
+import { createHash } from 'node:crypto'
+import {
+  type InvoiceRequest,
+  type Lightning,
+  UnknownInvoice,
+} from '../../../src/lightning/lightning.ts'
+import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+import type { Random } from './random.ts'
+import { world } from './world.ts'
+
+export type SimulatedInvoice = {
+  bolt11: string
+  paymentHash: string
+  preimage: string
+  amountMsat: number
+  expiresAt: number
+  state: 'open' | 'held' | 'settled' | 'dead'
+}
+
+export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' }
+
+export type LightningNetwork = {
+  invoices: Map<string, SimulatedInvoice>
+  /** The port that a process has to the node. */
+  connect(): Lightning
+  /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
+  pay(bolt11: string): Promise<Paid>
+  /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
+  failing: number
+  /** How often the node tells of a settlement at once. */
+  telling: number
+}
+
+const PRIVATE_KEY = Buffer.from('e1'.repeat(32), 'hex')
+const NODE_ID = '02'.padEnd(66, '7')
+
+export function createLightningNetwork(): LightningNetwork {
+  const invoices = new Map<string, SimulatedInvoice>()
+  const byBolt11 = new Map<string, SimulatedInvoice>()
+  const listeners = new Set<(paymentHash: string) => void>()
+
+  /** A call of a process to the node, with the node's time to answer. */
+  async function call<T>(work: () => T): Promise<T> {
+    const { scheduler } = world()
+    const { random } = scheduler
+    await scheduler.sleep(random.next() * longest(random))
+    const isFailing = random.chance(network.failing)
+    const result = !isFailing || random.chance(0.5) ? work() : undefined
+    await scheduler.sleep(random.next() * 10)
+    if (isFailing) throw new Error('the node did not answer')
+    return result as T
+  }
+
+  /** Mostly quick. Now and then it takes longer than the service waits for it, and does its work nevertheless. */
+  function longest(random: Random): number {
+    const draw = random.next()
+    return draw < 0.94 ? 30 : draw < 0.99 ? 3_000 : 45_000
+  }
+
+  function expire(invoice: SimulatedInvoice): SimulatedInvoice {
+    if (invoice.state === 'open' && invoice.expiresAt <= world().scheduler.wallNow()) {
+      invoice.state = 'dead'
+    }
+    return invoice
+  }
+
+  function make(request: InvoiceRequest): { bolt11: string; paymentHash: string } {
+    const { scheduler } = world()
+    const preimage = scheduler.random.bytes(32)
+    const paymentHash = createHash('sha256').update(preimage).digest('hex')
+    const timestamp = Math.floor(scheduler.wallNow() / 1000)
+    const bolt11 = encodeInvoice(
+      {
+        network: 'regtest',
+        amountMsat: request.amountMsat,
+        timestamp,
+        expirySeconds: request.expirySeconds,
+        paymentHash,
+        paymentSecret: Buffer.from(scheduler.random.bytes(32)),
+        description: request.memo,
+      },
+      PRIVATE_KEY,
+    )
+    const invoice: SimulatedInvoice = {
+      bolt11,
+      paymentHash,
+      preimage: Buffer.from(preimage).toString('hex'),
+      amountMsat: request.amountMsat,
+      expiresAt: (timestamp + request.expirySeconds) * 1000,
+      state: 'open',
+    }
+    invoices.set(paymentHash, invoice)
+    byBolt11.set(bolt11, invoice)
+    return { bolt11, paymentHash }
+  }
+
+  /** Tells the listeners of a settlement: at once, later, twice, or not at all. */
+  function tell(paymentHash: string): void {
+    const { scheduler } = world()
+    const { random } = scheduler
+    if (!random.chance(network.telling)) return
+    const times = random.chance(0.1) ? 2 : 1
+    for (let i = 0; i < times; i++) {
+      const ms = random.next() * (random.chance(0.1) ? 20_000 : 200)
+      scheduler.after(
+        ms,
+        () => {
+          for (const listener of [...listeners]) listener(paymentHash)
+        },
+        null,
+      )
+    }
+  }
+
+  const network: LightningNetwork = {
+    invoices,
+    failing: 0,
+    telling: 0.9,
+    connect() {
+      return {
+        info: () => call(() => ({ network: 'regtest', synced: true, nodeId: NODE_ID })),
+        createInvoice: (request) => call(() => make(request)),
+        lookupInvoice: (paymentHash) =>
+          call(() => {
+            const invoice = invoices.get(paymentHash)
+            if (!invoice) return null
+            return expire(invoice).state
+          }).then((state) => {
+            if (state === null) throw new UnknownInvoice()
+            if (state === 'dead') return { state, isFinal: true }
+            return { state: state === 'settled' ? 'settled' : 'open' }
+          }),
+        watch(onSettled, signal) {
+          const { scheduler } = world()
+          const owner = scheduler.owner()
+          return new Promise((resolve, reject) => {
+            if (signal.aborted) return resolve()
+            const listener = (paymentHash: string): void => {
+              if (owner?.isDead) listeners.delete(listener)
+              else scheduler.after(0, () => onSettled(paymentHash), owner)
+            }
+            listeners.add(listener)
+            const stop = (): void => {
+              listeners.delete(listener)
+              resolve()
+            }
+            signal.addEventListener('abort', stop, { once: true })
+            if (scheduler.random.chance(0.3)) {
+              scheduler.after(scheduler.random.next() * 30_000, () => {
+                listeners.delete(listener)
+                reject(new Error('the stream of the node ended'))
+              })
+            }
+          })
+        },
+      }
+    },
+    async pay(bolt11) {
+      const { scheduler } = world()
+      const { random } = scheduler
+      await scheduler.sleep(random.next() * 500)
+      const invoice = byBolt11.get(bolt11)
+      if (!invoice) return { kind: 'refused' }
+      if (expire(invoice).state === 'dead') return { kind: 'refused' }
+      if (invoice.state === 'open') {
+        // The payment has arrived and is held. From here on it is settled, also after the expiry.
+        invoice.state = 'held'
+        const settleMs = random.next() * (random.chance(0.1) ? 15_000 : 100)
+        scheduler.after(
+          settleMs,
+          () => {
+            invoice.state = 'settled'
+            tell(invoice.paymentHash)
+          },
+          null,
+        )
+      }
+      while (invoice.state === 'held') await scheduler.sleep(20)
+      return { kind: 'paid', preimage: invoice.preimage }
+    },
+  }
+  return network
+}

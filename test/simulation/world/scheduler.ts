@@ -1,0 +1,128 @@
+/**
+ * One seeded scheduler for everything that happens: time passes only between its events, and events that are
+ * due at the same time run in an order that the seed decides. What runs belongs to an owner; an owner that is
+ * dead runs nothing any more, so that killing a process is one assignment.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createRandom, type Random } from './random.ts'
+import { realTurn } from './real.ts'
+
+/** A process of the service, or a timer's owner in general. Null stands for the world outside. */
+export type Owner = { isDead: boolean }
+
+type Event = { at: number; tie: number; owner: Owner | null; run: () => void; isCancelled: boolean }
+
+export type Cancel = () => void
+
+export type Scheduler = {
+  random: Random
+  /** Milliseconds since the start of the run. */
+  elapsed(): number
+  /** Unix milliseconds, as a machine's clock shows them. A jump changes it, and nothing else. */
+  wallNow(): number
+  jump(ms: number): void
+  /** Sets the clock right again. */
+  unjump(): void
+  /** Runs `work` after this time, for the owner that runs now or for another. */
+  after(ms: number, work: () => void, owner?: Owner | null): Cancel
+  sleep(ms: number): Promise<void>
+  /** The owner whose code runs now. */
+  owner(): Owner | null
+  /** Runs a function as this owner. */
+  as<T>(owner: Owner | null, work: () => T): T
+  /** Runs events until `isOver`, or none is left. @returns the number of events. */
+  run(isOver: () => boolean, maxEvents: number): Promise<number>
+}
+
+const STARTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+export function createScheduler(seed: number): Scheduler {
+  const random = createRandom(seed)
+  const events: Event[] = []
+  let elapsed = 0
+  let jumped = 0
+  // Follows each function through its awaits, so that what continues belongs to whoever began it.
+  const owners = new AsyncLocalStorage<Owner | null>()
+  const owner = (): Owner | null => owners.getStore() ?? null
+
+  /** What an event has started continues in microtasks and ticks: a real turn of the loop runs them all. */
+  const settle = (): Promise<void> => new Promise((resolve) => realTurn(() => resolve()))
+
+  const scheduler: Scheduler = {
+    random,
+    elapsed: () => elapsed,
+    wallNow: () => Math.floor(STARTED_AT + elapsed + jumped),
+    jump(ms) {
+      jumped += ms
+    },
+    unjump() {
+      jumped = 0
+    },
+    after(ms, run, belongsTo = owner()) {
+      const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
+      const event: Event = {
+        at: elapsed + wait,
+        tie: random.next(),
+        owner: belongsTo,
+        run,
+        isCancelled: false,
+      }
+      push(events, event)
+      return () => {
+        event.isCancelled = true
+      }
+    },
+    sleep: (ms) => new Promise((resolve) => void scheduler.after(ms, resolve)),
+    owner,
+    as: (belongsTo, work) => owners.run(belongsTo, work),
+    async run(isOver, maxEvents) {
+      let count = 0
+      await settle()
+      while (count < maxEvents && !isOver()) {
+        const event = pop(events)
+        if (!event) break
+        if (event.isCancelled || event.owner?.isDead) continue
+        count++
+        elapsed = Math.max(elapsed, event.at)
+        owners.run(event.owner, event.run)
+        await settle()
+      }
+      return count
+    },
+  }
+  return scheduler
+}
+
+const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.tie < b.tie)
+
+/** A binary heap. */
+function push(heap: Event[], event: Event): void {
+  let at = heap.length
+  heap.push(event)
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    const above = heap[parent] as Event
+    if (!isBefore(event, above)) break
+    heap[at] = above
+    at = parent
+  }
+  heap[at] = event
+}
+
+function pop(heap: Event[]): Event | undefined {
+  const first = heap[0]
+  const last = heap.pop()
+  if (heap.length === 0 || !last) return first
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    if (child >= heap.length) break
+    if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child++
+    const below = heap[child] as Event
+    if (!isBefore(below, last)) break
+    heap[at] = below
+    at = child
+  }
+  heap[at] = last
+  return first
+}

@@ -1,0 +1,169 @@
+/** The processes of the service: started, stopped and killed, and asked over a network that loses answers. */
+import { request } from 'node:http'
+import type { Socket } from 'node:net'
+import { duplexPair } from 'node:stream'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { readConfig } from '../../../src/config.ts'
+import { type Server, serve } from '../../../src/serve.ts'
+import { type Process, world } from './world.ts'
+
+/** As they are in the world outside: after a loss, a client asks again. */
+export type Ask = {
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  target: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array | undefined
+  /** The client's address. */
+  from?: string
+}
+
+export type Answer = {
+  status: number
+  /** The lines of a field, in order. */
+  lines(name: string): string[]
+  body: Buffer
+  text: string
+}
+
+/** How long a client waits for an answer. */
+const CLIENT_TIMEOUT_MS = 8_000
+
+export type Service = {
+  processes: Process[]
+  /** Starts a process. Resolves to null if it was killed before it listened. */
+  start(environment: Record<string, string>): Promise<Process | null>
+  stop(process: Process): Promise<void>
+  kill(process: Process): void
+  /** An answer, or null if it was lost: the client cannot know whether it was asked. */
+  ask(ask: Ask): Promise<Answer | null>
+  /** How often a request or an answer is lost, from 0 to 1. */
+  losing: number
+}
+
+/** One request over a connection of its own, with Node's HTTP on both of its ends. */
+function send(
+  process: Process,
+  ask: Required<Omit<Ask, 'body'>> & Pick<Ask, 'body'>,
+  settled: (answer: Answer | null) => void,
+): void {
+  const { scheduler } = world()
+  const [here, there] = duplexPair()
+  Object.assign(there, {
+    remoteAddress: ask.from,
+    remotePort: 40_000,
+    setTimeout: () => there,
+    setNoDelay: () => there,
+    setKeepAlive: () => there,
+  })
+  scheduler.as(process, () => process.app?.server.emit('connection', there))
+  scheduler.as(null, () => {
+    const asked = request({
+      method: ask.method,
+      path: ask.target,
+      headers: { host: '127.0.0.1:8402', connection: 'close', ...lengthOf(ask), ...ask.headers },
+      createConnection: () => here as unknown as Socket,
+    })
+    asked.on('error', () => settled(null))
+    asked.on('response', (response) => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('error', () => settled(null))
+      response.on('end', () => {
+        const body = Buffer.concat(parts)
+        const lines = (name: string): string[] => response.headersDistinct[name] ?? []
+        settled({ status: response.statusCode ?? 0, lines, body, text: body.toString() })
+      })
+    })
+    asked.end(ask.body)
+  })
+}
+
+const lengthOf = ({ method, body }: Pick<Ask, 'method' | 'body'>): Record<string, string> =>
+  method === 'GET' || method === 'HEAD'
+    ? {}
+    : { 'content-length': String(body === undefined ? 0 : Buffer.byteLength(body)) }
+
+export function createService(): Service {
+  const servers = new Map<Process, Server>()
+  let started = 0
+
+  const service: Service = {
+    processes: [],
+    losing: 0,
+
+    async start(environment) {
+      const { scheduler, logged } = world()
+      const process: Process = {
+        name: `p${started++}`,
+        isDead: false,
+        app: null,
+        onDeath: new Set(),
+      }
+      const config = readConfig(environment)
+      const sink: DestinationStream = { write: (line) => void logged.push(line) }
+      const log: Logger = pino({ level: 'info', base: null, timestamp: false }, sink)
+      const clock = { now: scheduler.wallNow, monotonic: scheduler.elapsed }
+      return new Promise((resolve, reject) => {
+        process.onDeath.add(() => resolve(null))
+        scheduler.as(process, () =>
+          serve(config, log, { clock }).then((server) => {
+            servers.set(process, server)
+            service.processes.push(process)
+            resolve(process)
+          }, reject),
+        )
+      })
+    },
+
+    async stop(process) {
+      service.processes = service.processes.filter((each) => each !== process)
+      const server = servers.get(process)
+      if (!server) return
+      await new Promise<void>((resolve) => {
+        process.onDeath.add(resolve)
+        // A supervisor kills what does not stop.
+        world().scheduler.after(30_000, () => service.kill(process), null)
+        world().scheduler.as(process, () => server.stop().then(resolve, resolve))
+      })
+      service.kill(process)
+    },
+
+    kill(process) {
+      if (process.isDead) return
+      process.isDead = true
+      process.app = null
+      service.processes = service.processes.filter((each) => each !== process)
+      servers.delete(process)
+      for (const told of [...process.onDeath]) told()
+    },
+
+    ask({ method = 'GET', target, headers = {}, body, from = '203.0.113.7' }) {
+      const { scheduler } = world()
+      const { random } = scheduler
+      const owner = scheduler.owner()
+      return new Promise((resolve) => {
+        const done = (answer: Answer | null): void =>
+          void scheduler.after(random.next() * 5, () => resolve(answer), owner)
+        scheduler.after(CLIENT_TIMEOUT_MS, () => resolve(null), owner)
+        if (random.chance(service.losing)) return
+        const arrive = (): void => {
+          const process = service.processes.length > 0 ? random.pick(service.processes) : null
+          if (!process?.app) {
+            done(null)
+            return
+          }
+          const reset = (): void => done(null)
+          process.onDeath.add(reset)
+          const isAnswerLost = random.chance(service.losing)
+          const settled = (answer: Answer | null): void => {
+            process.onDeath.delete(reset)
+            if (!process.isDead && !isAnswerLost) done(answer)
+          }
+          send(process, { method, target, headers, body, from }, settled)
+        }
+        scheduler.after(random.next() * 5, arrive, null)
+      })
+    },
+  }
+  return service
+}
