@@ -1,5 +1,5 @@
 /** Finds an order by any name that an operator or a buyer has for it. */
-import type { Db, Row, Value } from '../db/db.ts'
+import { type Db, places, type Row, type Value } from '../db/db.ts'
 import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
@@ -21,7 +21,8 @@ export type FoundOrder = OrderFacts &
 export type Tombstone = { payment_hash: string; ended: 'used' | 'aged' | 'dead'; ended_at: number }
 
 export type Found =
-  | { kind: 'order'; order: FoundOrder }
+  /** `others`: the other orders that bought, extended or replaced the same capability, newest first. */
+  | { kind: 'order'; order: FoundOrder; others: ListedOrder[] }
   | { kind: 'deleted'; tombstone: Tombstone; sale: Sale | null }
   | { kind: 'none' }
 
@@ -42,15 +43,14 @@ export function readOrderName(given: string): OrderName | null {
   return { by: 'payment_hash', value: decodeInvoice(invoice).paymentHash }
 }
 
+/** How many other orders of a capability are found with one of its orders. */
+const MAX_OTHERS = 100
+
 /** The order of this name, or what is left of it. */
-export async function findByName(db: Db, { by, value }: OrderName): Promise<Found> {
-  const [order] = await db.read<FoundOrder & Row>(
-    `select ${FACT_COLUMNS}, contested, is_dead_final, sealed_by,
-       case when seed is null then 0 else 1 end as has_seed
-     from purchase_order where ${by} = $1`,
-    value,
-  )
-  if (order) return { kind: 'order', order }
+export async function findByName(db: Db, name: OrderName): Promise<Found> {
+  const { by, value } = name
+  const order = await foundOrder(db, name)
+  if (order) return { kind: 'order', order, others: await othersOf(db, order) }
   if (by !== 'payment_hash') return { kind: 'none' }
   const [tombstone] = await db.read<Tombstone & Row>(
     'select payment_hash, ended, ended_at from order_tombstone where payment_hash = $1',
@@ -60,11 +60,51 @@ export async function findByName(db: Db, { by, value }: OrderName): Promise<Foun
   return { kind: 'deleted', tombstone, sale: await findSale(db, value) }
 }
 
+/** A public id names the order that bought it; once that is deleted, the newest that has extended it. */
+async function foundOrder(db: Db, { by, value }: OrderName): Promise<FoundOrder | null> {
+  const facts = `select ${FACT_COLUMNS}, contested, is_dead_final, sealed_by,
+    case when seed is null then 0 else 1 end as has_seed from purchase_order`
+  const [order] = await db.read<FoundOrder & Row>(`${facts} where ${by} = $1`, value)
+  if (order || by !== 'public_id') return order ?? null
+  const [extension] = await db.read<FoundOrder & Row>(
+    `${facts} where extends_id = $1 and state = 'settled' and public_id is null
+      order by settled_at desc limit 1`,
+    value,
+  )
+  return extension ?? null
+}
+
+function othersOf(
+  db: Db,
+  { order_id: orderId, public_id: publicId, extends_id: extendsId }: FoundOrder,
+): Promise<ListedOrder[]> {
+  const ids = [publicId, extendsId].filter((id) => id !== null)
+  if (ids.length === 0) return Promise.resolve([])
+  const list = places(ids, 3)
+  return db.read<ListedOrder & Row>(
+    `select ${LIST_COLUMNS} from purchase_order
+     where (public_id in (${list}) or extends_id in (${list})) and order_id <> $1
+     order by created_at desc, order_id limit $2`,
+    orderId,
+    MAX_OTHERS,
+    ...ids,
+  )
+}
+
 /** An order in a list. */
 export type ListedOrder = Pick<
   OrderRow,
-  'created_at' | 'state' | 'product' | 'plan_id' | 'amount_sats' | 'payment_hash' | 'public_id'
+  | 'created_at'
+  | 'state'
+  | 'product'
+  | 'plan_id'
+  | 'amount_sats'
+  | 'payment_hash'
+  | 'public_id'
+  | 'extends_id'
 >
+
+const LIST_COLUMNS = `created_at, state, product, plan_id, amount_sats, payment_hash, public_id, extends_id`
 
 /** The newest orders first. */
 export function listOrders(
@@ -81,8 +121,7 @@ export function listOrders(
   const only = (column: string, value: string | null): string =>
     value === null ? '' : ` and ${column} = $${values.push(value)}`
   return db.read<ListedOrder & Row>(
-    `select created_at, state, product, plan_id, amount_sats, payment_hash, public_id
-     from purchase_order
+    `select ${LIST_COLUMNS} from purchase_order
      where created_at >= $1${only('state', wanted.state)}${only('product', wanted.product)}
      order by created_at desc, order_id limit $2`,
     ...values,

@@ -1,7 +1,7 @@
 /** The story of an order: what happened to it and when, what its buyer should be told, and what is left to do. */
 import { rfc3339 } from '../lib/clock.ts'
 import type { FoundOrder, Tombstone } from './finding.ts'
-import { REPLAY_MS } from './order.ts'
+import { isExtended, isReplacement, REPLAY_MS } from './order.ts'
 import type { Sale } from './sales.ts'
 import { CONTESTED } from './store.ts'
 
@@ -54,11 +54,14 @@ function beginnings(order: FoundOrder): Happened[] {
       happening(restoredAt, 'restored', 'The operator brought it back: the store had lost it.'),
     ]
   }
-  const opened = happening(at, 'opened', 'The buyer asked for it.')
+  const asked = order.extends_id === null ? 'for it' : `to extend ${order.extends_id}`
+  const opened = happening(at, 'opened', `The buyer asked ${asked}.`)
   if (until === null) return [opened]
   const quoted = `Its invoice over ${order.amount_sats} sats was made, payable until ${rfc3339(until)}.`
   return [opened, happening(at, 'quoted', quoted)]
 }
+
+const LIFE_ENDED = 'What it bought reached the end of its life.'
 
 const SEEN = {
   stream: 'the node reported it',
@@ -75,8 +78,16 @@ function payments(order: FoundOrder): Happened[] {
   if (state === 'paid_unfulfilled' || state === 'refunded') {
     return order.restored_at !== null ? [paid] : [paid, failed]
   }
-  const made = happening(settledAt, 'repaired', `It was provisioned as ${order.public_id}.`)
+  const made = happening(settledAt, 'repaired', provisionedAs(order))
   return failedAt === null ? [paid, { ...made, event: 'provisioned' }] : [paid, failed, made]
+}
+
+function provisionedAs(order: FoundOrder): string {
+  const { public_id: publicId, extends_id: extendsId } = order
+  if (isExtended(order)) return `${extendsId} was extended.`
+  return isReplacement(order)
+    ? `${extendsId} could not be extended any more, so a new one was provisioned: ${publicId}.`
+    : `It was provisioned as ${publicId}.`
 }
 
 function endings(order: FoundOrder, now: number): Happened[] {
@@ -87,19 +98,21 @@ function endings(order: FoundOrder, now: number): Happened[] {
   }
   if (deliveredAt !== null) {
     const who = order.delivered_by === 'operator' ? 'The operator' : 'The service'
-    ends.push(happening(deliveredAt, 'delivered', `${who} handed out the capability.`))
+    const did = isExtended(order) ? 'confirmed the extension' : 'handed out the capability'
+    ends.push(happening(deliveredAt, 'delivered', `${who} ${did}.`))
   }
   if (sealedAt !== null && state === 'refunded') {
     ends.push(
       happening(sealedAt, 'refunded', 'The operator recorded that the buyer was paid back.'),
     )
-  } else if (sealedAt !== null) {
+  } else if (sealedAt !== null && !isExtended(order)) {
     const why = { use: ': a token was used', age: ': its time was over' }
     const because = order.sealed_by === null ? '' : why[order.sealed_by]
     ends.push(happening(sealedAt, 'sealed', `It is not handed out again${because}.`))
   }
   if (expiresAt !== null && expiresAt <= now) {
-    ends.push(happening(expiresAt, 'ended', 'What it bought reached the end of its life.'))
+    const end = isExtended(order) ? 'The time that it added was over.' : LIFE_ENDED
+    ends.push(happening(expiresAt, 'ended', end))
   }
   return ends
 }
@@ -133,7 +146,7 @@ function adviceFor(order: FoundOrder, now: number): Advice {
         todo: null,
       }
     case 'settled':
-      return whenSettled(order, now)
+      return isExtended(order) ? whenExtended(order, now) : whenSettled(order, now)
   }
 }
 
@@ -151,6 +164,18 @@ function whilePending(
     tellBuyer:
       'The invoice has expired, and our node has not said yet whether it was paid. Do not pay again. If your wallet shows a preimage, repeat the purchase with it.',
     todo: `If this lasts, the node may have lost the invoice: mayfly order close ${hash} says so.`,
+  }
+}
+
+/** There is nothing to collect: what the buyer has goes on with its tokens. */
+function whenExtended({ extends_id: id, expires_at: end }: FoundOrder, now: number): Advice {
+  const until = end === null ? '' : ` until ${rfc3339(end)}`
+  return {
+    tellBuyer:
+      end !== null && end <= now
+        ? `It was paid, and extended ${id}${until}. That time is over.`
+        : `It was paid, and has extended ${id}${until}. Go on with the tokens that you have: there are no new ones.`,
+    todo: null,
   }
 }
 
@@ -194,7 +219,11 @@ const neverCollected = (): Advice => ({
 const handOver = (hash: string | null): string =>
   `Nothing if the buyer can do that. A buyer who has paid and cannot prove it: mayfly order repair ${hash} --deliver`
 
-function howToCollect({ contested, restored_at: restoredAt }: FoundOrder): string {
+function howToCollect(order: FoundOrder): string {
+  const { contested, restored_at: restoredAt, extends_id: extendsId } = order
+  if (isReplacement(order)) {
+    return `${extendsId} could not be extended any more when the payment arrived, so a new one waits for you. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.`
+  }
   if (contested === CONTESTED.credentialOnly || restoredAt !== null) {
     return 'It is paid and waits for you. Repeat the request with the Payment or L402 credential that you paid with.'
   }
@@ -203,7 +232,7 @@ function howToCollect({ contested, restored_at: restoredAt }: FoundOrder): strin
     : 'It is paid and waits for you, but others could guess its key. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.'
 }
 
-const repeatedBy = ({ contested }: FoundOrder): string =>
-  contested === CONTESTED.no
+const repeatedBy = (order: FoundOrder): string =>
+  order.contested === CONTESTED.no && !isReplacement(order)
     ? 'the same request with the same key'
     : 'the same request with proof of payment'

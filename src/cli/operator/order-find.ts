@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isProduct, PRODUCT_NAMES } from '../../lib/product-names.ts'
-import type { Found, OrderName } from '../../payment/finding.ts'
+import type { Found, ListedOrder, OrderName } from '../../payment/finding.ts'
 import type { OrderState } from '../../payment/store.ts'
 import type { Story } from '../../payment/story.ts'
 import { wholeNumber } from '../cli.ts'
@@ -75,6 +75,7 @@ function told(
   now: number,
 ): Answer {
   const facts = factsOf(found)
+  const others = found.kind === 'order' ? found.others.map(listed) : []
   const rows = [
     ...Object.entries(facts)
       .filter(([, value]) => value !== null)
@@ -84,13 +85,14 @@ function told(
       `${rfc3339(at)}  ${says} (${since(at, now)})`,
     ]),
     ['tell the buyer', tellBuyer],
+    ...others.map((other, i) => [i === 0 ? 'other orders' : '', inOneLine(other)]),
     ...(todo === null ? [] : [['to do', todo]]),
   ]
   return {
     json: {
       ...facts,
       story: happened.map(({ at, ...rest }) => ({ at: rfc3339(at), ...rest })),
-      ...{ tellBuyer, todo },
+      ...{ tellBuyer, todo, others },
     },
     text: columns(rows),
   }
@@ -104,6 +106,7 @@ const LABELS = {
   network: 'network',
   paymentHash: 'payment hash',
   publicId: 'public id',
+  extendsId: 'extends',
 }
 
 function factsOf(found: Exclude<Found, { kind: 'none' }>) {
@@ -117,6 +120,7 @@ function factsOf(found: Exclude<Found, { kind: 'none' }>) {
       network: order.network,
       paymentHash: order.payment_hash,
       publicId: order.public_id,
+      extendsId: order.extends_id,
     }
   }
   const { tombstone, sale } = found
@@ -128,7 +132,26 @@ function factsOf(found: Exclude<Found, { kind: 'none' }>) {
     network: sale?.network ?? null,
     paymentHash: tombstone.payment_hash,
     publicId: null,
+    extendsId: null,
   }
+}
+
+/** An order in a list, without its id. */
+const listed = (order: ListedOrder) => ({
+  openedAt: rfc3339(order.created_at),
+  state: order.state,
+  product: order.product,
+  planId: order.plan_id,
+  amountSats: order.amount_sats,
+  paymentHash: order.payment_hash,
+  publicId: order.public_id,
+  extendsId: order.extends_id,
+})
+
+function inOneLine({ extendsId, publicId, ...order }: ReturnType<typeof listed>): string {
+  const extended = publicId === null ? `extends ${extendsId}` : `replaced ${extendsId}`
+  const what = extendsId === null ? `bought ${publicId}` : extended
+  return `${order.openedAt}  ${order.state}  ${what}  ${order.paymentHash ?? '-'}`
 }
 
 const since = (at: number, now: number): string => {
@@ -189,15 +212,7 @@ async function list(db: Db, wanted: Wanted): Promise<Answer> {
   // One more, to know whether there are more.
   const found = await listOrders(db, { ...wanted, limit: wanted.limit + 1 })
   const hasMore = found.length > wanted.limit
-  const orders = found.slice(0, wanted.limit).map((order) => ({
-    openedAt: rfc3339(order.created_at),
-    state: order.state,
-    product: order.product,
-    planId: order.plan_id,
-    amountSats: order.amount_sats,
-    paymentHash: order.payment_hash,
-    publicId: order.public_id,
-  }))
+  const orders = found.slice(0, wanted.limit).map(listed)
   const rows = orders.map((order) => [
     ...[order.openedAt, order.state, order.product, order.planId, `${order.amountSats}`],
     order.paymentHash ?? '-',

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { Client } from 'pg'
 import type { CatchCapability } from '../../../src/client/index.ts'
 import { poll, purchase, quoteOf, settlement } from '../../support/buying.ts'
+import { anInbox } from '../../support/catch.ts'
 import { runCommand } from '../../support/command.ts'
+import { extend, paidExtension } from '../../support/extension.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
@@ -222,13 +224,66 @@ test('order find tells the story of an order by each of its names, and not its i
   const told = JSON.parse(out)
   assert.deepEqual(Object.keys(told), [
     ...['state', 'product', 'planId', 'amountSats', 'network', 'paymentHash', 'publicId'],
-    ...['story', 'tellBuyer', 'todo'],
+    ...['extendsId', 'story', 'tellBuyer', 'todo', 'others'],
   ])
   for (const name of [orderId, told.publicId]) {
     const found = JSON.parse((await order(server.file, 'find', name, '--json')).out)
     assert.equal(found.paymentHash, paymentHash, name)
   }
   assert.ok(!(byHash.out + out).includes(orderId), 'whoever has the id can collect a paid order')
+})
+
+test('order find tells what became of extensions, by the public id of what they extend', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const { publicId } = inbox
+  const find = async (name: string) =>
+    JSON.parse((await order(server.file, 'find', name, '--json')).out)
+  const told = ({ story }: { story: { says: string }[] }) => story.map(({ says }) => says).join(' ')
+  const extension = await paidExtension(server, inbox)
+  assert.equal((await poll(server, extension.orderId)).status, 200)
+  const late = quoteOf(await extend(server, inbox))
+  await query(server, 'update catch_inbox set destroyed_at = 1 where public_id = $1', publicId)
+  const preimage = await server.pay(late.bolt11)
+  assert.equal((await poll(server, late.orderId)).status, 404)
+
+  const bought = await find(publicId)
+  assert.equal(bought.extendsId, null)
+  assert.match(told(bought), new RegExp(`provisioned as ${publicId}`))
+  assert.deepEqual(
+    new Set(bought.others.map((other: Record<string, unknown>) => other.paymentHash)),
+    new Set([extension.paymentHash, late.paymentHash]),
+  )
+  const extended = await find(extension.paymentHash)
+  assert.match(told(extended), new RegExp(`asked to extend ${publicId}.*${publicId} was extended`))
+  assert.match(extended.tellBuyer, /has extended .* there are no new ones/)
+  assert.equal(extended.todo, null)
+  assert.equal(extended.others.length, 2)
+  const replaced = await find(late.paymentHash)
+  assert.match(
+    told(replaced),
+    /could not be extended any more, so a new one was provisioned: catch_/,
+  )
+  assert.match(replaced.tellBuyer, /a new one waits .* preimage/)
+  assert.match(replaced.todo, /--deliver/)
+  const proof = { 'payment-preimage': preimage }
+  assert.equal((await poll(server, late.orderId, proof)).status, 200)
+  assert.match((await find(late.paymentHash)).tellBuyer, /same request with proof of payment/)
+  const { orders } = JSON.parse((await order(server.file, 'list', '--json')).out)
+  assert.deepEqual(orders.map((listed: Record<string, unknown>) => listed.extendsId).toSorted(), [
+    publicId,
+    publicId,
+    null,
+  ])
+  const { out } = await order(server.file, 'find', publicId)
+  assert.match(
+    out,
+    new RegExp(`^other orders .* settled  replaced ${publicId}  ${late.paymentHash}`, 'm'),
+  )
+
+  // The first purchase was over before, and its row is deleted first.
+  await query(server, 'delete from purchase_order where public_id = $1', publicId)
+  assert.equal((await find(publicId)).paymentHash, extension.paymentHash)
 })
 
 test('order find says what to ask for when there is no such order, and refuses what is no name', async (t) => {
