@@ -1,6 +1,7 @@
 /** `mayfly buy catch|pulse`: buys a capability and saves it. `buy whisper` is `whisper send`. */
 import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
+import { inboxAddress, ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { openDraft, planOf, resumeDraft } from './drafts.ts'
 import { examples } from './examples.ts'
@@ -62,22 +63,16 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
     )
 }
 
-function showPurchase(
-  cli: Cli,
-  name: string,
-  { baseUrl, planId, capability }: SavedCapability,
-): void {
-  const { product, publicId, expiresAt } = capability
+function showPurchase(cli: Cli, name: string, saved: SavedCapability): void {
+  const { baseUrl, planId, capability } = saved
+  const { product, expiresAt } = capability
   const next: Record<Product, string> = {
-    catch: `Send webhooks to  ${baseUrl}/c/${publicId}\nFollow them with  mayfly catch listen ${name}\n`,
+    catch: `Send webhooks to  ${inboxAddress(saved)}\nFollow them with  mayfly catch listen ${name}\n`,
     pulse: `Ping it with      mayfly pulse ping ${name}\n`,
     whisper: '',
   }
   cli.answer(
-    { name, planId, baseUrl, ...publicPart(capability), ...addressOf(product, baseUrl, publicId) },
+    { name, planId, baseUrl, ...publicPart(capability), ...ingestUrlOf(saved) },
     `${savedAs(cli, name)}It expires        ${away(expiresAt, cli.now())}, ${expiresAt}\n${next[product]}`,
   )
 }
-
-const addressOf = (product: Product, baseUrl: string, publicId: string): object =>
-  product === 'catch' ? { ingestUrl: `${baseUrl}/c/${publicId}` } : {}

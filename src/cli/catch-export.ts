@@ -1,6 +1,7 @@
 /** `mayfly catch export`: webhooks as curl commands, HAR or JSON lines. */
 import type { Command } from 'commander'
 import { toCurl, toHar, toJsonLines } from '../client/index.ts'
+import { inboxAddress } from './addresses.ts'
 import { newest } from './catch-events.ts'
 import { parseFilter } from './catch-filter.ts'
 import { client, wholeNumber } from './cli.ts'
@@ -38,7 +39,7 @@ export function addCatchExport(parent: Command): void {
         const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
         const url =
           options.to === undefined
-            ? `${baseUrl}/c/${capability.publicId}`
+            ? inboxAddress({ capability, baseUrl })
             : receiverOf(options.to).href
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const events = await newest(inbox, parseFilter(options.filter), limit)

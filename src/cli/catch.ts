@@ -1,6 +1,7 @@
 /** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
 import type { CatchRefusals } from '../client/index.ts'
+import { inboxAddress } from './addresses.ts'
 import { confirmDestroying } from './ask.ts'
 import { addCatchEvents, findEvent } from './catch-events.ts'
 import { addCatchExport } from './catch-export.ts'
@@ -37,19 +38,20 @@ function addStatus(parent: Command): void {
     .addHelpText('after', examples('mayfly catch status hooks'))
     .action(
       client(async (cli, _options, [name]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const saved = loadCatch(cli, name)
+        const ingestUrl = inboxAddress(saved)
+        const inbox = cli.mayfly(saved.baseUrl).catch(saved.capability)
         const status = await inbox.status()
         const refusals = await inbox.refusals()
         cli.answer(
-          { ...status, refusals },
+          { ...status, ingestUrl, refusals },
           columns([
             ['state', status.status],
             ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
             ['requests', `${status.acceptedRequestCount} of ${status.requestLimit}`],
             ['stored', `${size(status.storedBytes)} of ${size(status.storageLimitBytes)}`],
             ['refused', refusedIn(refusals, cli.now())],
-            ['address', `${baseUrl}/c/${status.publicId}`],
+            ['address', ingestUrl],
           ]),
         )
         return EXIT.ok

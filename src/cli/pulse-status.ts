@@ -3,7 +3,11 @@ import type { PulseStatus } from '../client/index.ts'
 import { away, harmless, span } from './text.ts'
 
 /** `now` is in unix ms. What does not apply, such as a failure, has no row. */
-export function statusRows(status: PulseStatus, now: number): [string, string][] {
+export function statusRows(
+  status: PulseStatus,
+  { now, shared }: { now: number; shared: { statusUrl?: string; badgeUrl?: string } },
+): [string, string][] {
+  const { statusUrl, badgeUrl } = shared
   const { lastPingAt, lateAt, failure, lastRun } = status
   return [
     ['state', status.state],
@@ -14,7 +18,9 @@ export function statusRows(status: PulseStatus, now: number): [string, string][]
     ['late', lateAt === null ? '-' : away(lateAt, now)],
     ['expects', expected(status)],
     ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
-    ['shared', status.publicStatusEnabled ? `as ${status.publicStatusId}` : 'no'],
+    ['shared', statusUrl ?? 'no'],
+    ...rowIf('badge', badgeUrl ?? null),
+    ...rowIf('Markdown', badgeUrl ? `[![state](${badgeUrl})](${statusUrl})` : null),
     ['ends', `${away(status.expiresAt, now)}, ${status.expiresAt}`],
   ]
 }

@@ -1,6 +1,7 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
 import type { Command } from 'commander'
 import type { PulseSettings, PulseStatus } from '../client/index.ts'
+import { sharedAddresses } from './addresses.ts'
 import { addPulseAlerts } from './alerts.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
@@ -64,7 +65,8 @@ function addStatus(parent: Command): void {
     .action(
       client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        showStatus(cli, await cli.mayfly(baseUrl).pulse(capability).status())
+        const status = await cli.mayfly(baseUrl).pulse(capability).status()
+        showStatus(cli, baseUrl, status)
         return EXIT.ok
       }),
     )
@@ -93,7 +95,9 @@ function addSet(parent: Command): void {
     .action(
       client<SetOptions>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        showStatus(cli, await cli.mayfly(baseUrl).pulse(capability).update(settingsOf(options)))
+        const settings = settingsOf(options)
+        const status = await cli.mayfly(baseUrl).pulse(capability).update(settings)
+        showStatus(cli, baseUrl, status)
         return EXIT.ok
       }),
     )
@@ -141,6 +145,7 @@ function addDestroy(parent: Command): void {
     )
 }
 
-function showStatus(cli: Cli, status: PulseStatus): void {
-  cli.answer(status, columns(statusRows(status, cli.now())))
+function showStatus(cli: Cli, baseUrl: string, status: PulseStatus): void {
+  const shared = sharedAddresses(baseUrl, status)
+  cli.answer({ ...status, ...shared }, columns(statusRows(status, { now: cli.now(), shared })))
 }

@@ -4,6 +4,7 @@ import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { parseJson } from '../lib/json.ts'
+import { ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere, withFile } from './data-folder.ts'
 import { draftFile, names as draftNames, readDraft } from './drafts.ts'
@@ -111,12 +112,14 @@ function addShow(program: Command): void {
     )
     .action(
       client<{ reveal?: true }>(async (cli, { reveal }, [name]) => {
-        const { capability, baseUrl, planId = null } = loadKept(cli, name)
+        const saved = loadKept(cli, name)
+        const { capability, baseUrl, planId = null } = saved
         const shown = {
           name,
           baseUrl,
           planId,
           ...(reveal ? { ...capability } : publicPart(capability)),
+          ...ingestUrlOf(saved),
         }
         const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
         if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])

@@ -28,7 +28,10 @@ export function addWhisperRead(parent: Command): void {
   parent
     .command('read')
     .description('spend one read of a whisper, and open it on this machine')
-    .argument('<code>', 'the share code, - for stdin, or the name of a saved whisper')
+    .argument(
+      '<code>',
+      'the share code, - to paste it or for stdin, or the name of a saved whisper',
+    )
     .option('--out <file>', 'write it to this new file')
     .option('--password-file <file>', 'take the password from the first line of a file')
     .option('--yes', 'do not ask before spending the read')
@@ -40,7 +43,7 @@ export function addWhisperRead(parent: Command): void {
         'pbpaste | mayfly whisper read - > contract.pdf',
       )}
 On a pipe it writes the exact bytes, or JSON with --json. Other users of this machine can see a code on the
-command line: use - to read it from stdin.
+command line: with - it is pasted, or read from stdin.
 
 The content stays in the data folder, encrypted, until it is opened and written. After a wrong password or a
 full disk, run the same command again: it spends no other read.
@@ -145,11 +148,17 @@ const keptIn = ({ file }: Kept): string =>
   `The read is spent, and its content is kept. Run the same command to try again. To give it up, remove ${file}`
 
 async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
-  if (given === '-') return { code: (await readStream(process.stdin)).trim(), baseUrl: cli.url }
+  if (given === '-') return { code: (await codeFromStdin(cli)).trim(), baseUrl: cli.url }
   const saved = isName(given) ? findSaved(cli, given) : null
   if (saved?.capability.product !== 'whisper') return { code: given.trim(), baseUrl: cli.url }
   return { code: saved.capability.code ?? '', baseUrl: saved.baseUrl }
 }
+
+/** A code is a secret, so a terminal does not show what is pasted. */
+const codeFromStdin = ({ signal }: Cli): Promise<string> =>
+  process.stdin.isTTY
+    ? askHidden('Paste the code and press Enter: ', signal)
+    : readStream(process.stdin)
 
 async function passwordOf(
   cli: Cli,

@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
+import { readingPage } from './addresses.ts'
 import { askHidden, firstLine } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { withFile } from './data-folder.ts'
@@ -14,7 +15,7 @@ import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { purchase, savedAs } from './purchase.ts'
 import { checkName, loadPulse, publicPart } from './saved.ts'
-import { away } from './text.ts'
+import { away, columns } from './text.ts'
 
 type Options = {
   plan: string
@@ -64,11 +65,19 @@ export function addWhisperSend(parent: Command, verb: string): void {
         const { capability, baseUrl, planId } = await purchase(cli, open)
         if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
         const { code, expiresAt, receiptToken } = capability
-        const seen =
-          receiptToken === undefined ? '' : `\nWhen it was read: mayfly whisper receipt ${name}\n`
+        const readUrl = readingPage(baseUrl)
+        // The code comes through stdin: other users of a machine see its command lines.
+        const readCommand = `mayfly whisper read - --url ${baseUrl}`
+        const ways = [
+          ['The reader pastes it at', readUrl],
+          ['or after this command', readCommand],
+          ...(receiptToken === undefined
+            ? []
+            : [['You see when it was read', `mayfly whisper receipt ${name}`]]),
+        ]
         cli.answer(
-          { name, planId, baseUrl, ...publicPart(capability), code },
-          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n${seen}`,
+          { name, planId, baseUrl, ...publicPart(capability), code, readUrl, readCommand },
+          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}`,
         )
         return EXIT.ok
       }),

@@ -269,7 +269,11 @@ describe('a whisper', () => {
       input,
     })
     const code = String(sent.code)
-    const piped = await cli.run(['whisper', 'read', '-'], { input: `${code}\n` })
+    assert.equal((await fetch(String(sent.readUrl))).status, 200)
+    assert.equal(sent.readUrl, `${url}/read`, 'without the code')
+    const [, ...command] = String(sent.readCommand).split(' ')
+    const elsewhere = { MAYFLY_URL: 'http://127.0.0.1:1' }
+    const piped = await cli.run(command, { input: `${code}\n`, environment: elsewhere })
     assert.deepEqual(piped.bytes, input)
 
     const out = join(cli.folder, 'out.bin')

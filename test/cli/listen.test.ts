@@ -242,6 +242,16 @@ test('catch listen without --forward shows what comes, and leaves the position a
   assert.deepEqual([late.code, late.out], [0, ''])
 })
 
+test('the address of an inbox is in its status and among what is saved, without a token', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  const [status, shown] = [
+    await cli.json(['catch', 'status', 'hooks']),
+    await cli.json(['show', 'hooks']),
+  ]
+  assert.deepEqual([status.ingestUrl, shown.ingestUrl], [ingest, ingest])
+  assert.equal((await fetch(String(shown.ingestUrl), { method: 'POST' })).status, 204)
+})
+
 async function anInbox(t: After, plan = 'spark') {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)

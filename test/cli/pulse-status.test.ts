@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sharedAddresses } from '../../src/cli/addresses.ts'
 import { statusRows } from '../../src/cli/pulse-status.ts'
 import { away } from '../../src/cli/text.ts'
 import type { PulseStatus } from '../../src/client/index.ts'
@@ -33,7 +34,7 @@ test('the status of a monitor on a terminal says why it is late after a failure,
       failure: { since: before(600), exitCode: 3 },
       lastRun: { ...run, result: 'failed', exitCode: 3 },
     },
-    NOW,
+    { now: NOW, shared: {} },
   )
   assert.deepEqual(failed.slice(0, 5), [
     ['state', 'late'],
@@ -44,7 +45,7 @@ test('the status of a monitor on a terminal says why it is late after a failure,
   ])
   const quick = { ...run, startedAt: null, durationSeconds: null }
   const said = (status: Partial<PulseStatus>) =>
-    new Map(statusRows({ ...STATUS, ...status }, NOW)).get('last run')
+    new Map(statusRows({ ...STATUS, ...status }, { now: NOW, shared: {} })).get('last run')
   assert.equal(
     said({ lastRun: { ...run, result: 'ok', exitCode: 0 } }),
     'succeeded 2 min ago, after 5 s',
@@ -54,4 +55,19 @@ test('the status of a monitor on a terminal says why it is late after a failure,
     'failed 2 min ago',
   )
   assert.equal(said({}), undefined)
+})
+
+test('the status of a shared monitor on a terminal has the addresses of its page and its badge, and no other has them', () => {
+  const baseUrl = 'https://mayfly.example'
+  const rowsOf = (status: PulseStatus) =>
+    new Map(statusRows(status, { now: NOW, shared: sharedAddresses(baseUrl, status) }))
+  const page = `${baseUrl}/status/pulse_status_x`
+  const badge = `${baseUrl}/api/pulse/public/pulse_status_x/badge.svg`
+  const shared = rowsOf({ ...STATUS, publicStatusEnabled: true })
+  assert.equal(shared.get('shared'), page)
+  assert.equal(shared.get('badge'), badge)
+  assert.equal(shared.get('Markdown'), `[![state](${badge})](${page})`)
+  const hidden = rowsOf(STATUS)
+  assert.equal(hidden.get('shared'), 'no')
+  assert.deepEqual([hidden.has('badge'), hidden.has('Markdown')], [false, false])
 })

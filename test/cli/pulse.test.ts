@@ -218,7 +218,19 @@ test('pulse set changes what is given, and destroy needs to be meant', async (t)
     ],
     ['Backup', 3600, 600, true],
   )
-  assert.equal((await cli.json(['pulse', 'set', 'beat', '--no-public'])).publicStatusEnabled, false)
+  const page = await fetch(String(changed.statusUrl))
+  assert.deepEqual(
+    [page.status, page.headers.get('content-type')],
+    [200, 'text/html; charset=utf-8'],
+  )
+  const badge = await fetch(String(changed.badgeUrl))
+  assert.deepEqual(
+    [badge.status, badge.headers.get('content-type')?.split(';')[0]],
+    [200, 'image/svg+xml'],
+  )
+  const hidden = await cli.json(['pulse', 'set', 'beat', '--no-public'])
+  assert.equal(hidden.publicStatusEnabled, false)
+  assert.deepEqual([hidden.statusUrl, hidden.badgeUrl], [undefined, undefined])
   assert.equal((await cli.run(['pulse', 'set', 'beat'])).code, 2)
   assert.equal((await cli.run(['pulse', 'set', 'beat', '--grace', '1'])).code, 2)
   assert.equal((await cli.run(['pulse', 'destroy', 'beat'])).code, 2)
