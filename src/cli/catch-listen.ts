@@ -10,11 +10,12 @@ import {
   matchesFilter,
 } from '../client/index.ts'
 import { messageOf } from '../lib/errors.ts'
+import { inboxAddress } from './addresses.ts'
 import { parseFilter } from './catch-filter.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type Forwarded, forward, pauseMs, receiverOf } from './forward.ts'
+import { type Forwarded, forward, isAccepted, pauseMs, receiverOf } from './forward.ts'
 import { takeLock } from './lock.ts'
 import { openPosition, type Position } from './position.ts'
 import { loadCatch } from './saved.ts'
@@ -64,14 +65,13 @@ request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
         const { capability, baseUrl } = loadCatch(cli, name)
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const filter = parseFilter(options.filter)
-        if (options.forward === undefined) {
-          const address = `${baseUrl}/c/${capability.publicId}`
-          return watch(cli, inbox, { ...options, filter, address })
-        }
+        const address = inboxAddress({ capability, baseUrl })
+        if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
         return withPosition(cli, name, (position) =>
           listen(cli, inbox, {
             ...options,
             filter,
+            address,
             name,
             to: receiverOf(options.forward ?? ''),
             position,
@@ -81,17 +81,14 @@ request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
     )
 }
 
-type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter }
+type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter; address: string }
 type Listening = Watching & { name: string; to: URL; position: Position }
 
 /** Shows events. */
-async function watch(
-  cli: Cli,
-  inbox: CatchClient,
-  options: Watching & { address: string },
-): Promise<number> {
+async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
   const after = await sinceOf(options.since ?? 'now', inbox, null)
   cli.note(`Waiting for webhooks to ${options.address}`)
+  if (options.since === undefined) noteSkipped(cli, after, 'shows')
   return follow(cli, inbox, {
     ...options,
     after,
@@ -109,10 +106,12 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
       `Event ${position.unanswered} was sent, but the listener was killed before the answer came. It is not sent again. To send it again: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
     )
   }
-  const after = await sinceOf(options.since ?? 'last', inbox, position.last())
+  const before = position.last()
+  const after = await sinceOf(options.since ?? 'last', inbox, before)
   // Recorded now, so that the next start misses no event if this process is killed.
   if (position.last() !== after) position.done(after)
-  cli.note(`Listening on ${name} and forwarding to ${to.href}`)
+  cli.note(`Listening on ${name}: webhooks to ${options.address} are forwarded to ${to.href}`)
+  if (options.since === undefined && before === null) noteSkipped(cli, after, 'sends')
   return follow(cli, inbox, {
     ...options,
     after,
@@ -126,7 +125,9 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   })
 }
 
-type Following = Watching & {
+const LOST = 'The connection is lost. Trying again; the service keeps what comes meanwhile.'
+
+type Following = Omit<Watching, 'address'> & {
   after: number
   take(event: CatchEvent): Promise<void>
   /** Called for an event that the filter skips. */
@@ -145,7 +146,9 @@ async function follow(
       : wholeNumber(timeout, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS })
   const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
   const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
-  const stream = inbox.stream({ after, signal })
+  const onConnection = (state: 'lost' | 'back'): void =>
+    cli.note(state === 'lost' ? LOST : 'The connection is back.')
+  const stream = inbox.stream({ after, signal, onConnection })
   try {
     for (;;) {
       const next = await stream.next()
@@ -232,6 +235,13 @@ async function sinceOf(since: string, inbox: CatchClient, last: number | null): 
   throw new CliError('--since must be a sequence number, now, start or last.', EXIT.usage)
 }
 
+/** Says how many webhooks came before the first start. Those that were deleted count too. */
+function noteSkipped(cli: Cli, count: number, verb: 'shows' | 'sends'): void {
+  if (count === 0) return
+  const earlier = count === 1 ? '1 earlier webhook is' : `${count} earlier webhooks are`
+  cli.note(`${earlier} skipped. --since start ${verb} ${count === 1 ? 'it' : 'them all'}.`)
+}
+
 function endedAs(cli: Cli, status: CatchState): number {
   if (status === 'exhausted') {
     cli.note('The inbox has received all the requests of its plan. No more can come.')
@@ -242,12 +252,25 @@ function endedAs(cli: Cli, status: CatchState): number {
 
 function showForwarded(cli: Cli, event: CatchEvent, answer: Forwarded): void {
   const { status, durationMs, error } = answer
+  const said = isAccepted(answer) ? undefined : answer.answer
   const { sequence, id, method, path, query, bodyBytes, receivedAt } = event
   const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
   const outcome = outcomeOf(answer)
   cli.answer(
-    { sequence, id, receivedAt, method, path, query, bodyBytes, status, durationMs, error },
-    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n`,
+    {
+      sequence,
+      id,
+      receivedAt,
+      method,
+      path,
+      query,
+      bodyBytes,
+      status,
+      durationMs,
+      error,
+      answer: said,
+    },
+    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
   )
 }
 

@@ -6,8 +6,9 @@ import { outcomeOf } from './catch-listen.ts'
 import { client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { forward, receiverOf } from './forward.ts'
+import { forward, isAccepted, receiverOf } from './forward.ts'
 import { loadCatch } from './saved.ts'
+import { harmless } from './text.ts'
 
 export function addCatchReplay(parent: Command): void {
   parent
@@ -30,12 +31,15 @@ export function addCatchReplay(parent: Command): void {
         )
         const { status, durationMs, error } = answer
         const { id, sequence } = event
+        const said = isAccepted(answer) ? undefined : answer.answer
         cli.answer(
-          { id, sequence, status, durationMs, error },
+          { id, sequence, status, durationMs, error, answer: said },
           `${outcomeOf(answer)}.\n`.replace(/^./, (letter) => letter.toUpperCase()),
         )
-        if (status !== null && status < 400) return EXIT.ok
-        cli.note(`${to.href} did not accept it: ${status ?? error ?? 'no answer came'}.`)
+        if (isAccepted(answer)) return EXIT.ok
+        cli.note(
+          `${to.href} did not accept it: ${status ?? error ?? 'no answer came'}.${said === undefined ? '' : ` It says: ${harmless(said)}`}`,
+        )
         return EXIT.failed
       }),
     )

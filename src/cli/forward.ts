@@ -10,6 +10,8 @@ const ANSWER_MS = 30_000
 /** The first pause after a failed try. It doubles each time, up to the maximum. */
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
+/** How much of a receiver's answer is kept, to be shown. */
+const ANSWER_BYTES = 200
 
 /** Hop-by-hop headers (RFC 9110 §7.6.1), and those that the new request sets itself. */
 const DROPPED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
@@ -33,6 +35,8 @@ export type Forwarded = {
   isLate?: boolean
   isRefused?: true
   error?: string
+  /** The first bytes of the answer's body, as text. They can hold control characters. */
+  answer?: string
 }
 
 /** Parses a receiver's address. @throws CliError for anything but http and https. */
@@ -89,8 +93,14 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
     })
     request.on('response', (response) => {
       const { statusCode = 0 } = response
-      response.on('close', () => resolve({ status: statusCode, durationMs: took() }))
-      response.resume()
+      let first = Buffer.alloc(0)
+      response.on('data', (chunk: Buffer) => {
+        if (first.length <= ANSWER_BYTES)
+          first = Buffer.concat([first, chunk.subarray(0, ANSWER_BYTES + 1)])
+      })
+      response.on('close', () =>
+        resolve({ status: statusCode, durationMs: took(), ...answerIn(first) }),
+      )
     })
     request.on('timeout', () => {
       isLate = true
@@ -102,6 +112,16 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
     })
   })
 }
+
+/** An ellipsis stands for the rest. */
+function answerIn(bytes: Buffer): { answer?: string } {
+  const text = bytes.subarray(0, ANSWER_BYTES).toString('utf8').trim()
+  if (text === '') return {}
+  return { answer: bytes.length > ANSWER_BYTES ? `${text}…` : text }
+}
+
+/** Whether the receiver took the event. */
+export const isAccepted = ({ status }: Forwarded): boolean => status !== null && status < 400
 
 const REFUSED: Forwarded = {
   status: null,

@@ -97,6 +97,8 @@ export type StreamOptions = {
   /** Skips events that do not match, by the rules of the event list. */
   filter?: EventFilter
   signal?: AbortSignal
+  /** Told when the connection is lost, and when it is back. No event is missed meanwhile. */
+  onConnection?: (state: 'lost' | 'back') => void
 }
 
 /**
@@ -106,7 +108,7 @@ export type StreamOptions = {
  * const event = await inbox.next({ after: 0, timeoutSeconds: 30 })
  * ```
  */
-export type NextOptions = StreamOptions & {
+export type NextOptions = Omit<StreamOptions, 'onConnection'> & {
   /** How long to wait, in seconds. Default: until the inbox ends. */
   timeoutSeconds?: number
 }
@@ -161,6 +163,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     after,
     filter = {},
     signal,
+    onConnection,
   }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
     let last = after ?? -1
     const from = after === undefined ? null : String(after)
@@ -169,6 +172,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       token,
       after: from,
       signal,
+      onConnection,
     })) {
       if (message.event === 'end') return endOf(message) as CatchState
       if (message.event !== 'capture') continue

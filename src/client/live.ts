@@ -19,6 +19,8 @@ export type Following = {
   /** The event id to resume after; null starts with new events. */
   after: string | null
   signal?: AbortSignal | undefined
+  /** Told once when the connection is lost, and once when it is back. */
+  onConnection?: ((state: 'lost' | 'back') => void) | undefined
 }
 
 /**
@@ -27,11 +29,12 @@ export type Following = {
  */
 export async function* follow(
   http: Http,
-  { path, token, after, signal }: Following,
+  { path, token, after, signal, onConnection }: Following,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   let last = after
   let losses = 0
   let wasOpen = false
+  let isLost = false
   for (;;) {
     const parser = createEventParser()
     const openedAt = Date.now()
@@ -45,6 +48,8 @@ export async function* follow(
       }
       const body = await http.open({ path, token, headers, signal })
       wasOpen = isOpen = true
+      if (isLost) onConnection?.('back')
+      isLost = false
       for await (const event of readEvents(body, parser)) {
         broughtEvents = true
         yield event
@@ -55,6 +60,8 @@ export async function* follow(
       if (!isLoss(error, { wasOpen, isOpen })) throw error
       if (error instanceof MayflyError) ({ retryAfterSeconds } = error)
     }
+    if (!isLost) onConnection?.('lost')
+    isLost = true
     // The server sends its position before the first event, so that a reconnection misses none.
     last = parser.lastEventId() || last
     if (Date.now() - openedAt > STEADY_MS) losses = 0

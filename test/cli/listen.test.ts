@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
@@ -203,6 +203,60 @@ describe('catch listen --forward', () => {
     )
   })
 
+  test('catch listen --forward shows what a receiver says that fails, without its control characters', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.says = `no\u001b[2J such hook\n${'x'.repeat(5000)}`
+    receiver.answer = () => 422
+    await sendAll(ingest, 1)
+    const [told] = await listenOnce(cli, receiver.url)
+    assert.equal(told?.status, 422)
+    assert.equal(told?.answer, `${receiver.says.slice(0, 200)}…`)
+    const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
+    assert.match(replayed.err, /did not accept it: 422\. It says: no\\x1b\[2J such hook\\x0axxx/)
+    receiver.answer = () => 200
+    const fine = await cli.json(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
+    assert.equal('answer' in fine, false)
+  })
+
+  test('catch listen names the address of the inbox, and how many earlier webhooks it skips', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    await sendAll(ingest, 2)
+    const brief = ['--once', '--timeout', '1']
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    const first = await cli.run([...listen, ...brief])
+    assert.ok(first.err.includes(`webhooks to ${ingest} are forwarded to ${receiver.url}`))
+    assert.match(first.err, /2 earlier webhooks are skipped\. --since start sends them all\./)
+    // Another start goes on where this one ended, and skips nothing.
+    assert.doesNotMatch((await cli.run([...listen, ...brief])).err, /skipped/)
+    const watching = await cli.run(['catch', 'listen', 'hooks', ...brief])
+    assert.match(watching.err, /2 earlier webhooks are skipped\. --since start shows them all\./)
+    assert.equal(receiver.got.length, 0)
+  })
+
+  test('catch listen says when its connection is lost, and when it is back, and misses nothing', async (t) => {
+    const { cli, ingest, url } = await anInbox(t)
+    const proxy = await aProxy(t, url)
+    const saved = await cli.json(['show', 'hooks', '--reveal'])
+    const file = JSON.stringify({ ...saved, baseUrl: proxy.url })
+    const away = await commandLine(t, proxy.url)
+    assert.equal((await away.run(['import', '-', '--name', 'hooks'], { input: file })).code, 0)
+    const running = away.start(['catch', 'listen', 'hooks'])
+    await until('it listens', () => /Waiting for webhooks/.test(running.err()))
+    await sendAll(ingest, 1)
+    await until('the first is shown', () => running.out().includes('webhook 1'))
+    await proxy.cut()
+    await until('it says so', () => /The connection is lost\./.test(running.err()))
+    await sendAll(ingest, 1)
+    await proxy.mend()
+    await until('it is back', () => /The connection is back\./.test(running.err()))
+    await until('the second is shown', () => running.out().trim().split('\n').length === 2)
+    assert.equal(running.err().match(/is lost/g)?.length, 1)
+    running.child.kill('SIGTERM')
+    await running.ended
+  })
+
   test('catch listen --forward ends where the inbox is gone', async (t) => {
     const { cli } = await anInbox(t)
     const receiver = await startReceiver(t)
@@ -290,12 +344,44 @@ async function listenOnce(cli: CommandLine, to: string): Promise<Record<string, 
 
 type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
 
+/** A way to the service that can be cut: its connections end, and nobody answers new ones. */
+async function aProxy(t: After, target: string) {
+  const { port } = new URL(target)
+  const open = new Set<Socket>()
+  const server = createTcpServer((client) => {
+    const upstream = connect(Number(port), '127.0.0.1')
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(one)
+      one.on('error', () => other.destroy()).on('close', () => other.destroy())
+      one.pipe(other)
+    }
+  })
+  const listen = async (on: number): Promise<number> => {
+    server.listen(on, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const own = await listen(0)
+  const cut = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of open) socket.destroy()
+    await closed
+  }
+  t.after(cut)
+  return { url: `http://127.0.0.1:${own}`, cut, mend: () => listen(own) }
+}
+
 /** A user's own server, which keeps what it is sent. */
 async function startReceiver(t: After) {
   const got: Got[] = []
   const receiver = {
     url: '',
     got,
+    says: 'ok',
     answer: (): number | 'hang up' | 'nothing yet' => 200,
     async close() {
       server.closeAllConnections()
@@ -315,7 +401,7 @@ async function startReceiver(t: After) {
     got.push({ method, url, headers, body })
     const answer = receiver.answer()
     if (answer === 'hang up') response.destroy()
-    else if (answer !== 'nothing yet') response.writeHead(answer).end('ok')
+    else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
