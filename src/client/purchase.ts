@@ -1,5 +1,5 @@
 /** The options of a purchase, and its progress reports. */
-import type { Quote as ServerQuote } from '../payment/order.ts'
+import type { Quote as ServerQuote } from '../payment/quote.ts'
 import type { Wallet } from './wallet.ts'
 
 /**

@@ -4,8 +4,8 @@ import type { Statement } from '../db/db.ts'
 import { rfc3339 } from '../lib/clock.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
-import type { Network } from '../lightning/lightning.ts'
 import type { Grant, PlanTerms } from './provisioning.ts'
+import type { Quote } from './quote.ts'
 import { CONTESTED, type OrderRow } from './store.ts'
 
 /** The service repeats the answer to its buyer for this long after the first delivery. */
@@ -48,24 +48,6 @@ export type Offer = {
    * one is refused, there is no capacity, and neither an order nor an invoice is made.
    */
   reserve?: (orderId: string) => Statement[]
-}
-
-/** An order with its invoice. `expiresAt` is the end of the quote: a whole second, in unix milliseconds. */
-export type Quote = {
-  orderId: string
-  product: Product
-  planId: PlanId
-  amountSats: number
-  bolt11: string
-  paymentHash: string
-  expiresAt: number
-  network: Network
-  /** The invoice's text: product and plan. */
-  memo: string
-  /** How long the capability will live. */
-  durationSeconds: number
-  /** A stranger may know the key: once paid, the order is delivered only to proof of payment. */
-  proofRequired?: true
 }
 
 /** `retryAfterSeconds` is null if nobody knows when there will be capacity. */

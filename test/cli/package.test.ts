@@ -23,6 +23,7 @@ import { makePackage } from '../../scripts/package.ts'
 import { ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
+import { assertCompiles, OF_A_BROWSER, OF_A_SERVER } from '../support/readers-project.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -140,6 +141,23 @@ suite('the tarball', () => {
     }
   })
 
+  for (const module of ['nodenext', 'esnext'] as const) {
+    test(`a strict browser project (${module}) checks every declaration of mayfly/client without Node's types`, async (t) => {
+      const { folder } = await installed(t, { withService: false })
+      const lib = ['es2023', 'dom', 'dom.iterable']
+      await assertCompiles(folder, OF_A_BROWSER, { lib, types: [], module })
+    })
+  }
+
+  test("a strict Node project checks every declaration of mayfly/gate with Node's types alone", async (t) => {
+    const { folder } = await installed(t, { withService: false })
+    const types = 'node_modules/@types'
+    await mkdir(join(folder, types))
+    await symlink(join(ROOT, types, 'node'), join(folder, types, 'node'))
+    const options = { lib: ['es2023'], types: ['node'], module: 'nodenext' as const }
+    await assertCompiles(folder, OF_A_SERVER, options)
+  })
+
   test('paths given to npm run mayfly are meant from where npm was called', async (t) => {
     const { url } = await startServer(t)
     const folder = await temporaryFolder(t)
@@ -188,7 +206,7 @@ const OLDER = `--import=data:text/javascript,${encodeURIComponent(
 async function installed(
   t: After,
   { withService }: { withService: boolean },
-): Promise<{ bin: string; root: string }> {
+): Promise<{ bin: string; folder: string; root: string }> {
   const folder = await temporaryFolder(t)
   const modules = join(folder, 'node_modules')
   await mkdir(modules)
@@ -201,7 +219,7 @@ async function installed(
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(ROOT, 'node_modules', name), join(modules, name))
   }
-  return { bin: join(root, bin.mayfly), root }
+  return { bin: join(root, bin.mayfly), folder, root }
 }
 
 type Manifest = {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
-import type { Quote } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
+import type { Quote } from '../../src/payment/quote.ts'
 import { delivered, events, nodeIs } from '../support/orders.ts'
 import { anOffer, aRequest, aShop, pendingQuote } from '../support/shop.ts'
 

@@ -20,6 +20,7 @@ const NAMES = [
   'lightning/lightning.ts',
   'lightning/simulator.ts',
   'payment/orders.ts',
+  'payment/quote.ts',
   'protocol/bolt11-sign.ts',
   'serve.ts',
 ]
@@ -121,13 +122,19 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'a client that loads the service',
     'client/index.ts',
     to('../catch/schema.ts'),
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types from the service, with `import type`',
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
+  ],
+  [
+    "a client that takes an order's type, which names types of Node",
+    'client/index.ts',
+    typeTo('../payment/orders.ts'),
+    'src/client/index.ts → src/payment/orders.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
   ],
   [
     'a client that still loads a file for an inline type',
     'client/index.ts',
     `import { type X } from '../catch/schema.ts'\n`,
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types from the service, with `import type`',
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
   ],
   [
     'a client with a package',
@@ -187,6 +194,7 @@ for (const [name, file, text, line] of WRONG) {
 
 const RIGHT: [name: string, from: string, text: string][] = [
   ['types of a product in the client', 'client/index.ts', typeTo('../catch/schema.ts')],
+  ['the type of a quote in the client', 'client/index.ts', typeTo('../payment/quote.ts')],
   ['the store in a backend', 'lightning/simulator.ts', typeTo('../db/db.ts')],
   ['a statement in the Lightning port', 'lightning/lightning.ts', typeTo('../db/db.ts')],
   ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],

@@ -8,7 +8,7 @@ import { serialiseChallenge } from '../../protocol/auth-params.ts'
 import { hmacSha256 } from '../../protocol/hmac.ts'
 import { l402ChallengeField } from '../../protocol/l402.ts'
 import { MAX_ROUTE_BYTES, mintL402, verifyL402 } from '../../protocol/l402-token.ts'
-import type { Quote } from '../order.ts'
+import type { Quote } from '../quote.ts'
 import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
 import { renderOffer, renderQuote } from './native.ts'
 

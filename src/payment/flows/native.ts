@@ -1,6 +1,6 @@
 /** The native flow: a JSON quote, then polling. */
 import { rfc3339Seconds } from '../../lib/clock.ts'
-import type { Quote } from '../order.ts'
+import type { Quote } from '../quote.ts'
 
 /** PaymentQuote of the interface, the body of a native 402. */
 export function renderQuote(quote: Quote) {

@@ -22,7 +22,7 @@ import {
 } from '../../protocol/payment-auth.ts'
 import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id.ts'
 import { provesPayment } from '../../protocol/preimage.ts'
-import type { Quote } from '../order.ts'
+import type { Quote } from '../quote.ts'
 import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
 import { renderOffer, renderQuote } from './native.ts'
 
