@@ -47,6 +47,8 @@ type PaidRequest = {
   reply: FastifyReply
   clientNetwork: string
   isSelling: () => boolean
+  /** @throws Problem if the operator's rules let this client open no order now. */
+  admit: () => Promise<void>
   take: Take
 }
 
@@ -84,6 +86,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       reply,
       clientNetwork: clientNetwork(clientAddress(request.raw)),
       isSelling: () => orders.isSelling() && !isClientUnknown(request.raw),
+      admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
       take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
     }
     const purchase = orders.purchase(name)
@@ -168,7 +171,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
   async function openOrder(
-    { request, reply, clientNetwork, isSelling, take }: PaidRequest,
+    { request, reply, clientNetwork, isSelling, admit, take }: PaidRequest,
     purchase: Purchase,
     { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
@@ -182,7 +185,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const reserve = await askToReserve()
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
-    await newOrders.admit(request.raw, route.extendsId !== undefined)
+    await admit()
     const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
     await take(quote, clientNetwork)
     const outcome = await purchase.open(wanted, {
@@ -195,6 +198,15 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     // What there was a moment ago may be gone for good. Then the product says so: to wait would be in vain.
     if (outcome.kind === 'rate limited' && outcome.retryAfterSeconds === null) await askToReserve()
     return outcome
+  }
+}
+
+/** Asks once, although the answer may be needed before the body is read and again after it. */
+function once(ask: () => Promise<void>): () => Promise<void> {
+  let asked: Promise<void> | undefined
+  return () => {
+    asked ??= ask()
+    return asked
   }
 }
 

@@ -56,6 +56,8 @@ export type Receiving = {
   /** Called if the body needs a memory budget. */
   expected: () => Promise<Expected>
   isSelling: () => boolean
+  /** The rules of the operator on new orders. @throws Problem if this client may not open one now. */
+  admit: () => Promise<void>
   /** The limit on new orders that counts for this client. */
   quote: Limit
   take: Take
@@ -73,6 +75,7 @@ export async function receive(
     tooLarge,
     expected,
     isSelling,
+    admit,
     quote,
     take,
   }: Receiving,
@@ -89,6 +92,7 @@ export async function receive(
   } else if (!isProven) {
     // A client that retries until the node is back must not use up its limit meanwhile.
     if (!isSelling()) throw checkoutUnavailable()
+    await admit()
     await take(quote, clientNetwork)
   }
   const unproven = orderId === null ? 'fresh' : 'keyed'

@@ -82,6 +82,27 @@ suite('the limit on new orders', () => {
     assert.equal((await purchase(server, order.ask)).status, 200)
   })
 
+  test('who may open no order is told before a body is read, and what is paid is taken from there', async (t) => {
+    const server = await startServer(t, { ...PROXY, MAYFLY_BLOCKED_NETWORKS: '203.0.113.0/24' })
+    const from = '203.0.113.7'
+    const blocked = `X-Forwarded-For: ${from}\r\n${WAITING}`
+    const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), blocked))
+    assert.deepEqual(refused.statuses, [403], 'and no 100 before it')
+    for (const flow of [L402, PAYMENT]) {
+      const { ask } = await paidOrderVia(server, flow, aWhisper(1024))
+      // Under a key of its own, as a program sends that makes one for each attempt.
+      assert.equal((await purchase(server, { ...ask, from, key: randomUUID() })).status, 200)
+    }
+  })
+
+  test('a ceiling on the sales of a day is asked before a body is read', async (t) => {
+    const server = await startServer(t, { MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY: '1' })
+    const { ask } = await paidOrderVia(server, L402, aWhisper(1024))
+    assert.equal((await purchase(server, ask)).status, 200)
+    const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), WAITING))
+    assert.deepEqual(refused.statuses, [429], 'and no 100 before it')
+  })
+
   test('the limit on new orders is not drawn on by a body that says that it is too large', async (t) => {
     const rates = join(await temporaryFolder(t), 'rates.json')
     await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 1 } }))

@@ -115,6 +115,7 @@ function aPurchase(asked: Partial<Receiving>) {
       hasOwnLimit: false,
       expected: async () => NEW,
       isSelling: () => true,
+      admit: async () => {},
       quote: LIMITS.quote,
       take: async () => undefined,
       ...asked,
