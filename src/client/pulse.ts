@@ -131,10 +131,11 @@ export function createPulseClient(
     const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
     return http.perform({ method: 'POST', path: `/p/${id}${rest}${query}`, ...job })
   }
-  const history = ({ limit, cursor }: PulseHistoryQuery = {}): Promise<PulseHistory> => {
+  const history = ({ limit, cursor, type }: PulseHistoryQuery = {}): Promise<PulseHistory> => {
     const query = new URLSearchParams({
       ...(limit === undefined ? {} : { limit: String(limit) }),
       ...(cursor === undefined ? {} : { cursor }),
+      ...(type === undefined ? {} : { type }),
     })
     const search = query.size === 0 ? '' : `?${query}`
     return http.get<PulseHistory>(
@@ -173,11 +174,12 @@ export function createPulseClient(
       throw new MayflyError('unexpected answer', 200)
     },
     history,
-    async *historyEntries({ limit, cursor } = {}) {
+    async *historyEntries({ limit, cursor, type } = {}) {
       let next: string | null | undefined = cursor
       do {
         const page: PulseHistory = await history({
           ...(limit === undefined ? {} : { limit }),
+          ...(type === undefined ? {} : { type }),
           ...(typeof next === 'string' ? { cursor: next } : {}),
         })
         yield* page.entries

@@ -38,7 +38,7 @@ export function mountHistory(
       },
     },
     owner.answers<Asked>(async (monitor, { query }) => {
-      const { limit = DEFAULT_ENTRIES, cursor } = query
+      const { limit = DEFAULT_ENTRIES, cursor, type = null } = query
       // Loaded with the first request, so that a start need not wait for it.
       const { createHistoryReader, placeOf } = await import('./history.ts')
       const place = cursor === undefined ? null : placeOf(cursor)
@@ -48,7 +48,7 @@ export function mountHistory(
           expected: 'the nextCursor of a page of this history',
         })
       }
-      const page = await createHistoryReader(parts).page(monitor, { limit, place })
+      const page = await createHistoryReader(parts).page(monitor, { limit, place, type })
       if (page === null) throw problem('not found')
       return () => page
     }),

@@ -25,12 +25,18 @@ export const PulseHistoryQuery = Type.Object(
         examples: ['MTAwLjE3OTAwMDAwMDAwMDAuMTc5MDAwMDAwMDAwMA'],
       }),
     ),
+    type: Type.Optional(
+      Type.Enum(['late'], {
+        description: 'Only entries of this type, on each page',
+        examples: ['late'],
+      }),
+    ),
   },
   { additionalProperties: false },
 )
 /**
  * Which page of a monitor's history: at most `limit` entries (1 to 200, 100 without it), older than those of the
- * page whose `nextCursor` is the `cursor`.
+ * page whose `nextCursor` is the `cursor`. `type: 'late'` leaves out all other entries.
  *
  * ```ts
  * const { entries } = await monitor.history({ limit: 10 })

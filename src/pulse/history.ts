@@ -24,7 +24,7 @@ export type HistoryReader = {
    */
   page(
     monitor: MonitorRow,
-    asked: { limit: number; place: Place | null },
+    asked: { limit: number; place: Place | null; type?: 'late' | null },
   ): Promise<PulseHistory | null>
 }
 
@@ -73,7 +73,7 @@ export function createHistoryReader({
   }
 
   return {
-    async page(monitor, { limit, place }) {
+    async page(monitor, { limit, place, type = null }) {
       const { public_id: publicId, created_at: createdAt } = monitor
       const now = clock.now()
       const fairness = watch.fairness()
@@ -85,7 +85,7 @@ export function createHistoryReader({
         spellsBefore = Number.MAX_SAFE_INTEGER,
         windowsBefore = Number.MAX_SAFE_INTEGER,
       } = place ?? {}
-      const newest = Math.min(ping, timedCount(monitor))
+      const newest = type === 'late' ? 0 : Math.min(ping, timedCount(monitor))
       const [readPings, ended, uptime] = await Promise.all([
         pings(monitor, { from: Math.max(1, newest - limit + 1), to: newest }),
         store.spells(publicId, {
@@ -104,7 +104,7 @@ export function createHistoryReader({
         ...{ beganAt: Number(began_at), endedAt: Number(ended_at), cause },
       }))
       if (open && open.beganAt < spellsBefore) spells.unshift(open)
-      const windows = unseen
+      const windows = (type === 'late' ? [] : unseen)
         .filter(({ beganAt, endedAt }) => endedAt > createdAt && beganAt < until)
         .filter(({ beganAt }) => beganAt < windowsBefore)
         .map((window: BlindWindow): Span => ({ ...window, cause: null }))

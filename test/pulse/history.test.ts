@@ -21,7 +21,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-type Page = { limit?: number; cursor?: string | null }
+type Page = { limit?: number; cursor?: string | null; type?: 'late' | null }
 
 /** A monitor of a minute of interval and one of grace. Times are seconds from its beginning. */
 async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
@@ -53,10 +53,14 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   }
   await pulse.change(await monitor(), { expectedIntervalSeconds: 60, graceSeconds: 60 })
 
-  async function page({ limit = 100, cursor = null }: Page = {}): Promise<PulseHistory> {
+  async function page({
+    limit = 100,
+    cursor = null,
+    type = null,
+  }: Page = {}): Promise<PulseHistory> {
     const place = cursor === null ? null : placeOf(cursor)
     assert.ok(cursor === null || place)
-    const found = await reader.page(await monitor(), { limit, place })
+    const found = await reader.page(await monitor(), { limit, place, type })
     assert.ok(found)
     return found
   }
@@ -244,7 +248,7 @@ test('runs have their codes and durations, and a failed one begins a time in whi
 })
 
 test('late spells have their ends and causes, the one that lasts among them, stored or not', async (t) => {
-  const { pulse, ping, at, all, signal, monitor } = await aMonitor(t)
+  const { pulse, ping, at, all, signal, monitor, page, blind } = await aMonitor(t)
   await ping()
   at(200)
   assert.deepEqual(shortOf(await all()), [
@@ -267,6 +271,15 @@ test('late spells have their ends and causes, the one that lasts among them, sto
     ['late', 120, 200, 'silence'],
     ['ping', 0],
   ])
+  blind([10, 20])
+  const newest = await page({ limit: 2, type: 'late' })
+  assert.deepEqual(shortOf(newest.entries), [
+    ['late', 400, null, 'failure'],
+    ['late', 320, 400, 'silence'],
+  ])
+  const oldest = await page({ limit: 2, type: 'late', cursor: newest.nextCursor })
+  assert.deepEqual(shortOf(oldest.entries), [['late', 120, 200, 'silence']])
+  assert.equal(oldest.nextCursor, null)
 })
 
 test('what comes while the pages are read neither repeats nor hides an entry', async (t) => {
