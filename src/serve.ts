@@ -281,7 +281,8 @@ export async function serve(
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     if (config.mcp === 'on') {
       const keys = secrets.keys('mcp purchase')
-      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })
+      const hasEvents = config.mcpEvents === 'on'
+      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys, hasEvents })
     }
     mountDiscovery(app, {
       ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },

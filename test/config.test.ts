@@ -35,6 +35,7 @@ const DEFAULTS: Config = {
   geoipDatabase: [],
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
   mcp: 'on',
+  mcpEvents: 'off',
   gate: 'off',
   gateAllowedHosts: new Set(),
   outbound: 'on',
@@ -114,6 +115,7 @@ const GOOD: [keyof Config, string, unknown][] = [
     { perNetwork: 1_099_511_627_776, inAll: 1_099_511_627_776 },
   ],
   ['mcp', 'off', 'off'],
+  ['mcpEvents', 'on', 'on'],
   ['gate', 'on', 'on'],
   [
     'gateAllowedHosts',
@@ -193,6 +195,7 @@ const BAD: [keyof Config, string[], string][] = [
     '32 bytes in hex, or two of them',
   ],
   ['mcp', ['', 'yes', 'OFF'], 'one of on, off'],
+  ['mcpEvents', ['', 'yes', 'ON'], 'one of off, on'],
   ['gate', ['', 'yes', 'ON'], 'one of off, on'],
   [
     'gateAllowedHosts',

@@ -13,6 +13,8 @@ export type Connection = Caller & {
   isPaymentError: boolean
   /** The Authorization header, for a client that cannot write `_meta`. */
   authorization: string | undefined
+  /** Resolves when the connection has room for more; false once the client has left. */
+  drained(): Promise<boolean>
 }
 
 export type Call = {
@@ -36,6 +38,14 @@ export type Tool = (call: Call) => Promise<ToolResult>
 /** A result that a model can act on: a mistake of the caller, or a refusal of the service. */
 export class Refusal extends Error {
   override name = 'Refusal'
+  /** The status of the answer that refused; 401 and 400 where nothing was asked. */
+  readonly status: number
+  readonly retryAfterSeconds: number | null
+  constructor(message: string, { status = 400, retryAfterSeconds = null as number | null } = {}) {
+    super(message)
+    this.status = status
+    this.retryAfterSeconds = retryAfterSeconds
+  }
 }
 
 /** A purchase that is not paid, for a client that wants it as an error. */
@@ -89,6 +99,7 @@ export function refusalOf({ status, headers, body }: Answered): Refusal {
       ...(retryAfter ? [`Retry after ${retryAfter} seconds.`] : []),
       ...(headers['x-request-id'] ? [`X-Request-Id: ${headers['x-request-id']}.`] : []),
     ].join(' '),
+    { status, retryAfterSeconds: retryAfter ? Number(retryAfter) : null },
   )
 }
 
@@ -101,10 +112,10 @@ export function bearer({ arguments: given, meta, connection }: Call): { authoriz
   if (token === undefined && connection.authorization !== undefined) {
     return { authorization: connection.authorization }
   }
-  if (token === undefined) throw new Refusal(NO_TOKEN[connection.way])
+  if (token === undefined) throw new Refusal(NO_TOKEN[connection.way], { status: 401 })
   // Anything else than visible ASCII would be refused by the parser, with another error.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(token)) {
-    throw new Refusal(`unauthorized. ${ERRORS.unauthorized.advice}`)
+    throw new Refusal(`unauthorized. ${ERRORS.unauthorized.advice}`, { status: 401 })
   }
   return { authorization: `Bearer ${token}` }
 }
@@ -118,3 +129,7 @@ const NO_TOKEN = {
 export const idIn = ({ arguments: given }: Call): string => encodeURIComponent(text(given.publicId))
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** These members of a value. */
+export const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.map((name) => [name, (from as Record<string, unknown>)[name]]))

@@ -2,9 +2,11 @@
  * `POST /mcp`: the remote way in for hosts of MCP. A request is bounded and read here; the library of the protocol
  * is loaded by the first one.
  */
+import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { readBody } from '../http/body.ts'
@@ -53,12 +55,15 @@ export type McpParts = {
   log: Log
   /** For the tags of purchases, the current one first. */
   keys: readonly Uint8Array[]
+  /** Whether events can be followed. */
+  hasEvents: boolean
 }
 
 export function mountMcp(app: App, parts: McpParts): void {
   const { publicUrl, clientAddress, limits, log } = parts
   const budget = createBodyBudget(MESSAGES)
   const calls = createCalls()
+  const stopping = new AbortController()
   let server: Promise<McpServer> | null = null
 
   async function open(): Promise<McpServer> {
@@ -66,6 +71,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     return createMcpServer({
       ...{ publicUrl, clock: parts.clock },
       ...{ app, keys: parts.keys },
+      eventsUntil: parts.hasEvents ? stopping.signal : null,
       onFailed: (error, tool) =>
         log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
     })
@@ -92,11 +98,12 @@ export function mountMcp(app: App, parts: McpParts): void {
           headers: textHeaders(request.headers),
           signal,
         })
-        const answered = await answer(asked, message, connectionOf(request, signal))
+        const answered = await answer(asked, message, connectionOf(request, reply, signal))
         return send(reply, answered)
       })
     })
   })
+  app.addHook('preClose', async () => stopping.abort())
   app.addHook('onClose', async () => (await server)?.close())
 
   async function read(
@@ -126,7 +133,11 @@ export function mountMcp(app: App, parts: McpParts): void {
 }
 
 /** The caller's connection, as the service sees it. */
-function connectionOf(request: FastifyRequest, signal: AbortSignal): Connection {
+function connectionOf(
+  request: FastifyRequest,
+  { raw: response }: FastifyReply,
+  signal: AbortSignal,
+): Connection {
   const { tokens, payment } = request.query as Record<string, unknown>
   const lines = request.raw.headersDistinct
   return {
@@ -138,6 +149,13 @@ function connectionOf(request: FastifyRequest, signal: AbortSignal): Connection 
     isPaymentError: payment === 'error',
     authorization: request.headers.authorization,
     signal,
+    async drained() {
+      // What was told before is on its way through two queues.
+      await setImmediate()
+      // A reader that has stalled is disconnected, as those of other answers are.
+      if (response.writableNeedDrain) await once(response, 'drain', { signal }).catch(() => null)
+      return !signal.aborted && !response.destroyed
+    },
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type Webhook,
 } from '../mcp-tools/inbox.ts'
 import { DEFAULT_TEXT_BYTES, STRANGER_NOTICE, strangerText } from '../mcp-tools/stranger.ts'
-import { bearer, type Call, expectJson, idIn, resultOf, type Tool, text } from './call.ts'
+import { bearer, type Call, expectJson, idIn, pick, resultOf, type Tool, text } from './call.ts'
 
 /** One request waits so long. Then the client is told that the call is under way. */
 const WAIT_STEP_SECONDS = 10
@@ -17,11 +17,11 @@ const EARLY_MS = 1_000
 /** The texts of strangers in one result. A page ends early before it has more. */
 const MAX_RESULT_TEXT_BYTES = 256 * 1024
 
-const FILTERS = ['access', 'method', 'contentType'] as const
+export const FILTERS = ['access', 'method', 'contentType'] as const
 
 export const readInbox: Tool = async (call) => {
   const asked = call.arguments as ReadInboxInput
-  const page = await events(call, pick(asked, [...FILTERS, 'limit', 'cursor', 'after', 'q']))
+  const page = await pageOfEvents(call, pick(asked, [...FILTERS, 'limit', 'cursor', 'after', 'q']))
   const { webhooks, isCut } = shown(page.events, asked.maxTextBytes)
   // What a full page leaves out comes with the next one. Oldest first, the last sequence continues it.
   const isNewestFirst = asked.after === undefined
@@ -40,13 +40,13 @@ export const createWaitForWebhook =
     const seconds = asked.timeoutSeconds ?? DEFAULT_WAIT_SECONDS
     const until = clock.monotonic() + seconds * 1000
     // Known before the first wait: else what comes between two of them would be missed.
-    let after = asked.after ?? (await events(call, { limit: 1 })).latestSequence
+    let after = asked.after ?? (await pageOfEvents(call, { limit: 1 })).latestSequence
     for (;;) {
       const left = Math.ceil((until - clock.monotonic()) / 1000)
       if (left <= 0) return waited([], { after, reason: 'timeout' })
       const wait = Math.min(left, WAIT_STEP_SECONDS)
       const before = clock.monotonic()
-      const page = await events(call, { ...pick(asked, FILTERS), after, wait })
+      const page = await pageOfEvents(call, { ...pick(asked, FILTERS), after, wait })
       if (page.events.length > 0) {
         const { webhooks } = shown(page.events, asked.maxTextBytes)
         after = webhooks.at(-1)?.sequence ?? after
@@ -81,7 +81,7 @@ type Page = {
   latestSequence: number
 }
 
-async function events(call: Call, query: Record<string, unknown>): Promise<Page> {
+export async function pageOfEvents(call: Call, query: Record<string, unknown>): Promise<Page> {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   )
@@ -99,7 +99,7 @@ async function events(call: Call, query: Record<string, unknown>): Promise<Page>
 }
 
 /** As many of the events as fit into one result, but at least one. */
-function shown(
+export function shown(
   events: Record<string, unknown>[],
   maxTextBytes = DEFAULT_TEXT_BYTES,
 ): { webhooks: Webhook[]; isCut: boolean } {
@@ -135,6 +135,3 @@ function webhookOf(event: Record<string, unknown>, maxTextBytes: number): Webhoo
     sourceIp: text(event.sourceIp),
   }
 }
-
-const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(names.map((name) => [name, (from as Record<string, unknown>)[name]]))

@@ -9,10 +9,7 @@ import {
   ProtocolErrorCode,
   Server,
 } from '@modelcontextprotocol/server'
-import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
 import type { App } from '../http/app.ts'
-import { createFaultFinder } from '../http/fault.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import { isObject } from '../lib/json.ts'
 import { type ToolName, toolDefinitions } from '../mcp-tools/tools.ts'
@@ -25,6 +22,8 @@ import {
   type Tool,
   type ToolResult,
 } from './call.ts'
+import { checkOf } from './check.ts'
+import { createEvents } from './events.ts'
 import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 import { createPurchasing } from './purchasing.ts'
@@ -47,6 +46,7 @@ export function createMcpServer({
   keys,
   publicUrl,
   clock,
+  eventsUntil,
   onFailed,
 }: {
   app: App
@@ -54,8 +54,10 @@ export function createMcpServer({
   keys: readonly Uint8Array[]
   publicUrl: () => string
   clock: SteadyClock
+  /** Ends the streams of MCP Events when the server stops. Null: events are not offered. */
+  eventsUntil: AbortSignal | null
   /** A bug of the service. Its message may have input of the caller. */
-  onFailed: (error: unknown, tool: ToolName) => void
+  onFailed: (error: unknown, tool: string) => void
 }): McpServer {
   const askOwn = createOwnRequests(app)
   const purchasing = createPurchasing({ ids: createPurchaseIds(keys), publicUrl })
@@ -70,6 +72,7 @@ export function createMcpServer({
     check_order: purchasing.checkOrder,
     monitor_status: monitorStatus,
   }
+  const events = eventsUntil && createEvents({ askOwn, clock, onFailed, stopping: eventsUntil })
   const offered = { remote: offer('remote'), visible: offer('visible') }
   const connections = new WeakMap<Request, Connection>()
 
@@ -79,7 +82,7 @@ export function createMcpServer({
       if (!connection) throw new Error('the request has no connection')
       return serverFor(connection)
     },
-    // Nothing here has events to subscribe to.
+    // Nothing that is listed here changes.
     { maxSubscriptions: 1, keepAliveMs: 15_000 },
   )
 
@@ -88,7 +91,7 @@ export function createMcpServer({
     const server = new Server(
       { name: 'mayfly', title: 'Mayfly', version: VERSION, websiteUrl: publicUrl() },
       {
-        capabilities: { tools: {} },
+        capabilities: { tools: {}, ...events?.capabilities },
         instructions: INSTRUCTIONS,
         cacheHints: {
           'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'public' },
@@ -102,7 +105,7 @@ export function createMcpServer({
       const check = checks.get(name)
       if (!check) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'unknown tool')
       const fault = check(given)
-      if (fault !== null) return errorResult(fault)
+      if (fault !== null) return errorResult(`invalid arguments. ${fault}. Nothing was done.`)
       const { progressToken } = meta
       let progress = 0
       const caller = { ...connection, signal: anyOf(connection.signal, mcpReq.signal) }
@@ -120,6 +123,7 @@ export function createMcpServer({
         },
       })
     })
+    events?.serve(server, connection)
     return server
   }
 
@@ -154,18 +158,6 @@ function offer(way: Connection['way']) {
     checks: new Map<string, (given: unknown) => string | null>(
       definitions.map(({ name, inputSchema }) => [name, checkOf(inputSchema)]),
     ),
-  }
-}
-
-function checkOf(schema: TSchema): (given: unknown) => string | null {
-  let validator: { Check(value: unknown): boolean } | null = null
-  const faultIn = createFaultFinder(schema)
-  return (given) => {
-    validator ??= Compile(schema)
-    if (validator.Check(given)) return null
-    const { field, expected } = faultIn(given)
-    const what = field === undefined ? `Expected: ${expected}` : `${field} must be ${expected}`
-    return `invalid arguments. ${what}. Nothing was done.`
   }
 }
 
