@@ -150,7 +150,7 @@ test('what must wait for its time is due then, and what comes after it waits wit
   assert.equal(ids(NOW - HOUR).length, 3, 'a clock that was ahead makes nobody wait')
 })
 
-test('of many that wait for their time the first stay, so that it comes, and the newest', async (t) => {
+test('the first of many alerts that wait for their time stay, so that it comes, and so do the newest', async (t) => {
   const db = await aStore(t, 2)
   const count = MAX_WAITING + 30
   for (let i = 1; i <= count; i++) {

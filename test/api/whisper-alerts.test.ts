@@ -114,7 +114,7 @@ test('what is read after a restart is told like what was read before it', async 
   assert.equal(second?.body.data?.readsSpent, 2)
 })
 
-test('of many reads at once each is counted, and the sum of the last message is right', async (t) => {
+test('each of many reads at once is counted, and the sum of the last message is right', async (t) => {
   const { receiver, server, whisper } = await aTold(t, { plan: 'standard', readLimit: 40 })
   const answers = await Promise.all(Array.from({ length: 50 }, () => read(server, whisper)))
   assert.equal(answers.filter(({ status }) => status === 200).length, 40)

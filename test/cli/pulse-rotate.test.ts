@@ -47,7 +47,7 @@ test('nothing is lost if the process is killed after the service has rotated: th
   assert.equal((await cli.run(PING)).code, 0)
 })
 
-test('of two rotations at once here one is refused or waits its turn, and the saved token pings', async (t) => {
+test('one of two rotations at once here is refused or waits its turn, and the saved token pings', async (t) => {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)

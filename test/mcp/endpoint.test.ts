@@ -40,7 +40,7 @@ async function anInbox(t: Parameters<typeof connect>[0], { url, pay }: TestServe
 suite('a request to /mcp', () => {
   const start = shareServer()
 
-  test('comes from a program or a page of the same address; any other page gets 403', async () => {
+  test('a request to /mcp comes from a program or a page of the same address; any other page gets 403', async () => {
     const { url } = await start()
     const { port } = new URL(url)
     for (const origin of [
@@ -60,7 +60,7 @@ suite('a request to /mcp', () => {
     assert.equal((await post(url, PING)).status, 200)
   })
 
-  test('is POST alone, and no page may ask for more', async () => {
+  test('a request to /mcp is POST alone, and no page may ask for more', async () => {
     const { url } = await start()
     for (const method of ['GET', 'DELETE', 'PUT', 'OPTIONS']) {
       const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
@@ -80,26 +80,26 @@ suite('a request to /mcp', () => {
     ['nothing', ''],
     ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
   ] as const) {
-    test(`is refused with ${what}`, async () => {
+    test(`a request to /mcp with ${what} is refused`, async () => {
       const { url } = await start()
       const { status, text } = await post(url, body)
       assert.deepEqual([status, text], [400, '{"error":"invalid request body"}'])
     })
   }
 
-  test('is refused above its largest size, before the rest has arrived', async () => {
+  test('a request to /mcp above its largest size is refused before the rest has arrived', async () => {
     const { url } = await start()
     const { status, text } = await post(url, JSON.stringify({ x: 'x'.repeat(2_000_000) }))
     assert.deepEqual([status, text], [400, '{"error":"request too large"}'])
   })
 
-  test('with another content type is refused', async () => {
+  test('a request to /mcp with another content type is refused', async () => {
     const { url } = await start()
     const { status, text } = await post(url, PING, { 'content-type': 'text/plain' })
     assert.deepEqual([status, text], [400, '{"error":"unsupported media type"}'])
   })
 
-  test('of the new revision must say its method and tool in its headers', async () => {
+  test('a request to /mcp of the new revision must say its method and tool in its headers', async () => {
     const { url } = await start()
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -120,7 +120,7 @@ suite('a request to /mcp', () => {
     assert.equal((await post(url, body, { ...headers, 'mcp-name': 'catalog' })).status, 200)
   })
 
-  test('for an unknown tool or method is an error of JSON-RPC that repeats nothing of it', async () => {
+  test('a request to /mcp for an unknown tool or method gets an error of JSON-RPC that repeats nothing of it', async () => {
     const { url } = await start()
     for (const body of [
       message('tools/call', { name: 'hunter2', arguments: {} }),
@@ -132,7 +132,7 @@ suite('a request to /mcp', () => {
     }
   })
 
-  test('keeps no stream open for events that nobody has', async () => {
+  test('a request to /mcp keeps no stream open for events that nobody has', async () => {
     const { url } = await start()
     const { text } = await post(url, message('subscriptions/listen', {}))
     assert.ok(text.length > 0)
@@ -142,7 +142,7 @@ suite('a request to /mcp', () => {
 suite('what a stranger sends to an inbox', () => {
   const start = shareServer()
 
-  test('is data: bounded, escaped, and without the mark-up of a call, in every part of a result', async (t) => {
+  test('what a stranger sends is data: bounded, escaped, and without the mark-up of a call, in every part of a result', async (t) => {
     const server = await start()
     const { agent, inbox } = await anInbox(t, server)
     const { publicId, ownerToken: token } = inbox
@@ -185,7 +185,7 @@ suite('what a stranger sends to an inbox', () => {
     assert.equal((still.structuredContent?.webhooks as object[] | undefined)?.length, 1)
   })
 
-  test('fills no result: a page of many long webhooks ends early, and its cursor goes on', async (t) => {
+  test('what a stranger sends fills no result: a page of many long webhooks ends early, and its cursor goes on', async (t) => {
     const server = await start()
     const { agent, inbox } = await anInbox(t, server)
     const { publicId, ownerToken: token } = inbox
@@ -216,7 +216,7 @@ suite('what a stranger sends to an inbox', () => {
     )
   })
 
-  test('that is not text is left out', async (t) => {
+  test('what a stranger sends that is not text is left out', async (t) => {
     const server = await start()
     const { agent, inbox } = await anInbox(t, server)
     const { publicId, ownerToken: token } = inbox
@@ -229,7 +229,7 @@ suite('what a stranger sends to an inbox', () => {
 })
 
 suite('a secret at /mcp', () => {
-  test('never reaches the content, an error or the log, whatever is called with it', async (t) => {
+  test('a secret at /mcp never reaches the content, an error or the log, whatever is called with it', async (t) => {
     const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'trace' })
     const { agent, inbox, purchaseId, meta } = await anInbox(t, server)
     const { publicId, ownerToken, ingestToken } = inbox
@@ -255,7 +255,7 @@ suite('a secret at /mcp', () => {
     assert.ok(!server.logged.join().includes(purchaseId))
   })
 
-  test('is refused like any bearer that opens nothing, and counted by the caller', async (t) => {
+  test('a secret that opens nothing at /mcp is refused like any such bearer, and counted by the caller', async (t) => {
     const server = await limited(t, { badBearer: { perMinute: 1, burst: 2 } })
     const agent = await connect(t, server.url)
     const token = 'catch_owner_0000000000000000000000000000000000000000000000000'
@@ -325,7 +325,7 @@ suite('the limits of /mcp', () => {
     await until('it has ended', async () => (await waits()) === 0, { withinMs: STEP_MS })
   })
 
-  test('with MAYFLY_MCP=off nothing is there, and no document speaks of it', async (t) => {
+  test('nothing is at /mcp with MAYFLY_MCP=off, and no document speaks of it', async (t) => {
     const { url } = await startServer(t, { MAYFLY_MCP: 'off' })
     assert.equal((await post(url, PING)).status, 404)
     assert.equal((await fetch(`${url}/mcp/server-card`)).status, 404)

@@ -11,7 +11,7 @@ import { isStrongKey } from '../../src/payment/key-strength.ts'
 suite('the names of purchases', () => {
   const key = randomBytes(32)
 
-  test('each is another one, and gives a key that nobody can guess', () => {
+  test('each name of a purchase is another one, and gives a key that nobody can guess', () => {
     const ids = createPurchaseIds([key])
     const made = Array.from({ length: 2_000 }, ids.make)
     assert.equal(new Set(made).size, made.length)
@@ -22,7 +22,7 @@ suite('the names of purchases', () => {
     }
   })
 
-  test('one of another secret is unknown, and one of the previous secret is known', () => {
+  test('the name of a purchase by another secret is unknown, and one by the previous secret is known', () => {
     const id = createPurchaseIds([key]).make()
     assert.equal(createPurchaseIds([randomBytes(32)]).keyOf(id), null)
     assert.ok(createPurchaseIds([randomBytes(32), key]).keyOf(id))
@@ -30,7 +30,7 @@ suite('the names of purchases', () => {
 })
 
 suite('the requests under way', () => {
-  test('are so many for a network and so many in all, and an end counts once', () => {
+  test('the requests under way are so many for a network and so many in all, and an end counts once', () => {
     const calls = createCalls({ perNetwork: 2, inAll: 3 })
     const first = calls.begin('a')
     assert.ok(first && calls.begin('a'))
@@ -46,7 +46,7 @@ suite('the requests under way', () => {
 })
 
 suite('the depth of a message', () => {
-  test('is counted outside of texts alone', () => {
+  test('the depth of a message is counted outside of texts alone', () => {
     assert.ok(isShallow(utf8(`{"a":"${'['.repeat(100)}\\"${'{'.repeat(100)}"}`)))
     assert.ok(isShallow(utf8(`[${'[],'.repeat(100)}[]]`)))
     assert.ok(isShallow(utf8('['.repeat(32) + ']'.repeat(32))))

@@ -65,7 +65,7 @@ test('a refused ping with a token that was replaced is no sign of life', async (
   assert.equal((await row()).alive_at, T)
 })
 
-test('of many rotations at once each gives a token, and exactly one of them pings', async (t) => {
+test('each of many rotations at once gives a token, and exactly one of the tokens pings', async (t) => {
   const { instances, ping, rotate } = await aFleet(t)
   const [a, b] = instances
   const tokens = await Promise.all(Array.from({ length: 8 }, (_, i) => rotate(i % 2 ? a : b)))

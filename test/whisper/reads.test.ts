@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { WhisperCapability } from '../../src/client/index.ts'
+import { aPostgresDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import { startServer } from '../support/server.ts'
 import { aDatabaseUrl, holds } from '../support/store.ts'
@@ -34,7 +35,7 @@ test('exactly seven of 100 readers get the bytes of a whisper with seven reads, 
 })
 
 test('two servers on one store hand out no read twice', async (t) => {
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aPostgresDatabase()
   const [one, two] = [
     await startProgram(t, databaseUrl, { environment: UNLIMITED }),
     await startProgram(t, databaseUrl, { environment: UNLIMITED }),
