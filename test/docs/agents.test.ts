@@ -14,7 +14,7 @@ const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8
 /** Run by hand: each takes minutes, or a Python, a Go or an lnget that is not there. Their programs must exist. */
 const BY_HAND = [
   ...['screenshots', 'contract:clients', 'contract:mcp', 'contract:mcp-hosts', 'fuzz'],
-  ...['contract:lnget', 'regtest', 'check:alerts', 'bench', 'bench:soak', 'abuse'],
+  ...['contract:lnget', 'regtest', 'check:alerts', 'bench', 'bench:soak', 'abuse', 'simulate'],
 ]
 
 const table = /^## Commands\n\n([\s\S]*?)\n\n/m.exec(await text('AGENTS.md'))?.[1] ?? ''

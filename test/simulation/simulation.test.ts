@@ -52,7 +52,7 @@ suite('a mistake that is planted', () => {
     'a ping is counted twice',
   ]
   for (const plant of PLANTS.filter(({ name }) => QUICK.includes(name))) {
-    test(`is found: ${plant.name}`, async () => {
+    test(`a mistake that is planted is found: ${plant.name}`, async () => {
       const broken = new Set<string>()
       await runPool({
         ...{ firstSeed: 1, runs: 60, threads: THREADS, plant: plant.name },
@@ -68,7 +68,7 @@ suite('a mistake that is planted', () => {
     })
   }
 
-  test('has a place in the source', async () => {
+  test('each mistake that is planted has a place in the source', async () => {
     for (const { file, text } of PLANTS) {
       const source = await readFile(new URL(`../../src/${file}`, import.meta.url), 'utf8')
       assert.equal(source.split(text).length, 2, `${file}: ${text}`)
