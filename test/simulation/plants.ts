@@ -47,7 +47,7 @@ export const PLANTS: readonly Plant[] = [
     orderId,
     claimedAt,
     invoice.network,`,
-    breaks: ['one key, one invoice'],
+    breaks: ['one key, one invoice', 'paid means delivered'],
   },
   {
     name: 'an order whose invoice was not made is forgotten with what it reserved of a switch',

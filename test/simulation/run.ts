@@ -73,7 +73,7 @@ export async function runSeed(
     Object.assign(service, { losing: 0 })
     disk.failing = 0
     scheduler.unjump()
-    world.node.failing = 0
+    Object.assign(world.node, { failing: 0, stalling: 0 })
     while (service.processes.length === 0) await service.start(environmentOf(true))
     await Promise.all(stories)
     await scheduler.sleep(CALM_MS)

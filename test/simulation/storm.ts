@@ -9,6 +9,7 @@ export type Weather = {
   losing: number
   diskFailing: number
   nodeFailing: number
+  nodeStalling: number
   telling: number
   /** Milliseconds between two disasters, on average. */
   disasterEveryMs: number
@@ -22,6 +23,7 @@ export function weatherOf(run: Pick<Run, 'world'>): Weather {
     losing: random.pick([0, 0.02, 0.1, 0.25]),
     diskFailing: random.pick([0, 0, 0.01, 0.05]),
     nodeFailing: random.pick([0, 0.05, 0.3]),
+    nodeStalling: random.pick([0, 0.01, 0.15]),
     telling: random.pick([0, 0.5, 1]),
     disasterEveryMs: random.pick([4_000, 15_000, 60_000]),
     hasJumps: random.chance(0.3),
@@ -50,6 +52,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
   Object.assign(service, { losing: weather.losing })
   disk.failing = weather.diskFailing
   node.failing = weather.nodeFailing
+  node.stalling = weather.nodeStalling
   node.telling = weather.telling
   while (run.isStormy()) {
     await scheduler.sleep(-Math.log(1 - random.next()) * weather.disasterEveryMs)

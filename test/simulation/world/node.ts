@@ -32,6 +32,8 @@ export type LightningNetwork = {
   pay(bolt11: string): Promise<Paid>
   /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
   failing: number
+  /** How often a call takes so long that the service gives it up. */
+  stalling: number
   /** How often the node tells of a settlement at once. */
   telling: number
 }
@@ -59,7 +61,8 @@ export function createLightningNetwork(): LightningNetwork {
   /** Mostly quick. Now and then it takes longer than the service waits for it, and does its work nevertheless. */
   function longest(random: Random): number {
     const draw = random.next()
-    return draw < 0.94 ? 30 : draw < 0.99 ? 3_000 : 45_000
+    if (draw < network.stalling) return 45_000
+    return draw < 0.94 ? 30 : 3_000
   }
 
   function expire(invoice: SimulatedInvoice): SimulatedInvoice {
@@ -120,6 +123,7 @@ export function createLightningNetwork(): LightningNetwork {
   const network: LightningNetwork = {
     invoices,
     failing: 0,
+    stalling: 0,
     telling: 0.9,
     connect() {
       return {
