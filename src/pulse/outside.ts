@@ -59,7 +59,7 @@ export function createOutsideCheck({
     if (seenAt !== null && failures >= FAILURES) {
       if (failures === FAILURES && !isSeen) log.warn({ event: 'pulse.unreachable' })
       if (isSeen) log.info({ event: 'pulse.reachable' })
-      await watch.doubt(seenAt, now)
+      await watch.doubt({ beganAt: seenAt, endedAt: now, cause: 'outside' })
     }
     if (!isSeen) return
     seenAt = now

@@ -4,6 +4,7 @@ import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
+import { COUNT_EVERY_MS, createArrivals } from './arrivals.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
 import { PulseHistory } from './history-schema.ts'
@@ -87,13 +88,15 @@ export async function openPulse(
         ]
   const switches = parts.switches.owner
   parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, watch }, monitorId))
-  const listeners = [tellOfChanges(parts.alerts), switches]
-  const service = createPulse({ ...parts, watch, listeners })
+  const arrivals = createArrivals({ ...parts, watch })
+  const listeners = [tellOfChanges(parts.alerts), switches, arrivals.listener]
+  const service = createPulse({ ...parts, watch, listeners, onArrival: arrivals.arrived })
   mountPulse(parts.app, { ...parts, service, switches, watch })
   return {
     purge: service.purge,
     repeating: [
       { everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat },
+      { everyMs: COUNT_EVERY_MS, event: 'pulse.beat_failed', work: arrivals.look },
       ...outside,
       { everyMs: SIGNS_EVERY_MS, event: 'pulse.signs_failed', work: service.flushSigns },
       {

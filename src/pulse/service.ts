@@ -92,10 +92,12 @@ export function createPulse(deps: {
   hints: Hints
   clock: Clock
   watch: Pick<Watch, 'notice' | 'fairness'>
+  /** Counts a ping or signal that reached the service. */
+  onArrival(): void
   /** They act on changes of monitors. */
   listeners: readonly PulseListener[]
 }): PulseService {
-  const { db, hints, clock, watch, listeners } = deps
+  const { db, hints, clock, watch, onArrival, listeners } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
   const turning = createTurning({ ...deps, sealing })
@@ -114,6 +116,7 @@ export function createPulse(deps: {
     pinged: jobs.pinged,
 
     async signal(facts, signal) {
+      onArrival()
       const { publicId } = facts
       const time = clock.now()
       const isRecorded =
@@ -131,7 +134,10 @@ export function createPulse(deps: {
       return true
     },
 
-    refused: signs.note,
+    refused(monitor) {
+      onArrival()
+      signs.note(monitor)
+    },
 
     flushSigns: signs.flush,
 

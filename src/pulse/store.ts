@@ -356,6 +356,15 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
         most,
       ),
 
+    /** The first of the monitors that are not late, by their next look, from this time on. */
+    upcoming: (from: number, most: number): Promise<DueMonitor[]> =>
+      db.read<DueMonitor>(
+        `select ${DUE_COLUMNS} from pulse_monitor
+         where check_at >= $1 and late_since is null and suspended_at is null order by check_at limit $2`,
+        from,
+        most,
+      ),
+
     /** The monitor that its owner shares under this id. */
     async shared(publicStatusId: string): Promise<MonitorRow | null> {
       const [monitor] = await db.read<MonitorRow>(

@@ -16,10 +16,15 @@ export const STEP_MS = 5_000
 const AHEAD_MS = 5 * 60_000
 /** An instance looks at itself from outside three times within this time. */
 const DOUBT_MS = 30_000
+/** A suspicion that is not said again within this time is none. */
+const SUSPICION_MS = 15_000
 /** A window matters to deadlines for two intervals and graces; the status shows it for a monitor's life. */
 const KEPT_MS = 400 * 24 * 60 * 60 * 1000
 /** The newest ones are read. A service that was away more often than this has other worries. */
 const MAX_WINDOWS = 1_000
+
+/** `isHeld`: no deadline passes. `isDoubtful`: what seems late may be the service's own fault. */
+export type Suspicion = Pick<Fairness, 'isHeld' | 'isDoubtful'>
 
 export type Watch = {
   /** Moves the common beat, and stores the blind window that ends now. */
@@ -31,7 +36,9 @@ export type Watch = {
   notice(): Promise<void>
   fairness(): Fairness
   /** Stores a window in which the service was not reached from outside, or its new end. */
-  doubt(beganAt: number, endedAt: number): Promise<void>
+  doubt(window: BlindWindow & { cause: 'outside' | 'arrivals' }): Promise<void>
+  /** What this instance suspects for now, without a window of it. To be said again, or it is forgotten. */
+  suspect(suspicion: Suspicion): void
 }
 
 export function createWatch({
@@ -50,6 +57,7 @@ export function createWatch({
   let doubtfulAt = Number.NEGATIVE_INFINITY
   let last: { wall: number; monotonic: number } | null = null
   let beating: Promise<void> | null = null
+  let suspected: Suspicion & { until: number } = { isHeld: false, isDoubtful: false, until: 0 }
 
   const moment = () => ({ wall: clock.now(), monotonic: clock.monotonic() })
 
@@ -84,6 +92,9 @@ export function createWatch({
     last = at
   }
 
+  const suspicion = (): Suspicion =>
+    clock.monotonic() < suspected.until ? suspected : { isHeld: false, isDoubtful: false }
+
   function beat(): Promise<void> {
     beating ??= beatOnce().finally(() => {
       beating = null
@@ -99,13 +110,16 @@ export function createWatch({
     },
     fairness: () => ({
       windows,
-      isHeld: isClockJumped(),
-      isDoubtful: clock.now() - doubtfulAt <= DOUBT_MS,
+      isHeld: isClockJumped() || suspicion().isHeld,
+      isDoubtful: clock.now() - doubtfulAt <= DOUBT_MS || suspicion().isDoubtful,
     }),
-    async doubt(beganAt, endedAt) {
+    suspect(suspicion) {
+      suspected = { ...suspicion, until: clock.monotonic() + SUSPICION_MS }
+    },
+    async doubt(window) {
       await db.write({
         lockKey: 'pulse_beat',
-        statements: { window: extendOutside(beganAt, endedAt) },
+        statements: { window: extendOutside(window) },
       })
       // A beat under way may have read the windows before.
       await beating?.catch(() => undefined)
@@ -141,16 +155,16 @@ const moveBeat = (now: number): Statement => ({
   values: [now, now + AHEAD_MS],
 })
 
-const extendOutside = (beganAt: number, endedAt: number): Statement => ({
-  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, 'outside')
+const extendOutside = ({ beganAt, endedAt, cause }: Parameters<Watch['doubt']>[0]): Statement => ({
+  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, $3)
     on conflict (began_at) do update set ended_at = excluded.ended_at
     where pulse_blind_window.ended_at < excluded.ended_at`,
-  values: [beganAt, endedAt],
+  values: [beganAt, endedAt, cause],
 })
 
 const newestOutside = (now: number): Statement => ({
   text: `select max(ended_at) as ended_at from pulse_blind_window
-    where cause = 'outside' and ended_at >= $1 and ended_at <= $2`,
+    where cause in ('outside', 'arrivals') and ended_at >= $1 and ended_at <= $2`,
   values: [now - DOUBT_MS, now + STEP_MS],
 })
 

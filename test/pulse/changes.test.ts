@@ -54,6 +54,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     ...{ db: { ...db, write }, hints: createHints(), clock: { now: () => now } },
     watch: { notice: async () => undefined, fairness: () => fairness },
     listeners: [listener],
+    onArrival: () => undefined,
   }
   const [pulse, other] = [createPulse(parts), createPulse(parts)]
   const bought = { ...PULSE_PLANS.spark, ...plan }

@@ -32,7 +32,14 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   const clock = { now: () => now }
   const watch = { notice: async () => undefined, fairness: () => fairness }
   const run = (store: Db) =>
-    createPulse({ db: store, hints: createHints(), clock, watch, listeners: [] })
+    createPulse({
+      db: store,
+      hints: createHints(),
+      clock,
+      watch,
+      listeners: [],
+      onArrival: () => undefined,
+    })
   const pulse = run(db)
   const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }
   const grant = {

@@ -148,6 +148,7 @@ async function aFleet(t: After) {
   }
   const instance = (): PulseService =>
     createPulse({
+      onArrival: () => undefined,
       ...{ db, hints: createHints(), clock: { now: () => now }, listeners: [] },
       watch: { notice: async () => undefined, fairness: () => ALWAYS_SEEING },
     })

@@ -215,6 +215,7 @@ async function aShop(t: After): Promise<Shop> {
   t.after(() => db.close())
   let now = T
   const pulse = createPulse({
+    onArrival: () => undefined,
     db,
     hints: createHints(),
     clock: { now: () => now },

@@ -169,13 +169,32 @@ test('a window that is stored after one that ends later is known at the next bea
   service.pass(20 * SECOND)
   await one.beat()
   assert.deepEqual(one.windows(), [[10, 30]])
-  await other.doubt(T + 2 * SECOND, T + 8 * SECOND)
+  await other.doubt({ ...{ beganAt: T + 2 * SECOND, endedAt: T + 8 * SECOND }, cause: 'outside' })
   await one.beat()
   assert.deepEqual(one.windows(), [
     [2, 8],
     [10, 30],
   ])
-  await other.doubt(T + 2 * SECOND, T + 9 * SECOND)
+  await other.doubt({ ...{ beganAt: T + 2 * SECOND, endedAt: T + 9 * SECOND }, cause: 'outside' })
   await one.beat()
   assert.deepEqual(one.windows()[0], [2, 9], 'also if it only grows')
+})
+
+test('an instance that starts while pings are missing doubts what it sees', async (t) => {
+  const service = await aService(t)
+  const one = await service.instance()
+  service.pass(10 * SECOND)
+  await one.doubt({ ...{ beganAt: T, endedAt: T + 10 * SECOND }, cause: 'arrivals' })
+  assert.equal((await service.instance()).fairness().isDoubtful, true)
+})
+
+test('a suspicion that is not said again is forgotten', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  const seen = () => [watch.fairness().isHeld, watch.fairness().isDoubtful]
+  watch.suspect({ isHeld: true, isDoubtful: true })
+  service.pass(15 * SECOND - 1)
+  assert.deepEqual(seen(), [true, true])
+  service.pass(1)
+  assert.deepEqual(seen(), [false, false])
 })
