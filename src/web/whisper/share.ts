@@ -10,7 +10,7 @@ import type { Terms } from '../buying/terms.ts'
 import { button, codeBox, confirmed, copyButton } from '../components.ts'
 import { type Child, el, fill } from '../dom.ts'
 import { count, moment } from '../format.ts'
-import { receiptPart } from './receipt-part.ts'
+import { showLate } from '../late.ts'
 
 export type Sharing = Saving & {
   terms: Terms
@@ -43,6 +43,18 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
     else if (!isSaved()) {
       sharing.say(`${how} ${left === 'receipt' ? 'Keep' : 'Copy'} the ${left} too.`)
     }
+  }
+
+  /** Few whispers have a receipt, so its part is loaded for these alone. */
+  async function receipt(): Promise<HTMLElement> {
+    const { receiptPart } = await import('./receipt-part.ts')
+    const part = receiptPart(whisper, {
+      terms: sharing.terms,
+      isCodeTaken: () => taken.code && taken.password,
+      onKept: () => take('receipt', 'The receipt is kept in this browser.'),
+      say: sharing.say,
+    })
+    return el('div', { class: 'stack' }, ...part)
   }
 
   async function writeAnother(): Promise<void> {
@@ -90,12 +102,7 @@ export function shareView(whisper: SharedWhisper, sharing: Sharing): Child[] {
     ),
     codeAsPicture(code),
     ...passwordPart(sharing, () => take('password', 'The password is copied.')),
-    ...receiptPart(whisper, {
-      terms: sharing.terms,
-      isCodeTaken: () => taken.code && taken.password,
-      onKept: () => take('receipt', 'The receipt is kept in this browser.'),
-      say: sharing.say,
-    }),
+    ...(whisper.receiptToken === undefined ? [] : [showLate(receipt)]),
     el('h3', {}, 'Where it is read'),
     codeBox(`${location.origin}/read`, { label: 'The address of the reading page' }),
     el(
