@@ -1,6 +1,6 @@
 /**
- * The history of monitors in the store. The newest pings stand in the monitor's row; a turn adds the rest here, in
- * the unit that changes the row, so that nothing is lost or doubled.
+ * The history of monitors in the store. The newest pings stand in the monitor's row; the rest is added here, in the
+ * unit that changes the row, so that nothing is lost or doubled.
  */
 import type { Db, Statement } from '../db/db.ts'
 import type { EndedRun } from './runs.ts'

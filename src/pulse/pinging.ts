@@ -2,16 +2,15 @@
  * Pings that reach one monitor at the same time are recorded together: one statement counts them and stores their
  * times, so the row of the monitor, which all of its senders change, changes once. Nearly every ping changes
  * nothing else. One that does, such as the first after a lateness, is refused by that statement and takes a turn.
+ * Those that fill the row take two statements more, so it is foreseen which do.
  */
 import { coalesce } from '../db/coalesce.ts'
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Row, type Statement } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
+import { acceptAndFile, acceptPings, PINGS_TOGETHER } from './accepting.ts'
+import { createFilling } from './filling.ts'
 import type { MonitorFacts } from './jobs.ts'
-import { acceptPings, RECENT_HEARTBEATS } from './store.ts'
 import type { Turning } from './turning.ts'
-
-/** More times than a monitor stores would be cut off. */
-const PINGS_TOGETHER = Math.min(64, RECENT_HEARTBEATS)
 
 type Waiting = {
   time: number
@@ -33,6 +32,7 @@ export function createPinging({
 }): Pinging {
   /** By the facts that are remembered, which are others after the token was replaced. */
   const waiting = new Map<MonitorFacts, Waiting[]>()
+  const filling = createFilling()
 
   function recordAll(job: MonitorFacts): void {
     const together = waiting.get(job)
@@ -55,18 +55,27 @@ export function createPinging({
   }
 
   async function isAccepted(job: MonitorFacts, times: readonly number[]): Promise<boolean> {
-    const { publicId } = job
+    const { isFilled, filed } = filling.add(job, times.length)
+    // Pings of another instance may have filled the row, so a refusal does not say that more has changed.
+    if (!isFilled && (await written(job, times, { pings: acceptPings(job, times) }))) return true
+    const rows = await written(job, times, acceptAndFile(job, times))
+    filed(rows && Number(rows[0]?.loose))
+    return rows !== null
+  }
+
+  /** What `pings` returned, or null if it refused. */
+  async function written(
+    { publicId }: MonitorFacts,
+    times: readonly number[],
+    statements: { pings: Statement } & Record<string, Statement>,
+  ): Promise<Row[] | null> {
+    const seal = sealing.statements(publicId, times[0] ?? 0)
     const done = await attempt(
-      db.write({
-        lockKey: publicId,
-        statements: {
-          pings: acceptPings(job, times),
-          seal: sealing.statements(publicId, times[0] ?? 0),
-        },
-      }),
+      db.write<string>({ lockKey: publicId, statements: { ...statements, seal } }),
     )
-    if ('rows' in done) sealing.sealed(publicId)
-    return 'rows' in done
+    if (!('rows' in done)) return null
+    sealing.sealed(publicId)
+    return done.rows.pings ?? []
   }
 
   const schedule = coalesce(() => {

@@ -90,12 +90,6 @@ export type SettingsChange = {
   nextPublicStatusId: string
 }
 
-/** The deadline without blind windows, which is never later than the fair one. */
-const DEADLINE = `(case when rescheduled_at > last_ping_at then rescheduled_at else last_ping_at end)
-  + (expected_interval_seconds + grace_seconds) * 1000`
-/** From this count on, a tenth of the pings is left. */
-const WARNED = 'heartbeat_limit - heartbeat_limit / 10'
-
 export const insertMonitor = (monitor: {
   publicId: string
   publicStatusId: string
@@ -159,38 +153,6 @@ export const extendMonitor = (extended: {
   ],
   expect: 1,
 })
-
-const ACCEPT_PINGS = `update pulse_monitor
-  set accepted_heartbeat_count = accepted_heartbeat_count + $2,
-      last_ping_at = $4,
-      recent_heartbeats = substr($6 || recent_heartbeats, 1, ${RECENT_HEARTBEATS * TIME_DIGITS})
-  where public_id = $1 and expires_at > $5 and suspended_at is null
-    and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
-    and ${DEADLINE} > $3 and ping_token_hash = $7
-    and accepted_heartbeat_count + $2 <= untimed_heartbeat_count + (chunk_count + 1) * ${RECENT_HEARTBEATS}
-    and (accepted_heartbeat_count + $2 < ${WARNED}
-      or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
-
-/**
- * Accepts pings with this token at these times, in their order, if they change nothing but the counter and the times:
- * the monitor is operational before and after them by its interval, and nobody is to be told. The times are in the
- * monitor's row, so this is one statement, and the counter and the times always agree. It refuses pings that would
- * push a time out of the row that no chunk of the history has.
- */
-export function acceptPings(
-  { publicId, pingTokenHash }: { publicId: string; pingTokenHash: Uint8Array },
-  times: readonly number[],
-): Statement {
-  const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0]
-  return {
-    text: ACCEPT_PINGS,
-    values: [
-      ...[publicId, times.length, first, last, Math.max(...times), recentWith('', times)],
-      pingTokenHash,
-    ],
-    expect: 1,
-  }
-}
 
 /** The stored times after these, which are in their order. */
 export function recentWith(recent: string, times: readonly number[]): string {

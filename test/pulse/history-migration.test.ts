@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { timeText } from '../../src/lib/time-list.ts'
+import { acceptPings } from '../../src/pulse/accepting.ts'
 import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { createHistoryReader } from '../../src/pulse/history.ts'
-import { acceptPings, createPulseStore, insertMonitor } from '../../src/pulse/store.ts'
+import { createPulseStore, insertMonitor } from '../../src/pulse/store.ts'
 import { aMigratedDatabaseUrl, openDatabase, query } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
