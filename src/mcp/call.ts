@@ -125,8 +125,10 @@ const NO_TOKEN = {
   visible: 'unauthorized. This tool needs a token: pass it as the argument "token".',
 }
 
-/** A public id in a path: it is looked up, and not found, whatever it is. */
-export const idIn = ({ arguments: given }: Call): string => encodeURIComponent(text(given.publicId))
+/** An id as a part of a path: it is looked up, and not found, whatever it is. Half of a pair has no encoding. */
+export const inPath = (id: unknown): string => encodeURIComponent(text(id).toWellFormed())
+
+export const idIn = ({ arguments: given }: Call): string => inPath(given.publicId)
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -12,6 +12,7 @@ import { decodeReceipt } from '../protocol/payment-auth.ts'
 import {
   type Call,
   expectJson,
+  inPath,
   PaymentRequired,
   Refusal,
   resultOf,
@@ -101,7 +102,12 @@ export function createPurchasing({
     answered: Answered,
     { purchaseId }: { purchaseId?: string },
   ): ToolResult {
-    const { resource } = expectJson(answered)
+    const { resource, extended, expiresAt } = expectJson(answered)
+    // An extension is bought over HTTP. It leaves the tokens as they were, and hands out none.
+    if (extended === true) {
+      const next = `Paid and extended: it lasts until ${text(expiresAt)}, with the tokens that it had.`
+      return resultOf({ state: 'settled', next })
+    }
     if (!isObject(resource)) throw new Error('a settled purchase has no resource')
     const receipt = decodeReceipt(String(answered.headers['payment-receipt'] ?? ''))
     const isVisible = connection.way === 'visible'
@@ -150,7 +156,7 @@ export function createPurchasing({
       if (key === null) throw new Refusal(UNKNOWN_PURCHASE)
       const answered = await call.ask({
         method: 'GET',
-        path: `/api/payments/${encodeURIComponent(text(orderId))}`,
+        path: `/api/payments/${inPath(orderId)}`,
         ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
       })
       if (answered.status !== 402) {

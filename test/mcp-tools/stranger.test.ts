@@ -18,6 +18,15 @@ suite('text of strangers in the tools', () => {
     })
   })
 
+  test('a token is hidden whole, wherever the text is cut', () => {
+    const token = tokenOf('catch_owner', new Uint8Array(32).fill(7))
+    const secret = token.slice(0, -6)
+    for (let bytes = token.length - 8; bytes <= token.length + 8; bytes++) {
+      const { untrustedText } = strangerText(`${token} and more`, bytes)
+      assert.ok(!untrustedText.includes(secret), `cut after ${bytes}`)
+    }
+  })
+
   test('controls, terminal sequences and invisible characters are shown, not handed over', () => {
     const cases: [string, string][] = [
       ['\u001b[31mred', '\\u{1b}[31mred'],
