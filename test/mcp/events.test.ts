@@ -54,7 +54,7 @@ async function take(stream: Stream, count: number): Promise<Occurrence[]> {
 }
 
 suite('MCP Events', () => {
-  test('are off unless the operator switches them on', async (t) => {
+  test('events are off unless the operator switches them on', async (t) => {
     const server = await startServer(t)
     const agent = await follower(t, server.url)
     assert.deepEqual(agent.capabilities(), { tools: {} })
@@ -64,7 +64,7 @@ suite('MCP Events', () => {
     }
   })
 
-  test('are listed for the client of the AI SDK, which knows that it cannot subscribe by webhook', async (t) => {
+  test('events are listed for the client of the AI SDK, which knows that it cannot subscribe by webhook', async (t) => {
     const { url } = await startServer(t, ON)
     const client = await createMCPClient({
       transport: { type: 'http', url: `${url}/mcp` },
@@ -92,7 +92,7 @@ suite('MCP Events', () => {
     )
   })
 
-  test('are declared as the extension, and webhooks are refused by their own error', async (t) => {
+  test('events are declared as the extension, and webhooks are refused by their own error', async (t) => {
     const server = await startServer(t, ON)
     const agent = await follower(t, server.url)
     const { extensions } = agent.capabilities() as { extensions: object }
@@ -104,7 +104,7 @@ suite('MCP Events', () => {
     }
   })
 
-  test('are refused with wrong parameters, without repeating them', async (t) => {
+  test('events are refused with wrong parameters, without repeating them', async (t) => {
     const server = await startServer(t, ON)
     const { agent, given } = await aFollowedInbox(t, server)
     for (const method of ['events/poll', 'events/stream']) {
@@ -129,7 +129,7 @@ suite('MCP Events', () => {
     assert.equal((await agent.fault('events/list', { cursor: 'x' })).code, -32602)
   })
 
-  test('need the owner token of their capability, which no answer has', async (t) => {
+  test('events need the owner token of their capability, which no answer has', async (t) => {
     const server = await startServer(t, { ...ON, MAYFLY_LOG_LEVEL: 'trace' })
     const { inbox, given } = await aFollowedInbox(t, server)
     const other = await anInbox(server)
@@ -152,7 +152,7 @@ suite('MCP Events', () => {
 })
 
 suite('webhooks that are polled for', () => {
-  test('come each once and in order, from now on, while others arrive', async (t) => {
+  test('webhooks that are polled for come each once and in order, from now on, while others arrive', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     await deliver(server, inbox, 'before')
@@ -180,7 +180,7 @@ suite('webhooks that are polled for', () => {
     assert.deepEqual((await agent.poll({ ...given, cursor: rest.cursor })).events, [])
   })
 
-  test('are data of a stranger: marked, escaped, and at most 4 KiB of each text', async (t) => {
+  test('webhooks that are polled for are data of a stranger: marked, escaped, and at most 4 KiB of each text', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     await deliver(server, inbox, `\u001b[2J\u202e${'x'.repeat(100_000)}`)
@@ -198,7 +198,7 @@ suite('webhooks that are polled for', () => {
     assert.equal(event.eventId, webhook.id)
   })
 
-  test('are filtered by arguments, and the cursor passes those that do not match', async (t) => {
+  test('webhooks that are polled for are filtered by arguments, and the cursor passes those that do not match', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     const gets = { ...given, arguments: { ...given.arguments, method: 'GET' } }
@@ -208,7 +208,7 @@ suite('webhooks that are polled for', () => {
     assert.deepEqual([events, cursor], [[], '2'])
   })
 
-  test('that are older than the client wants are left out, and the client is told so', async (t) => {
+  test('webhooks that are older than the client wants are left out, and the client is told so', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     await deliver(server, inbox, 'old')
@@ -223,7 +223,7 @@ suite('webhooks that are polled for', () => {
     stream.leave()
   })
 
-  test('go on from now behind a cursor that the inbox has not reached', async (t) => {
+  test('webhooks that are polled for go on from now behind a cursor that the inbox has not reached', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     await deliver(server, inbox, 'a')
@@ -231,7 +231,7 @@ suite('webhooks that are polled for', () => {
     assert.deepEqual([cursor, truncated], ['1', true])
   })
 
-  test('end with the inbox: destroyed, expired or suspended', async (t) => {
+  test('webhooks that are polled for end with the inbox: destroyed, expired or suspended', async (t) => {
     const server = await startServer(t, ON)
     for (const end of [
       ({ inbox }: { inbox: CatchCapability }) => server.mayfly.catch(inbox).destroy(),
@@ -248,7 +248,7 @@ suite('webhooks that are polled for', () => {
     }
   })
 
-  test('are refused beyond the limit of their inbox, with the time to wait', async (t) => {
+  test('webhooks that are polled for are refused beyond the limit of their inbox, with the time to wait', async (t) => {
     const server = await limited(t, { owner: { perMinute: 1, burst: 4 } }, ON)
     const { agent, given } = await aFollowedInbox(t, server)
     await agent.poll(given)
@@ -260,7 +260,7 @@ suite('webhooks that are polled for', () => {
 })
 
 suite('webhooks that are streamed', () => {
-  test('come each once and in order, also over a lost connection', async (t) => {
+  test('webhooks that are streamed come each once and in order, also over a lost connection', async (t) => {
     const server = await startServer(t, ON)
     const { inbox, agent, given } = await aFollowedInbox(t, server)
     const first = agent.stream(given)
@@ -287,7 +287,7 @@ suite('webhooks that are streamed', () => {
     )
   })
 
-  test('end with a word when the inbox is destroyed or suspended', async (t) => {
+  test('webhooks that are streamed end with a word when the inbox is destroyed or suspended', async (t) => {
     const server = await startServer(t, ON)
     for (const end of ['destroyed', 'suspended']) {
       const { inbox, agent, given } = await aFollowedInbox(t, server)
@@ -307,7 +307,7 @@ suite('webhooks that are streamed', () => {
     }
   })
 
-  test('end with the server, which does not wait for them', async (t) => {
+  test('webhooks that are streamed end with the server, which does not wait for them', async (t) => {
     const server = await startServer(t, ON)
     const { agent, given } = await aFollowedInbox(t, server)
     const stream = agent.stream(given)
@@ -321,7 +321,7 @@ suite('a monitor that is followed', () => {
   const changes = (publicId: string) =>
     ['pulse.late', 'pulse.recovered'].map((name) => ({ name, arguments: { publicId } }))
 
-  test('tells each lateness and recovery once, also those between two polls', async (t) => {
+  test('a monitor that is followed tells each lateness and recovery once, also those between two polls', async (t) => {
     const server = await startServer(t, ON)
     const monitor = await aMonitor(server, 'long')
     const agent = await follower(t, server.url, monitor.ownerToken)
@@ -355,7 +355,7 @@ suite('a monitor that is followed', () => {
     assert.equal(truncated, true)
   })
 
-  test('tells what comes to a stream, until it is destroyed', async (t) => {
+  test('a monitor that is followed tells what comes to a stream, until it is destroyed', async (t) => {
     const server = await startServer(t, ON)
     const monitor = await aMonitor(server, 'long')
     const agent = await follower(t, server.url, monitor.ownerToken)
@@ -371,7 +371,7 @@ suite('a monitor that is followed', () => {
     assert.equal((await stream.next()).method, 'notifications/events/terminated')
   })
 
-  test('is told to its end, which is no recovery', async (t) => {
+  test('a monitor that is followed is told to its end, which is no recovery', async (t) => {
     const server = await startServer(t, ON)
     const monitor = await aMonitor(server, 'spark')
     const agent = await follower(t, server.url, monitor.ownerToken)
@@ -390,7 +390,7 @@ suite('a monitor that is followed', () => {
     assert.equal((await agent.fault('events/poll', { ...late })).code, FORBIDDEN)
   })
 
-  test('knows no cursor of an inbox, nor one of the far future', async (t) => {
+  test('a monitor that is followed knows no cursor of an inbox, nor one of the far future', async (t) => {
     const server = await startServer(t, ON)
     const monitor = await aMonitor(server)
     const agent = await follower(t, server.url, monitor.ownerToken)

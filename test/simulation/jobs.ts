@@ -111,8 +111,11 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     await pingUntilAnswered()
   }
   await watching
-  // From here on the job is dead.
-  if (secret) await waitForOpening(secret)
+  if (!secret) return
+  // A ping arms by its time, so the last one comes when the clock is right. Then the job is dead.
+  while (!run.isCalm()) await sleep(RETRY_MS)
+  await pingUntilAnswered()
+  await waitForOpening(secret)
 
   async function lookAtStatus(): Promise<void> {
     const status = await owner(run, monitor as Bought, {})

@@ -89,7 +89,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'a ping is counted twice',
-    file: 'pulse/store.ts',
+    file: 'pulse/accepting.ts',
     text: 'set accepted_heartbeat_count = accepted_heartbeat_count + $2,',
     becomes: 'set accepted_heartbeat_count = accepted_heartbeat_count + 2 * $2,',
     breaks: ['pings are counted'],

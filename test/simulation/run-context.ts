@@ -9,6 +9,8 @@ export type Run = {
   ledger: Ledger
   /** False once the faults are over, and everything must come to its end. */
   isStormy(): boolean
+  /** True once the faults are over, and the clock is right again. */
+  isCalm(): boolean
   /** Asks, and notes the answer. */
   ask(who: string, ask: Ask): Promise<Answer | null>
 }

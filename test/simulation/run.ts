@@ -50,10 +50,12 @@ export async function runSeed(
   const ledger = createLedger({ isTraced, now: scheduler.elapsed })
   let stormEndsAt = STORMY_MS
   let requests = 0
+  let isCalm = false
   let isOver = false
   const run: Run = {
     ...{ world, service, ledger },
     isStormy: () => scheduler.elapsed() < stormEndsAt,
+    isCalm: () => isCalm,
     async ask(who, ask) {
       requests++
       const answer = await service.ask(ask)
@@ -73,6 +75,7 @@ export async function runSeed(
     Object.assign(service, { losing: 0 })
     disk.failing = 0
     scheduler.unjump()
+    isCalm = true
     Object.assign(world.node, { failing: 0, stalling: 0 })
     while (service.processes.length === 0) await service.start(environmentOf(true))
     await Promise.all(stories)

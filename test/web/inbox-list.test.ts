@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { suspendInbox } from '../../src/catch/store.ts'
-import type { CatchCapability } from '../../src/client/index.ts'
+import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
 import { layoutShift, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 import { asOperator } from '../support/catch.ts'
 import {
@@ -10,6 +10,7 @@ import {
   focused,
   linesOf,
   openInbox,
+  pasteCapability,
   pressInMenu,
   sendTo,
 } from '../support/inbox-page.ts'
@@ -294,7 +295,9 @@ suite('the list of an inbox', () => {
     await asOperator(site.server, suspendInbox(inbox.publicId, site.server.clock.now()))
     await refusedBy(inbox)
     const { page } = await site.visit(t)
-    await open(page, inbox)
+    // Its stream has ended, so it is not live.
+    const { url } = site.server
+    await pasteCapability(page, formatCapability({ capability: inbox, baseUrl: url }), { url })
     await page.getByText('Suspended by the operator.').waitFor()
     await page.getByText('1 × the inbox was suspended').last().waitFor()
     assert.equal(await page.getByText('Waiting for requests').count(), 0)
