@@ -30,7 +30,7 @@ export const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
 ])
 
 /** The headers in which a proxy names its client; some proxies write only one of them. */
-const CLIENT_HEADERS = [
+export const CLIENT_HEADERS = [
   'x-forwarded-for',
   'forwarded',
   'x-real-ip',

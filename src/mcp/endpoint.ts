@@ -11,7 +11,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { readBody } from '../http/body.ts'
 import { createBodyBudget } from '../http/body-budget.ts'
-import { type ClientAddress, clientNetwork, clientScope } from '../http/client-address.ts'
+import {
+  CLIENT_HEADERS,
+  type ClientAddress,
+  clientNetwork,
+  clientScope,
+} from '../http/client-address.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
@@ -36,16 +41,6 @@ const MESSAGES = { perNetwork: 8 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }
 const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
 /** Retry-After when memory or calls are used up: some have ended by then. */
 const RETRY_SECONDS = 10
-
-/** The headers by which the service knows the client behind a proxy. */
-const FORWARDING = [
-  'x-forwarded-for',
-  'forwarded',
-  'x-real-ip',
-  'cf-connecting-ip',
-  'true-client-ip',
-  'x-client-ip',
-]
 
 export type McpParts = {
   publicUrl: () => string
@@ -143,7 +138,7 @@ function connectionOf(
   return {
     peer: request.raw.socket.remoteAddress ?? '',
     forwarding: Object.fromEntries(
-      FORWARDING.flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
+      CLIENT_HEADERS.flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
     ),
     way: tokens === 'visible' ? 'visible' : 'remote',
     isPaymentError: payment === 'error',
