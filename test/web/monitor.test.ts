@@ -171,8 +171,16 @@ suite('a monitor', () => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t)
     await open(page, monitor)
+    // The answer comes after the live status, and does not take back what that announced.
+    const shown = page.getByText('Operational', { exact: true })
+    await page.route('**/p/*', async (route) => {
+      const response = await route.fetch()
+      await shown.waitFor()
+      await route.fulfill({ response })
+    })
+    const answered = page.waitForResponse('**/p/*')
     await page.getByRole('button', { name: 'Ping now' }).click()
-    await page.getByText('Operational', { exact: true }).waitFor()
+    await (await answered).finished()
     assert.equal(await page.locator('#announcer').innerText(), 'The monitor is operational.')
     assert.equal(await page.title(), 'Operational · Your monitor · Mayfly')
     await page.getByRole('button', { name: 'Ping now' }).click()

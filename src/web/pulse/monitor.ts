@@ -54,8 +54,10 @@ export async function openMonitor(
 
   function ping(): Promise<void> {
     return attempt(async () => {
+      const { state: before } = status
       await monitor.ping()
-      announce('Ping sent')
+      // The live status may come before the answer. What it announced says more, and stays.
+      if (status.state === before) announce('Ping sent')
     })
   }
 
