@@ -57,8 +57,8 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
   pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in
   \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\` and to what is left of the day, if it
-  is the price in the catalogue. [nodes.md](nodes.md) has the forms of that address; \`simulator:\` pays on a
-  service that runs on the simulator.
+  is the price in the catalogue. [nodes.md](nodes.md#a-wallet-that-pays) has the forms of that address, and the
+  least rights that a wallet needs; \`simulator:\` pays on a service that runs on the simulator.
 - **The budget** of a UTC day is \`MAYFLY_MAX_SATS_PER_DAY\`, 2000 by default, for all commands that pay from
   the wallet. A payment is reserved before the wallet is asked, with the highest fee that the wallet may pay, and
   settled with the fee that it paid, if it says so. The reservation of a payment that may have gone out stays. It

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LndNode } from '../test/support/nodes/lnd-node.ts'
 import { startTestbed } from '../test/support/nodes/testbed.ts'
+import { PAYING_MACAROON } from '../test/support/wallet-recipes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-regtest-'))
 process.stderr.write('Starting two nodes and a channel between them …\n')
@@ -21,7 +22,7 @@ async function urlOf(node: LndNode, name: string, permissions: string[]): Promis
 }
 
 const seller = await urlOf(alice, 'seller', ['invoices:read', 'invoices:write', 'info:read'])
-const buyer = await urlOf(bob, 'buyer', ['offchain:read', 'offchain:write'])
+const buyer = await urlOf(bob, 'buyer', PAYING_MACAROON)
 process.stdout.write(
   `# the seller, before npm start\nexport MAYFLY_LIGHTNING_URL='${seller}'\n` +
     `export MAYFLY_DATABASE_URL='sqlite:${join(folder, 'mayfly.db')}'\n\n` +

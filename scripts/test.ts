@@ -14,7 +14,9 @@ const FILES_PER_PROCESS = 10
 const SLOW_FOLDERS = ['test/e2e', 'test/web', 'test/cli']
 const SLOW_FILES_PER_PROCESS = 4
 /** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
-const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd'].map((name) => `test/e2e/${name}.test.ts`)
+const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'one-url-lnd', 'wallet-lnd'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+)
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, '.cache')

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { connectHost } from '../support/mcp-host.ts'
 import { missingNodes } from '../support/nodes/testbed.ts'
 import { startServer } from '../support/server.ts'
+import { PAYING_MACAROON } from '../support/wallet-recipes.ts'
 import { sellingOver } from './lnd-market.ts'
 import { shareNodes } from './shared-nodes.ts'
 
@@ -19,7 +20,7 @@ describe('mayfly mcp and LND', { skip: await missingNodes() }, () => {
     const server = await startServer(t, await sellingOver(t, alice))
     const home = await temporaryFolder(t)
     const macaroon = join(home, 'bob.macaroon')
-    writeFileSync(macaroon, await bob.bake('offchain:read', 'offchain:write'))
+    writeFileSync(macaroon, await bob.bake(...PAYING_MACAROON))
     const files = new URLSearchParams({ macaroon, cert: bob.certificateFile })
     const environment = { MAYFLY_WALLET_URL: `lnd+${bob.baseUrl}?${files}` }
     const answer = () => 'accept' as const

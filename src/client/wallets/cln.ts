@@ -13,14 +13,18 @@ import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './p
 export type ClnWalletOptions = PayingOptions & {
   /** `https://host:3010` */
   url: string
-  /** Needs the methods `pay` and `listpays`, and nothing else. */
+  /**
+   * Needs the methods `pay` and `listpays`, and nothing else. It can limit the amount and the fee of a payment, but
+   * not how often it is used: `rate` and `per` count the look-up before a payment too, and refuse the payment.
+   */
   rune: string
   fetch?: typeof globalThis.fetch
 }
 
 /**
- * Pays from a Core Lightning node. Make its rune with
- * `lightning-cli createrune restrictions='[["method=pay","method=listpays"]]'`.
+ * Pays from a Core Lightning node. Make its rune with `lightning-cli createrune restrictions=…`, which for at most
+ * 1000 sat and a fee of 50 is
+ * `'[["method=pay","method=listpays"],["method/pay","pinvbolt11_amount<1000001"],["method/pay","pnamemaxfee<50001"]]'`.
  *
  * ```ts
  * const wallet = clnWallet({ url: 'https://127.0.0.1:3010', rune })
@@ -41,7 +45,9 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
       async lookup({ paymentHash }, signal) {
         const answer = await call('listpays', { payment_hash: paymentHash }, signal)
         const { pays } = fields(answer.body)
-        if (!isDone(answer) || !Array.isArray(pays)) throw new NodeRefused(refusal(answer))
+        if (!isDone(answer) || !Array.isArray(pays)) {
+          throw new NodeRefused(refusal('listpays', answer))
+        }
         return best(pays.map((each) => payment(fields(each))))
       },
       async send({ bolt11 }, maxFeeMsat, signal) {
@@ -49,8 +55,8 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
         const answer = await call('pay', params, signal)
         if (isDone(answer)) return payment(fields(answer.body))
         // A body without the node's `message` comes from a proxy.
-        if (fields(answer.body).message === undefined) throw new NodeRefused(refusal(answer))
-        return { state: 'failed', reason: refusal(answer) }
+        if (fields(answer.body).message === undefined) throw new NodeRefused(refusal('pay', answer))
+        return { state: 'failed', reason: refusal('pay', answer) }
       },
     },
     options,
@@ -82,10 +88,17 @@ function payment(of: Record<string, unknown>): Payment {
   }
 }
 
-function refusal({ status, body }: NodeResponse): string {
+/** A rune that is refused for a call is known, and lacks the call or exceeds a limit, which the node names. */
+const NOT_PERMITTED = 1502
+
+function refusal(method: 'pay' | 'listpays', { status, body }: NodeResponse): string {
+  const { code, message } = fields(body)
+  const words = textOf(message)
   if (status === 401 || status === 403) {
-    return 'Core Lightning does not accept the rune; paying needs the methods pay and listpays'
+    const said = words === null ? '' : ` ("${words}")`
+    return code === NOT_PERMITTED
+      ? `Core Lightning: the rune does not allow this ${method}${said}`
+      : `Core Lightning does not accept the rune${said}; paying needs one for pay and listpays`
   }
-  const message = textOf(fields(body).message)
-  return `Core Lightning: ${message ?? 'no answer of its own'} (HTTP ${status})`
+  return `Core Lightning: ${words ?? 'no answer of its own'} (HTTP ${status})`
 }

@@ -15,13 +15,17 @@ import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './p
 export type LndWalletOptions = PayingOptions & {
   /** `https://host:8080` */
   url: string
-  /** Needs `offchain:read` and `offchain:write`, and nothing else. */
+  /**
+   * Needs `uri:/routerrpc.Router/SendPaymentV2` and `uri:/routerrpc.Router/TrackPaymentV2`, and nothing else.
+   * It has no limit of its own: whoever has it can spend what is in the node's channels.
+   */
   macaroonHex: string
   fetch?: typeof globalThis.fetch
 }
 
 /**
- * Pays from an LND node. Bake its macaroon with `lncli bakemacaroon offchain:read offchain:write`.
+ * Pays from an LND node. Bake its macaroon with
+ * `lncli bakemacaroon uri:/routerrpc.Router/SendPaymentV2 uri:/routerrpc.Router/TrackPaymentV2`.
  *
  * ```ts
  * const wallet = lndWallet({ url: 'https://127.0.0.1:8080', macaroonHex })
@@ -66,7 +70,7 @@ export function lndWallet(options: LndWalletOptions): Wallet {
         if (answer.result !== undefined) return payment(fields(answer.result))
         const reason = messageOf(answer)
         if (reason === null) throw new NodeRefused(`LND answered HTTP ${status}`)
-        return { state: 'failed', reason }
+        return { state: 'failed', reason: reason === DENIED ? lacks('SendPaymentV2') : reason }
       },
     },
     options,
@@ -80,6 +84,7 @@ function tracked(line: unknown): Payment {
   // gRPC's NOT_FOUND.
   const code = fields(answer.error).code ?? answer.code
   if (code === 5 && message !== 'Not Found') return { state: 'none' }
+  if (message === DENIED) throw new NodeRefused(lacks('TrackPaymentV2'))
   throw new NodeRefused(message === null ? 'LND did not answer as LND does' : `LND: ${message}`)
 }
 
@@ -102,6 +107,11 @@ function payment({
       return { state: 'pending' }
   }
 }
+
+/** LND's words for a call that the macaroon does not allow. Their gRPC code is only "unknown". */
+const DENIED = 'permission denied'
+
+const lacks = (method: string): string => `LND: the macaroon lacks uri:/routerrpc.Router/${method}`
 
 function messageOf(answer: Record<string, unknown>): string | null {
   return textOf(fields(answer.error).message ?? answer.message)

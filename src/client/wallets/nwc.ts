@@ -28,6 +28,14 @@ const NOT_TRIED = new Set([
   'UNAUTHORIZED',
   'UNSUPPORTED_ENCRYPTION',
 ])
+/** What the owner of the wallet can change about a refusal. */
+const MEANING: Record<string, string | undefined> = {
+  RESTRICTED: 'its connection lacks pay_invoice',
+  UNAUTHORIZED:
+    'it does not know the connection; make a new one with pay_invoice and lookup_invoice',
+  NOT_IMPLEMENTED: 'it cannot pay: it has no pay_invoice',
+  QUOTA_EXCEEDED: "the connection's budget does not cover it",
+}
 const NO_LOOKUP = new Set(['NOT_IMPLEMENTED', 'RESTRICTED'])
 // INTERNAL is missing, since clients also use it for a missing answer.
 const SAID_BY_WALLET = new Set([...NOT_TRIED, 'PAYMENT_FAILED', 'NOT_FOUND'])
@@ -51,6 +59,7 @@ export function nwcWallet(
     {
       name: 'the wallet',
       refusesRepeats: false,
+      lacks: () => (hasBooks ? null : 'its connection lacks lookup_invoice'),
       async lookup({ paymentHash }) {
         if (!client.lookupInvoice) return { state: 'none' }
         try {
@@ -74,7 +83,9 @@ export function nwcWallet(
           const isRefusal = (hasBooks ? SAID_BY_WALLET : NOT_TRIED).has(code)
           if (!isRefusal) throw error
           const words = error instanceof Error ? textOf(error.message) : null
-          return { state: 'failed', reason: words ? `${code}, ${words}` : code }
+          const said = words ? `${code}, ${words}` : code
+          const meaning = MEANING[code]
+          return { state: 'failed', reason: meaning ? `${meaning} (${said})` : said }
         }
       },
     },

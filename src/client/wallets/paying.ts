@@ -25,6 +25,8 @@ export type Node = {
   refusesRepeats: boolean
   /** Whether the node, until its call returns, retries payments that its look-up calls failed. */
   triesAgain?: true
+  /** The right without which a payment cannot be looked up, if it is missing. */
+  lacks?(): string | null
   /** Looks up the payments for this hash. */
   lookup(invoice: PayableInvoice, signal: AbortSignal): Promise<Payment>
   /** Asks the node to pay. `failed` for any refusal, which is then looked up. */
@@ -88,7 +90,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     if (before.state === 'pending') return follow(invoice, until, { wasLost: false, before })
     // Some wallets do not report a payment before it is complete, and would pay again.
     if (before.state === 'none' && leftOpen.has(invoice.paymentHash) && !node.refusesRepeats) {
-      throw unknown(`${node.name} was asked to pay before, and says nothing of it`)
+      throw unknown(`${node.name} was asked to pay before, and says nothing of it${lacking()}`)
     }
     const maxFeeMsat = feeLimit(invoice.amountMsat)
     let sent: Payment
@@ -152,7 +154,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
         throw unknown(
           isUnderWay
             ? `${node.name} is still paying`
-            : `${node.name} was asked to pay, and its answer was lost`,
+            : `${node.name} was asked to pay, and its answer was lost${lacking()}`,
         )
       }
       await wait(POLL_SECONDS, end).catch(() => {})
@@ -175,6 +177,11 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     const proof = await provenPreimage(invoice, preimage)
     if (proof === null) throw unknown(`${node.name} says that it paid, and gives a wrong preimage`)
     return { preimage: proof, ...feeOf(feeMsat) }
+  }
+
+  const lacking = (): string => {
+    const right = node.lacks?.() ?? null
+    return right === null ? '' : `; ${right}`
   }
 
   const feeLimit = (amountMsat: number): number =>

@@ -8,6 +8,7 @@ import { testClock } from '../../support/server.ts'
 import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
+import { PAYING_RUNE } from '../../support/wallet-recipes.ts'
 import { losingFetch, walletContract } from '../wallets.ts'
 
 walletContract('Core Lightning (a stand-in)', async () => {
@@ -15,7 +16,7 @@ walletContract('Core Lightning (a stand-in)', async () => {
   const shop = createLedger(clock)
   const standIn = await startCln({ clock, own: createLedger(clock), others: shop })
   const { baseUrl: url } = standIn
-  const rune = standIn.rune('pay', 'listpays')
+  const rune = standIn.restricted(PAYING_RUNE)
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-wallet-'))
   const file = (name: string) => encodeURIComponent(join(folder, name))
   writeFileSync(join(folder, 'rune'), rune)

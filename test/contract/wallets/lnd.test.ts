@@ -5,6 +5,7 @@ import { openWallet, pinnedFetch } from '../../../src/cli/wallet.ts'
 import { lndWallet } from '../../../src/client/wallets/lnd.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { missingNodes, startTestbed } from '../../support/nodes/testbed.ts'
+import { PAYING_MACAROON } from '../../support/wallet-recipes.ts'
 import { losingFetch, walletContract } from '../wallets.ts'
 
 walletContract(
@@ -13,7 +14,7 @@ walletContract(
     const testbed = await startTestbed()
     const { alice, bob } = testbed
     const folder = mkdtempSync(join(tmpdir(), 'mayfly-wallet-'))
-    const macaroonHex = await bob.bake('offchain:read', 'offchain:write')
+    const macaroonHex = await bob.bake(...PAYING_MACAROON)
     const macaroonFile = join(folder, 'bob.macaroon')
     writeFileSync(macaroonFile, macaroonHex)
     const opened = await openWallet(

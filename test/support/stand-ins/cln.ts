@@ -8,13 +8,19 @@ import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { type StandInServer, sendJson, startStandIn } from './http-server.ts'
 import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
+import { type Restrictions, runeRefusal } from './runes.ts'
 
 export type ClnStandIn = StandInServer & {
   /** A rune for only these methods. Default: for all. */
   rune(...methods: string[]): string
+  /** A rune with these restrictions, as `createrune` takes them. */
+  restricted(restrictions: Restrictions): string
 }
 
 type Params = Record<string, unknown>
+
+/** What `pay` takes beside the invoice, of what is of use here. */
+const PAY_OPTIONS = ['amount_msat', 'maxfee', 'maxfeepercent', 'exemptfee', 'retry_for']
 
 /** `own` has the invoices that it makes, and `others` those that it can pay. */
 export async function startCln(options: {
@@ -26,7 +32,7 @@ export async function startCln(options: {
   warnings?: Params
 }): Promise<ClnStandIn> {
   const { own, others, clock, network = 'regtest' } = options
-  const runes = new Map<string, string[]>()
+  const runes = new Map<string, { restrictions: Restrictions; lastUsed?: number }>()
   const labels = new Set<unknown>()
   const pays = new Map<string, { status: string; preimage?: string }>()
 
@@ -90,7 +96,9 @@ export async function startCln(options: {
       return { pays: payment ? [{ payment_hash, ...payment }] : [] }
     },
 
-    async pay({ bolt11 }) {
+    async pay({ bolt11, ...rest }) {
+      const unknown = Object.keys(rest).find((each) => !PAY_OPTIONS.includes(each))
+      if (unknown !== undefined) throw rpcError(-32602, `unknown parameter: ${unknown}`)
       const paymentHash = decodeInvoice(String(bolt11)).paymentHash
       const before = pays.get(paymentHash)
       if (before?.status === 'complete') return paid(paymentHash, before.preimage ?? '')
@@ -145,15 +153,18 @@ export async function startCln(options: {
         sendJson(response, { code, message }, status)
       const given = headers.rune
       if (given === undefined) return refuse(403, 1501, 'Not authorized: Missing rune')
-      const allowed = runes.get(String(given))
-      if (!allowed) return refuse(401, 1502, 'Not authorized: Not derived from master')
-      if (allowed.length > 0 && !allowed.includes(name)) {
-        return refuse(401, 1502, 'Not authorized: method is not allowed')
-      }
+      const rune = runes.get(String(given))
+      if (!rune) return refuse(401, 1501, 'Not authorized: Not derived from master')
+      const params = JSON.parse(body) as Params
+      const call = { method: name, params, now: clock.now() }
+      const refusal = runeRefusal(rune.restrictions, call, rune.lastUsed)
+      if (refusal !== null) return refuse(401, 1502, `Not permitted: ${refusal}`)
+      // Of any method: so `rate` and `per` see a look-up too.
+      rune.lastUsed = clock.now()
       const method = methods[name]
       if (!method) return refuse(404, -32601, `Unknown command '${name}'`)
       try {
-        sendJson(response, await method(JSON.parse(body), response), 201)
+        sendJson(response, await method(params, response), 201)
       } catch (error) {
         if (!isRpcError(error)) throw error
         sendJson(response, { code: error.code, message: error.message }, 500)
@@ -162,13 +173,17 @@ export async function startCln(options: {
     { tls: true },
   )
 
+  function restricted(restrictions: Restrictions): string {
+    const rune = Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString('base64url')
+    runes.set(rune, { restrictions })
+    return rune
+  }
+
   return {
     ...standIn,
-    rune(...allowed) {
-      const rune = Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString('base64url')
-      runes.set(rune, allowed)
-      return rune
-    },
+    restricted,
+    rune: (...methods) =>
+      restricted(methods.length > 0 ? [methods.map((each) => `method=${each}`)] : []),
   }
 }
 
