@@ -5,13 +5,22 @@ import { type CatchEvent, eventBody } from '../client/index.ts'
 import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** How long a receiver may take to answer. */
+/** How long a receiver may take until its answer begins, and from then until it ends. */
 const ANSWER_MS = 30_000
+/** The slowest receiver: 64 KiB a second. What it has not taken then was not sent. */
+const SENT_BYTES_PER_MS = 64
+/** An answer may have a page in it. One that is longer, or never ends, is cut off: its status is known. */
+const MAX_ANSWER_BYTES = 1024 * 1024
 /** The first pause after a failed try. It doubles each time, up to the maximum. */
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
-/** How much of a receiver's answer is kept, to be shown. */
-const ANSWER_BYTES = 200
+/** The same for an event that the receiver has failed, which may need longer to come round. */
+const FIRST_RETRY_MS = 1000
+const MAX_RETRY_MS = 60_000
+/** How much of the first line of a receiver's answer is shown. */
+const SHOWN_BYTES = 200
+/** How much of an answer is kept to find that line, below blank ones. */
+const KEPT_BYTES = 4096
 
 /** Hop-by-hop headers (RFC 9110 §7.6.1), and those that the new request sets itself. */
 const DROPPED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
@@ -35,7 +44,7 @@ export type Forwarded = {
   isLate?: boolean
   isRefused?: true
   error?: string
-  /** The first bytes of the answer's body, as text. They can hold control characters. */
+  /** The first line of the answer's body, cut. It can hold control characters. */
   answer?: string
 }
 
@@ -53,13 +62,19 @@ export type Receiving = {
   to: URL
   /** Called just before the last byte of the request is sent, or before a request without a body. */
   onSent(): void
+  /** How long the answer may take to begin, and then to end. */
+  answerMs?: number
 }
 
 /**
  * Sends an event once, on a new connection: if a receiver closes a reused one at that moment, it is
- * unknown whether it got the request. Rejects if the request was not sent completely.
+ * unknown whether it got the request. Rejects if the request was not sent completely. It ends in time,
+ * however slowly the receiver reads and answers: an idle timeout alone never ends a trickle.
  */
-export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<Forwarded> {
+export function forward(
+  event: CatchEvent,
+  { to, onSent, answerMs = ANSWER_MS }: Receiving,
+): Promise<Forwarded> {
   if (STEP_UP.test(event.path)) return Promise.resolve(REFUSED)
   const body = eventBody(event)
   const begun = performance.now()
@@ -73,11 +88,22 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
       path: pathOf(to, event),
       headers: headersOf(to, event, body),
       agent: false,
-      timeout: ANSWER_MS,
     })
+    const late = (): void => {
+      isLate = isSent
+      const why = isSent ? 'no answer came in time' : 'it did not take the request in time'
+      request.destroy(new Error(why))
+    }
+    let limit = setTimeout(late, answerMs + body.length / SENT_BYTES_PER_MS)
+    const limitTo = (end: () => void): void => {
+      clearTimeout(limit)
+      limit = setTimeout(end, answerMs)
+    }
+    request.on('close', () => clearTimeout(limit))
     /** Sends the last bytes directly after `onSent`, so that a kill hardly comes between them. */
     const complete = (last?: Uint8Array): void => {
       isSent = true
+      limitTo(late)
       onSent()
       request.end(last)
     }
@@ -93,18 +119,17 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
     })
     request.on('response', (response) => {
       const { statusCode = 0 } = response
+      limitTo(() => response.destroy())
       let first = Buffer.alloc(0)
+      let length = 0
       response.on('data', (chunk: Buffer) => {
-        if (first.length <= ANSWER_BYTES)
-          first = Buffer.concat([first, chunk.subarray(0, ANSWER_BYTES + 1)])
+        length += chunk.length
+        if (first.length < KEPT_BYTES) first = Buffer.concat([first, chunk]).subarray(0, KEPT_BYTES)
+        if (length > MAX_ANSWER_BYTES) response.destroy()
       })
       response.on('close', () =>
-        resolve({ status: statusCode, durationMs: took(), ...answerIn(first) }),
+        resolve({ status: statusCode, durationMs: took(), ...answerIn(first, length) }),
       )
-    })
-    request.on('timeout', () => {
-      isLate = true
-      request.destroy(new Error('no answer came in time'))
     })
     request.on('error', (error) => {
       if (isSent) resolve({ status: null, durationMs: took(), isLate, error: error.message })
@@ -113,11 +138,22 @@ export function forward(event: CatchEvent, { to, onSent }: Receiving): Promise<F
   })
 }
 
-/** An ellipsis stands for the rest. */
-function answerIn(bytes: Buffer): { answer?: string } {
-  const text = bytes.subarray(0, ANSWER_BYTES).toString('utf8').trim()
-  if (text === '') return {}
-  return { answer: bytes.length > ANSWER_BYTES ? `${text}…` : text }
+/** The first line of an answer of this length. An ellipsis stands for the rest. */
+function answerIn(first: Buffer, length: number): { answer?: string } {
+  const text = first.toString('utf8').trimStart()
+  const [line = ''] = text.split(/[\r\n]/, 1)
+  const shown = cut(line).trimEnd()
+  if (shown === '') return {}
+  const isAll = length <= first.length && shown === text.trimEnd()
+  return { answer: isAll ? shown : `${shown}…` }
+}
+
+/** At most this many bytes of a text, without a character that is cut in two. */
+function cut(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= SHOWN_BYTES) return text
+  // A decoder that expects more holds an incomplete character back.
+  return new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES), { stream: true })
 }
 
 /** Whether the receiver took the event. */
@@ -130,9 +166,16 @@ const REFUSED: Forwarded = {
   error: 'its path leads outside the address of the receiver',
 }
 
-/** The pause before the next try. */
+/** The pause before the next try to reach a receiver. */
 export const pauseMs = (tries: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS)
+
+/**
+ * The pause before an event that failed is sent again. By chance it is up to half shorter, so that the listeners
+ * of one receiver do not return together.
+ */
+export const retryPauseMs = (tries: number, chance: number): number =>
+  Math.round(Math.min(FIRST_RETRY_MS * 2 ** tries, MAX_RETRY_MS) * (1 - chance / 2))
 
 /** The receiver's path, with the event's path and query appended as sent. */
 function pathOf(to: URL, { path, query }: CatchEvent): string {

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
-import { buffer } from 'node:stream/consumers'
+import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
-import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
-import type { After } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
+import { commandLine } from '../support/command-line.ts'
+import { anInbox, aProxy, listenOnce, sendAll, startReceiver } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 describe('catch listen --forward', () => {
@@ -206,14 +203,15 @@ describe('catch listen --forward', () => {
   test('catch listen --forward shows what a receiver says that fails, without its control characters', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)
-    receiver.says = `no\u001b[2J such hook\n${'x'.repeat(5000)}`
+    const first = `no\u001b[2J such hook ${'x'.repeat(5000)}`
+    receiver.says = `\n${first}\n<html>`
     receiver.answer = () => 422
     await sendAll(ingest, 1)
     const [told] = await listenOnce(cli, receiver.url)
     assert.equal(told?.status, 422)
-    assert.equal(told?.answer, `${receiver.says.slice(0, 200)}…`)
+    assert.equal(told?.answer, `${first.slice(0, 200)}…`)
     const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
-    assert.match(replayed.err, /did not accept it: 422\. It says: no\\x1b\[2J such hook\\x0axxx/)
+    assert.match(replayed.err, /did not accept it: 422\. It says: no\\x1b\[2J such hook xxx/)
     receiver.answer = () => 200
     const fine = await cli.json(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
     assert.equal('answer' in fine, false)
@@ -306,109 +304,10 @@ test('the address of an inbox is in its status and among what is saved, without 
   assert.equal((await fetch(String(shown.ingestUrl), { method: 'POST' })).status, 204)
 })
 
-async function anInbox(t: After, plan = 'spark') {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  const { ingestUrl } = await cli.json(
-    ['buy', 'catch', '--name', 'hooks', '--plan', plan],
-    WITH_WALLET,
-  )
-  return { url, cli, ingest: String(ingestUrl) }
-}
-
-async function sendAll(ingest: string, count: number): Promise<void> {
-  for (let i = 1; i <= count; i++) {
-    const { status } = await fetch(ingest, { method: 'POST', body: `webhook ${i}` })
-    assert.equal(status, 204)
-  }
-}
-
 /** With the path as it is written, which fetch would tidy up. */
 async function sendAsItIs(url: string): Promise<void> {
   const { origin } = new URL(url)
   const sent = request(origin, { path: url.slice(origin.length), method: 'POST' }).end()
   const [{ statusCode }] = (await once(sent, 'response')) as [IncomingMessage]
   assert.equal(statusCode, 204)
-}
-
-async function listenOnce(cli: CommandLine, to: string): Promise<Record<string, unknown>[]> {
-  const { code, out, err } = await cli.run([
-    ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', to, '--once'],
-  ])
-  assert.equal(code, 0, err)
-  return out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-}
-
-type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
-
-/** A way to the service that can be cut: its connections end, and nobody answers new ones. */
-async function aProxy(t: After, target: string) {
-  const { port } = new URL(target)
-  const open = new Set<Socket>()
-  const server = createTcpServer((client) => {
-    const upstream = connect(Number(port), '127.0.0.1')
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      open.add(one)
-      one.on('error', () => other.destroy()).on('close', () => other.destroy())
-      one.pipe(other)
-    }
-  })
-  const listen = async (on: number): Promise<number> => {
-    server.listen(on, '127.0.0.1')
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
-  }
-  const own = await listen(0)
-  const cut = async (): Promise<void> => {
-    const closed = once(server, 'close')
-    server.close()
-    for (const socket of open) socket.destroy()
-    await closed
-  }
-  t.after(cut)
-  return { url: `http://127.0.0.1:${own}`, cut, mend: () => listen(own) }
-}
-
-/** A user's own server, which keeps what it is sent. */
-async function startReceiver(t: After) {
-  const got: Got[] = []
-  const receiver = {
-    url: '',
-    got,
-    says: 'ok',
-    answer: (): number | 'hang up' | 'nothing yet' => 200,
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-    async reopen() {
-      server.listen(Number(new URL(receiver.url).port), '127.0.0.1')
-      await once(server, 'listening')
-    },
-  }
-  const server = createServer(async (request, response) => {
-    const body = await buffer(request).catch(() => null)
-    // Its sender was killed in the middle of it: a request that never was whole.
-    if (body === null) return
-    const { method = '', url = '', headers } = request
-    got.push({ method, url, headers, body })
-    const answer = receiver.answer()
-    if (answer === 'hang up') response.destroy()
-    else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return receiver
 }

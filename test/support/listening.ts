@@ -1,0 +1,117 @@
+/** An inbox with a command line of its own, and a user's server that its webhooks are forwarded to. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { type CommandLine, commandLine, WITH_WALLET } from './command-line.ts'
+import type { After } from './folder.ts'
+import { startServer } from './server.ts'
+
+export async function anInbox(t: After, plan = 'spark') {
+  const { url } = await startServer(t)
+  return boughtAt(t, url, plan)
+}
+
+/** The same at a service that runs already. */
+export async function boughtAt(t: After, url: string, plan = 'spark') {
+  const cli = await commandLine(t, url)
+  const { ingestUrl } = await cli.json(
+    ['buy', 'catch', '--name', 'hooks', '--plan', plan],
+    WITH_WALLET,
+  )
+  return { url, cli, ingest: String(ingestUrl) }
+}
+
+export async function sendAll(ingest: string, count: number): Promise<void> {
+  for (let i = 1; i <= count; i++) {
+    const { status } = await fetch(ingest, { method: 'POST', body: `webhook ${i}` })
+    assert.equal(status, 204)
+  }
+}
+
+export async function listenOnce(cli: CommandLine, to: string): Promise<Record<string, unknown>[]> {
+  const { code, out, err } = await cli.run([
+    ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', to, '--once'],
+  ])
+  assert.equal(code, 0, err)
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+export type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
+
+/** A way to the service that can be cut: its connections end, and nobody answers new ones. */
+export async function aProxy(t: After, target: string) {
+  const { port } = new URL(target)
+  const open = new Set<Socket>()
+  const server = createTcpServer((client) => {
+    const upstream = connect(Number(port), '127.0.0.1')
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(one)
+      one.on('error', () => other.destroy()).on('close', () => other.destroy())
+      one.pipe(other)
+    }
+  })
+  const listen = async (on: number): Promise<number> => {
+    server.listen(on, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const own = await listen(0)
+  const cut = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of open) socket.destroy()
+    await closed
+  }
+  t.after(cut)
+  return { url: `http://127.0.0.1:${own}`, cut, mend: () => listen(own) }
+}
+
+/** A user's own server, which keeps what it is sent. */
+export async function startReceiver(t: After) {
+  const got: Got[] = []
+  const receiver = {
+    url: '',
+    got,
+    says: 'ok',
+    answer: (_got: Got): number | 'hang up' | 'nothing yet' => 200,
+    /** Answers by itself, in place of `answer` and `says`. */
+    respond: null as ((response: ServerResponse) => void) | null,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+    async reopen() {
+      server.listen(Number(new URL(receiver.url).port), '127.0.0.1')
+      await once(server, 'listening')
+    },
+  }
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request).catch(() => null)
+    // Its sender was killed in the middle of it: a request that never was whole.
+    if (body === null) return
+    const { method = '', url = '', headers } = request
+    const one = { method, url, headers, body }
+    got.push(one)
+    if (receiver.respond) return receiver.respond(response)
+    const answer = receiver.answer(one)
+    if (answer === 'hang up') response.destroy()
+    else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return receiver
+}
