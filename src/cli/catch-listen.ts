@@ -1,6 +1,4 @@
 /** `mayfly catch listen NAME`: shows new webhooks, and forwards them to a receiver. */
-import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import {
   type CatchClient,
@@ -9,25 +7,28 @@ import {
   type EventFilter,
   matchesFilter,
 } from '../client/index.ts'
-import { messageOf } from '../lib/errors.ts'
 import { inboxAddress } from './addresses.ts'
 import { parseFilter } from './catch-filter.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
+import { type Delivered, deliver, outcomeOf } from './deliver.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type Forwarded, forward, isAccepted, pauseMs, receiverOf } from './forward.ts'
+import { type Failures, openFailures } from './failures.ts'
+import { isAccepted, receiverOf } from './forward.ts'
 import { takeLock } from './lock.ts'
-import { openPosition, type Position } from './position.ts'
+import { listenerFile, openPosition, type Position } from './position.ts'
+import { watchRefusals } from './refusals.ts'
 import { loadCatch } from './saved.ts'
 import { harmless, size } from './text.ts'
 
-/** How often an event is sent to a receiver that hangs up without an answer, before it is skipped. */
-const HANG_UPS = 3
+/** All that come after wait for one that fails: with the pauses, for a quarter of an hour. */
+const MAX_RETRIES = 20
 /** A day. Node's timers end at about 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400
 
 type Options = {
   forward?: string
+  retry?: string
   since?: string
   filter?: string
   once?: true
@@ -41,6 +42,10 @@ export function addCatchListen(parent: Command): void {
     .argument('<name>', 'the inbox')
     .option('--forward <url>', 'forward each one to this address, in order, once')
     .option(
+      '--retry <times>',
+      'with --forward, send again what fails (no answer, or 400 and above)',
+    )
+    .option(
       '--since <where>',
       'a sequence number to start after, or now, start, or last (where it stopped)',
     )
@@ -51,13 +56,16 @@ export function addCatchListen(parent: Command): void {
       'after',
       `${examples(
         'mayfly catch listen hooks --forward http://localhost:3000/hook',
+        'mayfly catch listen hooks --forward http://localhost:3000/hook --retry 5',
         'mayfly catch listen hooks --since start --filter method=POST',
         'mayfly catch listen hooks --once --timeout 60 --json',
       )}
 With --forward it remembers its position, and the next start continues there. An event that was sent but not
 answered before a kill is not sent again: the next start names it, for \`catch replay\`. It waits for a receiver
-that is down. It does not forward a path with .. in it, so all stays below the receiver's address. Each
-request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
+that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
+to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or up to half less by chance; all that comes
+after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
+so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
     )
     .action(
@@ -66,23 +74,28 @@ request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const filter = parseFilter(options.filter)
         const address = inboxAddress({ capability, baseUrl })
-        if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
-        return withPosition(cli, name, (position) =>
-          listen(cli, inbox, {
-            ...options,
-            filter,
-            address,
-            name,
-            to: receiverOf(options.forward ?? ''),
-            position,
-          }),
+        if (options.forward === undefined) {
+          if (options.retry === undefined) return watch(cli, inbox, { ...options, filter, address })
+          throw new CliError('--retry is for what --forward sends.', EXIT.usage)
+        }
+        const to = receiverOf(options.forward)
+        const retries = wholeNumber(options.retry ?? '0', {
+          ...{ option: '--retry', least: 0, most: MAX_RETRIES },
+        })
+        return withState(cli, { name, inbox: capability.publicId }, (state) =>
+          listen(cli, inbox, { ...options, ...state, filter, address, name, to, retries }),
         )
       }),
     )
 }
 
-type Watching = Omit<Options, 'filter' | 'forward'> & { filter: EventFilter; address: string }
-type Listening = Watching & { name: string; to: URL; position: Position }
+type Watching = Omit<Options, 'filter' | 'forward' | 'retry'> & {
+  filter: EventFilter
+  address: string
+}
+/** What a listener keeps on disk. */
+type State = { position: Position; failures: Failures }
+type Listening = Watching & State & { name: string; to: URL; retries: number }
 
 /** Shows events. */
 async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
@@ -94,13 +107,14 @@ async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<n
     after,
     async take(event) {
       cli.answer(event, `${described(event)}\n`)
+      return true
     },
   })
 }
 
 /** Shows events and forwards them. */
 async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
-  const { to, position, name } = options
+  const { to, position, failures, name, retries } = options
   if (position.unanswered !== null) {
     cli.note(
       `Event ${position.unanswered} was sent, but the listener was killed before the answer came. It is not sent again. To send it again: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
@@ -112,24 +126,36 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   if (position.last() !== after) position.done(after)
   cli.note(`Listening on ${name}: webhooks to ${options.address} are forwarded to ${to.href}`)
   if (options.since === undefined && before === null) noteSkipped(cli, after, 'sends')
+  const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
+  if (failures.count() > 0) cli.note(`${countFailed(failures.count())} before. ${sendAgain}`)
+  let isToldHow = failures.count() > 0
   return follow(cli, inbox, {
     ...options,
     after,
     onPassed: (event) => position.passed(event.sequence),
-    async take(event) {
-      const answer = await deliver(cli, event, { to, position })
-      if (answer === null) return
+    async take(event, signal) {
+      const answer = await deliver(cli, event, { to, position, retries, signal })
+      if (answer === null) return false
+      const hasFailed = !isAccepted(answer) && !answer.isRefused
+      if (hasFailed) failures.failed(event.sequence)
       position.done(event.sequence)
       showForwarded(cli, event, answer)
+      if (hasFailed && !isToldHow) cli.note(sendAgain)
+      isToldHow ||= hasFailed
+      return true
     },
   })
 }
+
+const countFailed = (count: number): string =>
+  count === 1 ? '1 webhook has failed' : `${count} webhooks have failed`
 
 const LOST = 'The connection is lost. Trying again; the service keeps what comes meanwhile.'
 
 type Following = Omit<Watching, 'address'> & {
   after: number
-  take(event: CatchEvent): Promise<void>
+  /** Resolves to whether it is done with the event; false if the signal came first. */
+  take(event: CatchEvent, signal: AbortSignal): Promise<boolean>
   /** Called for an event that the filter skips. */
   onPassed?: (event: CatchEvent) => void
 }
@@ -149,6 +175,8 @@ async function follow(
   const onConnection = (state: 'lost' | 'back'): void =>
     cli.note(state === 'lost' ? LOST : 'The connection is back.')
   const stream = inbox.stream({ after, signal, onConnection })
+  let isTaking = false
+  const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.note)
   try {
     for (;;) {
       const next = await stream.next()
@@ -157,69 +185,41 @@ async function follow(
         onPassed?.(next.value)
         continue
       }
-      await take(next.value)
-      if (once) return EXIT.ok
+      refusals.arrived()
+      isTaking = true
+      if ((await take(next.value, signal)) && once) return EXIT.ok
       // The stream may still yield buffered events. They are left for the next start.
       signal.throwIfAborted()
     }
   } catch (error) {
     if (cli.signal.aborted || !limit?.aborted) throw error
     if (!once) return EXIT.ok
-    throw new CliError(`No webhook arrived within ${seconds} s.`)
+    throw new CliError(`No webhook ${isTaking ? 'was delivered' : 'arrived'} within ${seconds} s.`)
   } finally {
+    refusals.stop()
     await stream.return('active').catch(() => undefined)
   }
 }
 
-/** Sends an event until the receiver answers. Null if the user interrupts this. */
-async function deliver(
+/** Opens what the listener of a name keeps, for the inbox that has the name now. */
+async function withState(
   cli: Cli,
-  event: CatchEvent,
-  { to, position }: { to: URL; position: Position },
-): Promise<Forwarded | null> {
-  let hangUps = 0
-  for (let tries = 0; ; tries++) {
-    try {
-      const answer = await forward(event, { to, onSent: () => position.sent(event.sequence) })
-      if (answer.status !== null || answer.isLate || answer.isRefused) return answer
-      if (++hangUps === HANG_UPS) return answer
-      if (cli.signal.aborted) return answer
-    } catch (error) {
-      if (cli.signal.aborted) return null
-      if (tries === 0) {
-        const why = messageOf(error)
-        cli.note(
-          `${to.href} cannot be reached (${why}). Waiting for it; nothing is lost meanwhile.`,
-        )
-      }
-    }
-    try {
-      await wait(pauseMs(tries), undefined, { signal: cli.signal })
-    } catch {
-      // The receiver hung up without an answer, so the next start sends the event again.
-      if (hangUps > 0) position.done(event.sequence - 1)
-      return null
-    }
-  }
-}
-
-async function withPosition(
-  cli: Cli,
-  name: string,
-  work: (position: Position) => Promise<number>,
+  { name, inbox }: { name: string; inbox: string },
+  work: (state: State) => Promise<number>,
 ): Promise<number> {
-  const file = join(cli.folder, 'listening', name)
-  const lock = takeLock(`${file}.lock`)
+  const lock = takeLock(listenerFile(cli, name, 'lock'))
   if ('heldBy' in lock) {
     throw new CliError(
       `Process ${lock.heldBy} is listening on ${name} already. Stop it first, or watch without --forward.`,
     )
   }
   try {
-    const position = openPosition(`${file}.position`)
+    const position = openPosition(listenerFile(cli, name, 'position'), inbox)
+    const failures = openFailures(listenerFile(cli, name, 'failed'), inbox)
     try {
-      return await work(position)
+      return await work({ position, failures })
     } finally {
+      failures.close()
       position.close()
     }
   } finally {
@@ -250,12 +250,12 @@ function endedAs(cli: Cli, status: CatchState): number {
   throw new CliError(`The inbox has ended: ${status.replaceAll('_', ' ')}.`, EXIT.gone)
 }
 
-function showForwarded(cli: Cli, event: CatchEvent, answer: Forwarded): void {
-  const { status, durationMs, error } = answer
+function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
+  const { status, durationMs, error, tries } = answer
   const said = isAccepted(answer) ? undefined : answer.answer
   const { sequence, id, method, path, query, bodyBytes, receivedAt } = event
   const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
-  const outcome = outcomeOf(answer)
+  const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
   cli.answer(
     {
       sequence,
@@ -267,17 +267,12 @@ function showForwarded(cli: Cli, event: CatchEvent, answer: Forwarded): void {
       bodyBytes,
       status,
       durationMs,
+      tries,
       error,
       answer: said,
     },
     `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
   )
-}
-
-/** The outcome of a forwarded event, in a few words. */
-export function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
-  if (status !== null) return `${status} in ${durationMs} ms`
-  return isRefused ? `not sent: ${error}` : `sent, but ${error ?? 'no answer'}`
 }
 
 /** An event as one line. */

@@ -1,46 +1,130 @@
-/** `mayfly catch replay NAME ID --to URL`: sends one stored webhook to a receiver again. */
+/** `mayfly catch replay NAME [ID] --to URL`: sends stored webhooks to a receiver again. */
 import type { Command } from 'commander'
+import { type CatchClient, type CatchEvent, MayflyError } from '../client/index.ts'
 import { messageOf } from '../lib/errors.ts'
 import { findEvent } from './catch-events.ts'
-import { outcomeOf } from './catch-listen.ts'
-import { client } from './cli.ts'
+import { type Cli, client } from './cli.ts'
+import { outcomeOf } from './deliver.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { forward, isAccepted, receiverOf } from './forward.ts'
+import { openFailed } from './failures.ts'
+import { type Forwarded, forward, isAccepted, receiverOf } from './forward.ts'
+import { takeLock } from './lock.ts'
+import { listenerFile } from './position.ts'
 import { loadCatch } from './saved.ts'
 import { harmless } from './text.ts'
+
+type Options = { to: string; failed?: true }
 
 export function addCatchReplay(parent: Command): void {
   parent
     .command('replay')
-    .description('send a stored webhook to a receiver again')
+    .description('send a stored webhook to a receiver again, or all that have failed')
     .argument('<name>', 'the inbox')
-    .argument('<event>', 'its id or sequence number')
+    .argument('[event]', 'its id or sequence number')
     .requiredOption('--to <url>', 'the receiver')
-    .addHelpText('after', examples('mayfly catch replay hooks 7 --to http://localhost:3000/hook'))
+    .option('--failed', 'all that `catch listen --forward` could not deliver, oldest first')
+    .addHelpText(
+      'after',
+      `${examples(
+        'mayfly catch replay hooks 7 --to http://localhost:3000/hook',
+        'mayfly catch replay hooks --failed --to http://localhost:3000/hook',
+      )}
+With --failed, each webhook that the receiver takes (a status below 400) is struck out, and so is one that was
+deleted. The others stay for the next time.
+`,
+    )
     .action(
-      client<{ to: string }, [name: string, event: string]>(async (cli, options, [name, which]) => {
+      client<Options, [name: string, event?: string]>(async (cli, options, [name, which]) => {
         const to = receiverOf(options.to)
         const { capability, baseUrl } = loadCatch(cli, name)
-        const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
-        const answer = await forward(event, { to, onSent: () => undefined }).catch(
-          (error: unknown) => {
-            const why = messageOf(error)
-            throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
-          },
-        )
-        const { status, durationMs, error } = answer
-        const { id, sequence } = event
-        const said = isAccepted(answer) ? undefined : answer.answer
-        cli.answer(
-          { id, sequence, status, durationMs, error, answer: said },
-          `${outcomeOf(answer)}.\n`.replace(/^./, (letter) => letter.toUpperCase()),
-        )
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        if ((which === undefined) !== (options.failed === true)) {
+          throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
+        }
+        if (which === undefined) {
+          return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
+        }
+        const event = await findEvent(inbox, which)
+        const answer = await sendAgain(event, to)
+        show(cli, event, answer)
         if (isAccepted(answer)) return EXIT.ok
-        cli.note(
-          `${to.href} did not accept it: ${status ?? error ?? 'no answer came'}.${said === undefined ? '' : ` It says: ${harmless(said)}`}`,
-        )
+        noteRefusal(cli, `${to.href} did not accept it`, answer)
         return EXIT.failed
       }),
     )
+}
+
+/** @throws CliError if the receiver cannot be reached. */
+function sendAgain(event: CatchEvent, to: URL): Promise<Forwarded> {
+  return forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
+    const why = messageOf(error)
+    throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
+  })
+}
+
+type Replaying = { name: string; to: URL; publicId: string }
+
+/** Sends each once, and goes on after one that fails again. */
+async function replayFailed(
+  cli: Cli,
+  inbox: CatchClient,
+  { name, to, publicId }: Replaying,
+): Promise<number> {
+  const lock = takeLock(listenerFile(cli, name, 'replay.lock'))
+  if ('heldBy' in lock) {
+    throw new CliError(`Process ${lock.heldBy} sends again what failed of ${name}. Wait for it.`)
+  }
+  const failed = openFailed(listenerFile(cli, name, 'failed'), publicId)
+  try {
+    if (failed === null) {
+      cli.note(`Nothing of ${name} has failed.`)
+      return EXIT.ok
+    }
+    for (const sequence of failed.sequences) {
+      cli.signal.throwIfAborted()
+      const event = await findIfThere(inbox, sequence)
+      if (event === null) {
+        cli.note(`Webhook ${sequence} was deleted, so it is struck out.`)
+        failed.failures.over(sequence)
+        continue
+      }
+      const answer = await sendAgain(event, to)
+      if (isAccepted(answer)) failed.failures.over(sequence)
+      show(cli, event, answer)
+      if (!isAccepted(answer)) noteRefusal(cli, `Webhook ${sequence} is not accepted`, answer)
+    }
+    const left = failed.failures.count()
+    if (left === 0) return EXIT.ok
+    cli.note(`${to.href} did not accept ${left} of ${failed.sequences.length}.`)
+    return EXIT.failed
+  } finally {
+    failed?.failures.close()
+    lock.release()
+  }
+}
+
+async function findIfThere(inbox: CatchClient, sequence: number): Promise<CatchEvent | null> {
+  try {
+    return await findEvent(inbox, String(sequence))
+  } catch (error) {
+    // The inbox itself is gone, or the service is: that is another failure.
+    if (error instanceof MayflyError) throw error
+    if (error instanceof CliError && error.code === EXIT.gone) return null
+    throw error
+  }
+}
+
+function show(cli: Cli, { id, sequence }: CatchEvent, answer: Forwarded): void {
+  const { status, durationMs, error } = answer
+  const said = isAccepted(answer) ? undefined : answer.answer
+  cli.answer(
+    { id, sequence, status, durationMs, error, answer: said },
+    `Webhook ${sequence}: ${harmless(outcomeOf(answer))}.\n`,
+  )
+}
+
+function noteRefusal(cli: Cli, what: string, { status, error, answer }: Forwarded): void {
+  const says = answer === undefined ? '' : ` It says: ${harmless(answer)}`
+  cli.note(`${what}: ${status ?? error ?? 'no answer came'}.${says}`)
 }

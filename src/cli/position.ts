@@ -1,6 +1,7 @@
 /**
  * The position of a listener, on disk. Each record is one short line at the end of a file:
  *
+ * - `inbox ID` is the first line: a name can be given to another inbox later, whose sequences begin anew.
  * - `sent N` is written just before the last byte of event N is passed to the system. Bytes that the
  *   system has survive a kill of the process, so the receiver gets N, and N is not sent again. The
  *   record is not flushed, because that would lengthen the time between the two system calls.
@@ -10,6 +11,8 @@
  * not sent if the kill came between the two system calls. After a power cut, it is sent again.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Cli } from './cli.ts'
 import { overwrite, readIfThere } from './data-folder.ts'
 
 /** With more records than this, the file is written anew. */
@@ -27,15 +30,20 @@ export type Position = {
   close(): void
 }
 
-/** Opens the position in a file. The process must hold the listener's lock. */
-export function openPosition(file: string): Position {
-  const before = readPosition(readIfThere(file) ?? '')
+/** What a listener keeps beside the capability of this name: `.position`, `.failed`, `.lock`. */
+export const listenerFile = ({ folder }: Pick<Cli, 'folder'>, name: string, end: string): string =>
+  join(folder, 'listening', `${name}.${end}`)
+
+/** Opens the position in the file for an inbox. The process must hold the listener's lock. */
+export function openPosition(file: string, inbox: string): Position {
+  const text = readIfThere(file) ?? ''
+  const before = isOf(inbox, text) ? readPosition(text) : NEW
   let last = before.last
   let records = 0
   let descriptor = begin()
 
   function begin(): number {
-    overwrite(file, last === null ? '' : `done ${last}\n`)
+    overwrite(file, `${headOf(inbox)}${last === null ? '' : `done ${last}\n`}`)
     records = 0
     return openSync(file, 'a', 0o600)
   }
@@ -63,6 +71,15 @@ export function openPosition(file: string): Position {
     },
   }
 }
+
+const NEW = { last: null, unanswered: null }
+
+/** The first line of a file that belongs to one inbox. */
+export const headOf = (inbox: string): string => `inbox ${inbox}\n`
+
+/** Whether a file belongs to this inbox. One without a first line is of a version that wrote none. */
+export const isOf = (inbox: string, text: string): boolean =>
+  !text.startsWith('inbox ') || text.startsWith(headOf(inbox))
 
 /** Reads the complete lines of a file, and ignores a truncated one. */
 export function readPosition(text: string): { last: number | null; unanswered: number | null } {

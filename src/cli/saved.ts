@@ -14,6 +14,7 @@ import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
+import { listenerFile } from './position.ts'
 
 export type Product = AnyCapability['product']
 
@@ -144,11 +145,15 @@ export function loadReceipt(
   )
 }
 
-/** Deletes the file with this name, even a damaged one. False if it does not exist. */
+/**
+ * Deletes the file with this name, even a damaged one, and what a listener kept beside it. False if it does not
+ * exist. The listener's lock stays, since a process may hold it.
+ */
 export function forget(cli: Cli, name: string): boolean {
   const file = fileOf(cli, checkName(name))
   if (readIfThere(file) === null) return false
   rmSync(file)
+  for (const end of ['position', 'failed']) rmSync(listenerFile(cli, name, end), { force: true })
   return true
 }
 

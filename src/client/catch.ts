@@ -28,7 +28,7 @@ export type CatchClient = {
   /** State, limits and counters. */
   status(): Promise<CatchStatus>
   /** How many requests the inbox refused, since when, and why. */
-  refusals(): Promise<CatchRefusals>
+  refusals(options?: { signal?: AbortSignal }): Promise<CatchRefusals>
   /**
    * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
    * `after`, oldest first: pass its last sequence as `after` to get the next.
@@ -186,8 +186,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
 
   return {
     status: () => status(),
-    refusals: () =>
-      http.get<CatchRefusals>({ path: `${path}/refusals`, token }, 'total', 'reasons'),
+    refusals: ({ signal } = {}) =>
+      http.get<CatchRefusals>({ path: `${path}/refusals`, token, signal }, 'total', 'reasons'),
     page: (query) => page(query),
     async *events(query = {}) {
       let cursor: number | null | undefined = query.cursor

@@ -7,7 +7,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
-import { openPosition, readPosition } from '../../src/cli/position.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
@@ -318,29 +317,4 @@ test('neither a table nor an export can steer a terminal', () => {
   const exported = '{"body":"\u009b2J"}\n'
   assert.equal(shownOn({ isTTY: true }, exported), '{"body":"\\x9b2J"}\n')
   assert.equal(shownOn({ isTTY: false }, exported), exported)
-})
-
-describe('the position of a listener', () => {
-  test('the position of a listener is what the last complete line says', () => {
-    assert.deepEqual(readPosition(''), { last: null, unanswered: null })
-    assert.deepEqual(readPosition('done 7\nsent 8\n'), { last: 8, unanswered: 8 })
-    assert.deepEqual(readPosition('done 7\nsent 8\ndone 8\nsent 9'), { last: 8, unanswered: null })
-    assert.deepEqual(readPosition('done 7\n\0\0\0\0'), { last: 7, unanswered: null })
-  })
-
-  test('the position of a listener outlives the process, and begins a new file with it', async (t) => {
-    const file = join(await temporaryFolder(t), 'hooks.position')
-    const first = openPosition(file)
-    assert.equal(first.last(), null)
-    first.sent(1)
-    first.done(1)
-    first.sent(2)
-    const second = openPosition(file)
-    assert.deepEqual([second.last(), second.unanswered], [2, 2])
-    second.close()
-    const third = openPosition(file)
-    assert.deepEqual([third.last(), third.unanswered], [2, null])
-    third.close()
-    first.close()
-  })
 })

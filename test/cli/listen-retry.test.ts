@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anInbox, boughtAt, sendAll, startReceiver } from '../support/listening.ts'
+import { freePort } from '../support/ports.ts'
+import { startProgram } from '../support/program.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const bodies = (receiver: { got: { body: Buffer }[] }): string[] =>
+  receiver.got.map(({ body }) => body.toString())
+
+const lines = (out: string): Record<string, unknown>[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+describe('catch listen --retry', () => {
+  test('catch listen --retry sends again what fails, before all that came after it', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    const answers = [503, 429, 200, 200]
+    receiver.says = 'later'
+    receiver.answer = () => answers.shift() ?? 200
+    await sendAll(ingest, 2)
+    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '3']
+    const running = cli.start([...listen, '--forward', receiver.url])
+    await until('both are told', () => running.out().split('\n').length > 2)
+    running.child.kill('SIGTERM')
+    const { out, err } = await running.ended
+    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 1', 'webhook 1', 'webhook 2'])
+    assert.deepEqual(
+      lines(out).map(({ sequence, status, tries }) => [sequence, status, tries]),
+      [
+        [1, 200, 3],
+        [2, 200, 1],
+      ],
+    )
+    assert.match(err, /#1: 503 in \d+ ms, it says: later\. Again in a second \(1 of 3\)\./)
+    assert.match(err, /#1: 429 in \d+ ms, it says: later\. Again in \d s \(2 of 3\)\./)
+  })
+
+  test('catch listen --retry stops trying after so many times, and goes on with the next', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = ({ body }) => (body.toString() === 'webhook 1' ? 500 : 200)
+    await sendAll(ingest, 2)
+    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '1']
+    const running = cli.start([...listen, '--forward', receiver.url])
+    await until('both are told', () => running.out().split('\n').length > 2)
+    running.child.kill('SIGTERM')
+    const { out, err } = await running.ended
+    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 1', 'webhook 2'])
+    assert.deepEqual(
+      lines(out).map(({ status, tries }) => [status, tries]),
+      [
+        [500, 2],
+        [200, 1],
+      ],
+    )
+    assert.match(err, /To send again all that failed: mayfly catch replay hooks --failed --to http/)
+  })
+
+  test('a stop or a kill in the pause of catch listen --retry does not lose the webhook', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 1)
+    const listen = ['catch', 'listen', 'hooks', '--retry', '20', '--forward', receiver.url]
+    for (const [since, signal, code] of [
+      [['--since', 'start'], 'SIGTERM', 130],
+      [[], 'SIGKILL', null],
+    ] as const) {
+      const running = cli.start([...listen, ...since])
+      await until('it pauses', () => /Again in/.test(running.err()))
+      running.child.kill(signal)
+      const ended = await running.ended
+      assert.equal(ended.code, code)
+      assert.equal(ended.out, '')
+    }
+    receiver.answer = () => 200
+    const before = receiver.got.length
+    const last = await cli.run([...listen, '--once'])
+    assert.deepEqual([last.code, receiver.got.length], [0, before + 1])
+    assert.doesNotMatch(last.err, /was killed|have failed/)
+  })
+
+  test('catch listen --retry ends its pause when --timeout is over', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 1)
+    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '20']
+    const ended = await cli.run([...listen, '--forward', receiver.url, '--timeout', '3', '--once'])
+    assert.deepEqual([ended.code, ended.out], [1, ''])
+    assert.match(ended.err, /No webhook was delivered within 3 s\./)
+  })
+
+  test('catch listen --retry without --forward, or without bounds, is refused', async (t) => {
+    const { cli } = await anInbox(t)
+    const listen = ['catch', 'listen', 'hooks', '--once', '--timeout', '1']
+    const alone = await cli.run([...listen, '--retry', '1'])
+    assert.deepEqual([alone.code, alone.err], [2, '--retry is for what --forward sends.\n'])
+    const endless = await cli.run([...listen, '--forward', 'http://127.0.0.1:9', '--retry', '21'])
+    assert.match(endless.err, /--retry must be a whole number from 0 to 20/)
+  })
+})
+
+describe('catch replay --failed', () => {
+  test('catch replay --failed sends all that failed again, and strikes out what the receiver takes', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = ({ body }) => (body.toString() === 'webhook 2' ? 200 : 500)
+    await sendAll(ingest, 4)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    const running = cli.start([...listen, '--since', 'start'])
+    await until('all are told', () => running.out().split('\n').length > 4)
+    running.child.kill('SIGTERM')
+    await running.ended
+    const again = await cli.run([...listen, '--once', '--timeout', '1'])
+    assert.match(again.err, /3 webhooks have failed before\. To send again all that failed/)
+
+    await cli.run(['catch', 'delete', 'hooks', '3'])
+    receiver.got.length = 0
+    receiver.answer = ({ body }) => (body.toString() === 'webhook 1' ? 422 : 200)
+    const replay = ['catch', 'replay', 'hooks', '--failed', '--to', receiver.url]
+    const first = await cli.run(replay)
+    assert.equal(first.code, 1)
+    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 4'])
+    assert.deepEqual(
+      lines(first.out).map(({ sequence, status }) => [sequence, status]),
+      [
+        [1, 422],
+        [4, 200],
+      ],
+    )
+    assert.match(first.err, /Webhook 3 was deleted, so it is struck out\./)
+    assert.match(first.err, /did not accept 1 of 3\./)
+
+    receiver.got.length = 0
+    receiver.answer = () => 200
+    assert.equal((await cli.run(replay)).code, 0)
+    assert.deepEqual(bodies(receiver), ['webhook 1'])
+    const none = await cli.run(replay)
+    assert.deepEqual([none.code, none.out, none.err], [0, '', 'Nothing of hooks has failed.\n'])
+  })
+
+  test('catch replay --failed strikes out nothing where the receiver cannot be reached', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 1)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+    await cli.run([...listen, '--since', 'start', '--once'])
+    await receiver.close()
+    const replay = ['catch', 'replay', 'hooks', '--failed', '--to', receiver.url]
+    assert.equal((await cli.run(replay)).code, 5)
+    await receiver.reopen()
+    receiver.answer = () => 200
+    assert.equal((await cli.run(replay)).code, 0)
+    assert.equal(receiver.got.length, 2)
+  })
+
+  test('catch replay takes one webhook or --failed, and not both or neither', async (t) => {
+    const { cli } = await anInbox(t)
+    for (const args of [[], ['1', '--failed']]) {
+      const { code, err } = await cli.run([
+        ...['catch', 'replay', 'hooks', ...args, '--to', 'http://127.0.0.1:9'],
+      ])
+      assert.deepEqual([code, err], [2, 'Name one webhook, or all that have failed by --failed.\n'])
+    }
+  })
+})
+
+test('a new inbox under the name of one that is gone begins at its own start', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  const receiver = await startReceiver(t)
+  receiver.answer = () => 500
+  await sendAll(ingest, 2)
+  const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
+  const buyAgain = async (): Promise<string> => {
+    const bought = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    return String(bought.ingestUrl)
+  }
+  for (const end of [
+    ['catch', 'destroy', 'hooks', '--yes'],
+    ['forget', 'hooks', '--yes'],
+  ]) {
+    await cli.run([...listen, '--since', 'start', '--once'])
+    assert.equal((await cli.run(end)).code, 0)
+    await sendAll(await buyAgain(), 3)
+    const replayed = await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
+    assert.equal(replayed.err, 'Nothing of hooks has failed.\n')
+    const { err } = await cli.run([...listen, '--once', '--timeout', '1'])
+    assert.match(err, /3 earlier webhooks are skipped/)
+    assert.doesNotMatch(err, /have failed|has failed/)
+  }
+})
+
+test('forgetting an inbox leaves nothing of its listener but the lock', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  const receiver = await startReceiver(t)
+  await sendAll(ingest, 1)
+  await cli.run([
+    'catch',
+    'listen',
+    'hooks',
+    '--since',
+    'start',
+    '--once',
+    '--forward',
+    receiver.url,
+  ])
+  const file = join(cli.folder, 'listening', 'hooks.position')
+  assert.match(readFileSync(file, 'utf8'), /^inbox catch_/)
+  await cli.run(['forget', 'hooks', '--yes'])
+  assert.throws(() => readFileSync(file), /ENOENT/)
+})
+
+test('catch listen says when a service is killed and when it is back, and misses nothing', async (t) => {
+  const store = join(await temporaryFolder(t), 'mayfly.db')
+  const environment = { MAYFLY_PORT: String(await freePort()) }
+  const first = await startProgram(t, store, { environment })
+  const { cli, ingest } = await boughtAt(t, first.url)
+  const receiver = await startReceiver(t)
+  const running = cli.start(['catch', 'listen', 'hooks', '--forward', receiver.url])
+  await until('it listens', () => /Listening on hooks/.test(running.err()))
+  await sendAll(ingest, 1)
+  await until('the first is there', () => receiver.got.length === 1)
+  await first.kill()
+  await until('it says so', () => /The connection is lost\./.test(running.err()))
+  const second = await startProgram(t, store, { environment })
+  await sendAll(ingest, 1)
+  await until('it is back', () => /The connection is back\./.test(running.err()))
+  await until('the second is there', () => receiver.got.length === 2)
+  await second.kill()
+  await until('it says so again', () => running.err().match(/is lost\./g)?.length === 2)
+  assert.equal(running.err().match(/is back\./g)?.length, 1)
+  running.child.kill('SIGTERM')
+  assert.equal((await running.ended).code, 130)
+})
+
+test('catch listen shows what a burst beyond the rate was refused, once, and nothing of before', async (t) => {
+  const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const cli = await commandLine(t, url)
+  const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  let refused = 0
+  const burst = async (): Promise<void> => {
+    const all = await Promise.all(
+      Array.from({ length: 60 }, () => fetch(String(ingestUrl), { method: 'POST' })),
+    )
+    refused += all.filter(({ status }) => status === 429).length
+  }
+  const running = cli.start(['catch', 'listen', 'hooks'])
+  await until('it listens', () => /Waiting for webhooks/.test(running.err()))
+  const isTold = async (): Promise<boolean> => {
+    if (/refused/.test(running.err())) return true
+    await burst()
+    return false
+  }
+  await until('it tells', isTold, { everyMs: 500 })
+  running.child.kill('SIGTERM')
+  const { err } = await running.ended
+  assert.match(err, /\d+ webhooks were refused and not kept: they came faster than the rate/)
+  const told = [...err.matchAll(/(\d+) webhooks? (?:was|were) refused/g)]
+  const sum = told.reduce((before, [, count]) => before + Number(count), 0)
+  assert.equal(sum > 0 && sum <= refused, true)
+  const later = cli.start(['catch', 'listen', 'hooks'])
+  await until('it listens', () => /Waiting for webhooks/.test(later.err()))
+  later.child.kill('SIGTERM')
+  assert.doesNotMatch((await later.ended).err, /refused/)
+})
