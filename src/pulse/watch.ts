@@ -12,7 +12,10 @@ export const BEAT_EVERY_MS = 5_000
 export const GAP_MS = 15_000
 /** The wall clock may differ by this much from the time that has passed. NTP's steps are smaller. */
 export const STEP_MS = 5_000
-/** A beat that is further ahead was made by a wrong clock. The clocks of instances differ by less. */
+/**
+ * A beat or a window that is further ahead was made by a clock that was wrong enough to be doubted. What is less far
+ * ahead counts: the step itself was real, and the clock may have been set right since.
+ */
 const AHEAD_MS = 5 * 60_000
 /** An instance looks at itself from outside three times within this time. */
 const DOUBT_MS = 30_000
@@ -79,13 +82,13 @@ export function createWatch({
         gap: insertGap(at.wall),
         stepped,
         beat: moveBeat(at.wall),
-        sums: sumsOfWindows(at.wall + STEP_MS),
+        sums: sumsOfWindows(at.wall + AHEAD_MS),
         outside: newestOutside(at.wall),
       },
     })
     const now = JSON.stringify(sums[0])
     if (now !== known) {
-      windows = apart((await db.read(WINDOWS, at.wall + STEP_MS)).map(windowOf))
+      windows = apart((await db.read(WINDOWS, at.wall + AHEAD_MS)).map(windowOf))
       known = now
     }
     doubtfulAt = Number(outside[0]?.ended_at ?? Number.NEGATIVE_INFINITY)
@@ -170,7 +173,7 @@ const newestOutside = (now: number): Statement => ({
 
 /**
  * They change with every window, also with one that ends before the newest: an instance may store what it has seen
- * after another one. A window that ends later was stored by a clock that was ahead, and is none.
+ * after another one. A window that ends later was stored by a clock that was far ahead, and is none.
  */
 const sumsOfWindows = (time: number): Statement => ({
   text: `select count(*) as number, max(ended_at) as newest, cast(sum(ended_at - began_at) as bigint) as length

@@ -136,6 +136,21 @@ test('a window that a wrong clock has stored in the future is none after the clo
   assert.deepEqual(watch.windows(), [[5, 25]], 'the beat is in the present again')
 })
 
+test('a window counts whose end is a little ahead, because the clock was set right after it', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.set(-480 * SECOND)
+  service.pass(5 * SECOND)
+  await watch.beat()
+  service.set(530 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [[-475, 55]])
+  service.set(-50 * SECOND)
+  service.pass(5 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [[-475, 55]])
+})
+
 test('an instance that starts knows the windows of the past', async (t) => {
   const service = await aService(t)
   const first = await service.instance()

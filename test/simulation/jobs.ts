@@ -112,8 +112,10 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   }
   await watching
   if (!secret) return
-  // A ping arms by its time, so the last one comes when the clock is right. Then the job is dead.
-  while (!run.isCalm()) await sleep(RETRY_MS)
+  // A ping arms by its time: the last one comes when the clock is right, and shows later than at any purchase.
+  while (!run.isCalm() || world.scheduler.wallNow() <= world.scheduler.furthest()) {
+    await sleep(RETRY_MS)
+  }
   await pingUntilAnswered()
   await waitForOpening(secret)
 
