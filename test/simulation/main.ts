@@ -1,10 +1,11 @@
 /**
  * `npm run simulate -- --seed 7 --runs 1000`: runs the service under a seeded scheduler, and prints each seed that
- * breaks a promise. docs/simulation.md says what is simulated.
+ * breaks a promise. With `--record` docs/promises.md says what came of it. docs/simulation.md says what is simulated.
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { PLANTS } from './plants.ts'
+import { notePlant, noteRun } from '../../scripts/promises/runs.ts'
+import { PLANTS, type Plant } from './plants.ts'
 import { runPool } from './pool.ts'
 
 const SHOWN = 5
@@ -17,13 +18,16 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     plant: { type: 'string' },
     plants: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
   },
 })
 const firstSeed = wholeNumber('--seed', values.seed)
 const runs = values.trace ? 1 : wholeNumber('--runs', values.runs)
 const threads = wholeNumber('--threads', values.threads)
 
-if (values.plants) await findPlants()
+if (values.plants) await findPlants(PLANTS)
+else if (values.plant && values.record)
+  await findPlants(PLANTS.filter(({ name }) => name === values.plant))
 else await findViolations()
 
 async function findViolations(): Promise<void> {
@@ -50,10 +54,13 @@ async function findViolations(): Promise<void> {
   })
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
   const days = (total.simulatedMs / 86_400_000).toFixed(1)
-  say(
+  const result =
     `${ended} runs in ${seconds} s (${days} simulated days, ${total.requests} requests, ${total.events} events): ` +
-      `${total.broken} broke a promise`,
-  )
+    `${total.broken} broke a promise`
+  say(result)
+  if (values.record && plant === null) {
+    noteRun(`npm run simulate -- --seed ${firstSeed} --runs ${runs}`, result)
+  }
   if (total.broken > 0) {
     say('Run one again, with all that happens: npm run simulate -- --trace --seed <seed>')
     process.exitCode = 1
@@ -61,8 +68,8 @@ async function findViolations(): Promise<void> {
 }
 
 /** Plants each mistake in turn, and says by which seed it was found. */
-async function findPlants(): Promise<void> {
-  for (const { name, breaks } of PLANTS) {
+async function findPlants(plants: readonly Plant[]): Promise<void> {
+  for (const { name, breaks } of plants) {
     let found: number | null = null
     const others = new Set<string>()
     const ended = await runPool({
@@ -80,6 +87,7 @@ async function findPlants(): Promise<void> {
       `${found === null ? 'NOT FOUND' : 'found'} in ${ended} runs: ${name} (${breaks.join(', ')}${also})`,
     )
     if (found === null) process.exitCode = 1
+    else if (values.record) notePlant(name, found)
   }
 }
 
