@@ -25,6 +25,8 @@ export const REQUEST_BYTES = 8 * 1024
 export type BodyReservation = {
   /** Adds bytes. If they do not fit, it releases the whole reservation and returns false. */
   reserve(bytes: number): boolean
+  /** Holds so many bytes from now on, besides the request. If they do not fit, it keeps what it had, and returns false. */
+  resize(bytes: number): boolean
   /** Aborted when another body takes the memory, before this one has arrived. */
   evicted: AbortSignal
   /** The body has arrived: from now on it cannot be evicted. */
@@ -97,25 +99,31 @@ export function createBodyBudget(limits = DEFAULT_LIMITS): BodyBudget {
     }
 
     function reserve(bytes: number): boolean {
+      if (add(bytes)) return true
+      release()
+      return false
+    }
+
+    /** Adds bytes, or takes them back. False if they do not fit, or the reservation has ended. */
+    function add(bytes: number): boolean {
       if (hasEnded) return false
-      const ofNetwork = accountOf(all, network).bytes + bytes
-      const fits =
-        ofNetwork <= limits.perNetwork &&
-        pools.every((pool) => evictUntilFits(pool, network, bytes))
-      if (!fits || hasEnded) {
-        release()
-        return false
-      }
+      const hasRoom = bytes <= 0 || fits(bytes)
+      if (!hasRoom || hasEnded) return false
       reserved += bytes
       for (const pool of pools) addBytes(pool, network, bytes)
       return true
     }
+
+    const fits = (bytes: number): boolean =>
+      accountOf(all, network).bytes + bytes <= limits.perNetwork &&
+      pools.every((pool) => evictUntilFits(pool, network, bytes))
 
     bodies++
     for (const pool of pools) accountOf(pool, network).arriving.add(arriving)
     if (!reserve(REQUEST_BYTES)) return null
     return {
       reserve,
+      resize: (bytes) => add(REQUEST_BYTES + bytes - reserved),
       evicted: eviction.signal,
       received() {
         if (hasEnded) return

@@ -58,7 +58,8 @@ export const ERRORS = {
   },
   'ciphertext too large': {
     status: 400,
-    advice: "The body exceeds the plan's maxCiphertextBytes.",
+    advice:
+      "The body exceeds the plan's maxCiphertextBytes. Of a reading: the ciphertext exceeds X-Whisper-Max-Bytes, and no read was spent.",
   },
   'invalid read limit': {
     status: 400,

@@ -40,6 +40,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   surface: {
     roots: [{ path: '/w/' }],
     requestHeaders: [
+      'X-Whisper-Max-Bytes',
       'X-Whisper-Read-Limit',
       'X-Whisper-Receipt',
       'X-Whisper-Reveal-At',

@@ -22,6 +22,7 @@ import {
   MIN_CIPHERTEXT_BYTES,
   NotRevealed,
   publicId,
+  readHeaders,
   WhisperCapability,
   type WhisperPlan,
   whisperHeaders,
@@ -81,9 +82,9 @@ export function mountWhisper(
       'invalid receipt option',
       'invalid switch',
     ],
-    checkHeaders: readHeaders,
+    checkHeaders: askedIn,
     parse(body, request) {
-      const asked = readHeaders(request)
+      const asked = askedIn(request)
       if (body.length < MIN_CIPHERTEXT_BYTES) {
         throw invalid('invalid ciphertext', { expected: `at least ${MIN_CIPHERTEXT_BYTES} bytes` })
       }
@@ -136,6 +137,7 @@ function mountRead(
         summary: 'Read the encrypted bytes; each 200 spends one read',
         security: [{ bearer: [] }],
         params: Type.Object({ publicId }),
+        headers: Type.Object(readHeaders),
         response: {
           200: answer(Type.String({ format: 'binary' }), {
             type: 'application/octet-stream',
@@ -143,9 +145,11 @@ function mountRead(
             headers: ATTACHMENT,
           }),
           425: answer(NotRevealed, { description: 'not revealed', headers: RETRY_AFTER }),
-          ...errors('not found', 'rate limited', 'internal error'),
+          ...errors('ciphertext too large', 'not found', 'rate limited', 'internal error'),
         },
       },
+      // The header is checked below, after the token.
+      validatorCompiler: () => () => true,
     },
     async (request, reply) => {
       // Never 401: a reader must not learn whether the id exists and only the token is wrong.
@@ -155,9 +159,11 @@ function mountRead(
       if (!whisper) return limits.refuse(problem('not found'), request, reply)
       // After the token was checked: a stranger who knows the id must not use up its readers' limit.
       await limits.take(READS, publicId, reply)
+      const bytes = whisper.byte_count ?? 0
+      if (!isWithin(one(request, 'x-whisper-max-bytes'), bytes)) throw tooLong(bytes)
       const reservation = await responseBudget.forResponse(reply, publicId)
       // Before the read is spent: a client that waits for memory or leaves must not lose a read.
-      if (!(await reservation.reserve(whisper.byte_count ?? 0))) throw problem('request timeout')
+      if (!(await reservation.reserve(bytes))) throw problem('request timeout')
       const reading = await reservation.whileReading(() => service.read(whisper))
       switch (reading.kind) {
         case 'gone':
@@ -178,7 +184,7 @@ function mountRead(
 }
 
 /** @throws Problem for a header that is missing, repeated or invalid. */
-function readHeaders(request: FastifyRequest): Asked {
+function askedIn(request: FastifyRequest): Asked {
   const planId = one(request, 'x-whisper-plan')
   if (!isPlanId(planId)) throw invalidPlan()
   const limitText = one(request, 'x-whisper-read-limit')
@@ -202,6 +208,16 @@ function readHeaders(request: FastifyRequest): Asked {
     wantsReceipt: receipt === 'on' || revealWhen !== null,
   }
 }
+
+/** Whether a reader takes this many bytes. One that says it in a way that nobody understands takes none. */
+const isWithin = (most: string | null, bytes: number): boolean =>
+  most === null || (/^\d{1,15}$/.test(most) && bytes <= Number(most))
+
+const tooLong = (bytes: number): Problem =>
+  invalid('ciphertext too large', {
+    field: 'X-Whisper-Max-Bytes',
+    expected: `at least ${bytes}, the length of the ciphertext`,
+  })
 
 const invalidPlan = (): Problem =>
   invalid('invalid plan', { field: 'X-Whisper-Plan', expected: inWords(PlanIdSchema) })

@@ -130,6 +130,17 @@ export const whisperHeaders = {
   ),
 }
 
+/** Headers of a reading, for openapi.json. */
+export const readHeaders = {
+  'x-whisper-max-bytes': Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'A longer ciphertext is refused, and no read is spent',
+      examples: [1_048_576],
+    }),
+  ),
+}
+
 export const publicId = Type.String({
   description: 'Of the whisper',
   examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],

@@ -303,6 +303,7 @@ async function driveWhisper(server: TestServer, ask: Call) {
   const headers = { authorization: `Bearer ${readToken}` }
   await ask('readWhisper', 425, { params, headers })
   server.clock.advance(DAY / 2)
+  await ask('readWhisper', 400, { params, headers: { ...headers, 'x-whisper-max-bytes': '63' } })
   await ask('readWhisper', 200, { params, headers })
   await ask('readWhisper', 404, { params })
   await driveReceipt(server, ask)

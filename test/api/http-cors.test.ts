@@ -5,7 +5,7 @@ import { startServer } from '../support/server.ts'
 
 const OURS =
   'Authorization, Content-Type, Idempotency-Key, Accept-Payment, Accept-Authenticate, ' +
-  'Payment-Preimage, X-Payment-Protocol, X-Owner-Token, X-Whisper-Read-Limit, X-Whisper-Receipt, ' +
+  'Payment-Preimage, X-Payment-Protocol, X-Owner-Token, X-Whisper-Max-Bytes, X-Whisper-Read-Limit, X-Whisper-Receipt, ' +
   'X-Whisper-Reveal-At, X-Whisper-Reveal-When, X-Gate-Project, X-Gate-Route, X-Gate-Method, X-Gate-Path'
 const ID = 'catch_0000000000000000000000'
 

@@ -51,6 +51,24 @@ suite('reading a whisper', () => {
     assert.deepEqual(short(await read(server, whisper)), NOT_FOUND)
   })
 
+  test('a reader that takes fewer bytes is refused before a read is spent, and told how many there are', async () => {
+    const server = await theServer()
+    const whisper = await aWhisper(server, { body: randomBytes(1_000), readLimit: 1 })
+    for (const most of ['999', '0', '', '-1', '1e9', '1000.0', '9'.repeat(16), ['1000', '1000']]) {
+      const answer = await read(server, whisper, { 'x-whisper-max-bytes': most })
+      assert.equal(answer.status, 400, String(most))
+      assert.deepEqual(JSON.parse(answer.body.toString('utf8')), {
+        error: 'ciphertext too large',
+        field: 'X-Whisper-Max-Bytes',
+        expected: 'at least 1000, the length of the ciphertext',
+      })
+    }
+    const stranger = { ...whisper, readToken: tokenOf('whisper_read', randomBytes(32)) }
+    const refused = await read(server, stranger, { 'x-whisper-max-bytes': '999' })
+    assert.deepEqual(short(refused), NOT_FOUND, 'its length is for its readers')
+    assert.equal((await read(server, whisper, { 'x-whisper-max-bytes': '1000' })).status, 200)
+  })
+
   test('every wrong way in looks the same and spends nothing', async () => {
     const server = await theServer()
     const whisper = await aWhisper(server, { readLimit: 1 })

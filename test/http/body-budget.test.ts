@@ -109,3 +109,17 @@ test('a body that has arrived is never given up', () => {
   assert.equal(of.begin('b', 'one').hasRoom, false)
   assert.deepEqual(of.evicted, [])
 })
+
+test('a body that shrinks gives back the rest, and one that finds no room to grow keeps what it had', () => {
+  const of = aBudget()
+  const { reservation } = of.begin('a', 'one')
+  assert.equal(reservation?.resize(0), true)
+  assert.deepEqual(of.budget.held(), { bodies: 1, bytes: REQUEST_BYTES })
+  assert.equal(reservation?.resize(3 * EACH + BODY), true)
+  assert.deepEqual(of.budget.held(), { bodies: 1, bytes: 4 * EACH })
+  assert.equal(reservation?.resize(3 * EACH + BODY + 1), false, 'one capability')
+  assert.deepEqual(of.budget.held(), { bodies: 1, bytes: 4 * EACH })
+  reservation?.release()
+  assert.equal(reservation?.resize(0), false)
+  assert.deepEqual(of.budget.held(), { bodies: 0, bytes: 0 })
+})
