@@ -13,6 +13,11 @@ export type Connection = Caller & {
   isPaymentError: boolean
   /** The Authorization header, for a client that cannot write `_meta`. */
   authorization: string | undefined
+  /**
+   * Counts this many bytes besides the message, until the client has taken the answer. Another number replaces it.
+   * False, and nothing has changed, if the budget has no room for them.
+   */
+  hold(bytes: number): boolean
   /** Resolves when the connection has room for more; false once the client has left. */
   drained(): Promise<boolean>
 }
@@ -85,8 +90,7 @@ export function expectJson(answered: Answered, status = 200): Record<string, unk
 
 /** An error of the service, with its advice: what to do, and where the money is. */
 export function refusalOf({ status, headers, body }: Answered): Refusal {
-  const value = parseJsonBytes(body)
-  const fault = isObject(value) ? value : {}
+  const fault = faultIn(body)
   const phrase = typeof fault.error === 'string' ? fault.error : `status ${status}`
   const entry = Object.hasOwn(ERRORS, phrase) ? ERRORS[phrase as Phrase] : null
   const retryAfter = headers['retry-after']
@@ -101,6 +105,12 @@ export function refusalOf({ status, headers, body }: Answered): Refusal {
     ].join(' '),
     { status, retryAfterSeconds: retryAfter ? Number(retryAfter) : null },
   )
+}
+
+/** The error of an answer: its phrase and what it adds. */
+export function faultIn(body: Buffer): Record<string, unknown> {
+  const value = parseJsonBytes(body)
+  return isObject(value) ? value : {}
 }
 
 const expectation = ({ field, expected }: Record<string, unknown>): string =>
@@ -125,10 +135,15 @@ const NO_TOKEN = {
   visible: 'unauthorized. This tool needs a token: pass it as the argument "token".',
 }
 
-/** An id as a part of a path: it is looked up, and not found, whatever it is. Half of a pair has no encoding. */
-export const inPath = (id: unknown): string => encodeURIComponent(text(id).toWellFormed())
+/** A kind and digits. Anything else could be another path of the service, and is nothing's id. */
+const ID = /^[a-z]+_[0-9A-Za-z]+$/
 
-export const idIn = ({ arguments: given }: Call): string => inPath(given.publicId)
+/** The id of what a call is about, as a part of a path. @throws Refusal */
+export function idIn({ arguments: given }: Call): string {
+  const id = text(given.publicId)
+  if (ID.test(id)) return id
+  throw new Refusal(`not found. ${ERRORS['not found'].advice}`, { status: 404 })
+}
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 

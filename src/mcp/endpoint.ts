@@ -18,10 +18,10 @@ import {
   clientScope,
 } from '../http/client-address.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
-import { problem } from '../http/errors.ts'
+import { invalid, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import type { SteadyClock } from '../lib/clock.ts'
-import { parseStrictJsonBytes } from '../lib/json.ts'
+import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/bounds.ts'
 import type { Connection } from './call.ts'
@@ -32,10 +32,12 @@ import type { McpServer } from './server.ts'
 
 export const MCP_PATH = '/mcp'
 
+/** The largest message without a ciphertext. It may wait for ten minutes, and so may all others of its network. */
+const MAX_PLAIN_BYTES = 64 * 1024
 /** The largest ciphertext in base64, and the rest of a message. */
-const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + 64 * 1024
+const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
 const MIB = 1024 * 1024
-/** What messages may hold while they arrive and are answered. */
+/** What messages may hold while they arrive and are answered, and large results until they are taken. */
 const MESSAGES = { perNetwork: 8 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }
 /** Any connection that can send 64 KiB within the server's 30 seconds is faster. */
 const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
@@ -84,7 +86,7 @@ export function mountMcp(app: App, parts: McpParts): void {
       if (!end) throw rateLimited(RETRY_SECONDS)
       reply.raw.once('close', end)
       if (reply.raw.destroyed) end()
-      const message = await read(request, reply, network)
+      const { message, hold } = await read(request, reply, network)
       server ??= open()
       const { answer } = await server
       return withDisconnectSignal(request.raw, async (signal) => {
@@ -93,7 +95,10 @@ export function mountMcp(app: App, parts: McpParts): void {
           headers: textHeaders(request.headers),
           signal,
         })
-        const answered = await answer(asked, message, connectionOf(request, reply, signal))
+        const answered = await answer(asked, message, {
+          ...connectionOf(request, reply, signal),
+          hold,
+        })
         return send(reply, answered)
       })
     })
@@ -105,7 +110,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     request: FastifyRequest,
     reply: FastifyReply,
     network: string,
-  ): Promise<unknown> {
+  ): Promise<{ message: unknown; hold: Connection['hold'] }> {
     const reservation = budget.admit({ network, target: '' })
     if (!reservation) throw rateLimited(RETRY_SECONDS)
     reply.raw.once('close', reservation.release)
@@ -119,7 +124,10 @@ export function mountMcp(app: App, parts: McpParts): void {
       const message = isShallow(body) ? parseStrictJsonBytes(body) : undefined
       // A batch, which one old revision had, would multiply what one request may do.
       if (message === undefined || Array.isArray(message)) throw problem('invalid request body')
-      return message
+      if (body.length > MAX_PLAIN_BYTES && !hasCiphertext(message)) throw tooLarge()
+      // It grew by more than it needed, and waits may last long.
+      reservation.resize(body.length)
+      return { message, hold: (bytes) => reservation.resize(body.length + bytes) }
     } catch (error) {
       reservation.release()
       throw error
@@ -127,12 +135,21 @@ export function mountMcp(app: App, parts: McpParts): void {
   }
 }
 
+/** Whether a message is of the only kind that carries one. */
+const hasCiphertext = (message: unknown): boolean =>
+  isObject(message) && isObject(message.params) && message.params.name === 'send_whisper'
+
+const tooLarge = () =>
+  invalid('request too large', {
+    expected: `at most ${MAX_PLAIN_BYTES} bytes of any message but a call of send_whisper`,
+  })
+
 /** The caller's connection, as the service sees it. */
 function connectionOf(
   request: FastifyRequest,
   { raw: response }: FastifyReply,
   signal: AbortSignal,
-): Connection {
+): Omit<Connection, 'hold'> {
   const { tokens, payment } = request.query as Record<string, unknown>
   const lines = request.raw.headersDistinct
   return {

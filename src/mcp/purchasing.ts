@@ -2,7 +2,9 @@
  * The tools that buy. An unpaid purchase is a result with its challenge, in the form that MCP clients of the
  * Payment scheme read; the credential of their retry becomes the Authorization header of the same purchase.
  */
+import { ERRORS } from '../http/errors.ts'
 import { base64url, utf8, utf8Text } from '../lib/bytes.ts'
+import { isId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import { isObject, objectIn } from '../lib/json.ts'
 import { SOLD_PRODUCTS } from '../lib/product-names.ts'
@@ -12,7 +14,6 @@ import { decodeReceipt } from '../protocol/payment-auth.ts'
 import {
   type Call,
   expectJson,
-  inPath,
   PaymentRequired,
   Refusal,
   resultOf,
@@ -154,9 +155,11 @@ export function createPurchasing({
       const { orderId, purchaseId } = call.arguments
       const key = purchaseId === undefined ? undefined : ids.keyOf(text(purchaseId))
       if (key === null) throw new Refusal(UNKNOWN_PURCHASE)
+      // The path of another word is no order's: the products are sold there.
+      if (!isId('order', text(orderId))) throw new Refusal(NO_ORDER, { status: 404 })
       const answered = await call.ask({
         method: 'GET',
-        path: `/api/payments/${inPath(orderId)}`,
+        path: `/api/payments/${text(orderId)}`,
         ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
       })
       if (answered.status !== 402) {
@@ -259,6 +262,7 @@ function tokensIn(resource: Record<string, unknown>): Record<string, string> {
 /** A line of visible ASCII. The service refuses what it cannot read, but the parser would refuse a line break. */
 const headerText = (value: unknown): string => text(value).replace(/[^\x20-\x7e]/g, '?')
 
+const NO_ORDER = `order not found. ${ERRORS['order not found'].advice}`
 const MALFORMED =
   'invalid payment credential. It must be {"challenge": {…}, "payload": {"preimage": "<64 hex digits>"}} with the challenge as it was sent. Nothing was spent: do not pay again, and repeat the call with the right credential.'
 const NO_PURCHASE =

@@ -28,7 +28,7 @@ import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 import { createPurchasing } from './purchasing.ts'
 import { createWaitForWebhook, readInbox } from './reading.ts'
-import { catalog, destroy, monitorStatus, ping, readWhisper } from './using.ts'
+import { catalog, createReadWhisper, destroy, monitorStatus, ping } from './using.ts'
 
 /** The tools change with the version of the service alone, and are the same for all. */
 const TOOLS_TTL_MS = 60 * 60 * 1000
@@ -67,7 +67,7 @@ export function createMcpServer({
     read_inbox: readInbox,
     wait_for_webhook: createWaitForWebhook({ clock }),
     send_whisper: purchasing.sendWhisper,
-    read_whisper: readWhisper,
+    read_whisper: createReadWhisper({ publicUrl }),
     buy_monitor: purchasing.buyMonitor,
     check_order: purchasing.checkOrder,
     monitor_status: monitorStatus,

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { capabilityIn, challengeIn, connect, credentialOf, purchaseIn } from '../support/mcp.ts'
+import {
+  capabilityIn,
+  challengeIn,
+  connect,
+  credentialOf,
+  purchaseIn,
+  refusalIn,
+} from '../support/mcp.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 type After = Parameters<typeof startServer>[0]
@@ -19,6 +26,30 @@ test('an id with half of a surrogate pair is not found, and is no fault of the s
     assert.match(answer, /"isError":true/, tool)
   }
   assert.deepEqual(faultsOf(server), [])
+})
+
+test('an id that is another path of the service is not found, and nothing is asked', async (t) => {
+  const { agent, token } = await anOwner(t)
+  const order = `order_${'0'.repeat(22)}`
+  for (const orderId of [
+    'catch',
+    'whisper',
+    'pulse',
+    '..',
+    'order_x',
+    `${order}/x`,
+    `${order}?x`,
+  ]) {
+    const said = refusalIn(await agent.call('check_order', { orderId }))
+    assert.match(said, /^order not found\. .*the operator can restore/, orderId)
+  }
+  for (const publicId of ['public', '.', '..', 'catch_x/..', 'catch_', 'whisper%2fx', '_x']) {
+    for (const tool of ['read_inbox', 'monitor_status', 'ping', 'read_whisper', 'destroy']) {
+      const said = refusalIn(await agent.call(tool, { publicId }, { token }))
+      assert.match(said, /^not found\. /, `${tool} ${publicId}`)
+      assert.doesNotMatch(said, /X-Request-Id/)
+    }
+  }
 })
 
 test('the order of an extension is settled, with its new end and without a token', async (t) => {
