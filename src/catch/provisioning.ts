@@ -1,7 +1,12 @@
 /** Provisions CATCH: an inbox for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import { extendedEnd, type Grant, type Provisioning } from '../payment/provisioning.ts'
+import {
+  extendedEnd,
+  extendedLimit,
+  type Grant,
+  type Provisioning,
+} from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import type { CatchCapability, CatchPlan } from './schema.ts'
 import { stateOf } from './state.ts'
@@ -33,6 +38,8 @@ export const CATCH_PROVISIONING: Provisioning = {
     const { requestLimit, storageLimitBytes, ...terms } = plan as CatchPlan
     const expiresAt = extendedEnd(inbox.expires_at, terms, now)
     if (expiresAt === null) return null
+    if (extendedLimit(inbox.request_limit, requestLimit) === null) return null
+    if (extendedLimit(inbox.storage_limit_bytes, storageLimitBytes) === null) return null
     const statement = extendInbox({
       ...{ publicId, endsAt: inbox.expires_at, expiresAt, now },
       ...{ moreRequests: requestLimit, moreBytes: storageLimitBytes },

@@ -54,6 +54,10 @@ export function mountCatch(
       planId: inbox.plan_id,
       expiresAt: inbox.expires_at,
       isActive: stateOf(inbox, clock.now()) === 'active',
+      limits: {
+        requestLimit: inbox.request_limit,
+        storageLimitBytes: inbox.storage_limit_bytes,
+      },
     }),
   })
   mountIngest(app, deps)

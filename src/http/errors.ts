@@ -190,7 +190,7 @@ export const ERRORS = {
   'cannot be extended': {
     status: 409,
     advice:
-      'It has ended, is used up or suspended, or would last longer than ten years from now. No invoice was made. What has ended can only be bought anew.',
+      'It has ended, is used up or suspended, or would last longer than ten years from now, or its limits would reach 2^53. No invoice was made. What has ended can only be bought anew.',
   },
   'give-back refused': {
     status: 409,

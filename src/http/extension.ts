@@ -8,13 +8,13 @@ import type { TSchema } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
 import { isId, type TokenKind } from '../lib/ids.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { extendedEnd, type PlanTerms } from '../payment/provisioning.ts'
+import { extendedEnd, extendedLimit } from '../payment/provisioning.ts'
 import type { App } from './app.ts'
 import { OWNER_TOKEN, ownerTokenOf } from './bearer.ts'
 import { invalid, problem, unauthorized } from './errors.ts'
 import { LIMITS } from './limits.ts'
 import { mountPaidRoute, type Paying } from './paid.ts'
-import type { PaidRoute } from './paid-route.ts'
+import type { PaidRoute, SoldPlan } from './paid-route.ts'
 import { nameOf, PAYMENT_RECEIPT } from './paid-schema.ts'
 import { answer, Extended, settled } from './schemas.ts'
 import { Type } from './type.ts'
@@ -26,6 +26,8 @@ export type Extendable = {
   expiresAt: number
   /** Whether it works: it has not ended, is not used up and not suspended. */
   isActive: boolean
+  /** Its limits, under the names of the plan's fields that are added to them. */
+  limits: Record<string, number>
 }
 
 export type ExtensionRoute<Row> = {
@@ -60,9 +62,15 @@ export function mountExtension<Row>(
   }
 
   /** Whether another order may add the plan. Those that are open already count, because all may be paid. */
-  async function hasRoom(id: string, { expiresAt }: Extendable, plan: PlanTerms): Promise<boolean> {
-    const open = (await orders.openExtensions(id)) * plan.durationSeconds * 1000
-    return extendedEnd(expiresAt + open, plan, clock.now()) !== null
+  async function hasRoom(id: string, extendable: Extendable, plan: SoldPlan): Promise<boolean> {
+    const open = await orders.openExtensions(id)
+    const after = extendable.expiresAt + open * plan.durationSeconds * 1000
+    const isInTime = extendedEnd(after, plan, clock.now()) !== null
+    const limits = Object.entries(extendable.limits)
+    return (
+      isInTime &&
+      limits.every(([name, limit]) => extendedLimit(limit, Number(plan[name]), open + 1) !== null)
+    )
   }
 
   mountPaidRoute(app, deps, {

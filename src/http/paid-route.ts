@@ -33,7 +33,7 @@ export type PaidRoute = {
     request: FastifyRequest,
   ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
   /** The plan as it is sold now, or null if it is not on sale. */
-  plan(planId: PlanId): (PlanTerms & Record<string, Json>) | null
+  plan(planId: PlanId): SoldPlan | null
   /** The invoice's text: product and plan, nothing else. */
   memo(planId: PlanId): string
   /** The capability that an order extends. Left out: orders sell a new one. */
@@ -41,7 +41,7 @@ export type PaidRoute = {
   /** Refuses a client who may not open an order. @throws Problem from the catalogue. */
   admit?(ask: {
     planId: PlanId
-    plan: PlanTerms
+    plan: SoldPlan
     request: FastifyRequest
     reply: FastifyReply
   }): Promise<void>
@@ -58,6 +58,9 @@ export type PaidRoute = {
     clientNetwork: string
   }): Promise<(orderId: string) => Statement[]>
 }
+
+/** A plan with all of its fields. */
+export type SoldPlan = PlanTerms & Record<string, Json>
 
 /** What a purchase of one URL needs of a product's paid route. Products whose orders need a body have none. */
 export type OneUrlRoute = Pick<

@@ -11,8 +11,11 @@ import { type Repair, repairOrder } from './repair.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
 
 export type HandingOut =
-  /** `body` is the answer that the buyer would have got. There is no other copy of it. */
-  | { kind: 'handed out'; body: string }
+  /**
+   * `body` is the answer that the buyer would have got. There is no other copy of it. `extendedId` is what the order
+   * has extended: then it has no token.
+   */
+  | { kind: 'handed out'; body: string; extendedId: string | null }
   | { kind: 'not settled'; state: OrderState }
   /** It was delivered, or is sealed: it is never delivered twice. */
   | { kind: 'already delivered'; at: number | null }
@@ -41,7 +44,8 @@ export async function handOutOrder(
   const done = await attempt(
     db.write({ lockKey: orderId, statements: { order: handOut(orderId, now) } }),
   )
-  if ('rows' in done) return { kind: 'handed out', body }
+  const extendedId = order.public_id === null ? order.extends_id : null
+  if ('rows' in done) return { kind: 'handed out', body, extendedId }
   // Somebody else was faster.
   const current = await store.find([orderId])
   return refusalReason(current, now) ?? { kind: 'already delivered', at: null }

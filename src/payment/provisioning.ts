@@ -43,7 +43,8 @@ export type Provisioning = {
   /**
    * How a capability is extended by its plan: its new end, and the statements that extend it, which join the
    * settling unit. The first of them is refused if the capability has changed since it was read, or cannot be
-   * extended. Null if it cannot be: it has ended, is used up or suspended, or would last too long.
+   * extended. Null if it cannot be: it has ended, is used up or suspended, would last too long, or would
+   * be allowed too much.
    */
   extend?(db: Pick<Db, 'read'>, order: ExtensionGrant): Promise<Extension | null>
 }
@@ -68,6 +69,15 @@ export function extendedEnd(expiresAt: number, plan: PlanTerms, now: number): nu
   if (!Number.isSafeInteger(end))
     throw new Error('the plan of this order does not say how long it lasts')
   return end <= now + MAX_LIFE_SECONDS * 1000 ? end : null
+}
+
+/**
+ * A limit of a capability once so many plans are added to it, or null from 2^53 on, where JSON and the stores' readers
+ * stop being exact. The default plans come nowhere near; a short plan with large limits does, bought often enough.
+ */
+export function extendedLimit(limit: number, more: number, plans = 1): number | null {
+  const extended = limit + more * plans
+  return Number.isSafeInteger(extended) ? extended : null
 }
 
 /** The products that this server sells. */

@@ -55,7 +55,7 @@ export type Closing =
 
 export type Repair =
   /** `publicId`: what was sold, or extended. */
-  | { kind: 'repaired'; publicId: string; expiresAt: number }
+  | { kind: 'repaired'; publicId: string; isExtended: boolean; expiresAt: number }
   | { kind: 'order not found' }
   | { kind: 'not unfulfilled'; state: OrderState }
   /** The configured secrets do not include the one that the order was made under. */
@@ -138,7 +138,8 @@ export async function repairOrder(
   switch (done.kind) {
     case 'settled': {
       const { public_id, expires_at: expiresAt } = done.fields
-      return { kind: 'repaired', publicId: public_id ?? order.extends_id ?? '', expiresAt }
+      const publicId = public_id ?? order.extends_id ?? ''
+      return { kind: 'repaired', publicId, isExtended: public_id === null, expiresAt }
     }
     case 'failed':
       return { kind: 'refused', reason: messageOf(done.fault) }

@@ -1,7 +1,12 @@
 /** Provisions PULSE: a monitor for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import { extendedEnd, type Grant, type Provisioning } from '../payment/provisioning.ts'
+import {
+  extendedEnd,
+  extendedLimit,
+  type Grant,
+  type Provisioning,
+} from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import { extendBindings } from '../switches/store.ts'
 import { GRACE_SECONDS, INTERVAL_SECONDS, type PulseCapability, type PulsePlan } from './schema.ts'
@@ -39,6 +44,7 @@ export const PULSE_PROVISIONING: Provisioning = {
     const { expires_at: endsAt, created_at } = monitor
     const expiresAt = extendedEnd(endsAt, terms, now)
     if (expiresAt === null) return null
+    if (extendedLimit(monitor.heartbeat_limit, moreHeartbeats) === null) return null
     const tellsAt = expiringAt({ created_at, expires_at: expiresAt })
     return {
       expiresAt,

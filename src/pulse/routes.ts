@@ -74,6 +74,7 @@ export function mountPulse(
       planId: monitor.plan_id,
       expiresAt: monitor.expires_at,
       isActive: isExtendable(monitor, clock.now()),
+      limits: { heartbeatLimit: monitor.heartbeat_limit },
     }),
   })
   mountPings(app, deps)

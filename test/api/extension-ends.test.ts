@@ -199,3 +199,45 @@ test('a suspended monitor is hidden from its owner, and one that is suspended be
   const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
   assert.notEqual(resource.publicId, monitor.publicId)
 })
+
+/** A limit with which one more plan still fits below 2^53, and two do not. */
+const NEARLY_FULL = {
+  inbox: [
+    ['request_limit', Number.MAX_SAFE_INTEGER - 3],
+    ['storage_limit_bytes', Number.MAX_SAFE_INTEGER - 6 * 1024 * 1024],
+  ],
+  monitor: [['heartbeat_limit', Number.MAX_SAFE_INTEGER - 3]],
+} as const
+
+for (const what of ['inbox', 'monitor'] as const) {
+  const table = what === 'inbox' ? 'catch_inbox' : 'pulse_monitor'
+  for (const [column, limit] of NEARLY_FULL[what]) {
+    const setLimit = (server: TestServer, value: number) =>
+      query(server, `update ${table} set ${column} = $1 returning public_id`, value)
+
+    test(`no extension takes the ${column} of the ${what} beyond what a number in JSON can say, whatever is quoted already`, async (t) => {
+      const server = await aShortServer(t)
+      const held = await heldOf[what](server)
+      await setLimit(server, limit)
+      const quote = quoteOf(await extend(server, held))
+      // Paid, the open quote leaves no room for another plan.
+      assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
+      await server.pay(quote.bolt11)
+      endIn(await poll(server, quote.orderId))
+      assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
+      const [row] = await query(server, 'select count(*) as count from simulator_invoice')
+      assert.equal(Number(row?.count), 2)
+    })
+
+    test(`an extension that would take the ${column} of the ${what} too far once it is paid sells a new one`, async (t) => {
+      const server = await aShortServer(t)
+      const held = await heldOf[what](server)
+      const { orderId, bolt11 } = quoteOf(await extend(server, held))
+      await setLimit(server, Number.MAX_SAFE_INTEGER)
+      const proof = { 'payment-preimage': await server.pay(bolt11) }
+      const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
+      assert.notEqual(resource.publicId, held.publicId)
+      assert.equal((await statusOf(server, held))?.expiresAt, held.expiresAt)
+    })
+  }
+}

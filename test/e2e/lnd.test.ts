@@ -6,6 +6,8 @@ import { pino } from 'pino'
 import { readConfig } from '../../src/config.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { serve } from '../../src/serve.ts'
+import { poll as pollWith, quoteOf } from '../support/buying.ts'
+import { endIn, extend, SPARK_MS, statusOf } from '../support/extension.ts'
 import type { After } from '../support/folder.ts'
 import { missingNodes } from '../support/nodes/testbed.ts'
 import { startProgram } from '../support/program.ts'
@@ -87,6 +89,29 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     assert.equal((await second.saw('order.settled')).paymentHash, paymentHash)
     const inbox = capabilityOf(await poll(second.url, orderId))
     assert.deepEqual((await poll(second.url, orderId)).body, { error: 'already delivered' })
+    await useInbox(second.url, inbox)
+    await nodes.books.balance({ databaseUrl })
+  })
+
+  test('an extension paid while the service was killed adds the plan once, and its inbox goes on', async (t) => {
+    const databaseUrl = await aDatabaseUrl(t)
+    const environment = await onAlice(t)
+    const first = await startProgram(t, databaseUrl, { environment })
+    const bought = await quote(first.url)
+    await nodes.testbed.pay(bought.bolt11)
+    const inbox = await collect(first.url, bought.orderId)
+    const order = quoteOf(await extend(first, inbox))
+    await first.kill()
+    const preimage = await nodes.testbed.pay(order.bolt11)
+
+    const second = await startProgram(t, databaseUrl, { environment })
+    const end = await until('it is extended', async () => {
+      const answer = await pollWith(second, order.orderId, { 'payment-preimage': preimage })
+      return answer.status === 200 && endIn(answer)
+    })
+    assert.equal(Date.parse(end), Date.parse(inbox.expiresAt) + SPARK_MS)
+    const status = await statusOf(second, inbox)
+    assert.deepEqual([status?.expiresAt, status?.requestLimit], [end, 200])
     await useInbox(second.url, inbox)
     await nodes.books.balance({ databaseUrl })
   })

@@ -96,11 +96,13 @@ export async function repair(
   const outcome = await repairOrder(await settlingDeps(config, db), orderId)
   switch (outcome.kind) {
     case 'repaired': {
-      const { publicId } = outcome
+      const { publicId, isExtended } = outcome
       const expiresAt = rfc3339(outcome.expiresAt)
       return {
         json: { order, publicId, expiresAt },
-        text: `${order} is settled as ${publicId} until ${expiresAt}. The buyer's next poll delivers it.\n`,
+        text: isExtended
+          ? `${order} is settled: ${publicId} is extended until ${expiresAt}. The buyer's next poll says so.\n`
+          : `${order} is settled as ${publicId} until ${expiresAt}. The buyer's next poll delivers it.\n`,
       }
     }
     case 'not unfulfilled':
@@ -122,7 +124,9 @@ export async function deliver(
       return {
         json: JSON.parse(outcome.body),
         text: `${outcome.body}\n`,
-        note: `${order} is delivered and sealed. This is the only copy of its capability. Give it to nobody but the buyer.`,
+        note: outcome.extendedId
+          ? `${order} is delivered and sealed: ${outcome.extendedId} is extended. This has no secret.`
+          : `${order} is delivered and sealed. This is the only copy of its capability. Give it to nobody but the buyer.`,
       }
     case 'not settled':
       throw new CliError(`${order} is ${outcome.state}: there is nothing to deliver.`)
