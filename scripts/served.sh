@@ -1,6 +1,7 @@
 # Sourced by a script that asks a running service, after `set -euo pipefail`: starts one on the simulator with an
 # empty store, and stops it with the script. Sets `work`, a folder that is deleted then, and `url`, and defines
-# `linked`. The server reads the environment, such as MAYFLY_GATE=on or the URL of an empty PostgreSQL database.
+# `linked`. `under` may be a command that runs it. The server reads the environment, such as MAYFLY_GATE=on or the
+# URL of an empty PostgreSQL database.
 work=$(mktemp -d)
 server=
 cleanup() {
@@ -9,7 +10,7 @@ cleanup() {
 }
 trap cleanup EXIT
 MAYFLY_PORT=0 MAYFLY_DATABASE_URL="${MAYFLY_DATABASE_URL:-sqlite:$work/mayfly.db}" \
-  node bin/mayfly.mjs serve >"$work/log" 2>"$work/errors" &
+  ${under:-} node bin/mayfly.mjs serve >"$work/log" 2>"$work/errors" &
 server=$!
 url=
 for _ in $(seq 150); do
