@@ -1,0 +1,155 @@
+/**
+ * The service behind nginx or Caddy, for each of which a suite runs. A proxy that is missing fails with the command
+ * that installs it.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { type Agent, type Dispatcher, request, fetch as undiciFetch } from 'undici'
+import {
+  type CatchCapability,
+  type CatchEvent,
+  createMayfly,
+  type Mayfly,
+} from '../../src/client/index.ts'
+import { type After, temporaryFolder } from './folder.ts'
+import { type Front, missingProxy, type ProxyName, startFront } from './front.ts'
+import { freePort } from './ports.ts'
+import { type Program, startProgram } from './program.ts'
+
+export type Ask = {
+  method?: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  client?: Agent
+  signal?: AbortSignal
+}
+
+export type Site = {
+  front: Front
+  service: Service
+  /** The SDK through the proxy. */
+  mayfly: Mayfly
+  sdk(client: Agent): Mayfly
+  /** `fetch` through the proxy. */
+  fetch: typeof fetch
+  anInbox(planId?: 'spark' | 'long'): Promise<CatchCapability>
+  /** Sends a request through the proxy, with its path as it stands here. */
+  ask(path: string, options?: Ask): Promise<Dispatcher.ResponseData>
+  /** Sends a request to the inbox, and reads it as its owner. */
+  stored(inbox: CatchCapability, path: string, options: Ask): Promise<CatchEvent>
+}
+
+/** Declares the tests of each proxy. `site` is there when they run. */
+export function behindEach(declare: (name: ProxyName, site: () => Site) => void): void {
+  for (const name of ['nginx', 'caddy'] as const) {
+    const missing = missingProxy(name)
+    if (missing) test(`${name} is installed`, () => assert.fail(missing))
+    else suite(`the service behind ${name}`, () => declare(name, startSite(name)))
+  }
+}
+
+function startSite(name: ProxyName): () => Site {
+  const closing: (() => unknown)[] = []
+  const suiteEnd: After = { after: (work) => closing.push(work) }
+  let site: Site
+  before(async () => {
+    const [port, servicePort] = [await freePort(), await freePort()]
+    // First, as after a boot: it must not give up on a service that is not there yet.
+    const front = await startFront(suiteEnd, name, { port, servicePort })
+    site = siteOf(front, await startService(suiteEnd, { url: front.url, servicePort }))
+  })
+  after(async () => {
+    for (const close of closing.toReversed()) await close()
+  })
+  return () => site
+}
+
+function siteOf(front: Front, service: Service): Site {
+  const client = front.client()
+  const through = (dispatcher: Agent): typeof fetch =>
+    ((url: string, init: RequestInit) =>
+      undiciFetch(url, { ...init, dispatcher } as never)) as unknown as typeof fetch
+  const sdk = (own: Agent): Mayfly => createMayfly({ baseUrl: front.url, fetch: through(own) })
+  const mayfly = sdk(client)
+  const ask: Site['ask'] = (path, { client: own = client, ...options } = {}) =>
+    // Not by a URL, which would be normalised.
+    own.request({ origin: front.url, path, method: 'GET', ...options } as Dispatcher.RequestOptions)
+  return {
+    ...{ front, service, mayfly, sdk, ask },
+    fetch: through(client),
+    anInbox: (planId = 'spark') =>
+      mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => service.pay(bolt11) }),
+    async stored(inbox, path, options) {
+      const { statusCode, body } = await ask(`/c/${inbox.publicId}${path}`, options)
+      await body.dump()
+      assert.equal(statusCode, 204)
+      const { events } = await mayfly.catch(inbox).page({ limit: 1 })
+      assert.ok(events[0])
+      return events[0]
+    },
+  }
+}
+
+type Service = {
+  port: number
+  pay(bolt11: string): Promise<string>
+  /** The streams and waits that the service holds open. */
+  open(): Promise<number>
+  logged(event: string): unknown[]
+  stop(): Promise<void>
+  restart(): Promise<void>
+}
+
+/** The real program, which can be started again on its port. */
+async function startService(
+  t: After,
+  { url, servicePort }: { url: string; servicePort: number },
+): Promise<Service> {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const metricsPort = await freePort()
+  const programs: Program[] = []
+  const start = async (): Promise<Program> => {
+    const program = await startProgram(t, file, {
+      environment: {
+        MAYFLY_PORT: String(servicePort),
+        MAYFLY_BASE_URL: url,
+        MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
+        MAYFLY_METRICS_PORT: String(metricsPort),
+        MAYFLY_RATE_LIMITS: 'off',
+        MAYFLY_SIMULATOR: 'public',
+      },
+    })
+    programs.push(program)
+    return program
+  }
+  let program = await start()
+  const stop = async (): Promise<void> => {
+    program.signal('SIGTERM')
+    await program.ended
+  }
+  return {
+    port: servicePort,
+    async pay(bolt11) {
+      const { statusCode, body } = await request(`http://127.0.0.1:${servicePort}/simulator/pay`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ bolt11 }),
+      })
+      assert.equal(statusCode, 200)
+      return ((await body.json()) as { preimage: string }).preimage
+    },
+    async open() {
+      const { body } = await request(`http://127.0.0.1:${metricsPort}/metrics`)
+      const lines = (await body.text()).matchAll(/^mayfly_open_streams\{.*\} (\d+)$/gm)
+      return [...lines].reduce((sum, [, count]) => sum + Number(count), 0)
+    },
+    logged: (event) =>
+      programs.flatMap(({ logged }) => logged.filter((line) => line.event === event)),
+    stop,
+    async restart() {
+      await stop()
+      program = await start()
+    },
+  }
+}
