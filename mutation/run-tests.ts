@@ -1,0 +1,105 @@
+/** Runs collected tests in this process, one after another, up to the first that fails. */
+import { mock } from 'node:test'
+import type { Suite, Test } from './node-test.ts'
+
+export type Outcome = { test: Test; ms: number; cpuMs: number; failure?: string; isEndless?: true }
+
+/** A test that waits for so long waits for what a mutant took away. One that computes forever is killed by Stryker. */
+const MAX_WAIT_MS = 20_000
+const ENDLESS = 'it does not end'
+
+/** What nobody caught. It belongs to the test that runs, as in node:test. */
+const uncaught: unknown[] = []
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => uncaught.push(error))
+}
+
+/** Runs `tests`, up to the first that fails if `isBailing`. `begins` is told of each test and each suite's hooks. */
+export async function runTests(
+  tests: Test[],
+  begins: (id: string) => void,
+  { isBailing }: { isBailing: boolean },
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  for (const test of tests) {
+    const outcome = await runTest(test, begins)
+    outcomes.push(outcome)
+    if (isBailing && hasFailed(outcome)) break
+  }
+  return outcomes
+}
+
+export const hasFailed = (outcome: Outcome): boolean => outcome.failure !== undefined
+
+/** The suites whose `before` ran. What they prepared stays. */
+const prepared = new Set<Suite>()
+
+async function runTest(test: Test, begins: (id: string) => void): Promise<Outcome> {
+  uncaught.length = 0
+  const began = performance.now()
+  const cpuBegan = process.cpuUsage()
+  const before = await attempt(test.suites.map((suite) => () => prepare(suite, begins)))
+  begins(test.id)
+  const context = createContext(test.id)
+  const { promise: endless, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(ENDLESS)), MAX_WAIT_MS)
+  const worked = await attempt([
+    ...test.suites.flatMap(({ beforeEach }) => beforeEach).map((hook) => () => call(hook)),
+    () => Promise.race([call(test.body, context), endless]),
+  ])
+  clearTimeout(timer)
+  const ended = await attempt([
+    ...context.endings.map((ending) => () => call(ending)),
+    ...test.suites.flatMap(({ afterEach }) => afterEach).map((hook) => () => call(hook)),
+    () => context.mock.reset(),
+    // A rejection that nobody handles is told of after the microtasks.
+    () => new Promise((resolve) => setImmediate(resolve)),
+  ])
+  context.stop()
+  const [lost] = uncaught.splice(0).map(String)
+  const failure = before ?? worked ?? ended ?? lost
+  const ms = performance.now() - began
+  const { user, system } = process.cpuUsage(cpuBegan)
+  const outcome = { test, ms, cpuMs: (user + system) / 1000 }
+  if (failure === undefined) return outcome
+  return { ...outcome, failure, ...(failure.endsWith(ENDLESS) ? { isEndless: true as const } : {}) }
+}
+
+async function prepare(suite: Suite, begins: (id: string) => void): Promise<void> {
+  if (prepared.has(suite)) return
+  prepared.add(suite)
+  begins(`hooks: ${suite.id}`)
+  for (const hook of suite.before) await call(hook)
+}
+
+function createContext(name: string) {
+  const endings: (() => unknown)[] = []
+  const controller = new AbortController()
+  const Tracker = mock.constructor as new () => typeof mock
+  return {
+    name,
+    endings,
+    mock: new Tracker(),
+    signal: controller.signal,
+    after: (ending: () => unknown) => void endings.push(ending),
+    diagnostic: () => {},
+    stop: () => controller.abort(),
+  }
+}
+
+function call(work: (...parameters: never[]) => unknown, context?: unknown): unknown {
+  return (work as (context?: unknown) => unknown)(context)
+}
+
+/** Runs each of `steps`, and answers with the first failure. */
+async function attempt(steps: (() => unknown)[]): Promise<string | undefined> {
+  let failure: string | undefined
+  for (const step of steps) {
+    try {
+      await step()
+    } catch (error) {
+      failure ??= error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    }
+  }
+  return failure
+}
