@@ -25,19 +25,21 @@ export function jobIn(args) {
   const before = end === -1 ? args : args.slice(0, end)
   const words = []
   let isPingOnly = false
+  let isDebug = false
   let i = 0
   for (; i < before.length && words.length < 3; i++) {
     const arg = before[i]
     if (arg === '--help' || arg === '-h') return null
     if (WITH_VALUE.includes(arg)) i++
     else if (arg === '--ping-only') isPingOnly = true
+    else if (arg === '--debug') isDebug = true
     else if (!arg.startsWith('-')) words.push(arg)
     if (words.length === 1 && words[0] !== 'pulse') return null
     if (words.length === 2 && words[1] !== 'run') return null
   }
   if (words.length < 2) return null
   const command = [...before.slice(i), ...(end === -1 ? [] : args.slice(end + 1))]
-  return command.length === 0 ? null : { name: words[2] || '', command, isPingOnly }
+  return command.length === 0 ? null : { name: words[2] || '', command, isPingOnly, isDebug }
 }
 
 /** Runs the job with our own stdin, stdout and stderr. Resolves to its exit code, and never rejects. */

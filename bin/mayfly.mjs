@@ -38,7 +38,7 @@ try {
 }
 
 /** Tells the job's monitor that it runs. Returns what tells of its end. Never rejects. */
-async function tellOf({ name, isPingOnly }) {
+async function tellOf({ name, isPingOnly, isDebug }) {
   const failed = (why) => async (code) => {
     if (code === 0) process.stderr.write(`The command succeeded, and ${why}\n`)
   }
@@ -46,7 +46,7 @@ async function tellOf({ name, isPingOnly }) {
   try {
     if (isSource) useCompileCache()
     const { tellOfRun } = await import(part('cli/pulse-run'))
-    return tellOfRun(name, { isPingOnly })
+    return tellOfRun(name, { isPingOnly, isDebug })
   } catch (error) {
     return failed(`the ping failed: ${error}`)
   }

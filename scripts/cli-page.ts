@@ -52,7 +52,10 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   answer is JSON, one value per line; \`catch listen\` and \`pulse watch\` write a line for each event.
   \`whisper read\`, \`export\`, \`catch export\` and \`catch show --body\` write bytes. The operator's commands, except
   \`doctor\`, answer in JSON only with \`--json\`.
-- **Errors** are one sentence on stderr. With \`--json\` there is also \`{"error": "…"}\` on stdout.
+- **Errors** are one sentence on stderr. With \`--json\` there is also \`{"error": "…"}\` on stdout. \`--quiet\` leaves the
+  notes out. \`--debug\` tells each request, its status and its time on stderr, and the causes of a failure: no
+  header, body, token or preimage, and of an address only the words of its path, so it can be shown to others.
+  Requests to a wallet over Nostr are not told.
 - **Buying** saves the purchase in a file before it asks the service, and the capability before it shows it.
   The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
   pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in

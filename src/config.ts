@@ -228,9 +228,10 @@ export const OPTIONS = {
   },
   url: {
     name: 'MAYFLY_URL',
-    default: 'http://127.0.0.1:8402',
-    help: 'for the client commands (docs/cli.md): the address of the service',
-    parse: baseUrl,
+    default: '',
+    shown: 'from host and port, `http://127.0.0.1:8402`',
+    help: 'for the client commands (docs/cli.md) and `mayfly doctor`: the address of the service',
+    parse: (value) => (value === '' ? null : baseUrl(value)),
   },
   walletUrl: {
     name: 'MAYFLY_WALLET_URL',
@@ -283,6 +284,15 @@ export const OPTIONS = {
     parse: oneOf(LOG_LEVELS),
   },
 } satisfies Record<string, Option<unknown>>
+
+/** The service that the commands talk to: the one of MAYFLY_URL, or the one that starts here with these settings. */
+export function serviceUrl({ url, host, port }: Pick<Config, 'url' | 'host' | 'port'>): string {
+  if (url !== null) return url
+  const own = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  const named = own.includes(':') && !own.startsWith('[') ? `[${own}]` : own
+  // Port 0 is chosen at the start, so nobody knows it before.
+  return `http://${named}:${port === 0 ? OPTIONS.port.default : port}`
+}
 
 export type Config = { [Name in keyof typeof OPTIONS]: ReturnType<(typeof OPTIONS)[Name]['parse']> }
 

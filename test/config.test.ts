@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { type Config, OPTIONS, readConfig } from '../src/config.ts'
+import { type Config, OPTIONS, readConfig, serviceUrl } from '../src/config.ts'
 import { BACKEND_FORMS } from '../src/lightning/backend.ts'
 import { messageOf } from './support/config.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -45,7 +45,7 @@ const DEFAULTS: Config = {
   quoteSeconds: 900,
   trustedProxies: [],
   simulator: 'local',
-  url: 'http://127.0.0.1:8402',
+  url: null,
   walletUrl: null,
   maxSats: 1000,
   maxSatsPerDay: 2000,
@@ -268,7 +268,7 @@ const BAD: [keyof Config, string[], string][] = [
   ['simulator', ['', 'yes', 'Public'], 'one of local, public'],
   [
     'url',
-    ['', 'mayfly.example', 'https://user:hunter2@mayfly.example'],
+    ['mayfly.example', 'https://user:hunter2@mayfly.example'],
     'an http or https URL without path, query or credentials',
   ],
   ['walletUrl', ['lnd+https://hunter2 @host'], 'the address of a wallet'],
@@ -312,6 +312,21 @@ suite('the configuration', () => {
       }
     })
   }
+
+  test('the commands find the service where the settings start it, unless they name another', () => {
+    for (const [environment, url] of [
+      [{}, 'http://127.0.0.1:8402'],
+      [{ MAYFLY_PORT: '9000' }, 'http://127.0.0.1:9000'],
+      [{ MAYFLY_PORT: '9000', MAYFLY_HOST: '0.0.0.0' }, 'http://127.0.0.1:9000'],
+      [{ MAYFLY_HOST: '::' }, 'http://[::1]:8402'],
+      [{ MAYFLY_HOST: 'fd00::7' }, 'http://[fd00::7]:8402'],
+      [{ MAYFLY_HOST: 'box.lan', MAYFLY_PORT: '80' }, 'http://box.lan:80'],
+      [{ MAYFLY_PORT: '0' }, 'http://127.0.0.1:8402'],
+      [{ MAYFLY_PORT: '9000', MAYFLY_URL: 'https://a.example' }, 'https://a.example'],
+    ] as const) {
+      assert.equal(serviceUrl(readConfig(environment)), url)
+    }
+  })
 
   test('the configuration refuses a name that it does not know', () => {
     for (const name of ['MAYFLY_PROT', 'MAYFLY_', 'MAYFLY_PORT_FILE', 'MAYFLY_SECRET_FILE_FILE']) {

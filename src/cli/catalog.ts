@@ -30,7 +30,7 @@ export function addCatalog(program: Command): void {
         ]
         cli.answer(catalog, columns(rows))
         if (!catalog.checkoutEnabled && !cli.isJson) {
-          cli.note(
+          cli.warn(
             'The service cannot sell at the moment, because its Lightning node does not answer.',
           )
         }

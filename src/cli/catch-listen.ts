@@ -116,7 +116,7 @@ async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<n
 async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
   const { to, position, failures, name, retries } = options
   if (position.unanswered !== null) {
-    cli.note(
+    cli.warn(
       `Event ${position.unanswered} was sent, but the listener was killed before the answer came. It is not sent again. To send it again: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
     )
   }
@@ -127,7 +127,7 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   cli.note(`Listening on ${name}: webhooks to ${options.address} are forwarded to ${to.href}`)
   if (options.since === undefined && before === null) noteSkipped(cli, after, 'sends')
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
-  if (failures.count() > 0) cli.note(`${countFailed(failures.count())} before. ${sendAgain}`)
+  if (failures.count() > 0) cli.warn(`${countFailed(failures.count())} before. ${sendAgain}`)
   let isToldHow = failures.count() > 0
   return follow(cli, inbox, {
     ...options,
@@ -140,7 +140,7 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
       if (hasFailed) failures.failed(event.sequence)
       position.done(event.sequence)
       showForwarded(cli, event, answer)
-      if (hasFailed && !isToldHow) cli.note(sendAgain)
+      if (hasFailed && !isToldHow) cli.warn(sendAgain)
       isToldHow ||= hasFailed
       return true
     },
@@ -176,7 +176,7 @@ async function follow(
     cli.note(state === 'lost' ? LOST : 'The connection is back.')
   const stream = inbox.stream({ after, signal, onConnection })
   let isTaking = false
-  const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.note)
+  const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.warn)
   try {
     for (;;) {
       const next = await stream.next()

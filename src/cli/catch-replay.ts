@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { type CatchClient, type CatchEvent, MayflyError } from '../client/index.ts'
 import { messageOf } from '../lib/errors.ts'
+import { reasonOf } from '../lib/reason.ts'
 import { findEvent } from './catch-events.ts'
 import { type Cli, client } from './cli.ts'
 import { outcomeOf } from './deliver.ts'
@@ -58,7 +59,7 @@ deleted. The others stay for the next time.
 /** @throws CliError if the receiver cannot be reached. */
 function sendAgain(event: CatchEvent, to: URL): Promise<Forwarded> {
   return forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
-    const why = messageOf(error)
+    const why = reasonOf(error) ?? messageOf(error)
     throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
   })
 }
@@ -85,7 +86,7 @@ async function replayFailed(
       cli.signal.throwIfAborted()
       const event = await findIfThere(inbox, sequence)
       if (event === null) {
-        cli.note(`Webhook ${sequence} was deleted, so it is struck out.`)
+        cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
         failed.failures.over(sequence)
         continue
       }
@@ -96,7 +97,7 @@ async function replayFailed(
     }
     const left = failed.failures.count()
     if (left === 0) return EXIT.ok
-    cli.note(`${to.href} did not accept ${left} of ${failed.sequences.length}.`)
+    cli.warn(`${to.href} did not accept ${left} of ${failed.sequences.length}.`)
     return EXIT.failed
   } finally {
     failed?.failures.close()
@@ -126,5 +127,5 @@ function show(cli: Cli, { id, sequence }: CatchEvent, answer: Forwarded): void {
 
 function noteRefusal(cli: Cli, what: string, { status, error, answer }: Forwarded): void {
   const says = answer === undefined ? '' : ` It says: ${harmless(answer)}`
-  cli.note(`${what}: ${status ?? error ?? 'no answer came'}.${says}`)
+  cli.warn(`${what}: ${status ?? error ?? 'no answer came'}.${says}`)
 }

@@ -1,11 +1,19 @@
 /** The context of a client's command: settings, output, SDK and signals. */
 import type { Command } from 'commander'
 import { createMayfly, type Mayfly } from '../client/index.ts'
-import { readOptions } from '../config.ts'
+import { readOptions, serviceUrl } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { dataFolder } from './data-folder.ts'
 import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
-import { finish, type GlobalOptions, isForPrograms, type Output, openOutput } from './output.ts'
+import {
+  finish,
+  type GlobalOptions,
+  isForPrograms,
+  type Output,
+  openOutput,
+  printDebug,
+} from './output.ts'
+import { traced } from './trace.ts'
 
 export type Cli = Output & {
   /** The service to talk to, unless a capability names its own. */
@@ -24,6 +32,8 @@ export type Cli = Output & {
   /** From now on, signals call the listener and do not abort `signal`. */
   onSignal(listener: (signal: NodeJS.Signals) => void): void
   now(): number
+  /** With `--debug`, a fetch that tells of each request; else the same. */
+  traced(fetch: typeof globalThis.fetch): typeof globalThis.fetch
   mayfly(baseUrl?: string): Mayfly
 }
 
@@ -96,19 +106,23 @@ async function run(
   }
 }
 
+const URL_SETTINGS = ['url', 'host', 'port'] as const
+
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
 function openCli(
   options: GlobalOptions,
   lastAsked: { url: string },
 ): Omit<Cli, 'signal' | 'onSignal'> {
-  const settings = readOptions(['url', 'walletUrl', 'maxSats', 'maxSatsPerDay'])
-  const url = options.url === undefined ? settings.url : serviceUrl(options.url)
+  const settings = readOptions([...URL_SETTINGS, 'walletUrl', 'maxSats', 'maxSatsPerDay'])
+  const url = options.url === undefined ? serviceUrl(settings) : givenUrl(options.url)
   lastAsked.url = url
   const maxSats =
     options.maxSats === undefined
       ? settings.maxSats
       : wholeNumber(options.maxSats, { option: '--max-sats', least: 0, most: 100_000_000 })
+  const trace = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
+    options.debug ? traced(fetch, printDebug) : fetch
   return {
     ...openOutput(options, isForPrograms(options)),
     url,
@@ -118,14 +132,15 @@ function openCli(
     folder: dataFolder(),
     isJsonAsked: options.json ?? false,
     now: systemClock.now,
+    traced: trace,
     mayfly(baseUrl = url) {
       lastAsked.url = baseUrl
-      return createMayfly({ baseUrl, maxSats })
+      return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch) })
     },
   }
 }
 
-function serviceUrl(text: string): string {
+function givenUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/'
   if (!isPlain || url.search + url.hash + url.username + url.password !== '') {

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { CatchEvent } from '../client/index.ts'
 import { messageOf } from '../lib/errors.ts'
+import { reasonOf } from '../lib/reason.ts'
 import type { Cli } from './cli.ts'
 import { type Forwarded, forward, isAccepted, pauseMs, retryPauseMs } from './forward.ts'
 import type { Position } from './position.ts'
@@ -47,8 +48,8 @@ export async function deliver(
     } catch (error) {
       if (signal.aborted) return null
       if (missed === 0) {
-        const why = messageOf(error)
-        cli.note(
+        const why = reasonOf(error) ?? messageOf(error)
+        cli.warn(
           `${to.href} cannot be reached (${why}). Waiting for it; nothing is lost meanwhile.`,
         )
       }

@@ -4,6 +4,7 @@ import { faultIn, MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
 import { ConfigError } from '../config.ts'
 import { codeOf } from '../lib/errors.ts'
+import { reasonOf } from '../lib/reason.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
 import { span } from './text.ts'
@@ -34,8 +35,8 @@ export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: number
-  constructor(message: string, code: number = EXIT.failed) {
-    super(message)
+  constructor(message: string, code: number = EXIT.failed, options?: ErrorOptions) {
+    super(message, options)
     this.code = code
   }
 }
@@ -158,8 +159,7 @@ const ANSWERS: Record<string, Ending> = {
 
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
-  if (phrase === 'service unreachable')
-    return unreachable(url, codeOf(cause) || codeOf(causeOf(cause)))
+  if (phrase === 'service unreachable') return unreachable(url, cause)
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   if (phrase === 'price above the ceiling') return tooDear(cause)
@@ -197,9 +197,10 @@ function notRevealed(seconds: number | null): Ending {
 /** The SDK's cause has both numbers, such as `100 sat is above the ceiling of 99 sat`. */
 function tooDear(cause: unknown): Ending {
   const numbers = cause instanceof RangeError ? cause.message : 'it is above the ceiling'
+  const [, price = '<sats>'] = /^(\d+) sat /.exec(numbers) ?? []
   return {
     code: EXIT.notPaid,
-    sentence: `The price of ${numbers}, and nothing was paid. Raise --max-sats or MAYFLY_MAX_SATS, or choose a smaller plan: \`mayfly catalog\` shows the prices.`,
+    sentence: `The price of ${numbers}, and nothing was paid. To pay it, add --max-sats ${price} or set MAYFLY_MAX_SATS. \`mayfly catalog\` shows smaller plans.`,
   }
 }
 
@@ -216,28 +217,12 @@ function endingOfWallet(error: WalletError): Ending {
   return { code: EXIT.notPaid, sentence: `The wallet did not pay: ${message}. ${money}` }
 }
 
-const UNREACHABLE = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'UND_ERR_SOCKET',
-])
-
 function endingOfSystem(error: unknown, url: string): Ending | null {
   if (!(error instanceof Error)) return null
-  const isFetch = error instanceof TypeError && error.message === 'fetch failed'
   const code = codeOf(error) || codeOf(error.cause)
   if (code === 'ERR_MODULE_NOT_FOUND') return missingPackage(error.message)
-  if (isFetch || UNREACHABLE.has(code)) {
-    return unreachable(url, code)
-  }
+  const isFetch = error instanceof TypeError && error.message === 'fetch failed'
+  if (isFetch || reasonOf(error) !== null) return unreachable(url, error)
   if ('syscall' in error && code !== '') {
     const file = 'path' in error ? String(error.path) : 'A file'
     const why = FILES[code] ?? `cannot be used: ${code}`
@@ -275,12 +260,12 @@ const FILES: Record<string, string> = {
   EDQUOT: 'cannot be written: the disk quota is used up',
 }
 
-function unreachable(url: string, code: string): Ending {
-  const why = code === '' ? '' : ` (${code})`
+function unreachable(url: string, error: unknown): Ending {
+  const reason = reasonOf(error)
+  const why = reason === null ? '' : `: ${reason}`
+  const isRunning = reason === 'connection refused' ? ' Is the service running?' : ''
   return {
     code: EXIT.unreachable,
-    sentence: `${url} does not answer${why}. Is the service running? Set --url or MAYFLY_URL to use another address.`,
+    sentence: `${url || 'The other side'} does not answer${why}${why.endsWith('?') ? '' : '.'}${isRunning} Set --url or MAYFLY_URL to use another address.`,
   }
 }
-
-const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : null)

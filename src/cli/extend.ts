@@ -177,7 +177,7 @@ function goOn(
 ): unknown {
   const next = `To continue: mayfly extend ${name}`
   if (cli.signal.aborted) {
-    cli.note(`Interrupted. ${next}`)
+    cli.warn(`Interrupted. ${next}`)
     return error
   }
   const ending = endingOf(error, held.baseUrl)

@@ -109,10 +109,12 @@ function addVerify(parent: Command): void {
     .action(
       client<{ project?: string }, [receipt?: string]>(async (cli, { project }, [given = '-']) => {
         const receipt = (given === '-' ? await readStream(process.stdin) : given).trim()
-        const keys = await fetchGateKeys(createHttp(cli.url, fetch)).catch((error: unknown) => {
-          if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
-          throw new CliError(`${cli.url} does not offer GATE: it publishes no keys.`)
-        })
+        const keys = await fetchGateKeys(createHttp(cli.url, cli.traced(fetch))).catch(
+          (error: unknown) => {
+            if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
+            throw new CliError(`${cli.url} does not offer GATE: it publishes no keys.`)
+          },
+        )
         const verdict = await verifyReceipt(receipt, keys)
         if (verdict.outcome !== 'ok') {
           const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by an unknown key'

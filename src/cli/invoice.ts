@@ -9,7 +9,7 @@ import { CliError, EXIT } from './exit.ts'
 
 /** Runs `work` with the wallet of MAYFLY_WALLET_URL within the day's budget, or with null if that is not set. */
 export async function withWallet<T>(
-  cli: Pick<Cli, 'walletUrl' | 'url' | 'folder' | 'now' | 'maxSatsPerDay'>,
+  cli: Pick<Cli, 'walletUrl' | 'url' | 'folder' | 'now' | 'maxSatsPerDay' | 'traced'>,
   work: (wallet: Wallet | null) => Promise<T>,
 ): Promise<T> {
   const { walletUrl, url } = cli
@@ -17,7 +17,10 @@ export async function withWallet<T>(
   // Loaded only when needed, since the wallets' modules are large.
   const { openWallet } = await import('./wallet.ts')
   const { budgeted } = await import('./budgeted-wallet.ts')
-  const { wallet, close } = await openWallet(walletUrl, { serviceUrl: url }).catch((error) => {
+  const { wallet, close } = await openWallet(walletUrl, {
+    serviceUrl: url,
+    traced: cli.traced,
+  }).catch((error) => {
     const sentence = messageOf(error)
     throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
   })
@@ -79,6 +82,7 @@ function qrCode(text: string, { isTTY, columns }: { isTTY?: boolean; columns?: n
 /** Shows on a terminal how long the wait for the payment has lasted, until `stop`. */
 export function showWaiting(cli: Cli): { stop(): void } {
   const { stderr } = process
+  if (cli.isQuiet) return { stop: () => undefined }
   if (!stderr.isTTY) {
     cli.note('Waiting for the payment…')
     return { stop: () => undefined }

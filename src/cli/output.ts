@@ -2,9 +2,17 @@
 import { styleText } from 'node:util'
 import { type Ending, EXIT, endingOf } from './exit.ts'
 import { harmless, STEERING } from './text.ts'
+import { chainOf, placeOf } from './trace.ts'
 
 /** The options that every command takes. */
-export type GlobalOptions = { url?: string; json?: true; color: boolean; maxSats?: string }
+export type GlobalOptions = {
+  url?: string
+  json?: true
+  color: boolean
+  maxSats?: string
+  quiet?: true
+  debug?: true
+}
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -13,8 +21,12 @@ export type Output = {
   isJson: boolean
   /** Prints the answer, or one line of it: JSON for programs, text for people. */
   answer(json: unknown, text: string): void
-  /** Prints a sentence on stderr. */
+  /** Whether only answers and errors are wanted. */
+  isQuiet: boolean
+  /** Prints a sentence on stderr about what goes on, unless only answers and errors are wanted. */
   note(sentence: string): void
+  /** Prints a sentence on stderr about what has failed, is lost, or stays somewhere. */
+  warn(sentence: string): void
   /** Styles a text, if its terminal supports that. */
   paint(style: Style, text: string, stream?: NodeJS.WriteStream): string
 }
@@ -22,13 +34,15 @@ export type Output = {
 /** Whether the answer is JSON: with `--json`, and if stdout is not a terminal. */
 export const isForPrograms = ({ json }: GlobalOptions): boolean => json ?? !process.stdout.isTTY
 
-export function openOutput({ color }: GlobalOptions, isJson: boolean): Output {
+export function openOutput({ color, quiet }: GlobalOptions, isJson: boolean): Output {
   return {
     isJson,
+    isQuiet: quiet ?? false,
     answer(json, text) {
       process.stdout.write(isJson ? jsonLine(json) : text)
     },
-    note,
+    note: quiet ? () => undefined : print,
+    warn: print,
     paint(style, text, stream = process.stdout) {
       return color ? styleText(style, text, { stream }) : text
     },
@@ -37,7 +51,7 @@ export function openOutput({ color }: GlobalOptions, isJson: boolean): Output {
 
 /** Runs a command's work and sets its exit code. Turns errors that the user can fix into a sentence. */
 export async function finish(
-  { json }: GlobalOptions,
+  { json, debug }: GlobalOptions,
   work: () => Promise<number | undefined>,
   explain: (error: unknown) => Ending | null = (error) => endingOf(error, ''),
 ): Promise<number> {
@@ -45,16 +59,20 @@ export async function finish(
     return (await work()) ?? EXIT.ok
   } catch (error) {
     const ending = explain(error)
+    if (debug) for (const line of [`failed: ${chainOf(error)}`, ...placeOf(error)]) printDebug(line)
     if (ending === null) throw error
-    if (ending.sentence !== '') note(ending.sentence)
+    if (ending.sentence !== '') print(ending.sentence)
     if (json && ending.sentence !== '') process.stdout.write(jsonLine({ error: ending.sentence }))
     return ending.code
   }
 }
 
-function note(sentence: string): void {
+function print(sentence: string): void {
   process.stderr.write(`${harmless(sentence, { lines: true })}\n`)
 }
+
+/** A line of `--debug`. */
+export const printDebug = (line: string): void => print(`debug: ${line}`)
 
 const jsonLine = (value: unknown): string => `${escapedForTerminal(JSON.stringify(value))}\n`
 

@@ -77,9 +77,14 @@ export async function createProgram(only?: string): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
     .version(version(), '-V, --version')
-    .option('--url <url>', 'the service (MAYFLY_URL, or http://127.0.0.1:8402)')
+    .option(
+      '--url <url>',
+      'the service (MAYFLY_URL, or http://127.0.0.1:8402, with MAYFLY_PORT if set)',
+    )
     .option('--max-sats <sats>', 'the highest price to pay (MAYFLY_MAX_SATS, or 1000)')
     .option('--json', 'answer in JSON; the default if stdout is not a terminal')
+    .option('--quiet', 'print only answers and errors')
+    .option('--debug', 'tell each request and its outcome on stderr, without secrets')
     .option('--no-color', 'print without colours, as with NO_COLOR')
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
@@ -112,7 +117,7 @@ export async function createProgram(only?: string): Promise<Command> {
 
 /** The last line of each command's help. */
 export const COMMON_OPTIONS =
-  '\nEvery command also takes --json, --url, --max-sats and --no-color: mayfly --help\n'
+  '\nEvery command also takes --json, --url, --max-sats, --quiet, --debug and --no-color: mayfly --help\n'
 
 /** All subcommands of this one, groups included. */
 export function commandsOf(command: Command): Command[] {

@@ -8,9 +8,11 @@ import { wait } from '../client/wait.ts'
 import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { EXIT, endingOf } from './exit.ts'
+import { printDebug } from './output.ts'
 import { refusedPing } from './rotation-note.ts'
 import { loadPing } from './saved.ts'
 import { harmless } from './text.ts'
+import { traced } from './trace.ts'
 
 /** How often a signal is sent if it is lost or refused temporarily. */
 const PING_TRIES = 4
@@ -48,11 +50,16 @@ export type TellEnd = (exitCode: number) => Promise<void>
  * Tells the monitor of a run, which has begun. Problems are reported on stderr, at the run's end. A service that
  * knows no signals gets a ping after a run that succeeded, and nothing else.
  */
-export function tellOfRun(name: string, { isPingOnly }: { isPingOnly: boolean }): TellEnd {
+export function tellOfRun(
+  name: string,
+  { isPingOnly, isDebug }: { isPingOnly: boolean; isDebug: boolean },
+): TellEnd {
+  const fetch = isDebug ? traced(globalThis.fetch, printDebug) : globalThis.fetch
+  const sendTo = createSending(name, fetch)
   const rid = crypto.randomUUID()
   const begun: Promise<Begun> = isPingOnly
     ? Promise.resolve('unknown')
-    : sendTo(name, AbortSignal.timeout(PING_MS), (monitor) => monitor.start({ rid })).then(
+    : sendTo(AbortSignal.timeout(PING_MS), (monitor) => monitor.start({ rid })).then(
         () => 'sent',
         (error: unknown) => (isGone(error) ? 'unknown' : 'failed'),
       )
@@ -68,9 +75,7 @@ export function tellOfRun(name: string, { isPingOnly }: { isPingOnly: boolean })
       // A start that arrives after its end would stay open.
       const knows = (await Promise.race([begun, ended(until)])) !== 'unknown'
       if (!knows && exitCode !== 0) return
-      await sendTo(name, until, (monitor) =>
-        knows ? monitor.exit(exitCode, { rid }) : monitor.ping(),
-      )
+      await sendTo(until, (monitor) => (knows ? monitor.exit(exitCode, { rid }) : monitor.ping()))
     } catch (error) {
       warn(
         exitCode,
@@ -93,26 +98,26 @@ const urlOf = (name: string): string => loadPing({ folder: dataFolder() }, name)
 
 const isGone = (error: unknown): boolean => endingOf(error, '')?.code === EXIT.gone
 
+type Sending = (until: AbortSignal, send: (monitor: PulseClient) => Promise<void>) => Promise<void>
+
 /** Sends again what was lost or refused temporarily. */
-async function sendTo(
-  name: string,
-  until: AbortSignal,
-  send: (monitor: PulseClient) => Promise<void>,
-): Promise<void> {
-  const { capability, baseUrl } = loadPing({ folder: dataFolder() }, name)
-  const fetch: typeof globalThis.fetch = (input, init) =>
-    globalThis.fetch(input, {
-      ...init,
-      signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
-    })
-  const monitor = createMayfly({ baseUrl, fetch }).pulse(capability)
-  for (let tries = 1; ; tries++) {
-    try {
-      return await send(monitor)
-    } catch (error) {
-      const isOver = !(error instanceof MayflyError) || isGone(error)
-      if (isOver || tries === PING_TRIES || until.aborted) throw error
-      await wait(2 ** (tries - 1), until)
+function createSending(name: string, platformFetch: typeof globalThis.fetch): Sending {
+  return async (until, send) => {
+    const { capability, baseUrl } = loadPing({ folder: dataFolder() }, name)
+    const fetch: typeof globalThis.fetch = (input, init) =>
+      platformFetch(input, {
+        ...init,
+        signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
+      })
+    const monitor = createMayfly({ baseUrl, fetch }).pulse(capability)
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send(monitor)
+      } catch (error) {
+        const isOver = !(error instanceof MayflyError) || isGone(error)
+        if (isOver || tries === PING_TRIES || until.aborted) throw error
+        await wait(2 ** (tries - 1), until)
+      }
     }
   }
 }

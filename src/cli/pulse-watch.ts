@@ -87,5 +87,5 @@ async function runCommand(
     env: { ...process.env, ...NO_WALLET, ...change },
   })
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-  if (code !== 0) cli.note(`The command ended with ${code ?? signal}.`)
+  if (code !== 0) cli.warn(`The command ended with ${code ?? signal}.`)
 }

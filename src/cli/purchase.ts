@@ -48,7 +48,7 @@ export async function purchase(
     return saved
   } catch (error) {
     if (cli.signal.aborted) {
-      cli.note(`Interrupted. ${goOn}`)
+      cli.warn(`Interrupted. ${goOn}`)
       throw error
     }
     if (error instanceof MayflyError) {
@@ -62,7 +62,7 @@ export async function purchase(
     }
     const ending = endingOf(error, draft.baseUrl)
     if (ending === null) throw error
-    throw new CliError(`${ending.sentence} ${goOn}`, ending.code)
+    throw new CliError(`${ending.sentence} ${goOn}`, ending.code, { cause: error })
   } finally {
     lock.release()
   }

@@ -14,6 +14,7 @@ import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
+import { nearestOf } from './nearest.ts'
 import { listenerFile } from './position.ts'
 
 export type Product = AnyCapability['product']
@@ -64,7 +65,7 @@ export function textOf(saved: Kept): string {
 }
 
 /** The names of all saved capabilities. */
-export const savedNames = ({ folder }: Cli): string[] =>
+export const savedNames = ({ folder }: Pick<Cli, 'folder'>): string[] =>
   namesIn(join(folder, 'capabilities'), '.json').filter(isName)
 
 /** What is saved under this name, or null. @throws CliError if its file is unreadable. */
@@ -91,16 +92,21 @@ export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapabili
 
 /** What is saved under this name. @throws CliError if it does not exist. */
 export function loadKept(cli: Pick<Cli, 'folder'>, name: string): Kept {
-  return findKept(cli, name) ?? missing(name)
+  return findKept(cli, name) ?? missing(cli, name)
 }
 
 /** The capability with this name. @throws CliError if it does not exist, or is for pings only. */
 export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
-  return findSaved(cli, name) ?? missing(name)
+  return findSaved(cli, name) ?? missing(cli, name)
 }
 
-function missing(name: string): never {
-  throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+function missing(cli: Pick<Cli, 'folder'>, name: string): never {
+  const meant = nearestOf(name, savedNames(cli))
+  const hint = meant === null ? '' : ` Did you mean ${meant}?`
+  throw new CliError(
+    `Nothing is saved as ${name}.${hint} \`mayfly list\` shows what is.`,
+    EXIT.gone,
+  )
 }
 
 /** The inbox with this name, and its service. */

@@ -28,6 +28,8 @@ export type OpenWalletOptions = {
   serviceUrl?: string
   /** The maximum routing fee. A wallet over Nostr has its own budget instead. */
   maxFeeSats?: number
+  /** Tells of each request; not of those over Nostr. */
+  traced?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch
 }
 
 /** Sends no request to the node. @throws Error that names the setting and what is wrong with it. */
@@ -35,24 +37,35 @@ export async function openWallet(
   url: string,
   options: OpenWalletOptions = {},
 ): Promise<OpenWallet> {
-  const { serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL, ...paying } = options
+  const {
+    serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL,
+    traced = (fetch) => fetch,
+    ...paying
+  } = options
+  const pinned = (certificate: string | undefined) => {
+    const { fetch, close } = pinnedFetch(certificate)
+    return { fetch: traced(fetch), close }
+  }
   const kind = backendOf(url)
   switch (kind) {
     case 'simulator':
-      return { wallet: simulatorWallet({ baseUrl: serviceUrl }), close: async () => {} }
+      return {
+        wallet: simulatorWallet({ baseUrl: serviceUrl, fetch: traced(globalThis.fetch) }),
+        close: async () => {},
+      }
     case 'lnd': {
       const { baseUrl, macaroon, certificate } = await readLndUrl(url, SETTING)
-      const { fetch, close } = pinnedFetch(certificate)
+      const { fetch, close } = pinned(certificate)
       return { wallet: lndWallet({ url: baseUrl, macaroonHex: macaroon, fetch, ...paying }), close }
     }
     case 'phoenixd': {
       const { baseUrl, password, certificate } = await readPhoenixdUrl(url, SETTING)
-      const { fetch, close } = pinnedFetch(certificate)
+      const { fetch, close } = pinned(certificate)
       return { wallet: phoenixdWallet({ url: baseUrl, password, fetch, ...paying }), close }
     }
     case 'cln': {
       const { baseUrl, rune, certificate } = await readClnUrl(url, SETTING)
-      const { fetch, close } = pinnedFetch(certificate)
+      const { fetch, close } = pinned(certificate)
       return { wallet: clnWallet({ url: baseUrl, rune, fetch, ...paying }), close }
     }
     case 'nwc': {

@@ -70,14 +70,14 @@ full disk, run the same command again: it spends no other read.
           const opened = await open(cli, envelope, { key, password, ...options })
           // Where nobody takes what is written, the process ends without coming back here.
           const where = kept ? keptIn(kept) : null
-          if (where) process.stdout.prependOnceListener('error', () => cli.note(where))
+          if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
           await show(cli, opened, out)
         } catch (error) {
           if (out !== undefined) rmSync(out, { force: true })
           if (kept === null) throw error
           const ending = endingOf(error, baseUrl)
           if (ending) throw new CliError(`${ending.sentence} ${keptIn(kept)}`, ending.code)
-          cli.note(keptIn(kept))
+          cli.warn(keptIn(kept))
           throw error
         }
         if (kept) rmSync(kept.file, { force: true })
@@ -108,7 +108,7 @@ export async function fetchKept(
     return { envelope, kept: room.keep(envelope) }
   } catch (error) {
     // It is here, so it is opened all the same.
-    cli.note(`The content could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
+    cli.warn(`The content could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
     return { envelope, kept: null }
   }
 }
@@ -231,7 +231,7 @@ async function show(
   // Under a name that nobody else chose.
   const file = `whisper-${crypto.randomUUID().slice(0, 8)}.bin`
   writeFlushed(file, 'wx', data)
-  cli.note(`The content is binary. ${size(data.length)} written to ${file}${called(name)}`)
+  cli.warn(`The content is binary. ${size(data.length)} written to ${file}${called(name)}`)
 }
 
 /** Resolves when stdout has taken it, and all that was written before. */

@@ -144,7 +144,8 @@ function limitOf(signal?: AbortSignal): Limit {
     within(ms) {
       clearTimeout(timer)
       timer = setTimeout(() => {
-        over.abort(new DOMException('The service did not answer in time', 'TimeoutError'))
+        const seconds = Math.round(ms / 1000)
+        over.abort(new DOMException(`The service did not answer in ${seconds} s`, 'TimeoutError'))
       }, ms)
     },
     end: () => clearTimeout(timer),

@@ -107,6 +107,7 @@ describe('a purchase', () => {
     )
     assert.equal(code, 3)
     assert.match(err, /price of 100 sat is above the ceiling of 99 sat, and nothing was paid/)
+    assert.match(err, /To pay it, add --max-sats 100 or set MAYFLY_MAX_SATS\./)
     assert.deepEqual(JSON.parse(out), { error: err.trim() })
     assert.equal(
       logged.some((line) => line.includes('settled')),

@@ -33,6 +33,11 @@ describe('a command that cannot do its work', () => {
       { args: ['catalog', '--url', 'ftp://x'], code: 2, says: /--url must be/ },
       { args: ['catalog', '--max-sats', 'all'], code: 2, says: /--max-sats must be a whole/ },
       { args: ['catalog'], code: 5, says: /http:\/\/127\.0\.0\.1:9 does not answer/ },
+      {
+        args: ['catalog', '--url', 'http://nowhere.invalid'],
+        code: 5,
+        says: /^http:\/\/nowhere\.invalid does not answer: name not found\./,
+      },
       { args: ['show', 'hooks'], code: 4, says: /Nothing is saved as hooks/ },
       { args: ['catch', 'events', 'hooks'], code: 4, says: /`mayfly list` shows what is/ },
       { args: ['whisper', 'read', 'mayfly-whisper:1:x'], code: 2, says: /neither a share code/ },

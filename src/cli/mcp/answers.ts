@@ -33,7 +33,7 @@ function sentenceOf(cli: Cli, error: unknown): string {
   if (error instanceof Error && error.name === 'AbortError') return 'The call was cancelled.'
   const ending = endingOf(error, cli.url)
   if (ending === null) {
-    cli.note(hideTokens(error instanceof Error ? (error.stack ?? error.message) : String(error)))
+    cli.warn(hideTokens(error instanceof Error ? (error.stack ?? error.message) : String(error)))
     return 'This is a fault of mayfly mcp, and its stderr has more. If this was a purchase, call it again with the same name: nothing is paid twice.'
   }
   return escapeSteering(hideTokens(ending.sentence)).slice(0, MAX_ERROR_CHARS)

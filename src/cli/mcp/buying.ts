@@ -115,7 +115,7 @@ async function pay(
   const onCancel = (): void => {
     if (!isPaying) stop.abort()
     else
-      cli.note(
+      cli.warn(
         `The call was cancelled while ${name} was being paid. It goes on, and is saved here.`,
       )
   }

@@ -44,7 +44,7 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
       server = createServer(session, { version, codec })
       return server
     },
-    { onerror: (error) => cli.note(`The host sent what is not understood: ${error.message}`) },
+    { onerror: (error) => cli.warn(`The host sent what is not understood: ${error.message}`) },
   )
   const gone = once(process.stdin, 'close').catch(() => undefined)
   const ended = once(process.stdin, 'end').catch(() => undefined)

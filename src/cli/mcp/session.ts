@@ -80,7 +80,8 @@ export function cliOf(cli: Cli, { signal, maxSats = cli.maxSats }: Changes): Cli
     maxSats,
     isJson: false,
     answer: () => undefined,
-    mayfly: (baseUrl = cli.url) => createMayfly({ baseUrl, maxSats }),
+    mayfly: (baseUrl = cli.url) =>
+      createMayfly({ baseUrl, maxSats, fetch: cli.traced(globalThis.fetch) }),
   }
 }
 

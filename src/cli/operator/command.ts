@@ -41,7 +41,7 @@ export function operator<Options = object, Given extends Args = []>(
 
 /** Prints an answer. */
 export function give(output: Output, { json, text, note }: Answer): number {
-  if (note !== undefined) output.note(note)
+  if (note !== undefined) output.warn(note)
   output.answer(json, text)
   return EXIT.ok
 }

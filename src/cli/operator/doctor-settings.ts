@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
+import { reasonOf } from '../../lib/reason.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 
 /** Each of these stops a start, or a reload. */
@@ -69,8 +70,9 @@ export async function checkPublicAddress({ baseUrl }: Config): Promise<Finding[]
     return objectIn(await answer.text())?.service === 'mayfly'
       ? [ok('public address', `${baseUrl} leads to a Mayfly`)]
       : [bad('public address', `${baseUrl} answers, but not as Mayfly. Look at the proxy in front`)]
-  } catch {
-    const says = `${baseUrl} does not answer from this machine. Try it from elsewhere: DNS, certificate, firewall and the proxy lead to it`
+  } catch (error) {
+    const why = reasonOf(error) ?? 'there is no answer'
+    const says = `${baseUrl} does not answer from this machine: ${why}. Try it from elsewhere: DNS, certificate, firewall and the proxy lead to it`
     return [note('public address', says)]
   }
 }

@@ -3,11 +3,12 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
-import { type Config, ConfigError, readConfig } from '../../config.ts'
+import { type Config, ConfigError, readConfig, serviceUrl } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
+import { reasonOf } from '../../lib/reason.ts'
 import { lostSecret, secretFile, secretsGiven, USED } from '../../secret-file.ts'
 import { budgetState, sats } from '../budget.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -227,7 +228,8 @@ function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
     : note('proxies', 'none is trusted. If there is one in front, set MAYFLY_TRUSTED_PROXIES')
 }
 
-async function checkService({ url }: Config): Promise<Finding[]> {
+async function checkService(config: Config): Promise<Finding[]> {
+  const url = serviceUrl(config)
   try {
     const asked = Date.now()
     const response = await fetch(`${url}/api/catalog`, {
@@ -236,11 +238,10 @@ async function checkService({ url }: Config): Promise<Finding[]> {
     })
     const theirs = Date.parse(response.headers.get('date') ?? '')
     return [serviceSays(url, objectIn(await response.text()) ?? {}), checkClock(theirs, asked)]
-  } catch {
-    return [
-      note('service', `${url} does not answer. Start it with \`mayfly serve\`, or set MAYFLY_URL`),
-      checkClock(Number.NaN, Date.now()),
-    ]
+  } catch (error) {
+    const why = reasonOf(error) ?? 'there is no answer'
+    const says = `${url} does not answer: ${why}. Start it with \`mayfly serve\`, or set MAYFLY_URL`
+    return [note('service', says), checkClock(Number.NaN, Date.now())]
   }
 }
 

@@ -181,7 +181,7 @@ export function withProjects(output: Output, work: ProjectWork): Promise<Answer>
     try {
       const answer = await work(createProjects({ db, provider, allowed, clock }))
       if (config.gate === 'off') {
-        output.note('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
+        output.warn('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
       }
       return answer
     } catch (error) {

@@ -1,6 +1,8 @@
 /** The payment logic that all wallets share, so that no invoice is paid twice. */
 import { unlessAborted } from '../../lib/abort.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
+import { codeOf } from '../../lib/errors.ts'
+import { reasonOf } from '../../lib/reason.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
 import { wait } from '../wait.ts'
 import { type Wallet, WalletError, type WalletPayment } from '../wallet.ts'
@@ -220,9 +222,7 @@ export const unknown = (message: string): WalletError => new WalletError(message
 export function failureOf(error: unknown): string {
   if (error instanceof NodeRefused) return error.message
   if (!(error instanceof Error)) return 'unknown error'
-  const { cause } = error
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return typeof code === 'string' ? code : error.name
+  return reasonOf(error) ?? (codeOf(error.cause) || error.name)
 }
 
 /** How long a node may try to pay, in seconds. */

@@ -141,6 +141,27 @@ suite('doctor', () => {
     assert.match(found[0] ?? '', /^public address: .*Look at the proxy/)
   })
 
+  test('doctor asks the service where its own settings have it, unless MAYFLY_URL says otherwise', async (t) => {
+    const server = await startServer(t)
+    const { port } = new URL(server.url)
+    const asked = async (environment: Record<string, string>): Promise<string> => {
+      const { out } = await runCommand(['doctor', '--json'], {
+        MAYFLY_DATABASE_URL: `sqlite:${server.file}`,
+        ...environment,
+      })
+      return (JSON.parse(out) as Finding[]).find(({ check }) => check === 'service')?.says ?? ''
+    }
+    const found = `${server.url} answers and can sell`
+    assert.equal(await asked({ MAYFLY_PORT: port }), found)
+    assert.equal(
+      await asked({ MAYFLY_PORT: port, MAYFLY_HOST: '0.0.0.0', MAYFLY_SIMULATOR: 'public' }),
+      found,
+    )
+    assert.equal(await asked({ MAYFLY_PORT: '1', MAYFLY_URL: server.url }), found)
+    const { out } = await runCommand(['catalog', '--json'], { MAYFLY_PORT: port })
+    assert.match(out, /"checkoutEnabled":true/)
+  })
+
   test('doctor looks into a PostgreSQL store alike, and changes nothing in it', async () => {
     const url = await aPostgresDatabase()
     const environment = {
