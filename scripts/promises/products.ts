@@ -225,7 +225,6 @@ export const SWITCH: Section = {
   ],
   not: [
     'That it opens to the minute: a doubted clock, a blind window or a refused ping puts it off.',
-    'A ping arms by its time. Pings that show an earlier time than the purchase, because the clock was ahead then or set back since, arm nothing.',
     'An operator can keep a switch shut for ever. A monitor that is used up or destroyed in good health leaves its secret shut.',
   ],
 }

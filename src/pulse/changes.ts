@@ -37,6 +37,8 @@ export type PulseChange = {
   monitor: MonitorRow
   /** The last ping after the change; of `silent`, the latest time of any recent one. */
   lastPingAt: number | null
+  /** How many pings there have been after the change, failed runs included and starts not. */
+  pingCount: number
   /** The code of a failed run, or null where none was given. */
   exitCode: number | null
   /** The service doubts that pings reach it, so that the change may be its own fault. */

@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { timesIn } from '../lib/time-list.ts'
 import type { MonitorHealth } from '../switches/binding.ts'
+import { timedCount } from './history-rows.ts'
 import { shortestGapMs } from './schedule.ts'
 import { standingAt } from './state.ts'
 import { createPulseStore } from './store.ts'
@@ -33,5 +34,6 @@ export async function monitorHealth(
     expiresAt: monitor.expires_at,
     beatsLastMs: beatsLeft * beatMs,
     pings: timesIn(monitor.recent_heartbeats),
+    pingCount: timedCount(monitor),
   }
 }

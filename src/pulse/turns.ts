@@ -225,6 +225,7 @@ function turn({
       // Told together with what ended it.
       state: type === 'late' ? 'late' : (state satisfies PulseState),
       lastPingAt: type === 'late' ? monitor.last_ping_at : lastPingOf(next, type),
+      pingCount: timedCount(next),
       exitCode: type === 'failed' ? next.exit_code : null,
       isDoubtful: fairness.isDoubtful,
     }),

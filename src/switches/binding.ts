@@ -25,6 +25,8 @@ export type MonitorHealth = {
   beatsLastMs: number
   /** The newest pings, newest first. */
   pings: readonly number[]
+  /** How many there have been. */
+  pingCount: number
 }
 
 /** Whole minutes, because a sharper time would tell when the monitor was pinged. RFC 3339. */
@@ -57,9 +59,9 @@ export function createBindings({
   /** When the first ping after the purchase came, or null. It is stored when somebody asks first. */
   async function armedAt(publicId: string, binding: BindingRow): Promise<number | null> {
     if (binding.armed_at !== null) return binding.armed_at
-    const { pings = [] } = (await monitorHealth(binding.monitor_id)) ?? {}
-    const first = pings.findLast((ping) => ping > binding.bound_at)
-    if (first === undefined) return null
+    const health = await monitorHealth(binding.monitor_id)
+    const first = health && firstSince(binding, health)
+    if (first === null) return null
     await db.write({ lockKey: publicId, statements: { armed: noteArmed(publicId, first) } })
     return first
   }
@@ -108,6 +110,20 @@ export function createBindings({
       })
     },
   }
+}
+
+/**
+ * The first ping after the binding, or the first one that is still known, or null. Its time may be an earlier one: the
+ * clock was ahead at the purchase, or has been set back since.
+ */
+function firstSince(
+  { bound_at: boundAt, bound_ping_count: boundPingCount }: BindingRow,
+  { pings, pingCount }: MonitorHealth,
+): number | null {
+  if (boundPingCount === null) return pings.findLast((ping) => ping > boundAt) ?? null
+  const newer = Math.min(pingCount - boundPingCount, pings.length)
+  const first = pings[newer - 1]
+  return first === undefined ? null : Math.max(first, boundAt)
 }
 
 const minute = (unixMs: number): string => rfc3339(unixMs - (unixMs % MINUTE_MS))

@@ -10,6 +10,8 @@ export type MonitorChange = {
   publicId: string
   at: number
   lastPingAt: number | null
+  /** How many pings it has had. */
+  pingCount: number
 }
 
 export type SwitchOwner = {
@@ -47,11 +49,11 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): Swit
       return 'rows' in done
     },
 
-    onChange({ type, publicId: monitorId, at: now, lastPingAt }) {
+    onChange({ type, publicId: monitorId, at: now, lastPingAt, pingCount }) {
       if (type === 'exhausted') return [killBindings([monitorId], now)]
       // A failed run or a refused ping is a sign of life, and lateness alone may be our own fault.
       return type === 'silent' && lastPingAt !== null
-        ? [openArmed({ monitorId, lastPingAt, now })]
+        ? [openArmed({ monitorId, lastPingAt, pingCount, now })]
         : []
     },
 

@@ -7,6 +7,8 @@ export type BindingRow = {
   monitor_id: string
   monitor_ends_at: number
   bound_at: number
+  /** How many pings the monitor had then. Null in bindings of earlier releases. */
+  bound_ping_count: number | null
   armed_at: number | null
   opened_at: number | null
   dead_at: number | null
@@ -67,7 +69,8 @@ export const bindSecret = (bound: {
   publicId: string
   now: number
 }): Statement => ({
-  text: `update reveal_binding set public_id = $2, bound_at = $3
+  text: `update reveal_binding set public_id = $2, bound_at = $3, bound_ping_count =
+      (select ping_count from monitor_pings pings where pings.monitor_id = reveal_binding.monitor_id)
     where order_id = $1 and public_id is null and dead_at is null and monitor_ends_at > $3`,
   values: [bound.orderId, bound.publicId, bound.now],
   expect: 1,
@@ -75,17 +78,20 @@ export const bindSecret = (bound: {
 
 /**
  * A monitor has fallen silent. Opens what it has armed: only a ping after the binding arms, so that a secret
- * is never opened by a silence that began before.
+ * is never opened by a silence that began before. Pings are counted, because the clock may have been set since.
  */
 export const openArmed = (silent: {
   monitorId: string
   lastPingAt: number
+  /** How many pings the monitor has had. */
+  pingCount: number
   now: number
 }): Statement => ({
   text: `update reveal_binding set opened_at = $2, armed_at = coalesce(armed_at, $3)
     where monitor_id = $1 and opened_at is null and dead_at is null
-      and (bound_at < $3 or armed_at is not null)`,
-  values: [silent.monitorId, silent.now, silent.lastPingAt],
+      and (armed_at is not null or bound_ping_count < $4
+        or (bound_ping_count is null and bound_at < $3))`,
+  values: [silent.monitorId, silent.now, silent.lastPingAt, silent.pingCount],
 })
 
 /** These monitors will never fall silent any more. What they have not opened stays shut for good. */
@@ -139,7 +145,7 @@ export async function bindingOf(
   publicId: string,
 ): Promise<BindingRow | null> {
   const [found] = await db.read<BindingRow>(
-    `select monitor_id, monitor_ends_at, bound_at, armed_at, opened_at, dead_at
+    `select monitor_id, monitor_ends_at, bound_at, bound_ping_count, armed_at, opened_at, dead_at
      from reveal_binding where public_id = $1`,
     publicId,
   )

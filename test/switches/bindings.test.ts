@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
+import { insertMonitor } from '../../src/pulse/store.ts'
 import { createBindings, type MonitorHealth } from '../../src/switches/binding.ts'
 import { createSwitchOwner } from '../../src/switches/owner.ts'
 import { bindSecret } from '../../src/switches/store.ts'
@@ -18,11 +19,28 @@ const OTHER = 'pulse_1cLz3H5jW9NfXb2mQx7RkT'
 /** Holds whatever the store has, or never. */
 const THERE = { text: 'select 1 as one', values: [], expect: 1 }
 const GONE = { ...THERE, text: 'select 1 as one where 1 = 0' }
+const A_MONITOR = insertMonitor({
+  ...{ publicId: MONITOR, publicStatusId: 'status', planId: 'standard' },
+  ...{ ownerTokenHash: new Uint8Array(32), pingTokenHash: new Uint8Array(32) },
+  ...{
+    heartbeatLimit: 100,
+    minimumGraceSeconds: 60,
+    expectedIntervalSeconds: 60,
+    graceSeconds: 60,
+  },
+  ...{ createdAt: T - DAY, expiresAt: T + 30 * DAY, checkAt: T },
+})
+/** It was started twice, too, which is no ping. */
+const ONE_PING = {
+  text: 'update pulse_monitor set accepted_heartbeat_count = 3, untimed_heartbeat_count = 2',
+  values: [],
+}
 const LASTING: MonitorHealth = {
   isHealthy: true,
   expiresAt: T + 30 * DAY,
   beatsLastMs: 30 * DAY,
   pings: [T - MINUTE],
+  pingCount: 1,
 }
 
 test('a ping after the purchase arms the switch, and the silence after that opens it for good', async (t) => {
@@ -41,6 +59,40 @@ test('a ping after the purchase arms the switch, and the silence after that open
   await scene.change('exhausted', { now: T + 21 * MINUTE, lastPingAt: T + 21 * MINUTE })
   await scene.gone()
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('open', T + 10 * MINUTE))
+})
+
+test('a ping after the purchase arms the switch, also if the clock was set back in between', async (t) => {
+  const scene = await aScene(t, { isCounted: true })
+  const { bindings, publicId } = await scene.bound()
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
+  scene.pinged(T - 5 * MINUTE)
+  await scene.change('silent', { now: T + 10 * MINUTE, lastPingAt: T - 5 * MINUTE })
+  assert.equal(await bindings.isOpen(publicId), true)
+})
+
+test('a switch says that it is armed by a ping with an earlier time, and since the purchase at the earliest', async (t) => {
+  const scene = await aScene(t, { isCounted: true })
+  const { bindings, publicId } = await scene.bound()
+  scene.pinged(T - 5 * MINUTE)
+  scene.pinged(T + 5 * MINUTE)
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('armed', T))
+  const later = await aScene(t, { isCounted: true })
+  const bound = await later.bound()
+  later.pinged(T + 5 * MINUTE)
+  later.pinged(T + 6 * MINUTE)
+  assert.deepEqual(
+    await later.bindings.status(bound.publicId, T + DAY),
+    at('armed', T + 5 * MINUTE),
+  )
+})
+
+test('a ping before the purchase arms nothing, also if the clock was ahead then', async (t) => {
+  const scene = await aScene(t, { isCounted: true })
+  if (scene.health) scene.health.pings = [T + 5 * MINUTE]
+  const { bindings, publicId } = await scene.bound()
+  assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
+  await scene.change('silent', { now: T + DAY, lastPingAt: T + 5 * MINUTE })
+  assert.equal(await bindings.isOpen(publicId), false)
 })
 
 test('a silence that began before the purchase opens nothing, and neither does one of another monitor', async (t) => {
@@ -162,10 +214,14 @@ const at = (state: string, since: number) => ({
   worksUntil: new Date(T + DAY).toISOString(),
 })
 
-/** A monitor with a switch, and secrets that are bound to it. */
-async function aScene(t: After) {
+/**
+ * A monitor with a switch, and secrets that are bound to it. `isCounted`: the store knows how many pings the monitor
+ * has; without that, as in bindings of earlier releases, a ping arms by its time.
+ */
+async function aScene(t: After, { isCounted = false } = {}) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
+  if (isCounted) await db.write(unit(A_MONITOR, ONE_PING))
   let now = T
   const clock = { now: () => now }
   const owner = createSwitchOwner({ db, clock })
@@ -193,10 +249,18 @@ async function aScene(t: After) {
       now = to
     },
     pinged(time: number) {
-      scene.health = { ...LASTING, pings: [time, ...(scene.health?.pings ?? [])] }
+      const { pings = [], pingCount = 0 } = scene.health ?? {}
+      scene.health = { ...LASTING, pings: [time, ...pings], pingCount: pingCount + 1 }
     },
     change: (type: string, some: { now: number; lastPingAt: number | null; publicId?: string }) =>
-      db.write(unit(...owner.onChange({ type, publicId: MONITOR, at: some.now, ...some }))),
+      db.write(
+        unit(
+          ...owner.onChange({
+            ...{ type, publicId: MONITOR, at: some.now, pingCount: scene.health?.pingCount ?? 0 },
+            ...some,
+          }),
+        ),
+      ),
     async gone(when = T) {
       now = when
       await db.write(unit(...owner.onGone([MONITOR])))

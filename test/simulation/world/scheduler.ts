@@ -23,8 +23,6 @@ export type Scheduler = {
   jump(ms: number): void
   /** Sets the clock right again. */
   unjump(): void
-  /** The latest time that the clock has shown before a jump. */
-  furthest(): number
   /** Runs `work` after this time, for the owner that runs now or for another. */
   after(ms: number, work: () => void, owner?: Owner | null): Cancel
   sleep(ms: number): Promise<void>
@@ -43,7 +41,6 @@ export function createScheduler(seed: number): Scheduler {
   const events: Event[] = []
   let elapsed = 0
   let jumped = 0
-  let furthest = 0
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
   const owner = (): Owner | null => owners.getStore() ?? null
@@ -51,18 +48,16 @@ export function createScheduler(seed: number): Scheduler {
   /** What an event has started continues in microtasks and ticks: a real turn of the loop runs them all. */
   const settle = (): Promise<void> => new Promise((resolve) => realTurn(() => resolve()))
 
-  function setJumped(ms: number): void {
-    furthest = Math.max(furthest, scheduler.wallNow())
-    jumped = ms
-  }
-
   const scheduler: Scheduler = {
     random,
     elapsed: () => elapsed,
     wallNow: () => Math.floor(STARTED_AT + elapsed + jumped),
-    jump: (ms) => setJumped(jumped + ms),
-    unjump: () => setJumped(0),
-    furthest: () => furthest,
+    jump(ms) {
+      jumped += ms
+    },
+    unjump() {
+      jumped = 0
+    },
     after(ms, run, belongsTo = owner()) {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
       const event: Event = {
