@@ -3,6 +3,13 @@ import { Type } from '../http/type.ts'
 import { describe, type ToolDefinition, type Way } from './definition.ts'
 import { Count, Network, PlanId } from './shared.ts'
 
+/** The limits that the plans of a product have. */
+export const PLAN_LIMITS = {
+  catch: ['requestLimit', 'storageLimitBytes', 'maxBytesPerRequest'],
+  whisper: ['readLimit', 'maxCiphertextBytes'],
+  pulse: ['heartbeatLimit', 'suggestedCadenceSeconds', 'minimumGraceSeconds'],
+} as const
+
 const planFields = {
   planId: PlanId,
   priceSats: Count,
@@ -43,17 +50,9 @@ export const catalogTool = (way: Way): ToolDefinition<'catalog'> => ({
     currency: Type.Literal('sat'),
     network: Type.Optional(Network),
     products: Type.Object({
-      catch: Type.Optional(
-        product('Webhook inboxes', ['requestLimit', 'storageLimitBytes', 'maxBytesPerRequest']),
-      ),
-      whisper: Type.Optional(product('Encrypted secrets', ['readLimit', 'maxCiphertextBytes'])),
-      pulse: Type.Optional(
-        product('Heartbeat monitors', [
-          'heartbeatLimit',
-          'suggestedCadenceSeconds',
-          'minimumGraceSeconds',
-        ]),
-      ),
+      catch: Type.Optional(product('Webhook inboxes', PLAN_LIMITS.catch)),
+      whisper: Type.Optional(product('Encrypted secrets', PLAN_LIMITS.whisper)),
+      pulse: Type.Optional(product('Heartbeat monitors', PLAN_LIMITS.pulse)),
     }),
   }),
 })

@@ -1,8 +1,9 @@
 /** `catch.received`: the cursor is the sequence of the inbox, so any instance goes on where another stopped. */
 import { STRANGER_NOTICE } from '../mcp-tools/stranger.ts'
+import { shown } from '../mcp-tools/webhooks.ts'
 import { bearer, type Call, expectJson, idIn, pick, text } from './call.ts'
 import { Ended, type EventSource, InvalidCursor, type Placed } from './event-source.ts'
-import { FILTERS, pageOfEvents, shown } from './reading.ts'
+import { FILTERS, pageOfEvents } from './reading.ts'
 
 /** The states of an inbox that end its subscriptions. One that is exhausted may be extended. */
 const ENDED = ['manually_destroyed', 'expired', 'suspended']

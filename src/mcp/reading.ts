@@ -7,15 +7,14 @@ import {
   type WaitInput,
   type Webhook,
 } from '../mcp-tools/inbox.ts'
-import { DEFAULT_TEXT_BYTES, STRANGER_NOTICE, strangerText } from '../mcp-tools/stranger.ts'
-import { bearer, type Call, expectJson, idIn, pick, resultOf, type Tool, text } from './call.ts'
+import { STRANGER_NOTICE } from '../mcp-tools/stranger.ts'
+import { shown } from '../mcp-tools/webhooks.ts'
+import { bearer, type Call, expectJson, idIn, pick, resultOf, type Tool } from './call.ts'
 
 /** One request waits so long. Then the client is told that the call is under way. */
 const WAIT_STEP_SECONDS = 10
 /** A request that was answered this much before its time had nothing to wait for. */
 const EARLY_MS = 1_000
-/** The texts of strangers in one result. A page ends early before it has more. */
-const MAX_RESULT_TEXT_BYTES = 256 * 1024
 
 export const FILTERS = ['access', 'method', 'contentType'] as const
 
@@ -95,43 +94,5 @@ export async function pageOfEvents(call: Call, query: Record<string, unknown>): 
     events: Array.isArray(page.events) ? page.events.filter(isObject) : [],
     nextCursor: typeof page.nextCursor === 'number' ? page.nextCursor : null,
     latestSequence: Number(page.latestSequence),
-  }
-}
-
-/** As many of the events as fit into one result, but at least one. */
-export function shown(
-  events: Record<string, unknown>[],
-  maxTextBytes = DEFAULT_TEXT_BYTES,
-): { webhooks: Webhook[]; isCut: boolean } {
-  const webhooks: Webhook[] = []
-  let bytes = 0
-  for (const event of events) {
-    const webhook = webhookOf(event, maxTextBytes)
-    bytes += [webhook.path, webhook.query, webhook.headers, webhook.body].reduce(
-      (sum, some) => sum + (some ? Buffer.byteLength(some.untrustedText) : 0),
-      0,
-    )
-    if (bytes > MAX_RESULT_TEXT_BYTES && webhooks.length > 0) return { webhooks, isCut: true }
-    webhooks.push(webhook)
-  }
-  return { webhooks, isCut: false }
-}
-
-function webhookOf(event: Record<string, unknown>, maxTextBytes: number): Webhook {
-  const headers = Array.isArray(event.headers) ? event.headers.filter(isObject) : []
-  const stranger = (value: string) => strangerText(value, maxTextBytes)
-  return {
-    id: text(event.id),
-    sequence: Number(event.sequence),
-    receivedAt: text(event.receivedAt),
-    access: event.access === 'authenticated' ? 'authenticated' : 'public',
-    method: text(event.method),
-    path: stranger(text(event.path)),
-    query: stranger(text(event.query)),
-    headers: stranger(headers.map(({ name, value }) => `${text(name)}: ${text(value)}`).join('\n')),
-    body: event.bodyEncoding === 'utf8' ? stranger(text(event.body)) : null,
-    bodyBytes: Number(event.bodyBytes),
-    bodySha256: text(event.bodySha256),
-    sourceIp: text(event.sourceIp),
   }
 }

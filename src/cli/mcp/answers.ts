@@ -20,13 +20,19 @@ export async function answered(
   try {
     const value = await work()
     if (isInputRequiredResult(value)) return value
-    return {
-      content: [{ type: 'text', text: resultText(value) }],
-      structuredContent: value as Record<string, unknown>,
-    }
+    // The service is a stranger too: nothing that it says steers, whichever member has it.
+    const shown = escaped(value) as Record<string, unknown>
+    return { content: [{ type: 'text', text: resultText(shown) }], structuredContent: shown }
   } catch (error) {
     return { isError: true, content: [{ type: 'text', text: sentenceOf(cli, error) }] }
   }
+}
+
+function escaped(value: unknown): unknown {
+  if (typeof value === 'string') return escapeSteering(value)
+  if (Array.isArray(value)) return value.map(escaped)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, escaped(each)]))
 }
 
 function sentenceOf(cli: Cli, error: unknown): string {

@@ -1,19 +1,13 @@
 /** The tools that read an inbox. All that its senders wrote is handed over as text of strangers. */
-import {
-  type CatchClient,
-  type CatchEvent,
-  type EventQuery,
-  MayflyError,
-} from '../../client/index.ts'
-import { DEFAULT_WAIT_SECONDS, type Webhook } from '../../mcp-tools/inbox.ts'
-import { STRANGER_NOTICE, strangerText } from '../../mcp-tools/stranger.ts'
+import { type CatchClient, type EventQuery, MayflyError } from '../../client/index.ts'
+import { DEFAULT_WAIT_SECONDS } from '../../mcp-tools/inbox.ts'
+import { STRANGER_NOTICE } from '../../mcp-tools/stranger.ts'
+import { MAX_WEBHOOKS, shown } from '../../mcp-tools/webhooks.ts'
 import { loadCatch } from '../saved.ts'
 import type { Call } from './session.ts'
 
 /** How often a waiting call tells its progress: hosts give up on a silent one after a minute. */
 const PROGRESS_MS = 10_000
-/** The most webhooks of one answer. */
-const MAX_PAGE = 50
 
 type Filters = Pick<EventQuery, 'access' | 'method' | 'contentType'>
 
@@ -36,10 +30,13 @@ export type WaitInput = Filters & {
 export async function readInbox(call: Call, input: ReadInput): Promise<object> {
   const { name, maxTextBytes, ...query } = input
   const { events, nextCursor, latestSequence } = await inboxOf(call, name).page(query)
+  const { webhooks, isCut } = shown(events, maxTextBytes)
+  // What a full page leaves out comes with the next one. Oldest first, the last sequence continues it.
+  const isNewestFirst = query.after === undefined
   return {
     notice: STRANGER_NOTICE,
-    webhooks: events.map((event) => webhookOf(event, maxTextBytes)),
-    nextCursor,
+    webhooks,
+    nextCursor: isCut && isNewestFirst ? (webhooks.at(-1)?.sequence ?? null) : nextCursor,
     latestSequence,
   }
 }
@@ -65,12 +62,14 @@ export async function waitForWebhook(call: Call, input: WaitInput): Promise<obje
   } finally {
     clearInterval(ticking)
   }
-  const { events, latestSequence } = await inbox.page({ ...filter, after: from, limit: MAX_PAGE })
+  const page = await inbox.page({ ...filter, after: from, limit: MAX_WEBHOOKS })
+  const { webhooks, isCut } = shown(page.events, maxTextBytes)
+  const isFull = isCut || webhooks.length === MAX_WEBHOOKS
   return {
     notice: STRANGER_NOTICE,
-    webhooks: events.map((event) => webhookOf(event, maxTextBytes)),
+    webhooks,
     // A full page may have more behind it.
-    latestSequence: events.length < MAX_PAGE ? latestSequence : events.at(-1)?.sequence,
+    latestSequence: isFull ? webhooks.at(-1)?.sequence : page.latestSequence,
     reason: 'received',
   }
 }
@@ -83,17 +82,4 @@ const REASONS = new Map([
 function inboxOf({ cli }: Call, name: string): CatchClient {
   const { capability, baseUrl } = loadCatch(cli, name)
   return cli.mayfly(baseUrl).catch(capability)
-}
-
-function webhookOf(event: CatchEvent, maxTextBytes: number | undefined): Webhook {
-  const { id, sequence, receivedAt, access, method, bodyBytes, bodySha256, sourceIp } = event
-  const said = (text: string) => strangerText(text, maxTextBytes)
-  return {
-    ...{ id, sequence, receivedAt, access, method },
-    path: said(event.path),
-    query: said(event.query),
-    headers: said(event.headers.map((line) => `${line.name}: ${line.value}`).join('\n')),
-    body: event.bodyEncoding === 'utf8' ? said(event.body) : null,
-    ...{ bodyBytes, bodySha256, sourceIp },
-  }
 }

@@ -1,5 +1,7 @@
 /** The tools that look at, use and end what is saved. */
-import type { PlanId } from '../../lib/product-names.ts'
+import { hideTokens } from '../../lib/ids.ts'
+import { isPlanId, PLAN_IDS, type PlanId, PRODUCT_NAMES } from '../../lib/product-names.ts'
+import { PLAN_LIMITS } from '../../mcp-tools/catalog.ts'
 import { escapeSteering } from '../../mcp-tools/stranger.ts'
 import { forget, load, loadPing, loadPulse, loadReceipt, type Product } from '../saved.ts'
 import { type Asking, confirm } from './confirm.ts'
@@ -8,19 +10,26 @@ import type { Call } from './session.ts'
 export type Named = { name: string }
 export type PingInput = Named & { signal?: 'ping' | 'start' | 'fail'; exitCode?: number }
 
-/** A description is the service's own, and its operator writes it. */
+/** What a seller writes about its plans is a stranger's text, which a host reads before each purchase. */
 const MAX_DESCRIPTION_CHARS = 500
+const MAX_LABEL_CHARS = 120
+const said = (text: unknown, most: number): string =>
+  escapeSteering(hideTokens(typeof text === 'string' ? text : '')).slice(0, most)
 
 export async function catalog({ cli }: Call): Promise<object> {
   const { checkoutEnabled, currency, products } = await cli.mayfly().catalog()
-  const shown = Object.entries(products).map(([name, product]) => [
-    name,
-    {
-      ...product,
-      description: escapeSteering(product.description).slice(0, MAX_DESCRIPTION_CHARS),
-    },
-  ])
-  return { checkoutEnabled, currency, products: Object.fromEntries(shown) }
+  const listed = PRODUCT_NAMES.filter((name) => Object.hasOwn(products, name)).map((name) => {
+    const { description, plans } = products[name]
+    const sold = plans.filter(({ planId }) => isPlanId(planId)).slice(0, PLAN_IDS.length)
+    const shown = sold.map((plan: Record<string, unknown>) => ({
+      ...{ planId: plan.planId, priceSats: plan.priceSats, available: plan.available },
+      durationLabel: said(plan.durationLabel, MAX_LABEL_CHARS),
+      bestFor: said(plan.bestFor, MAX_LABEL_CHARS),
+      ...Object.fromEntries(PLAN_LIMITS[name].map((limit) => [limit, plan[limit]])),
+    }))
+    return [name, { description: said(description, MAX_DESCRIPTION_CHARS), plans: shown }]
+  })
+  return { checkoutEnabled, currency, products: Object.fromEntries(listed) }
 }
 
 export async function ping({ cli }: Call, input: PingInput): Promise<object> {
@@ -38,8 +47,8 @@ export async function monitorStatus({ cli }: Call, { name }: Named): Promise<obj
     publicId: status.publicId,
     planId: status.planId as PlanId,
     state: status.state,
-    name: status.name,
-    description: status.description,
+    name: said(status.name, MAX_LABEL_CHARS),
+    description: said(status.description, MAX_DESCRIPTION_CHARS),
     expectedIntervalSeconds: status.expectedIntervalSeconds,
     graceSeconds: status.graceSeconds,
     remainingHeartbeats: status.remainingHeartbeats,
