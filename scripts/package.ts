@@ -2,13 +2,17 @@
  * `npm run package`: makes the tarball that people install and that is published, `build/mayfly-<version>.tgz`.
  * It holds what was built and the documents, and pins every package that it brings: those of the SDK and of the
  * clients' commands. What only the service needs is an optional peer, for npm installs optional dependencies
- * globally even if it is told not to. `mayfly serve` names the command that adds the peers.
+ * globally even if it is told not to. `mayfly serve` names the command that adds the peers. Beside it comes its bill
+ * of materials, `build/mayfly-<version>.cdx.json`. The same source gives the same bytes of both, wherever and whenever
+ * they are made (docs/security.md#where-it-came-from).
  */
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   copyFileSync,
   globSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,6 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Sbom, writeSbom } from './sbom.ts'
 
 /** What the SDK, `mayfly/gate` and the commands of clients load. A test installs these alone. */
 const OF_CLIENTS = [
@@ -40,7 +45,7 @@ type Manifest = {
   repository?: unknown
 } & Record<string, unknown>
 
-/** Makes the tarball in this folder, and returns its path. */
+/** Makes the tarball and its bill of materials in this folder, and returns the path of the tarball. */
 export function makePackage(folder: string): string {
   const staged = join(folder, 'package')
   rmSync(staged, { recursive: true, force: true })
@@ -54,9 +59,35 @@ export function makePackage(folder: string): string {
   dropUnusedTypes(staged, manifest)
   writeFileSync(join(staged, 'package.json'), `${JSON.stringify(published(manifest), null, 2)}\n`)
   pin(staged)
+  setModes(staged)
   const packed = npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], staged)
   const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
-  return join(folder, filename)
+  const tarball = join(folder, filename)
+  const lock = readFileSync(join(staged, 'npm-shrinkwrap.json'), 'utf8')
+  const { packages } = JSON.parse(lock) as { packages: Record<string, { version: string }> }
+  writeSbom(tarball, { sbom: materials(folder, manifest), pinned: packages })
+  return tarball
+}
+
+/** What the package and the service need. In a folder without tools, as npm leaves out what tools need as well. */
+function materials(folder: string, manifest: Manifest): Sbom {
+  const { name, version, description, license, dependencies } = manifest
+  const bare = join(folder, 'materials')
+  rmSync(bare, { recursive: true, force: true })
+  mkdirSync(bare)
+  const text = JSON.stringify({ name, version, description, license, dependencies })
+  writeFileSync(join(bare, 'package.json'), text)
+  pin(bare)
+  const sbom = npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], bare)
+  rmSync(bare, { recursive: true })
+  return JSON.parse(sbom) as Sbom
+}
+
+/** npm sets times, owners and the mode of the command. The other modes are those of whoever builds. */
+function setModes(staged: string): void {
+  for (const entry of readdirSync(staged, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o644)
+  }
 }
 
 /** Always from nothing: what is gone from the source must not be in the package. */
@@ -106,7 +137,9 @@ function published(manifest: Manifest): object {
 function pin(staged: string): void {
   const lock = join(staged, 'package-lock.json')
   copyFileSync(join(ROOT, 'package-lock.json'), lock)
-  npm(['install', '--package-lock-only', '--offline', '--ignore-scripts'], staged)
+  // Without the address of the registry that this machine uses; each package has its hash.
+  const bare = '--omit-lockfile-registry-resolved'
+  npm(['install', '--package-lock-only', '--offline', '--ignore-scripts', bare], staged)
   renameSync(lock, join(staged, 'npm-shrinkwrap.json'))
 }
 

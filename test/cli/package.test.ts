@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
+  cp,
   mkdir,
   mkdtemp,
   readdir,
@@ -20,6 +22,7 @@ import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { makePackage } from '../../scripts/package.ts'
+import type { Sbom } from '../../scripts/sbom.ts'
 import { ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
@@ -149,6 +152,51 @@ suite('the tarball', () => {
     })
   }
 
+  test('the same source makes the same tarball and bill of materials in another folder, by another user', async (t) => {
+    const folder = await temporaryFolder(t)
+    const [copy, out] = [join(folder, 'else/where'), join(folder, 'out')]
+    for (const name of OF_THE_BUILD) {
+      await cp(join(ROOT, name), join(copy, name), { recursive: true })
+    }
+    await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+    const command = 'umask 077; exec "$0" scripts/package.ts "$1"'
+    await run('sh', ['-c', command, process.execPath, out], {
+      cwd: copy,
+      env: { ...ENVIRONMENT, HOME: folder, TZ: 'Asia/Tokyo', LC_ALL: 'C' },
+    })
+    for (const file of ['mayfly-0.1.0.tgz', 'mayfly-0.1.0.cdx.json']) {
+      assert.equal(await digest(join(out, file)), await digest(join(made.folder, file)), file)
+    }
+  })
+
+  test('the bill of materials names the tarball by its hash, and what it needs with its versions, and no tool', async (t) => {
+    const { root } = await installed(t, { withService: false })
+    const sbom = JSON.parse(
+      await readFile(made.tarball.replace('.tgz', '.cdx.json'), 'utf8'),
+    ) as Sbom
+    assert.deepEqual(sbom.metadata.component.hashes, [
+      { alg: 'SHA-512', content: await digest(made.tarball) },
+    ])
+    assert.equal(sbom.metadata.component.name, 'mayfly')
+    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
+      packages: Record<string, { version: string }>
+    }
+    const pinned = Object.entries(packages)
+      .filter(([path]) => path !== '')
+      .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`)
+    const refs = (scope: string): string[] =>
+      sbom.components.filter((each) => each.scope === scope).map((each) => each['bom-ref'])
+    assert.deepEqual(refs('required').toSorted(), pinned.toSorted())
+    const { peerDependencies } = await manifestIn(root)
+    for (const [name, version] of Object.entries(peerDependencies)) {
+      assert.ok(refs('optional').includes(`${name}@${version}`), name)
+    }
+    assert.ok(!sbom.components.some(({ name }) => name === 'typescript'), 'what only builds it')
+    for (const { name, hashes, licenses } of sbom.components) {
+      assert.ok(hashes?.[0]?.alg === 'SHA-512' && licenses?.length, name)
+    }
+  })
+
   test("a strict Node project checks every declaration of mayfly/gate with Node's types alone", async (t) => {
     const { folder } = await installed(t, { withService: false })
     const types = 'node_modules/@types'
@@ -196,6 +244,24 @@ test('the program says in one sentence what to run on an older Node', async (t) 
   assert.equal(code, 1)
   assert.match(err, /^Mayfly needs Node 24 or newer and this is v[\d.]+\. Run: npm .*\n$/)
 })
+
+/** What a build reads, besides the packages. */
+const OF_THE_BUILD = [
+  ...['src', 'bin', 'docs', 'scripts', 'package.json', 'package-lock.json', '.npmrc'],
+  ...[
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'openapi.json',
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+  ],
+]
+
+const digest = async (file: string): Promise<string> =>
+  createHash('sha512')
+    .update(await readFile(file))
+    .digest('hex')
 
 /** What an older Node tells of itself, to the same file. */
 const OLDER = `--import=data:text/javascript,${encodeURIComponent(
