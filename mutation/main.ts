@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { importersOf } from './importers.ts'
 import { judge } from './report.ts'
 import { ROOMS } from './rooms.ts'
 
@@ -22,7 +23,7 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const HERE = join(ROOT, 'mutation')
 const TOOLS = join(ROOT, '.cache/mutation')
 /** A mutant that computes forever is stopped after this and what two runs of its tests take without it. */
-const TIMEOUT_MS = 5_000
+const TIMEOUT_MS = 30_000
 const TIMEOUT_FACTOR = 1
 
 const { positionals, values } = parseArgs({
@@ -30,6 +31,7 @@ const { positionals, values } = parseArgs({
   options: {
     concurrency: { type: 'string', default: '2' },
     fresh: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
   },
 })
 const isRoom = positionals.length === 0 || positionals.every((name) => Object.hasOwn(ROOMS, name))
@@ -46,13 +48,14 @@ function mutate(name: string, files?: string[]): void {
   const room = ROOMS[name]
   if (room === undefined)
     throw new Error(`There is no room ${name}, only ${Object.keys(ROOMS).join(', ')}`)
+  const testFiles = room.tests.flatMap((pattern) => globSync(pattern)).toSorted()
   const report = join(TOOLS, files === undefined ? `${name}.json` : `${name}-files.json`)
   const config = join(TOOLS, `${name}.config.json`)
   writeFileSync(
     config,
     JSON.stringify({
       mutate: files ?? room.mutate,
-      mayfly: { tests: room.tests },
+      mayfly: { tests: files === undefined ? testFiles : importersOf(files, testFiles) },
       testRunner: 'mayfly',
       plugins: [join(HERE, 'runner.ts')],
       coverageAnalysis: 'perTest',
@@ -87,6 +90,7 @@ function mutate(name: string, files?: string[]): void {
       incremental: true,
       incrementalFile: join(TOOLS, `${name}.incremental.json`),
       force: values.fresh,
+      ignoreStatic: values.quick,
       thresholds: { break: null },
     }),
   )

@@ -79,6 +79,7 @@ function score(name: string, files: { mutants: Mutant[] }[], explained: number):
     `${name}: ${killed} of ${tried} mutants found, ${percent(tried)}`,
     `${percent(tried - explained)} without the ${explained} that are explained`,
     `${count('Timeout')} never ended`,
+    ...(count('Ignored') > 0 ? [`${count('Ignored')} left out`] : []),
     ...(unable > 0 ? [`${unable} could not run`] : []),
   ].join('; ')
 }
@@ -120,6 +121,8 @@ function functionAt(lines: string[], at: number): string {
   for (let i = at; i >= 0; i--) {
     const line = lines[i] ?? ''
     if (line.trim() === '' || (i < at && indentOf(line) >= indent)) continue
+    // The end of a list of parameters, whose function stands further above.
+    if (i < at && /^\s*[)}\]]/.test(line)) continue
     const named = line.match(/^\s*(?:export )?(?:async )?(?:function|const|type) (\w+)/)
     const isHead = /^\s*(export )?(async )?function\b/.test(line) || indentOf(line) === 0
     if (named?.[1] !== undefined && isHead) return named[1]

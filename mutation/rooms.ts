@@ -4,7 +4,7 @@ export type Room = { mutate: string[]; tests: string[] }
 export const ROOMS: Record<string, Room> = {
   protocol: {
     mutate: ['src/protocol/**/*.ts'],
-    tests: ['test/protocol/**/*.test.ts', 'test/client/signature.test.ts'],
+    tests: ['test/protocol/**/*.test.ts'],
   },
   payment: {
     mutate: ['src/payment/**/*.ts'],

@@ -3,10 +3,11 @@
  * each mutant, those that reach it, which takes milliseconds. A mutant of what runs while a module loads (a table, a
  * pattern) needs a new process.
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { importersOf } from './importers.ts'
 import type * as Collected from './node-test.ts'
 import { hasFailed, type Outcome, runTests } from './run-tests.ts'
 
@@ -21,7 +22,8 @@ type Namespace = {
 type Counts = Record<string, number>
 type Coverage = { static: Counts; perTest: Record<string, Counts> }
 type MutantRun = {
-  activeMutant: { id: string; fileName: string }
+  activeMutant: { id: string }
+  sandboxFileName: string
   testFilter?: string[]
   hitLimit?: number
   mutationActivation?: string
@@ -37,6 +39,8 @@ const STAND_INS: Record<string, string> = {
 /** A test that computes for longer is asked only about mutants that few other tests reach. */
 const SLOW_CPU_MS = 300
 const FEW_TESTS = 5
+/** Stryker stops a loop after a hundred times of its turns in all tests. Ten times are enough, without a search. */
+const HIT_FACTOR = 0.1
 /** Written by the first process, of which the others learn how long each test computes. */
 const DURATIONS = 'mutation-durations.json'
 
@@ -62,7 +66,7 @@ function createRunner(options: Options) {
   }
 
   async function dryRun() {
-    for (const file of testFiles()) await load(file)
+    for (const file of options.mayfly.tests) await load(file)
     const tests = [...loaded.values()].flat()
     const run = tests.filter(({ isSkipped }) => !isSkipped)
     const first = await runTests(run, begins, { isBailing: false })
@@ -99,15 +103,16 @@ function createRunner(options: Options) {
     if (isPoisoned) throw new Error('this process is to be replaced')
     runs++
     namespace.hitCount = 0
-    namespace.hitLimit = run.hitLimit
+    const hitLimit = run.hitLimit === undefined ? undefined : run.hitLimit * HIT_FACTOR
+    namespace.hitLimit = hitLimit
     const outcomes =
       run.testFilter === undefined
-        ? await runWhileLoading(run.activeMutant)
+        ? await runWhileLoading(run.activeMutant, relative(process.cwd(), run.sandboxFileName))
         : await runLoaded(run.activeMutant, new Set(run.testFilter))
     const hits = namespace.hitCount
     namespace.activeMutant = undefined
     namespace.hitCount = undefined
-    if (run.hitLimit !== undefined && hits > run.hitLimit) {
+    if (hitLimit !== undefined && hits > hitLimit) {
       return { status: 'timeout', reason: `it ran ${hits} times` }
     }
     const failed = outcomes.find(hasFailed)
@@ -127,7 +132,10 @@ function createRunner(options: Options) {
 
   /** The shortest first, because most mutants fail many tests. */
   async function runLoaded(mutant: { id: string }, wanted: Set<string>): Promise<Outcome[]> {
-    for (const file of testFiles()) if (!loaded.has(file)) await load(file)
+    const files = options.mayfly.tests.filter((file) =>
+      [...wanted].some((id) => id.startsWith(`${file} › `)),
+    )
+    for (const file of files) if (!loaded.has(file)) await load(file)
     durations ??= JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>
     const msOf = ({ id }: Collected.Test) => durations?.[id] ?? 0
     const tests = [...loaded.values()].flat().filter(({ id }) => wanted.has(id))
@@ -141,11 +149,11 @@ function createRunner(options: Options) {
   }
 
   /** Begins with the files that are named like the mutated one. The others are loaded when these pass. */
-  async function runWhileLoading(mutant: { id: string; fileName: string }): Promise<Outcome[]> {
+  async function runWhileLoading(mutant: { id: string }, source: string): Promise<Outcome[]> {
     isPoisoned = true
     namespace.activeMutant = mutant.id
-    const name = basename(mutant.fileName, '.ts')
-    const files = testFiles()
+    const name = basename(source, '.ts')
+    const files = importersOf([source], options.mayfly.tests)
     const alike = files.filter((file) => file.includes(name))
     const outcomes: Outcome[] = []
     for (const file of [...alike, ...files.filter((one) => !alike.includes(one))]) {
@@ -174,10 +182,6 @@ function createRunner(options: Options) {
     const { collect } = (await import(NODE_TEST)) as typeof Collected
     const url = pathToFileURL(join(process.cwd(), file)).href
     loaded.set(file, await collect(file, () => import(url)))
-  }
-
-  function testFiles(): string[] {
-    return options.mayfly.tests.flatMap((pattern) => globSync(pattern)).toSorted()
   }
 
   /**

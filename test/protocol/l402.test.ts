@@ -106,11 +106,24 @@ describe('a macaroon', () => {
     const rootKey = new Uint8Array(32)
     const parts = { location: new Uint8Array(), identifier: new Uint8Array(66) }
     const many = Array.from({ length: MAX_CAVEATS + 1 }, () => utf8('a=b'))
-    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: many }), TypeError)
-    const long = [new Uint8Array(MAX_MACAROON_BYTES)]
-    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: long }), TypeError)
-    const longer = [new Uint8Array(MAX_MACAROON_BYTES + 1)]
-    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: longer }), TypeError)
+    const tooMany = { name: 'TypeError', message: /too many caveats/ }
+    assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats: many }), tooMany)
+    const tooLong = { name: 'TypeError', message: /too long/ }
+    for (const length of [MAX_MACAROON_BYTES, MAX_MACAROON_BYTES + 1]) {
+      const caveats = [new Uint8Array(length)]
+      assert.throws(() => mintMacaroon(rootKey, { ...parts, caveats }), tooLong)
+    }
+  })
+
+  test('a macaroon of another version, or without an identifier, is none', () => {
+    const bytes = bytesOf(V.macaroon.valid[0]?.hex ?? assert.fail())
+    assert.notEqual(decodeMacaroon(bytes), null)
+    for (const version of [0, 1, 3]) {
+      assert.equal(decodeMacaroon(Uint8Array.of(version, ...bytes.subarray(1))), null)
+    }
+    const signature = bytes.subarray(-34)
+    assert.notEqual(decodeMacaroon(Uint8Array.of(2, 2, 1, 7, 0, 0, ...signature)), null)
+    assert.equal(decodeMacaroon(Uint8Array.of(2, 0, 0, ...signature)), null)
   })
 
   test('a macaroon of exactly the largest size is made, read and carried by a credential', () => {
@@ -172,10 +185,14 @@ describe('an identifier', () => {
       if (identifier !== null) assert.equal(hex(encodeIdentifier(identifier)), text)
     })
   }
-  test('an identifier of anything but two times 32 bytes is our mistake', () => {
-    const good = V.token.identifier
-    assert.throws(() => encodeIdentifier({ ...good, paymentHash: '00' }), TypeError)
-    assert.throws(() => encodeIdentifier({ ...good, tokenId: 'x'.repeat(64) }), TypeError)
+  test('an identifier of anything but two times 32 bytes is our mistake, and the error says where', () => {
+    for (const wrong of ['', '00', 'x'.repeat(64), '00'.repeat(31), '00'.repeat(33)]) {
+      for (const member of ['paymentHash', 'tokenId']) {
+        const bad = { ...V.token.identifier, [member]: wrong }
+        const named = { name: 'TypeError', message: new RegExp(member) }
+        assert.throws(() => encodeIdentifier(bad), named)
+      }
+    }
   })
 })
 
@@ -213,7 +230,9 @@ describe('a token', () => {
     ]
     for (const change of wrong) {
       const bad = { ...binding, ...change }
-      assert.throws(() => mintL402(bytesOf(masterKeyHex), identifier, bad), TypeError)
+      const [member = ''] = Object.keys(change)
+      const named = { name: 'TypeError', message: new RegExp(member) }
+      assert.throws(() => mintL402(bytesOf(masterKeyHex), identifier, bad), named)
     }
   })
 
@@ -235,6 +254,46 @@ describe('a credential', () => {
       assert.deepEqual(verifyL402(authorization, masterKeys, request), outcome)
     })
   }
+
+  test('a credential is accepted at another address only if the address is not asked', () => {
+    const { authorization, request } =
+      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
+    const { aud: _, ...anywhere } = request
+    const elsewhere = { ...request, aud: 'https://elsewhere.example' }
+    assert.equal(verifyL402(authorization, masterKeys, anywhere).outcome, 'ok')
+    const refused = verifyL402(authorization, masterKeys, elsewhere)
+    assert.ok(refused.outcome === 'violated')
+    assert.equal(refused.condition, 'aud')
+  })
+
+  test('a credential with a long unknown caveat is refused, and 64 characters of its name are told', () => {
+    const { authorization, request } =
+      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
+    const { masterKeyHex, identifier, identifierHex, base64: token } = V.token
+    const { location, caveats } = decodeMacaroon(base64Bytes(token) ?? assert.fail()) ?? {}
+    const macaroon = mintMacaroon(l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex)), {
+      location: location ?? assert.fail(),
+      identifier: encodeIdentifier(identifier),
+      caveats: [...(caveats ?? []), utf8(`${'x'.repeat(100)}=1`)],
+    })
+    const preimage = authorization[0]?.split(':')[1] ?? assert.fail()
+    const line = serialiseL402Credential({ macaroon: base64(encodeMacaroon(macaroon)), preimage })
+    assert.deepEqual(verifyL402([line], masterKeys, request), {
+      outcome: 'invalid caveat',
+      condition: 'x'.repeat(64),
+      fault: 'unknown',
+    })
+  })
+
+  test('a credential may stand among a little white space, and a longer line is refused', () => {
+    const macaroon = base64(new Uint8Array(MAX_MACAROON_BYTES))
+    const line = serialiseL402Credential({ macaroon, preimage: '00'.repeat(32) })
+    // 128 characters for all but the macaroon: scheme, colon, preimage.
+    const longest = line.padEnd(macaroon.length + 128)
+    assert.equal(readL402Credential([longest]).outcome, 'ok')
+    const refused = { outcome: 'malformed', reason: 'too long' }
+    assert.deepEqual(readL402Credential([`${longest} `]), refused)
+  })
 
   test('a credential is forged when there is no key at all', () => {
     const { authorization, request } =

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { base64url, utf8 } from '../../src/lib/bytes.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import {
+  CHARGE_INTENT,
   type ChargeRequest,
   type CredentialReading,
   challengeExpiresAt,
@@ -15,6 +16,7 @@ import {
   encodeChargeRequest,
   encodeReceipt,
   type IssuedChallenge,
+  LIGHTNING_METHOD,
   MAX_CREDENTIAL_CHARS,
   MAX_REQUEST_CHARS,
   PAYMENT_PROBLEMS,
@@ -156,8 +158,18 @@ describe('a request object', () => {
     test(`a request object is ${request === null ? 'refused' : 'read'}: ${note}`, () =>
       assert.deepEqual(decodeChargeRequest(encoded), request))
   }
-  test('a request object longer than others read is refused', () => {
-    assert.equal(decodeChargeRequest('A'.repeat(MAX_REQUEST_CHARS + 1)), null)
+  test('a request object is read up to the length that others read, and refused beyond', () => {
+    const [{ request } = assert.fail()] = V.challenges
+    const bare = encodeChargeRequest({ ...request, description: '' })
+    const withLength = (chars: number) => {
+      const bytes = Math.floor((chars * 3) / 4) - Math.floor((bare.length * 3) / 4)
+      return { ...request, description: 'x'.repeat(bytes) }
+    }
+    const longest = withLength(MAX_REQUEST_CHARS)
+    assert.equal(encodeChargeRequest(longest).length, MAX_REQUEST_CHARS)
+    assert.deepEqual(decodeChargeRequest(encodeChargeRequest(longest)), longest)
+    const longer = withLength(MAX_REQUEST_CHARS + 2)
+    assert.equal(decodeChargeRequest(encodeChargeRequest(longer)), null)
   })
 })
 
@@ -221,6 +233,13 @@ test('only the preimage proves a payment', () => {
   assert.equal(provesPayment('', ''), false)
   assert.equal(provesPayment(V.preimage.slice(2), V.paymentHash), false)
   assert.equal(provesPayment('x'.repeat(64), V.paymentHash), false)
+  assert.equal(provesPayment(V.preimage, 'x'.repeat(64)), false)
+})
+
+test('a challenge of ours names the method and the intent of the draft', () => {
+  const { challenge } = V.challenges.find((row) => row.field) ?? assert.fail()
+  const { method, intent } = challenge
+  assert.deepEqual([LIGHTNING_METHOD, CHARGE_INTENT], [method, intent])
 })
 
 test('problem types are the URIs of the draft', () => {
