@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # npm run contract:mcp: starts a server and drives /mcp with the protocol's own conformance suite (2025-11-25) and
 # with its inspector, in both revisions: the inspector lists the tools, checks their schemas for other hosts, buys an
-# inbox and reads it. Installs into .cache/mcp.
+# inbox, reads it and extends it. Installs into .cache/mcp.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -40,5 +40,13 @@ for era in legacy modern; do
   inspect --method tools/call --tool-name read_inbox --tool-arg "publicId=$inbox" \
     --header "Authorization: Bearer $owner" >"$work/read"
   test "$(value '.structuredContent.webhooks[0].body.untrustedText' <"$work/read")" = '{"ok":true}'
-  echo "the inspector bought and read an inbox ($era)"
+  inspect --method tools/call --tool-name extend --tool-arg "publicId=$inbox" --tool-arg planId=spark \
+    --header "Authorization: Bearer $owner" >"$work/asked"
+  order=$(value .structuredContent.quote.orderId <"$work/asked")
+  bolt11=$(value .structuredContent.quote.bolt11 <"$work/asked")
+  curl --silent --fail --output "$work/paid" "$url/simulator/pay" \
+    --header 'Content-Type: application/json' --data "{\"bolt11\":\"$bolt11\"}"
+  inspect --method tools/call --tool-name check_order --tool-arg "orderId=$order" >"$work/extended"
+  value .structuredContent.extended.expiresAt <"$work/extended" >"$work/end"
+  echo "the inspector bought, read and extended an inbox ($era)"
 done

@@ -1,6 +1,7 @@
 /** The tools that buy. They share one result: what is to be paid, or what was bought. */
 import type { Static } from 'typebox'
 import { Type } from '../http/type.ts'
+import { PLAN_IDS } from '../lib/product-names.ts'
 import { MAX_CIPHERTEXT_BYTES } from './bounds.ts'
 import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'
 import {
@@ -11,6 +12,9 @@ import {
   Product,
   purchaseName,
   savedName,
+  tokenArgument,
+  tokenNote,
+  which,
 } from './shared.ts'
 
 export const Quote = Type.Object(
@@ -56,7 +60,17 @@ const boughtOn = (way: Way) =>
     { additionalProperties: false },
   )
 
-const resultOn = (way: Way) =>
+/** What an extension answers instead of tokens: those that there are stay as they were. */
+const extended = {
+  extended: Type.Optional(
+    Type.Object(
+      { expiresAt: DateTime },
+      { additionalProperties: false, description: 'What was extended lasts until then' },
+    ),
+  ),
+}
+
+const resultOn = (way: Way, more: Partial<typeof extended> = {}) =>
   Type.Object(
     {
       state: Type.Enum(['payment required', 'settled']),
@@ -71,12 +85,13 @@ const resultOn = (way: Way) =>
           }),
       quote: Type.Optional(Quote),
       bought: Type.Optional(boughtOn(way)),
+      ...more,
       next: Type.String({ description: 'What to do now' }),
     },
     { additionalProperties: false },
   )
 
-/** What a purchase answers: `quote` while it is unpaid, `bought` after. */
+/** What a purchase answers: `quote` while it is unpaid, `bought` or `extended` after. */
 export type PurchaseResult = {
   state: 'payment required' | 'settled'
   /** Of the remote way in. */
@@ -87,6 +102,7 @@ export type PurchaseResult = {
   bought?: { product: string; publicId: string; expiresAt: string; url?: string; code?: string } & {
     [token in keyof typeof tokens]?: string
   }
+  extended?: { expiresAt: string }
   next: string
 }
 
@@ -132,6 +148,41 @@ export const buyMonitorTool = (way: Way): ToolDefinition<'buy_monitor'> => ({
   annotations: BUYING,
   inputSchema: selection(way),
   outputSchema: resultOn(way),
+})
+
+const OWNED = 'catch_owner_… or pulse_owner'
+
+export const extendTool = (way: Way): ToolDefinition<'extend'> => ({
+  name: 'extend',
+  title: 'Extend an inbox or a monitor',
+  description: describe(way, {
+    all: 'Buys the plan of an inbox or a monitor once more, before it ends: its time and its limits are added, and its address and tokens stay. What has ended, is used up or is suspended cannot be extended.',
+    local:
+      'Pays by itself from the wallet of this machine, within its limits. Without a wallet the result has the invoice: it is for the user to pay, and check_order collects it then. If an answer is lost, repeat the same call with the same expiresAt: nothing is paid twice.',
+    remote: `${REMOTE} If an answer is lost, repeat the same call; never pay twice. If it ends before it is paid, a new one is sold in its place, to the credential alone. ${tokenNote(OWNED).remote}`,
+    visible: `${REMOTE} If an answer is lost, repeat the same call; never pay twice. If it ends before it is paid, a new one is sold in its place, to the credential alone. ${tokenNote(OWNED).visible}`,
+  }),
+  annotations: BUYING,
+  inputSchema: Type.Object(
+    way === 'local'
+      ? {
+          ...which(way, 'inbox or monitor'),
+          expiresAt: Type.String({
+            format: 'date-time',
+            maxLength: 64,
+            description:
+              'When it ends now, as its purchase, check_order or monitor_status tells. Once it lasts longer than that, the call pays nothing',
+          }),
+        }
+      : {
+          ...which(way, 'inbox or monitor'),
+          planId: Type.Enum([...PLAN_IDS], { description: 'The plan that it was bought with' }),
+          ...purchaseName(way),
+          ...tokenArgument(way, 'catch_owner or pulse_owner'),
+        },
+    { additionalProperties: false },
+  ),
+  outputSchema: resultOn(way, extended),
 })
 
 const whisperOptions = {
@@ -202,5 +253,5 @@ export const checkOrderTool = (way: Way): ToolDefinition<'check_order'> => ({
         },
     { additionalProperties: false },
   ),
-  outputSchema: resultOn(way),
+  outputSchema: resultOn(way, extended),
 })

@@ -2,7 +2,13 @@
 import { catalogTool } from './catalog.ts'
 import type { ToolDefinition, Way } from './definition.ts'
 import { readInboxTool, waitForWebhookTool } from './inbox.ts'
-import { buyInboxTool, buyMonitorTool, checkOrderTool, sendWhisperTool } from './purchases.ts'
+import {
+  buyInboxTool,
+  buyMonitorTool,
+  checkOrderTool,
+  extendTool,
+  sendWhisperTool,
+} from './purchases.ts'
 import { destroyTool, monitorStatusTool, pingTool, readWhisperTool } from './using.ts'
 
 const TOOLS = {
@@ -13,6 +19,7 @@ const TOOLS = {
   send_whisper: sendWhisperTool,
   read_whisper: readWhisperTool,
   buy_monitor: buyMonitorTool,
+  extend: extendTool,
   check_order: checkOrderTool,
   ping: pingTool,
   monitor_status: monitorStatusTool,

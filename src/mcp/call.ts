@@ -1,6 +1,7 @@
 /** One call of a tool, and its results. A result never has a token outside of `_meta`, unless the caller asked. */
 import { ERRORS, type Phrase } from '../http/errors.ts'
 import { isObject, parseJsonBytes } from '../lib/json.ts'
+import { PRODUCT_NAMES, type Product } from '../lib/product-names.ts'
 import type { Way } from '../mcp-tools/definition.ts'
 import { TOKEN_META } from '../mcp-tools/shared.ts'
 import { resultText } from '../mcp-tools/stranger.ts'
@@ -117,12 +118,23 @@ const expectation = ({ field, expected }: Record<string, unknown>): string =>
   typeof field === 'string' ? `${field} must be ${expected}.` : `Expected: ${expected}.`
 
 /** The headers that show the token of a call. @throws Refusal if it has none. */
-export function bearer({ arguments: given, meta, connection }: Call): { authorization: string } {
+export function bearer(call: Call): { authorization: string } {
+  const shown = bearerIfShown(call)
+  if (shown === null) throw new Refusal(NO_TOKEN[call.connection.way], { status: 401 })
+  return shown
+}
+
+/** The same, or null for a call without a token. @throws Refusal for what cannot be one. */
+export function bearerIfShown({
+  arguments: given,
+  meta,
+  connection,
+}: Call): { authorization: string } | null {
   const token = meta[TOKEN_META] ?? (connection.way === 'visible' ? given.token : undefined)
-  if (token === undefined && connection.authorization !== undefined) {
-    return { authorization: connection.authorization }
+  if (token === undefined) {
+    const { authorization } = connection
+    return authorization === undefined ? null : { authorization }
   }
-  if (token === undefined) throw new Refusal(NO_TOKEN[connection.way], { status: 401 })
   // Anything else than visible ASCII would be refused by the parser, with another error.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(token)) {
     throw new Refusal(`unauthorized. ${ERRORS.unauthorized.advice}`, { status: 401 })
@@ -143,6 +155,14 @@ export function idIn({ arguments: given }: Call): string {
   const id = text(given.publicId)
   if (ID.test(id)) return id
   throw new Refusal(`not found. ${ERRORS['not found'].advice}`, { status: 404 })
+}
+
+/** The product whose ids begin like the one of a call. @throws Refusal */
+export function productOf({ arguments: given }: Call): Product {
+  const [kind] = text(given.publicId).split('_')
+  const found = PRODUCT_NAMES.find((name) => name === kind)
+  if (!found) throw new Refusal('not found. A publicId begins with catch_, whisper_ or pulse_.')
+  return found
 }
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -12,9 +12,13 @@ import type { PurchaseResult, Quote } from '../mcp-tools/purchases.ts'
 import { CAPABILITY_META } from '../mcp-tools/shared.ts'
 import { decodeReceipt } from '../protocol/payment-auth.ts'
 import {
+  bearer,
+  bearerIfShown,
   type Call,
   expectJson,
+  idIn,
   PaymentRequired,
+  productOf,
   Refusal,
   resultOf,
   type Tool,
@@ -32,8 +36,8 @@ const RECEIPT_META = 'org.paymentauth/receipt'
 const MAX_CREDENTIAL_CHARS = 12 * 1024
 
 type Purchase = {
-  /** A product that is not there has no route. */
-  product: string
+  /** Where a product that is not there has no route. */
+  path: string
   contentType: string
   headers: Record<string, string>
   body: Uint8Array
@@ -42,6 +46,7 @@ type Purchase = {
 export type Purchasing = {
   buyInbox: Tool
   buyMonitor: Tool
+  extend: Tool
   sendWhisper: Tool
   checkOrder: Tool
 }
@@ -56,19 +61,13 @@ export function createPurchasing({
   const selecting =
     (product: string): Tool =>
     (call) =>
-      buy(call, {
-        product,
-        contentType: 'application/json',
-        headers: {},
-        // Always the same bytes: the credential is bound to them.
-        body: utf8(JSON.stringify({ planId: call.arguments.planId })),
-      })
+      buy(call, { path: `/api/payments/${product}`, headers: {}, ...planBody(call) })
 
   async function buy(call: Call, purchase: Purchase): Promise<ToolResult> {
     const { purchaseId, key, credential } = nameOf(call)
     const answered = await call.ask({
       method: 'POST',
-      path: `/api/payments/${purchase.product}`,
+      path: purchase.path,
       headers: {
         ...purchase.headers,
         'content-type': purchase.contentType,
@@ -104,17 +103,25 @@ export function createPurchasing({
     { purchaseId }: { purchaseId?: string },
   ): ToolResult {
     const { resource, extended, expiresAt } = expectJson(answered)
-    // An extension is bought over HTTP. It leaves the tokens as they were, and hands out none.
+    const receipt = decodeReceipt(String(answered.headers['payment-receipt'] ?? ''))
+    const shown = receipt ? { [RECEIPT_META]: receipt } : {}
+    const named = purchaseId === undefined ? {} : { purchaseId }
+    // An extension leaves the tokens as they were, and hands out none.
     if (extended === true) {
-      const next = `Paid and extended: it lasts until ${text(expiresAt)}, with the tokens that it had.`
-      return resultOf({ state: 'settled', next })
+      const end = text(expiresAt)
+      const next = `Paid and extended: it lasts until ${end}, with the tokens that it had.`
+      const value: PurchaseResult = {
+        state: 'settled',
+        ...named,
+        extended: { expiresAt: end },
+        next,
+      }
+      return resultOf(value, shown)
     }
     if (!isObject(resource)) throw new Error('a settled purchase has no resource')
-    const receipt = decodeReceipt(String(answered.headers['payment-receipt'] ?? ''))
     const isVisible = connection.way === 'visible'
     const value: PurchaseResult = {
-      state: 'settled',
-      ...(purchaseId === undefined ? {} : { purchaseId }),
+      ...{ state: 'settled', ...named },
       bought: {
         ...(isVisible ? tokensIn(resource) : {}),
         product: text(resource.product),
@@ -130,17 +137,30 @@ export function createPurchasing({
     }
     return resultOf(value, {
       ...(isVisible ? {} : { [CAPABILITY_META]: resource }),
-      ...(receipt ? { [RECEIPT_META]: receipt } : {}),
+      ...shown,
     })
   }
 
   return {
     buyInbox: selecting('catch'),
     buyMonitor: selecting('pulse'),
+    async extend(call) {
+      const product = productOf(call)
+      if (product === 'whisper') throw new Refusal(NO_EXTENSION)
+      const isNew =
+        call.arguments.purchaseId === undefined && call.meta[CREDENTIAL_META] === undefined
+      // Only the first call opens an order. Those that repeat it are known by what names the purchase.
+      const shown = isNew ? bearer(call) : bearerIfShown(call)
+      return buy(call, {
+        path: `/api/${product}/${idIn(call)}/extend`,
+        headers: shown ? { 'x-owner-token': shown.authorization.replace(/^Bearer +/i, '') } : {},
+        ...planBody(call),
+      })
+    },
     async sendWhisper(call) {
       const { planId, readLimit, revealAt, receipt, ciphertextBase64 } = call.arguments
       return buy(call, {
-        product: 'whisper',
+        path: '/api/payments/whisper',
         contentType: 'application/octet-stream',
         headers: {
           'x-whisper-plan': text(planId),
@@ -174,6 +194,12 @@ export function createPurchasing({
     },
   }
 }
+
+/** Always the same bytes of a plan: the credential is bound to them. */
+const planBody = ({ arguments: { planId } }: Call): Pick<Purchase, 'contentType' | 'body'> => ({
+  contentType: 'application/json',
+  body: utf8(JSON.stringify({ planId })),
+})
 
 /** The challenge as a result, and the quote for a client that pays by hand. */
 function unpaid(
@@ -265,6 +291,8 @@ const headerText = (value: unknown): string => text(value).replace(/[^\x20-\x7e]
 const NO_ORDER = `order not found. ${ERRORS['order not found'].advice}`
 const MALFORMED =
   'invalid payment credential. It must be {"challenge": {…}, "payload": {"preimage": "<64 hex digits>"}} with the challenge as it was sent. Nothing was spent: do not pay again, and repeat the call with the right credential.'
+const NO_EXTENSION =
+  'cannot be extended. Only an inbox or a monitor can be extended. Nothing was paid.'
 const NO_PURCHASE =
   'The credential names no purchase. Do not pay again: repeat the call with the purchaseId of the answer that had the invoice, as an argument.'
 const UNKNOWN_PURCHASE =

@@ -69,6 +69,7 @@ export function createMcpServer({
     send_whisper: purchasing.sendWhisper,
     read_whisper: createReadWhisper({ publicUrl }),
     buy_monitor: purchasing.buyMonitor,
+    extend: purchasing.extend,
     check_order: purchasing.checkOrder,
     monitor_status: monitorStatus,
   }

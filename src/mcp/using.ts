@@ -1,12 +1,11 @@
 /** The tools that look at what is sold, use what was bought, and end it. */
-import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/bounds.ts'
 import {
   bearer,
-  type Call,
   expectJson,
   faultIn,
   idIn,
+  productOf,
   Refusal,
   refusalOf,
   resultOf,
@@ -104,12 +103,4 @@ export const destroy: Tool = async (call) => {
   })
   if (answered.status !== 204) throw refusalOf(answered)
   return resultOf({ destroyed: true, product, publicId: text(call.arguments.publicId) })
-}
-
-/** The product whose ids begin like this one. */
-function productOf({ arguments: given }: Call): Product {
-  const [kind] = text(given.publicId).split('_')
-  const found = (Object.keys(SOLD_PRODUCTS) as Product[]).find((name) => name === kind)
-  if (!found) throw new Refusal('not found. A publicId begins with catch_, whisper_ or pulse_.')
-  return found
 }

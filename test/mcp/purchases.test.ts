@@ -1,10 +1,6 @@
 /** Buying at /mcp: whatever is lost, repeated or guessed, nobody pays twice and nobody else collects. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { Credential, Method, z } from 'mppx'
-import { McpClient } from 'mppx/mcp/client'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { containsToken } from '../../src/lib/ids.ts'
 import {
@@ -18,6 +14,7 @@ import {
   type Result,
   refusalIn,
 } from '../support/mcp.ts'
+import { mppxClient } from '../support/mcp-payer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
@@ -199,17 +196,9 @@ suite('buying at /mcp', () => {
     test(`mppx pays by itself as a client of MCP, once, at /mcp${query}`, async (t) => {
       const { url, pay } = await start()
       const invoices: string[] = []
-      const client = new Client({ name: 'mppx', version: '1' })
-      // biome-ignore lint/suspicious/noExplicitAny: its types differ from those of its interface.
-      await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp${query}`)) as any)
-      t.after(() => client.close())
-      const payer = McpClient.wrap(client, {
-        methods: [
-          lightning(async (invoice) => {
-            invoices.push(invoice)
-            return pay(invoice)
-          }),
-        ],
+      const payer = await mppxClient(t, `${url}/mcp${query}`, async (invoice) => {
+        invoices.push(invoice)
+        return pay(invoice)
       })
       const result = await payer.callTool({ name: 'buy_inbox', arguments: ASKED })
       assert.ok(capabilityIn<CatchCapability>(result as Result).ownerToken)
@@ -218,33 +207,6 @@ suite('buying at /mcp', () => {
     })
   }
 })
-
-/** A Lightning method for mppx, which brings none. */
-function lightning(payInvoice: (invoice: string) => Promise<string>) {
-  const charge = Method.from({
-    name: 'lightning',
-    intent: 'charge',
-    schema: {
-      credential: { payload: z.object({ preimage: z.string() }) },
-      request: z.object({
-        amount: z.string(),
-        currency: z.string(),
-        description: z.optional(z.string()),
-        methodDetails: z.object({
-          invoice: z.string(),
-          network: z.string(),
-          paymentHash: z.string(),
-        }),
-      }),
-    },
-  })
-  return Method.toClient(charge, {
-    async createCredential({ challenge }) {
-      const preimage = await payInvoice(challenge.request.methodDetails.invoice)
-      return Credential.serialize(Credential.from({ challenge, payload: { preimage } }))
-    },
-  })
-}
 
 suite('a purchase at /mcp and the end of a process', () => {
   test('a purchase that was begun and paid before a restart is collected after it', async (t) => {

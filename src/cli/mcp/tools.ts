@@ -2,6 +2,7 @@
 import type { ToolName } from '../../mcp-tools/tools.ts'
 import { buyInbox, buyMonitor, type CheckInput, checkOrder, type PlanInput } from './buying.ts'
 import type { Asking } from './confirm.ts'
+import { type ExtendInput, extend } from './extending.ts'
 import { type ReadInput, readInbox, type WaitInput, waitForWebhook } from './inbox.ts'
 import { catalog, destroy, monitorStatus, type Named, type PingInput, ping } from './using.ts'
 import { type ReadWhisperInput, readWhisper, type SendInput, sendWhisper } from './whispers.ts'
@@ -16,6 +17,8 @@ export function handle(tool: ToolName, args: unknown, call: Asking): Promise<obj
       return buyMonitor(call, args as PlanInput)
     case 'send_whisper':
       return sendWhisper(call, args as SendInput)
+    case 'extend':
+      return extend(call, args as ExtendInput)
     case 'check_order':
       return checkOrder(call, args as CheckInput)
     case 'read_inbox':

@@ -15,8 +15,9 @@ import { type Draft, readDraft, sealedIn, withSealed } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { findSaved } from '../saved.ts'
 import { fetchKept, keptBefore } from '../whisper-read.ts'
-import { buy, settled } from './buying.ts'
+import { buy } from './buying.ts'
 import type { Asking } from './confirm.ts'
+import { settled } from './results.ts'
 import type { Call } from './session.ts'
 
 export type SendInput = {

@@ -68,7 +68,10 @@ for (const kind of HOSTS) {
     assert.equal((await call('ping', { name: 'job', exitCode: 3 })).isError, false)
     const status = (await call('monitor_status', { name: 'job' })).value
     assert.equal(status.state, 'late')
-    assert.equal((await call('check_order', { name: 'job' })).value.state, 'settled')
+    const { bought: job } = (await call('check_order', { name: 'job' })).value
+    const { expiresAt } = job as { expiresAt: string }
+    const extended = await call('extend', { name: 'job', expiresAt })
+    assert.equal(extended.value.state, 'settled', extended.text)
     for (const name of ['hooks', 'job', 'door']) {
       assert.equal((await call('destroy', { name })).value.destroyed, true)
     }
@@ -76,13 +79,13 @@ for (const kind of HOSTS) {
     assert.match(gone.text, /Nothing is saved as hooks/)
 
     assert.deepEqual([...called].sort(), [...TOOL_NAMES].sort())
-    assert.equal(questions.length, 6)
+    assert.equal(questions.length, 7)
     assert.match(questions[0] ?? '', /^Buy a webhook inbox \(spark\) as "hooks" for 100 sat/)
-    assert.match(questions[5] ?? '', /^Destroy the whisper/)
+    assert.match(questions[6] ?? '', /^Destroy the whisper/)
     const transcript = host.transcript()
     assert.equal(containsToken(transcript), false)
     const proofs = await query({ databaseUrl }, 'select preimage from simulator_invoice')
-    assert.equal(proofs.length, 3)
+    assert.equal(proofs.length, 4)
     for (const { preimage } of proofs) {
       assert.match(String(preimage), /^[0-9a-f]{64}$/)
       assert.equal(transcript.includes(String(preimage)), false)

@@ -1,0 +1,326 @@
+/** `extend` of `mayfly mcp`: whatever is lost, killed, repeated or cancelled, an end is moved and paid once. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { budgetState } from '../../../src/cli/budget.ts'
+import { containsToken } from '../../../src/lib/ids.ts'
+import { between } from '../../support/between.ts'
+import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
+import { SPARK_MS } from '../../support/extension.ts'
+import { type After, temporaryFolder } from '../../support/folder.ts'
+import { connectHost, HOSTS, type HostOptions, type ToolResult } from '../../support/mcp-host.ts'
+import { startServer, type TestServer } from '../../support/server.ts'
+import { query } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
+
+const wallet = WITH_WALLET.environment
+
+/** A host that has bought an inbox or a monitor as `mine`. */
+async function aBuyer(
+  t: After,
+  {
+    tool = 'buy_inbox',
+    ...options
+  }: Partial<HostOptions> & { tool?: string; server?: TestServer } = {},
+) {
+  const server = options.server ?? (await startServer(t))
+  const home = options.home ?? (await temporaryFolder(t))
+  const host = await connectHost(t, { environment: wallet, url: server.url, ...options, home })
+  const bought = await host.call(tool, { planId: 'spark', name: 'mine' })
+  const { expiresAt } = (bought.value.bought ?? {}) as { expiresAt: string }
+  assert.ok(expiresAt, bought.text)
+  return { server, home, host, expiresAt, given: { name: 'mine', expiresAt } }
+}
+
+const later = (expiresAt: string, times = 1): string =>
+  new Date(Date.parse(expiresAt) + times * SPARK_MS).toISOString()
+
+const endOf = ({ value, text }: ToolResult): string => {
+  assert.equal(value.state, 'settled', text)
+  return (value.extended as { expiresAt: string }).expiresAt
+}
+
+const paidInvoices = async (of: { databaseUrl: string }): Promise<number> =>
+  (await query(of, "select 1 as one from simulator_invoice where state = 'settled'")).length
+
+const spentSats = (home: string): number =>
+  budgetState({ folder: join(home, 'mayfly'), now: Date.now }).spentMsat / 1000
+
+const underWay = (home: string): string[] => {
+  const files = readdirSync(join(home, 'mayfly', 'extensions'))
+  return files.filter((file) => file.endsWith('.json'))
+}
+
+const savedAs = (home: string, name: string) =>
+  JSON.parse(readFileSync(join(home, 'mayfly', 'capabilities', `${name}.json`), 'utf8'))
+
+for (const [i, kind] of HOSTS.entries()) {
+  const tool = i % 2 === 0 ? 'buy_inbox' : 'buy_monitor'
+  test(`${kind} extends what ${tool} has bought, and twenty calls at once pay once`, async (t) => {
+    const questions: string[] = []
+    const answer = (message: string): 'accept' => {
+      questions.push(message)
+      return 'accept'
+    }
+    const { server, home, host, expiresAt, given } = await aBuyer(t, { kind, tool, answer })
+    const results = await Promise.all(Array.from({ length: 20 }, () => host.call('extend', given)))
+    assert.deepEqual([...new Set(results.map(endOf))], [later(expiresAt)])
+    assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
+    assert.equal(await paidInvoices(server), 2)
+    assert.equal(spentSats(home), tool === 'buy_inbox' ? 200 : 100)
+    assert.match(
+      questions[1] ?? '',
+      /^Extend the (?:inbox|monitor) "mine" by its plan \(spark\) for (?:100|50) sat and network fees/,
+    )
+    assert.equal(savedAs(home, 'mine').expiresAt, later(expiresAt))
+    assert.deepEqual(underWay(home), [])
+    const again = { ...given, expiresAt: later(expiresAt) }
+    assert.equal(endOf(await host.call('extend', again)), later(expiresAt, 2))
+    assert.equal(await paidInvoices(server), 3)
+    assert.equal(containsToken(host.transcript()), false)
+    const proofs = await query(server, 'select preimage from simulator_invoice')
+    for (const { preimage } of proofs) {
+      assert.equal(host.transcript().includes(String(preimage)), false)
+    }
+  })
+}
+
+describe('what is not extended', () => {
+  test('nothing is paid if the user does not agree, above the ceiling, or without budget', async (t) => {
+    const answers = ['accept', 'decline'] as const
+    let asked = 0
+    const answer = () => answers[asked++] ?? 'accept'
+    const { server, home, host, given } = await aBuyer(t, { answer })
+    const refused = await host.call('extend', given)
+    assert.equal(refused.text, 'The user did not agree. Nothing was extended or paid.')
+    for (const [environment, expected] of [
+      [
+        { MAYFLY_MAX_SATS: '99' },
+        /price of 100 sat is above the ceiling of 99 sat, and nothing was/,
+      ],
+      [{ MAYFLY_MAX_SATS_PER_DAY: '150' }, /50 of the day's 150 sat are left, so nothing was paid/],
+    ] as const) {
+      const poor = await connectHost(t, {
+        ...{ home, url: server.url },
+        environment: { ...wallet, ...environment },
+        answer: () => assert.fail('the user was asked'),
+      })
+      assert.match((await poor.call('extend', given)).text, expected)
+    }
+    assert.equal(await paidInvoices(server), 1)
+    assert.equal(endOf(await host.call('extend', given)), later(given.expiresAt))
+  })
+
+  test('a wrong end, a whisper, an unknown name and what has ended are refused, and nothing is paid', async (t) => {
+    const { server, host, given } = await aBuyer(t)
+    const wrong = await host.call('extend', { ...given, expiresAt: later(given.expiresAt) })
+    assert.match(wrong.text, new RegExp(`mine ends at ${given.expiresAt}.*Nothing was paid`))
+    await host.call('send_whisper', { planId: 'spark', name: 'word', text: 'x' })
+    const whisper = await host.call('extend', { ...given, name: 'word' })
+    assert.match(whisper.text, /word is a whisper, which cannot be extended/)
+    assert.match((await host.call('extend', { ...given, name: 'none' })).text, /Nothing is saved/)
+    for (const expiresAt of ['tomorrow', '', 'x'.repeat(100)]) {
+      assert.equal((await host.call('extend', { ...given, expiresAt })).isError, true)
+    }
+    server.clock.advance(SPARK_MS)
+    const ended = await host.call('extend', given)
+    assert.match(ended.text, /It has ended, is used up or suspended.*Nothing was paid/)
+    assert.equal(await paidInvoices(server), 2)
+  })
+
+  test('an end that was moved from elsewhere is answered and saved, and nothing is paid', async (t) => {
+    const { server, home, host, expiresAt, given } = await aBuyer(t)
+    const cli = await commandLine(t, server.url)
+    const environment = { ...wallet, XDG_DATA_HOME: home }
+    const file = join(home, 'mayfly', 'capabilities', 'mine.json')
+    const old = readFileSync(file, 'utf8')
+    await cli.json(['extend', 'mine'], { environment })
+    // As on another machine, which does not know.
+    writeFileSync(file, old)
+    assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
+    assert.equal(savedAs(home, 'mine').expiresAt, later(expiresAt))
+    assert.equal(await paidInvoices(server), 2)
+  })
+})
+
+/** A service behind a proxy that lets chosen requests hang, until it is told to pass all. */
+async function stuckService(t: After, isStuck: (path: string, isPaid: boolean) => boolean) {
+  const server = await startServer(t)
+  let isOpen = false
+  let tell = (): void => undefined
+  const reached = new Promise<void>((resolve) => {
+    tell = resolve
+  })
+  const stuck: ServerResponse[] = []
+  const url = await between(t, server.url, (path, response, { headers }) => {
+    if (isOpen || !isStuck(path, headers.authorization?.startsWith('Payment') ?? false))
+      return false
+    stuck.push(response)
+    tell()
+    return true
+  })
+  function open(): void {
+    isOpen = true
+    for (const response of stuck) response.destroy()
+  }
+  return { ...server, url, reached, open }
+}
+
+describe('an interrupted extension', () => {
+  for (const [what, isStuck] of [
+    ['before the wallet has answered', (path: string) => path === '/simulator/pay'],
+    ['after it has paid', (path: string, isPaid: boolean) => path.endsWith('/extend') && isPaid],
+  ] as const) {
+    test(`a process that is killed ${what} is continued by the same call, and pays once`, async (t) => {
+      let isBought = false
+      const service = await stuckService(t, (path, isPaid) => isBought && isStuck(path, isPaid))
+      const { home, host, expiresAt, given } = await aBuyer(t, { server: service })
+      isBought = true
+      const lost = host.call('extend', given).catch(() => 'lost')
+      await service.reached
+      process.kill(host.pid, 'SIGKILL')
+      assert.equal(await lost, 'lost')
+      assert.equal(spentSats(home), 200)
+      service.open()
+      const next = await connectHost(t, { home, url: service.url, environment: wallet })
+      assert.equal(endOf(await next.call('extend', given)), later(expiresAt))
+      assert.equal(endOf(await next.call('extend', given)), later(expiresAt))
+      assert.equal(await paidInvoices(service), 2)
+      assert.equal(spentSats(home), 200)
+      assert.deepEqual(underWay(home), [])
+    })
+  }
+
+  test('a call that looked before another one paid pays nothing after it', async (t) => {
+    const server = await startServer(t)
+    const catalog = await (await fetch(`${server.url}/api/catalog`)).text()
+    let held: ServerResponse | null = null
+    let isBought = false
+    const url = await between(t, server.url, (path, response) => {
+      if (!isBought || held !== null || path !== '/api/catalog') return false
+      held = response
+      return true
+    })
+    const { host, expiresAt, given } = await aBuyer(t, { server: { ...server, url } })
+    isBought = true
+    const slow = host.call('extend', given)
+    const waiting = await until('the first call asks for the price', () => held)
+    assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
+    waiting.writeHead(200, { 'content-type': 'application/json' }).end(catalog)
+    assert.equal(endOf(await slow), later(expiresAt))
+    assert.equal(await paidInvoices(server), 2)
+  })
+
+  test('a call that is cancelled while it pays goes on, and its end is saved', async (t) => {
+    let isBought = false
+    const service = await stuckService(
+      t,
+      (path, isPaid) => isBought && path.endsWith('/extend') && isPaid,
+    )
+    const { home, host, expiresAt, given } = await aBuyer(t, { server: service })
+    isBought = true
+    const cancel = new AbortController()
+    const options = { signal: cancel.signal }
+    const cancelled = host.call('extend', given, options).catch(() => 'cancelled')
+    await service.reached
+    cancel.abort()
+    assert.equal(await cancelled, 'cancelled')
+    await until('the process has heard of it', async () => host.err().includes('was cancelled'))
+    const again = host.call('extend', given)
+    service.open()
+    assert.equal(endOf(await again), later(expiresAt))
+    assert.equal(await paidInvoices(service), 2)
+    assert.equal(savedAs(home, 'mine').expiresAt, later(expiresAt))
+  })
+
+  test('what ended before its extension was paid is sold anew to the proof that was kept, and saved beside it', async (t) => {
+    const server = await startServer(t)
+    let isBought = false
+    const paying: ServerResponse[] = []
+    const proven: ServerResponse[] = []
+    let isOpen = false
+    const url = await between(t, server.url, (path, response, { headers }) => {
+      const isProof = path.endsWith('/extend') && headers.authorization !== undefined
+      if (!isBought || isOpen || (path !== '/simulator/pay' && !isProof)) return false
+      ;(isProof ? proven : paying).push(response)
+      return true
+    })
+    const { home, host, given } = await aBuyer(t, {
+      ...{ server: { ...server, url }, tool: 'buy_monitor' },
+    })
+    isBought = true
+    const lost = host.call('extend', given).catch(() => 'lost')
+    const [payment] = await until('the wallet is asked', () => (paying.length > 0 ? paying : null))
+    await server.mayfly.pulse(savedAs(home, 'mine')).destroy()
+    const [order] = await query(
+      server,
+      'select bolt11 from purchase_order where extends_id is not null',
+    )
+    const preimage = await server.pay(String(order?.bolt11))
+    const paid = { preimage, paymentHash: '' }
+    payment?.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(paid))
+    await until('the proof is sent', () => proven.length > 0)
+    process.kill(host.pid, 'SIGKILL')
+    await lost
+    isOpen = true
+    for (const response of proven) response.destroy()
+    const next = await connectHost(t, { home, url, environment: wallet })
+    const { value, text } = await next.call('extend', given)
+    assert.equal(value.state, 'settled', text)
+    assert.equal(value.name, 'mine-2')
+    assert.match(String(value.next), /^mine had ended before it was paid, so a new one was sold/)
+    const { publicId } = value.bought as { publicId: string }
+    assert.equal(savedAs(home, 'mine-2').publicId, publicId)
+    assert.deepEqual((await next.call('ping', { name: 'mine-2' })).value, { recorded: true })
+    assert.equal(await paidInvoices(server), 2)
+    assert.equal(containsToken(next.transcript()), false)
+  })
+})
+
+test('without a wallet the user pays the invoice, and check_order or the same call collects it', async (t) => {
+  const server = await startServer(t)
+  const home = await temporaryFolder(t)
+  const cli = await commandLine(t, server.url)
+  const environment = { ...wallet, XDG_DATA_HOME: home }
+  const { expiresAt } = await cli.json(['buy', 'catch', '--name', 'mine'], { environment })
+  const host = await connectHost(t, { home, url: server.url })
+  const collect = {
+    check_order: () => host.call('check_order', { name: 'mine' }),
+    extend: (end: string) => host.call('extend', { name: 'mine', expiresAt: end }),
+  }
+  let end = String(expiresAt)
+  for (const collected of [collect.check_order, collect.extend]) {
+    const offer = await collect.extend(end)
+    const { bolt11 } = offer.value.quote as { bolt11: string }
+    const repeated = await collect.extend(end)
+    assert.equal((repeated.value.quote as { bolt11: string }).bolt11, bolt11)
+    assert.equal((await collect.check_order()).value.state, 'payment required')
+    await server.pay(bolt11)
+    assert.equal(endOf(await collected(end)), later(end))
+    end = later(end)
+  }
+  assert.equal(await paidInvoices(server), 3)
+  assert.equal(spentSats(home), 100)
+  assert.equal((await collect.check_order()).value.extended, undefined)
+})
+
+test('a token that was replaced while an extension waited for its payment stays saved', async (t) => {
+  const { server, home, host, expiresAt, given } = await aBuyer(t, { tool: 'buy_monitor' })
+  const cli = await commandLine(t, server.url)
+  const waiting = cli.start(['extend', 'mine'], { environment: { XDG_DATA_HOME: home } })
+  const bolt11 = await until('the invoice', async () => {
+    const [line] = waiting.out().split('\n')
+    return line ? (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11 : null
+  })
+  await cli.json(['pulse', 'rotate', 'mine'], { environment: { XDG_DATA_HOME: home } })
+  const { pingToken } = savedAs(home, 'mine')
+  await server.pay(bolt11)
+  assert.equal((await waiting.ended).code, 0)
+  assert.deepEqual(
+    [savedAs(home, 'mine').pingToken, savedAs(home, 'mine').expiresAt],
+    [pingToken, later(expiresAt)],
+  )
+  assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
+})
