@@ -5,8 +5,8 @@ import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { useCompileCache } from './compile-cache.mjs'
 import { jobIn, runJob } from './job.mjs'
+import { isTooOld, tooOld } from './node-version.mjs'
 
-const [major] = process.versions.node.split('.').map(Number)
 const isSource = existsSync(new URL('../src/main.ts', import.meta.url))
 const part = (name) =>
   new URL(isSource ? `../src/${name}.ts` : `../dist/${name}.js`, import.meta.url)
@@ -23,8 +23,8 @@ if (job !== null) {
   // Nothing that is still under way may keep the job from being over.
   process.exit(code)
 }
-if (major < 24) {
-  process.stderr.write(tooOld())
+if (isTooOld) {
+  process.stderr.write(tooOldHere())
   process.exit(1)
 }
 if (isSource) useCompileCache()
@@ -42,7 +42,7 @@ async function tellOf({ name, isPingOnly, isDebug }) {
   const failed = (why) => async (code) => {
     if (code === 0) process.stderr.write(`The command succeeded, and ${why}\n`)
   }
-  if (major < 24) return failed(`there is no ping. ${tooOld().trimEnd()}`)
+  if (isTooOld) return failed(`there is no ping. ${tooOldHere().trimEnd()}`)
   try {
     if (isSource) useCompileCache()
     const { tellOfRun } = await import(part('cli/pulse-run'))
@@ -73,14 +73,11 @@ function returnToCaller() {
   }
 }
 
-function tooOld() {
-  const brought = new URL('../node_modules/node/', import.meta.url)
-  if (isSource && existsSync(brought) && !existsSync(new URL('bin/node', brought))) {
-    return `Mayfly needs Node 24 or newer and this is ${process.version}. npm has not unpacked the Node that the install brings, because it ran without scripts. Run: npm rebuild node --ignore-scripts=false\n`
-  }
+function tooOldHere() {
   // Where it is installed, this very file: a name alone could bring somebody else's package.
-  const command = isSource
-    ? 'npm ci && npm run --silent mayfly -- …'
-    : `npx --yes node@24 ${fileURLToPath(import.meta.url)} …`
-  return `Mayfly needs Node 24 or newer and this is ${process.version}. Run: ${command}\n`
+  return tooOld(
+    isSource
+      ? 'npm ci && npm run --silent mayfly -- …'
+      : `npx --yes node@24 ${fileURLToPath(import.meta.url)} …`,
+  )
 }

