@@ -4,7 +4,6 @@ import { basename } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
-import { isId } from '../lib/ids.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { readingPage } from './addresses.ts'
 import { askHidden, firstLine } from './ask.ts'
@@ -14,7 +13,8 @@ import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed 
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { purchase, savedAs } from './purchase.ts'
-import { checkName, loadPulse, publicPart } from './saved.ts'
+import { checkName, publicPart } from './saved.ts'
+import { switchOf } from './switch.ts'
 import { away, columns } from './text.ts'
 
 type Options = {
@@ -118,13 +118,6 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   throw new CliError(
     `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
   )
-}
-
-/** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
-async function switchOf(cli: Cli, given: string): Promise<string> {
-  if (isId('pulse_switch', given)) return given
-  const { capability, baseUrl } = loadPulse(cli, given)
-  return (await cli.mayfly(baseUrl).pulse(capability).makeSwitch()).switchId
 }
 
 async function passwordOf(

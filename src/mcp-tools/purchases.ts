@@ -185,7 +185,7 @@ export const extendTool = (way: Way): ToolDefinition<'extend'> => ({
   outputSchema: resultOn(way, extended),
 })
 
-const whisperOptions = {
+const whisperOptions = (way: Way) => ({
   planId: PlanId,
   readLimit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
@@ -196,7 +196,22 @@ const whisperOptions = {
   receipt: Type.Optional(
     Type.Boolean({ description: 'Whether its buyer can see when it was read, and destroy it' }),
   ),
-}
+  revealWhen: Type.Optional(
+    way === 'local'
+      ? Type.String({
+          maxLength: 63,
+          pattern: '^(?:pulse_switch_[0-9A-Za-z]{22}|[a-z0-9][a-z0-9._-]*)$',
+          description:
+            'Nobody can read it before this monitor falls silent: the name of a saved one that is pinged in time, or the pulse_switch_… id of another. It comes with a receipt',
+        })
+      : Type.String({
+          maxLength: 63,
+          pattern: '^pulse_switch_[0-9A-Za-z]{22}$',
+          description:
+            'Nobody can read it before the monitor of this switch falls silent. It comes with a receipt',
+        }),
+  ),
+})
 
 const ciphertext = Type.String({
   minLength: 40,
@@ -219,11 +234,11 @@ export const sendWhisperTool = (way: Way): ToolDefinition<'send_whisper'> => ({
   inputSchema: Type.Object(
     way === 'local'
       ? {
-          ...whisperOptions,
+          ...whisperOptions(way),
           ...purchaseName(way),
           text: Type.String({ minLength: 1, maxLength: 64 * 1024 }),
         }
-      : { ...whisperOptions, ...purchaseName(way), ciphertextBase64: ciphertext },
+      : { ...whisperOptions(way), ...purchaseName(way), ciphertextBase64: ciphertext },
     { additionalProperties: false },
   ),
   outputSchema: resultOn(way),

@@ -158,7 +158,7 @@ export function createPurchasing({
       })
     },
     async sendWhisper(call) {
-      const { planId, readLimit, revealAt, receipt, ciphertextBase64 } = call.arguments
+      const { planId, readLimit, revealAt, revealWhen, receipt, ciphertextBase64 } = call.arguments
       return buy(call, {
         path: '/api/payments/whisper',
         contentType: 'application/octet-stream',
@@ -166,6 +166,7 @@ export function createPurchasing({
           'x-whisper-plan': text(planId),
           ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
           ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': headerText(revealAt) }),
+          ...(revealWhen === undefined ? {} : { 'x-whisper-reveal-when': text(revealWhen) }),
           ...(receipt === undefined ? {} : { 'x-whisper-receipt': receipt ? 'on' : 'off' }),
         },
         body: Buffer.from(text(ciphertextBase64), 'base64'),

@@ -140,6 +140,36 @@ for (const revision of REVISIONS) {
       seesNoToken(one)
     })
 
+    test('a whisper is bound to the switch of a monitor, and comes with a receipt', async (t) => {
+      const { one, buy, url, mayfly } = await agent(t)
+      const monitor = await buy<PulseCapability>('buy_monitor', { planId: 'standard' })
+      const { publicId, pingToken, ownerToken } = monitor
+      await one.call('ping', { publicId }, { token: pingToken })
+      const made = await fetch(`${url}/api/pulse/${publicId}/switch`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ownerToken}` },
+      })
+      const { switchId } = (await made.json()) as { switchId: string }
+      const ciphertextBase64 = randomBytes(64).toString('base64')
+      const given = { planId: 'spark', ciphertextBase64, revealWhen: switchId }
+      const whisper = await buy<WhisperCapability>('send_whisper', given)
+      const status = () => mayfly.whisperReceipt(whisper).status()
+      assert.equal((await status()).switch?.state, 'waiting')
+      await one.call('ping', { publicId }, { token: pingToken })
+      assert.equal((await status()).switch?.state, 'armed')
+      const sealed = { publicId: whisper.publicId }
+      const closed = await one.call('read_whisper', sealed, { token: whisper.readToken })
+      assert.match(refusalIn(closed), /not revealed/)
+      for (const [revealWhen, expected] of [
+        [`pulse_switch_${'0'.repeat(22)}`, /invalid switch/],
+        [publicId, /revealWhen must be/],
+        ['x\r\nx-whisper-plan: long', /revealWhen must be/],
+      ] as const) {
+        assert.match(refusalIn(await one.call('send_whisper', { ...given, revealWhen })), expected)
+      }
+      seesNoToken(one)
+    })
+
     test('a wait tells its progress, and ends with its time', async (t) => {
       const { one, buy } = await agent(t)
       const inbox = await buy<CatchCapability>('buy_inbox', { planId: 'spark' })

@@ -14,6 +14,7 @@ import type { Cli } from '../cli.ts'
 import { type Draft, readDraft, sealedIn, withSealed } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { findSaved } from '../saved.ts'
+import { switchOf } from '../switch.ts'
 import { fetchKept, keptBefore } from '../whisper-read.ts'
 import { buy } from './buying.ts'
 import type { Asking } from './confirm.ts'
@@ -27,6 +28,7 @@ export type SendInput = {
   readLimit?: number
   revealAt?: string
   receipt?: boolean
+  revealWhen?: string
 }
 
 export type ReadWhisperInput = { code?: string; name?: string; maxTextBytes?: number }
@@ -52,12 +54,13 @@ export async function sendWhisper(call: Asking, input: SendInput): Promise<objec
       `Another text is being sent as ${name}. Choose another name. Nothing was paid now.`,
     )
   }
+  const terms = await termsOf(cli, input)
   const sealed = await sealWhisper({ data: utf8(text) })
   session.sent.set(name, digest)
   const make = (): Draft => ({
     ...{ version: 1, product: 'whisper', planId, baseUrl: cli.url },
     idempotencyKey: crypto.randomUUID(),
-    whisper: withSealed(sealed, termsOf(input)),
+    whisper: withSealed(sealed, terms),
   })
   return buy(call, {
     ...{ product: 'whisper', planId, name, digest, make },
@@ -65,11 +68,12 @@ export async function sendWhisper(call: Asking, input: SendInput): Promise<objec
   })
 }
 
-function termsOf({ readLimit, revealAt, receipt }: SendInput) {
+async function termsOf(cli: Cli, { readLimit, revealAt, receipt, revealWhen }: SendInput) {
   return {
     ...(readLimit === undefined ? {} : { readLimit }),
     ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
     ...(receipt ? ({ receipt: true } as const) : {}),
+    ...(revealWhen === undefined ? {} : { revealWhen: await switchOf(cli, revealWhen) }),
   }
 }
 

@@ -335,6 +335,33 @@ describe('a secret', () => {
     assert.match(other.text, /Something is saved as door already, and nothing was sent or paid now/)
   })
 
+  test('a secret waits for its time, or for a monitor to fall silent, and its receipt stays on this machine', async (t) => {
+    const { host, home, server } = await aHost(t)
+    const revealAt = new Date(server.clock.now() + 3_600_000).toISOString()
+    const timed = { planId: 'spark', name: 'later', text: '4711', revealAt }
+    assert.equal((await host.call('send_whisper', timed)).value.state, 'settled')
+    assert.match((await host.call('read_whisper', { name: 'later' })).text, /not revealed yet/)
+    await host.call('buy_monitor', { planId: 'standard', name: 'job' })
+    const bound = { planId: 'spark', name: 'will', text: 'mellon', revealWhen: 'job' }
+    // Only the switch of a healthy monitor can be bound.
+    assert.match((await host.call('send_whisper', bound)).text, /invalid switch/)
+    await host.call('ping', { name: 'job' })
+    const results = await Promise.all([1, 2, 3].map(() => host.call('send_whisper', bound)))
+    for (const { value, text } of results) assert.equal(value.state, 'settled', text)
+    await host.call('ping', { name: 'job' })
+    assert.match((await host.call('read_whisper', { name: 'will' })).text, /not revealed yet/)
+    const cli = await commandLine(t, server.url)
+    const environment = { XDG_DATA_HOME: home }
+    const receipt = await cli.json(['whisper', 'receipt', 'will'], { environment })
+    assert.equal((receipt.switch as { state: string }).state, 'armed')
+    const { switchId } = await cli.json(['pulse', 'switch', 'job'], { environment })
+    const byId = { ...bound, name: 'copy', revealWhen: switchId }
+    assert.equal((await host.call('send_whisper', byId)).value.state, 'settled')
+    const none = await host.call('send_whisper', { ...bound, name: 'x', revealWhen: 'later' })
+    assert.match(none.text, /later is a whisper/)
+    assert.equal(containsToken(host.transcript()), false)
+  })
+
   test('a code that the user pastes is read, once for any number of calls, and leaves no file behind', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
