@@ -13,7 +13,7 @@ import type { Cli } from './cli.ts'
 import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Lock, takeLock } from './lock.ts'
-import { findKept, isName, type Product } from './saved.ts'
+import { draftFile, findKept, isName, type Product } from './saved.ts'
 
 /** A purchase, and for a whisper its sealed bytes. */
 export type Draft = {
@@ -174,7 +174,3 @@ const underWay = ({ heldBy }: { heldBy: string }, name: string): CliError =>
 
 const lockFile = ({ folder }: Cli, name: string): string =>
   join(folder, 'purchases', `${name}.lock`)
-
-/** The file of the draft with this name. */
-export const draftFile = ({ folder }: Cli, name: string): string =>
-  join(folder, 'purchases', `${name}.json`)

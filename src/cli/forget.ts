@@ -6,7 +6,6 @@ import { type Cli, client } from './cli.ts'
 import { readIfThere } from './data-folder.ts'
 import {
   type Draft,
-  draftFile,
   dropDraft,
   forgetDraft,
   type OpenDraft,
@@ -18,6 +17,7 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { collectPaid } from './purchase.ts'
 import {
   checkName,
+  draftFile,
   fileOf,
   findKept,
   forget,

@@ -7,13 +7,14 @@ import { parseJson } from '../lib/json.ts'
 import { ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere, withFile } from './data-folder.ts'
-import { draftFile, names as draftNames, readDraft } from './drafts.ts'
+import { names as draftNames, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addExport } from './export.ts'
 import { addForget } from './forget.ts'
 import { savedAs } from './purchase.ts'
 import {
+  draftFile,
   fileOf,
   isPingOnly,
   type Kept,

@@ -10,6 +10,7 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../client/index.ts'
+import { objectIn } from '../lib/json.ts'
 import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
 import { namesIn, readIfThere, writeNew } from './data-folder.ts'
@@ -101,6 +102,13 @@ export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
 }
 
 function missing(cli: Pick<Cli, 'folder'>, name: string): never {
+  const bought = draftedProduct(cli, name)
+  if (bought !== null) {
+    throw new CliError(
+      `The purchase of ${name} is not finished. To continue: mayfly buy ${bought} --resume ${name}`,
+      EXIT.gone,
+    )
+  }
   const meant = nearestOf(name, savedNames(cli))
   const hint = meant === null ? '' : ` Did you mean ${meant}?`
   throw new CliError(
@@ -108,6 +116,19 @@ function missing(cli: Pick<Cli, 'folder'>, name: string): never {
     EXIT.gone,
   )
 }
+
+/** The file of the purchase under way with this name. */
+export const draftFile = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
+  join(folder, 'purchases', `${name}.json`)
+
+/** What is being bought under this name, or null. */
+function draftedProduct(cli: Pick<Cli, 'folder'>, name: string): Product | null {
+  const { product } = objectIn(readIfThere(draftFile(cli, name)) ?? '') ?? {}
+  return isProduct(product) ? product : null
+}
+
+const isProduct = (value: unknown): value is Product =>
+  value === 'catch' || value === 'pulse' || value === 'whisper'
 
 /** The inbox with this name, and its service. */
 export function loadCatch(

@@ -101,7 +101,18 @@ suite('the tarball', () => {
       assert.equal(code, 0, `${args.join(' ')}: ${err}`)
     }
     // What it finds depends on the machine; that it looks is what an install must be able to.
-    assert.match((await cli.run(['doctor', '--json'])).out, /"check":"data folder"/)
+    const doctor = await cli.run(['doctor', '--json'], {
+      environment: { MAYFLY_DATABASE_URL: `sqlite:${root}/none.db` },
+    })
+    const findings = JSON.parse(doctor.out) as { check: string; state: string }[]
+    assert.deepEqual(
+      findings.filter(({ state }) => state === 'bad'),
+      [],
+    )
+    assert.deepEqual(
+      findings.map(({ check }) => check),
+      ['configuration', 'install', 'service', 'clock', 'wallet', 'data folder', 'budget'],
+    )
     const { peerDependencies } = await manifestIn(root)
     const added = Object.entries(peerDependencies).map((peer) => peer.join('@'))
     for (const command of ['serve', 'order show x']) {

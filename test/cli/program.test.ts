@@ -10,9 +10,10 @@ import { describe, test } from 'node:test'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
-import { commandLine } from '../support/command-line.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 /** Root writes whatever it likes, so as root the command runs as nobody. */
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
@@ -97,6 +98,30 @@ describe('a command that cannot do its work', () => {
       assert.equal(doctor.code, 1)
       assert.match(doctor.out, /"service","state":"bad","says":"\S+ is another program's/)
     }
+  })
+
+  test('a command on a purchase that is not finished says how to finish it, and a mistyped name what is saved', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const buying = cli.start(['buy', 'pulse', '--name', 'backup'])
+    await until('it waits', () => /Waiting for the payment/.test(buying.err()))
+    buying.child.kill('SIGTERM')
+    await buying.ended
+    const ping = await cli.run(['pulse', 'ping', 'backup'])
+    assert.deepEqual(
+      [ping.code, ping.err],
+      [
+        4,
+        'The purchase of backup is not finished. To continue: mayfly buy pulse --resume backup\n',
+      ],
+    )
+    await cli.run(['buy', 'pulse', '--resume', 'backup'], WITH_WALLET)
+    assert.equal((await cli.run(['pulse', 'ping', 'backup'])).code, 0)
+    const typed = await cli.run(['pulse', 'ping', 'bakcup'])
+    assert.match(
+      typed.err,
+      /^Nothing is saved as bakcup\. Did you mean backup\? `mayfly list` shows/,
+    )
   })
 
   test('a command that fails tells programs on stdout too, whatever is wrong', async (t) => {

@@ -63,6 +63,19 @@ test('a connection that broke is as good as one that ended', async (t) => {
   assert.deepEqual(await follow({ after: 0 }), { sequences: [1, 2], end: 'exhausted' })
 })
 
+test('a stream tells once that its connection is lost, and once that it is back', async (t) => {
+  const { follow } = scripted(t, [
+    told(capture(1)),
+    new TypeError('fetch failed'),
+    refused(502),
+    told(capture(2)),
+    told(end('exhausted')),
+  ])
+  const states: string[] = []
+  await follow({ after: 0, onConnection: (state) => states.push(state) })
+  assert.deepEqual(states, ['lost', 'back', 'lost', 'back'])
+})
+
 test('a stream rejects an error that will not change: a wrong token, an inbox that is gone', async (t) => {
   for (const [status, phrase] of [
     [401, 'unauthorized'],

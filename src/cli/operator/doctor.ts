@@ -1,5 +1,5 @@
 /** `mayfly doctor`: checks everything that a service and its client need, and says what to do. */
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
@@ -10,16 +10,16 @@ import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { lostSecret, secretFile, secretsGiven, USED } from '../../secret-file.ts'
-import { budgetState, sats } from '../budget.ts'
-import { dataFolder } from '../data-folder.ts'
 import { examples } from '../examples.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, lacksService } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
 import { columns } from '../text.ts'
 import { operator } from './command.ts'
+import { checkClient } from './doctor-client.ts'
 import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
 import { checkContent, checkReaders, readSqlite } from './doctor-store.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
+import { isAllowed, isWritable, nearest } from './folders.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
@@ -54,9 +54,15 @@ async function examine(): Promise<Finding[]> {
     return [bad('configuration', error.message)]
   }
   const service = await checkService(config)
+  const ofClient = async (): Promise<Finding[]> => [...service, ...(await checkClient(config))]
+  if (!(await hasService())) {
+    const says =
+      'this has the command line and the SDK. The service is elsewhere, and was not looked at'
+    return [ok('configuration', SETTINGS_OK), note('install', says), ...(await ofClient())]
+  }
   const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
   return [
-    ok('configuration', 'every MAYFLY_ setting is valid'),
+    ok('configuration', SETTINGS_OK),
     ...(await checkFiles(config)),
     ...(await checkExposure(config)),
     ...(await checkStore(config, isServed)),
@@ -65,11 +71,21 @@ async function examine(): Promise<Finding[]> {
     checkProxies(config),
     checkOutbound(config),
     ...(await checkPublicAddress(config)),
-    ...service,
-    await checkWallet(config),
-    checkDataFolder(config),
-    checkBudget(config),
+    ...(await ofClient()),
   ]
+}
+
+const SETTINGS_OK = 'every MAYFLY_ setting is valid'
+
+/** Whether this install has the packages of the service, which npm leaves out of one for buyers. */
+async function hasService(): Promise<boolean> {
+  try {
+    await import('../../products.ts')
+    return true
+  } catch (error) {
+    if (lacksService(error)) return false
+    throw error
+  }
 }
 
 /** Servers of strangers see where a request comes from. */
@@ -141,7 +157,10 @@ function checkFile(file: string): Finding {
       const verdict = Object.values(row ?? {})[0]
       return verdict === 'ok'
         ? ok('store', `${file} is sound`)
-        : bad('store', `${file} is damaged (${String(verdict)}). Restore a backup of it`)
+        : bad(
+            'store',
+            `${file} is damaged (${String(verdict).replaceAll('\n', ' ')}). Restore a backup of it`,
+          )
     } finally {
       database.close()
     }
@@ -270,47 +289,6 @@ function checkClock(theirs: number, ours: number): Finding {
     : bad('clock', `it differs from the clock of the service by ${skew} s. Synchronize it with NTP`)
 }
 
-async function checkWallet({ walletUrl }: Config): Promise<Finding> {
-  if (walletUrl === null) {
-    return note(
-      'wallet',
-      'none: invoices are shown, to be paid elsewhere. Set MAYFLY_WALLET_URL to pay from a wallet',
-    )
-  }
-  try {
-    const { openWallet } = await import('../wallet.ts')
-    const { close } = await openWallet(walletUrl)
-    await close()
-    return ok('wallet', 'MAYFLY_WALLET_URL is valid. The wallet was not asked')
-  } catch (error) {
-    return bad('wallet', messageOf(error))
-  }
-}
-
-/** Only buyers need a data folder. The system user of a service often has no home. */
-function checkDataFolder({ walletUrl }: Config): Finding {
-  const folder = dataFolder()
-  const there = nearest(folder)
-  if (isWritable(there)) return ok('data folder', `capabilities are kept in ${folder}`)
-  return (walletUrl === null ? note : bad)(
-    'data folder',
-    `${there} cannot be written to, so no purchase can be saved. Set XDG_DATA_HOME to use another folder`,
-  )
-}
-
-/** A file that cannot be read stops every payment from the wallet. */
-function checkBudget({ walletUrl, maxSatsPerDay }: Config): Finding {
-  try {
-    const { spentMsat, isLost } = budgetState({ folder: dataFolder(), now: systemClock.now })
-    const spent = `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`
-    if (!isLost) return ok('budget', spent)
-    const says = 'its file is missing, so today counts as spent. `mayfly budget reset` makes it'
-    return walletUrl === null ? note('budget', says) : bad('budget', says)
-  } catch (error) {
-    return (walletUrl === null ? note : bad)('budget', messageOf(error))
-  }
-}
-
 /** Checking the node needs no store. */
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
 const NO_STORE: Db = {
@@ -329,21 +307,4 @@ function inTime<T>(work: Promise<T>): Promise<T> {
     const timer = setTimeout(() => reject(late), ANSWER_MS)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
-}
-
-/** The folder, or its nearest existing parent. */
-function nearest(folder: string): string {
-  const above = dirname(folder)
-  return existsSync(folder) || above === folder ? folder : nearest(above)
-}
-
-const isWritable = (folder: string): boolean => isAllowed(folder, constants.W_OK | constants.X_OK)
-
-function isAllowed(path: string, what: number): boolean {
-  try {
-    accessSync(path, what)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, open, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { purchase } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
+import { freePort } from '../../support/ports.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
+import { LEDGER_NODE_ID } from '../../support/stand-ins/ledger.ts'
 import { query } from '../../support/store.ts'
 
 type Finding = { check: string; state: string; says: string }
@@ -61,8 +65,8 @@ suite('doctor', () => {
 
   test('doctor finds a simulator that gives everything away, and hosts that strangers could reach', async (t) => {
     const server = await startServer(t)
-    const [open = ''] = bad(await examine(server, { MAYFLY_HOST: '0.0.0.0' }))
-    assert.match(open, /^simulator: .*MAYFLY_SIMULATOR=public/)
+    const [simulator = ''] = bad(await examine(server, { MAYFLY_HOST: '0.0.0.0' }))
+    assert.match(simulator, /^simulator: .*MAYFLY_SIMULATOR=public/)
     const found = bad(
       await examine(server, {
         MAYFLY_NETWORK: 'mainnet',
@@ -132,13 +136,96 @@ suite('doctor', () => {
     await other.stop()
     const away = await examine(server, { MAYFLY_BASE_URL: other.url })
     assert.equal(away.find(({ check }) => check === 'public address')?.state, 'note')
-    const { createServer } = await import('node:http')
     const stranger = createServer((_request, response) => response.end('hello'))
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
     t.after(() => stranger.close())
     const { port } = stranger.address() as { port: number }
     const found = bad(await examine(server, { MAYFLY_BASE_URL: `http://127.0.0.1:${port}` }))
     assert.match(found[0] ?? '', /^public address: .*Look at the proxy/)
+  })
+
+  test('doctor finds an unknown setting, a bad value, and a file that cannot be read', async (t) => {
+    const server = await startServer(t)
+    for (const [environment, says] of [
+      [{ MAYFLY_PROT: '1' }, /^configuration: MAYFLY_PROT is not a setting/],
+      [{ MAYFLY_PORT: 'hunter2' }, /^configuration: MAYFLY_PORT must be an integer/],
+      [{ MAYFLY_SECRET_FILE: '/nowhere' }, /^configuration: MAYFLY_SECRET_FILE cannot be read/],
+    ] as const) {
+      const found = bad(await examine(server, environment))
+      assert.equal(found.length, 1)
+      assert.match(found[0] ?? '', says)
+      assert.equal(found.join().includes('hunter2'), false)
+    }
+  })
+
+  test('doctor finds a damaged store', async (t) => {
+    const server = await startServer(t)
+    await server.stop()
+    const file = await open(server.file, 'r+')
+    await file.write(Buffer.alloc(40_960, 'x'), 0, 40_960, 4096)
+    await file.close()
+    await rm(`${server.file}-wal`, { force: true })
+    assert.match(bad(await examine(server))[0] ?? '', /^store: .*is damaged .*Restore a backup/)
+    await writeFile(server.file, 'This is not a database.'.repeat(100))
+    assert.match(bad(await examine(server))[0] ?? '', /^store: .*cannot be read: .*not a database/)
+  })
+
+  test('doctor finds a secret that is malformed or missing', async (t) => {
+    const server = await startServer(t)
+    await purchase(server, {})
+    const kept = server.file.replace(/\.db$/, '.secret')
+    await writeFile(kept, 'hunter2')
+    const malformed = bad(await examine(server)).join()
+    assert.match(malformed, /secret: .* must hold 32 bytes in hex/)
+    assert.equal(malformed.includes('hunter2'), false)
+    await rm(kept)
+    assert.match(bad(await examine(server)).join(), /secret: .* is missing, and .* has orders/)
+  })
+
+  test('doctor finds a node that is away, behind, on another network, or of another password', async (t) => {
+    const folder = await temporaryFolder(t)
+    const info = { nodeId: LEDGER_NODE_ID, channels: [], chain: 'regtest', blockHeight: 433 }
+    const node = { status: 200, answer: info as object, url: '' }
+    const server = createServer((_request, response) =>
+      response.writeHead(node.status).end(JSON.stringify(node.answer)),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const found = async (at: number, network = 'regtest'): Promise<string> => {
+      const { out, err } = await runCommand(['doctor', '--json'], {
+        MAYFLY_DATABASE_URL: `sqlite:${folder}/none.db`,
+        MAYFLY_LIGHTNING_URL: `phoenixd+http://:hunter2@127.0.0.1:${at}`,
+        MAYFLY_NETWORK: network,
+      })
+      assert.equal((out + err).includes('hunter2'), false)
+      return bad(JSON.parse(out)).join()
+    }
+    assert.equal(await found(port), '')
+    assert.match(
+      await found(await freePort()),
+      /^node: .*nothing at http:\S+ speaks HTTP as phoenixd does/,
+    )
+    assert.match(
+      await found(port, 'mainnet'),
+      /^node: it is on regtest, and MAYFLY_NETWORK says mai/,
+    )
+    node.answer = { ...info, blockHeight: undefined }
+    assert.match(await found(port), /^node: it is not in sync with regtest yet/)
+    node.status = 401
+    assert.match(await found(port), /^node: .*password/)
+  })
+
+  test('doctor finds a service that cannot sell', async (t) => {
+    const service = createServer((_request, response) => response.end('{"checkoutEnabled":false}'))
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+    t.after(() => service.close())
+    const { port } = service.address() as AddressInfo
+    const server = { url: `http://127.0.0.1:${port}`, file: `${await temporaryFolder(t)}/x.db` }
+    assert.match(
+      bad(await examine(server))[0] ?? '',
+      /^service: .* answers but cannot sell\. Its log/,
+    )
   })
 
   test('doctor asks the service where its own settings have it, unless MAYFLY_URL says otherwise', async (t) => {

@@ -1,0 +1,53 @@
+/** The doctor's look at what a buyer needs: a wallet, a data folder and a budget. */
+import type { Config } from '../../config.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { budgetState, sats } from '../budget.ts'
+import { dataFolder } from '../data-folder.ts'
+import { bad, type Finding, note, ok } from './findings.ts'
+import { isWritable, nearest } from './folders.ts'
+
+export async function checkClient(config: Config): Promise<Finding[]> {
+  return [await checkWallet(config), checkDataFolder(config), checkBudget(config)]
+}
+
+async function checkWallet({ walletUrl }: Config): Promise<Finding> {
+  if (walletUrl === null) {
+    return note(
+      'wallet',
+      'none: invoices are shown, to be paid elsewhere. Set MAYFLY_WALLET_URL to pay from a wallet',
+    )
+  }
+  try {
+    const { openWallet } = await import('../wallet.ts')
+    const { close } = await openWallet(walletUrl)
+    await close()
+    return ok('wallet', 'MAYFLY_WALLET_URL is valid. The wallet was not asked')
+  } catch (error) {
+    return bad('wallet', messageOf(error))
+  }
+}
+
+/** Only buyers need a data folder. The system user of a service often has no home. */
+function checkDataFolder({ walletUrl }: Config): Finding {
+  const folder = dataFolder()
+  const there = nearest(folder)
+  if (isWritable(there)) return ok('data folder', `capabilities are kept in ${folder}`)
+  return (walletUrl === null ? note : bad)(
+    'data folder',
+    `${there} cannot be written to, so no purchase can be saved. Set XDG_DATA_HOME to use another folder`,
+  )
+}
+
+/** A file that cannot be read stops every payment from the wallet. */
+function checkBudget({ walletUrl, maxSatsPerDay }: Config): Finding {
+  try {
+    const { spentMsat, isLost } = budgetState({ folder: dataFolder(), now: systemClock.now })
+    const spent = `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`
+    if (!isLost) return ok('budget', spent)
+    const says = 'its file is missing, so today counts as spent. `mayfly budget reset` makes it'
+    return walletUrl === null ? note('budget', says) : bad('budget', says)
+  } catch (error) {
+    return (walletUrl === null ? note : bad)('budget', messageOf(error))
+  }
+}
