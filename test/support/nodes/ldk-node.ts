@@ -1,0 +1,118 @@
+/**
+ * LDK Node as `clients/ldk/` builds it, on the chain of a testbed. LDK speaks to Bitcoin Core, so an HTTP server between
+ * it and btcd adds what btcd does not tell.
+ */
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:http'
+import { createInterface } from 'node:readline'
+import { Pool } from 'undici'
+import type { After } from '../folder.ts'
+import { freePort } from '../ports.ts'
+import { readCertificate } from './certificate.ts'
+import type { Chain } from './chain.ts'
+import { type JsonObject, object, string } from './json.ts'
+
+export type LdkNode = {
+  nodeId: string
+  /** `host:port` for other nodes. */
+  address: string
+  call(method: string, given?: JsonObject): Promise<unknown>
+  /** Pays an invoice. Resolves to the preimage after the payment. */
+  pay(bolt11: string): Promise<string>
+}
+
+/** @param options.binary what `cargo build` made of clients/ldk. */
+export async function startLdkNode(
+  t: After,
+  { binary, folder, chain }: { binary: string; folder: string; chain: Chain },
+): Promise<LdkNode> {
+  const { rpc } = chain
+  const rpcPort = await startShim(t, chain)
+  const port = await freePort()
+  const child = spawn(
+    binary,
+    [folder, String(rpcPort), rpc.user, rpc.password, String(port)],
+    // It ends with its stdin, so also when this process is killed.
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  )
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  t.after(async () => {
+    child.stdin.end()
+    await ended
+  })
+  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const { id, result, error } = object(JSON.parse(line))
+    const asked = waiting.get(Number(id))
+    waiting.delete(Number(id))
+    if (error === undefined) asked?.resolve(result)
+    else asked?.reject(new Error(`ldk: ${error}`))
+  })
+  void ended.then((code) => {
+    for (const { reject } of waiting.values()) reject(new Error(`ldk ended with ${code}`))
+  })
+  let calls = 0
+  const call = (method: string, given: JsonObject = {}): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const id = ++calls
+      waiting.set(id, { resolve, reject })
+      child.stdin.write(`${JSON.stringify({ id, method, ...given })}\n`)
+    })
+  const { nodeId } = object(await call('info'))
+  return {
+    nodeId: string(nodeId),
+    address: `127.0.0.1:${port}`,
+    call,
+    pay: async (bolt11) => string(await call('pay', { bolt11 })),
+  }
+}
+
+/** What Bitcoin Core answers, and btcd does not. The fees are those of an empty chain. */
+const MADE_UP: Record<string, unknown> = {
+  estimatesmartfee: { feerate: 0.00001, blocks: 6 },
+  getmempoolinfo: { loaded: true, size: 0, mempoolminfee: 0.00001, minrelaytxfee: 0.00001 },
+}
+
+/** An HTTP server that speaks for btcd, whose RPC is on TLS. Returns its port. */
+async function startShim(t: After, { rpc }: Chain): Promise<number> {
+  const btcd = new Pool(`https://${rpc.host}`, {
+    connect: { ca: readCertificate(rpc.certificate) },
+  })
+  const authorization = `Basic ${Buffer.from(`${rpc.user}:${rpc.password}`).toString('base64')}`
+
+  async function answer(asked: JsonObject): Promise<JsonObject> {
+    const made = MADE_UP[String(asked.method)]
+    if (made !== undefined) return { result: made, error: null, id: asked.id }
+    const response = await btcd.request({
+      ...{ method: 'POST', path: '/', headers: { authorization } },
+      body: JSON.stringify({ ...asked, jsonrpc: '1.0' }),
+    })
+    const told = object(await response.body.json())
+    if (asked.method === 'getblockheader' && typeof told.result === 'object' && told.result) {
+      const header = object(told.result)
+      // Each block of regtest is worth two hashes.
+      const work = 2 * (Number(header.height) + 1)
+      told.result = { ...header, chainwork: work.toString(16).padStart(64, '0') }
+    }
+    return told
+  }
+
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = await answer(object(JSON.parse(Buffer.concat(chunks).toString()))).then(
+      JSON.stringify,
+      (error: unknown) =>
+        JSON.stringify({ result: null, error: { code: -1, message: `${error}` } }),
+    )
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await btcd.destroy()
+  })
+  return port
+}
