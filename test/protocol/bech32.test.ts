@@ -45,6 +45,20 @@ test('bech32 refuses a text without prefix, separator or checksum, in two cases 
   }
 })
 
+test('bech32 refuses the Kelvin sign behind other letters, although it is a k in lower case', () => {
+  const upper = encodeBech32('ak', Uint8Array.of(1, 2, 3)).toUpperCase()
+  assert.notEqual(decodeBech32(upper), null)
+  assert.equal(decodeBech32(upper.replace('K', '\u212a')), null)
+})
+
+test('bech32 refuses a character that is no digit, and a short checksum, where the sum is right', () => {
+  // The checksum is made over the value that the table has for what is no digit.
+  const made = encodeBech32('k', Uint8Array.of(1, 255, 3)).replace('\0', 'b')
+  assert.equal(decodeBech32(made), null)
+  // Five words that leave the remainder of a valid text.
+  assert.equal(decodeBech32('agd1cf9jm'), null)
+})
+
 test('bech32 reads back all bytes from the words it made of them', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {

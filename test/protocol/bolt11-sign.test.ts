@@ -85,7 +85,8 @@ test('encoding writes a description of 639 bytes, and refuses to cut a longer on
   const longest = `${'é'.repeat(319)}x`
   const text = encodeInvoice(described(longest), key)
   assert.equal(decodeInvoice(text).description, longest)
-  assert.throws(() => encodeInvoice(described('é'.repeat(320)), key), RangeError)
+  const refused = { name: 'RangeError', message: /^description must be at most 639 bytes/ }
+  assert.throws(() => encodeInvoice(described('é'.repeat(320)), key), refused)
 })
 
 test('encoding writes the latest time and the longest expiry there are', () => {
@@ -95,19 +96,25 @@ test('encoding writes the latest time and the longest expiry there are', () => {
   assert.deepEqual({ timestamp, expirySeconds }, latest)
 })
 
-test('encoding refuses to write what no reader would take', () => {
+test('encoding refuses to write what no reader would take, and names it', () => {
   const key = bytes(first().privateKey)
-  const wrong: Partial<InvoiceFields>[] = [
+  const wrong = [
     ...[0, -1, 1.5, Number.NaN, 2 ** 53].map((amountMsat) => ({ amountMsat })),
     ...[0, -1, 1.5, Number.NaN, 2 ** 35].map((timestamp) => ({ timestamp })),
     ...[0, -1, 1.5, Number.NaN, 2 ** 35].map((expirySeconds) => ({ expirySeconds })),
     ...['', 'ab', `${'0'.repeat(63)}x`, '0'.repeat(66)].map((paymentHash) => ({ paymentHash })),
     ...[0, 31, 33].map((length) => ({ paymentSecret: new Uint8Array(length) })),
     { payee: `02${'11'.repeat(32)}` },
-  ]
+    ...['', 'ab', '0'.repeat(66)].map((hash) => ({
+      descriptionHash: hash,
+      description: undefined,
+    })),
+  ] as Partial<InvoiceFields>[]
   for (const one of wrong) {
     const fields = { ...fieldsOf(first()), ...one } as InvoiceFields
-    assert.throws(() => encodeInvoice(fields, key), RangeError)
+    const [member = ''] = Object.keys(one)
+    const named = { name: 'RangeError', message: new RegExp(`^${member} must be`) }
+    assert.throws(() => encodeInvoice(fields, key), named)
   }
 })
 

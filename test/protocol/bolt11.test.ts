@@ -126,6 +126,12 @@ test('decoding refuses a required feature that it does not know, and ignores an 
   }
 })
 
+test('decoding refuses a required feature that it does not know beside others that it knows', () => {
+  // Bits 8, 14 and 22, in words of five from the greatest down.
+  const fields: Field[] = [P, S, D, [TAG.features, [0b00100, 0, 0b10000, 0b01000, 0]]]
+  refuses(aText({ fields }), 'a required feature is unknown')
+})
+
 test('decoding refuses a description that is not UTF-8 or that is filled up wrongly', () => {
   for (const words of [bytesToWords(Uint8Array.of(0xff)), [0], [13, 1], [13, 4, 0]]) {
     const fields: Field[] = [P, S, [TAG.description, words]]
@@ -242,7 +248,10 @@ test('an error says what is wrong without a word of the input', () => {
   for (const text of texts) {
     assert.throws(
       () => decodeInvoice(text),
-      (error) => error instanceof InvalidInvoice && !error.message.includes('sesame'),
+      (error) =>
+        error instanceof InvalidInvoice &&
+        error.name === 'InvalidInvoice' &&
+        !error.message.includes('sesame'),
     )
   }
 })

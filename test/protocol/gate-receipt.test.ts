@@ -68,19 +68,48 @@ test('an old receipt is a record, and lets nobody in', async () => {
 })
 
 describe('the admission by a receipt', () => {
-  for (const [note, changes] of Object.entries({
-    'of another service': { issuer: 'https://mayfly.example.com' },
-    'of another project': { audience: 'gate_project_2' },
-    'of another route': { route: 'ping' },
-    'with another method': { method: 'GET' },
-    'with another path': { path: '/render/cat' },
-    'with another body': { requestDigest: `${'ab'.repeat(31)}ac` },
-    'before it was issued': { now: (NOW - 61) * 1000 },
-  })) {
-    test(`a receipt ${note} lets nobody in`, async () => {
+  for (const [note, changes, reason] of [
+    ['of another service', { issuer: 'https://mayfly.example.com' }, 'another issuer'],
+    ['of another project', { audience: 'gate_project_2' }, 'another project'],
+    ['of another route', { route: 'ping' }, 'another route'],
+    ['with another method', { method: 'GET' }, 'another request'],
+    ['with another path', { path: '/render/cat' }, 'another request'],
+    ['with another body', { requestDigest: `${'ab'.repeat(31)}ac` }, 'another request'],
+    ['before it was issued', { now: (NOW - 61) * 1000 }, 'not valid yet'],
+  ] as const) {
+    test(`a receipt ${note} lets nobody in, and the refusal says why`, async () => {
       const verdict = await verifyAdmission(await sign(CLAIMS), KEYS, { ...ADMISSION, ...changes })
-      assert.equal(verdict.outcome, 'refused')
+      assert.deepEqual(verdict, { outcome: 'refused', reason })
     })
+  }
+
+  test('a receipt from a clock that is a minute ahead lets the request in', async () => {
+    const now = (NOW - 60) * 1000
+    const verdict = await verifyAdmission(await sign(CLAIMS), KEYS, { ...ADMISSION, now })
+    assert.equal(verdict.outcome, 'ok')
+  })
+
+  test('a receipt of any issuer lets the request in where no issuer is named', async () => {
+    const receipt = await sign({ ...CLAIMS, iss: 'https://elsewhere.example' })
+    const verdict = await verifyAdmission(receipt, KEYS, { ...ADMISSION, issuer: null })
+    assert.equal(verdict.outcome, 'ok')
+  })
+
+  test('a receipt that is not verified lets nobody in, for the same reason', async () => {
+    const receipt = await sign(CLAIMS)
+    assert.deepEqual(await verifyAdmission(receipt, [], ADMISSION), { outcome: 'unknown key' })
+    assert.deepEqual(await verifyAdmission('x', KEYS, ADMISSION), refused('malformed'))
+  })
+})
+
+test('a receipt tells how it was paid, and how many before it were given back', async () => {
+  for (const change of [{ by: 'provider' as const }, { gb: 1 }, { gb: 7 }]) {
+    const receipt = { ...CLAIMS, ...change }
+    assert.deepEqual(await verifyReceipt(await sign(receipt), KEYS), { outcome: 'ok', receipt })
+  }
+  for (const gb of [0, -1, 1.5, '1', null]) {
+    const verdict = await verifyReceipt(await sign({ ...CLAIMS, gb }), KEYS)
+    assert.deepEqual(verdict, refused('a claim is missing'), String(gb))
   }
 })
 
@@ -97,7 +126,27 @@ describe('a token that is not a receipt', () => {
       critical,
       ...heads.map((head) => [head, body, signature].join('.')),
     ]) {
-      assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'refused')
+      assert.deepEqual(await verifyReceipt(receipt, KEYS), refused('not a GATE receipt'))
+    }
+  })
+
+  test('a token in another spelling is not a receipt, although its bytes are the same', async () => {
+    let receipt = await sign(CLAIMS)
+    for (let n = 0; !/[-_][^.]*$/.test(receipt); n++)
+      receipt = await sign({ ...CLAIMS, jti: `r${n}` })
+    assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'ok')
+    const [head, body, tail = ''] = receipt.split('.')
+    const plain = tail.replaceAll('-', '+').replaceAll('_', '/')
+    for (const other of [`${tail}==`, plain, `${tail}.`, `${tail}.x`, `\n${tail}`, `${tail}\n`]) {
+      const text = [head, body, other].join('.')
+      assert.deepEqual(await verifyReceipt(text, KEYS), refused('malformed'), other)
+    }
+  })
+
+  test('a token of something else than an object is not a receipt', async () => {
+    for (const payload of ['x', '[]', 'null', '\u0000']) {
+      const receipt = await signText(payload)
+      assert.deepEqual(await verifyReceipt(receipt, KEYS), refused('a claim is missing'))
     }
   })
 
@@ -116,17 +165,27 @@ describe('a token that is not a receipt', () => {
     const receipt = await sign(CLAIMS)
     const other = await exportJWK((await generateKeyPair('EdDSA')).publicKey)
     const stolen = [{ kid: 'k1', x: other.x ?? '' }]
-    assert.equal((await verifyReceipt(receipt, stolen)).outcome, 'refused')
+    assert.deepEqual(await verifyReceipt(receipt, stolen), refused('the signature is wrong'))
     assert.equal((await verifyReceipt(receipt, [])).outcome, 'unknown key')
     const renamed = [{ kid: 'k2', x }]
     assert.equal((await verifyReceipt(receipt, renamed)).outcome, 'unknown key')
-    const short = [{ kid: 'k1', x: 'AAAA' }]
-    assert.equal((await verifyReceipt(receipt, short)).outcome, 'refused')
+    for (const odd of ['AAAA', '', 'no base64']) {
+      const verdict = await verifyReceipt(receipt, [{ kid: 'k1', x: odd }])
+      assert.deepEqual(verdict, refused('the key is not an Ed25519 key'))
+    }
   })
 
-  test('a token that is too long is not a receipt', async () => {
-    const receipt = await sign({ ...CLAIMS, htp: `/${'a'.repeat(MAX_RECEIPT_CHARS)}` })
-    assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'refused')
+  test('a token of up to 8192 characters is a receipt, and a longer one is none', async () => {
+    const bare = (await sign(CLAIMS)).length
+    const withRoom = (chars: number) => {
+      const bytes = Math.floor(((chars - bare) * 3) / 4)
+      return sign({ ...CLAIMS, htp: `${CLAIMS.htp}${'a'.repeat(bytes)}` })
+    }
+    const longest = await withRoom(MAX_RECEIPT_CHARS)
+    const longer = await withRoom(MAX_RECEIPT_CHARS + 2)
+    assert.deepEqual([longest.length, longer.length > MAX_RECEIPT_CHARS], [MAX_RECEIPT_CHARS, true])
+    assert.equal((await verifyReceipt(longest, KEYS)).outcome, 'ok')
+    assert.deepEqual(await verifyReceipt(longer, KEYS), refused('malformed'))
   })
 
   test('a receipt with any character changed is not a receipt', async () => {
@@ -160,11 +219,14 @@ describe('a key set', () => {
     const keys = [
       own,
       { kty: 'RSA', kid: 'b', n: 'x' },
-      { ...own, crv: 'X25519' },
-      { ...own, x: 7 },
+      { ...own, kid: 'c', crv: 'X25519' },
+      { ...own, kid: 'd', kty: 'EC' },
+      { ...own, kid: 'e', x: 7 },
+      { ...own, kid: 7 },
     ]
     assert.deepEqual(readGateKeys({ keys: [...keys, null, 'x'] }), [{ kid: 'a', x }])
     assert.deepEqual(readGateKeys({ keys: [] }), [])
+    assert.equal(readGateKeys({ keys: new Array(16).fill(own) })?.length, 16)
   })
 
   test('a text that is not a key set is refused', () => {
@@ -205,8 +267,16 @@ describe('the request digest', () => {
   })
 })
 
+function refused(reason: string) {
+  return { outcome: 'refused', reason }
+}
+
 function sign(claims: object, header: Record<string, unknown> = {}): Promise<string> {
-  return new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+  return signText(JSON.stringify(claims), header)
+}
+
+function signText(text: string, header: Record<string, unknown> = {}): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(text))
     .setProtectedHeader({ alg: 'EdDSA', kid: 'k1', typ: 'gate-receipt+jwt', ...header })
     .sign(privateKey)
 }

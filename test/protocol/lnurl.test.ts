@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import {
@@ -13,6 +14,7 @@ import {
   requireSendable,
 } from '../../src/protocol/lnurl.ts'
 import { isPublicAddress } from '../../src/protocol/public-address.ts'
+import { isPublicName } from '../../src/protocol/public-url.ts'
 import { mutated } from '../support/arbitraries.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }
 
@@ -26,6 +28,22 @@ describe('Lightning Addresses', () => {
       else assert.equal(parseLightningAddress(text, NONE).url.href, url)
     })
   }
+
+  test('an address that is refused says what is wrong with it', () => {
+    for (const [text, message] of [
+      ['alice', 'the domain of a Lightning Address must be a public name'],
+      ['a b@example.com', 'not a Lightning Address'],
+      ['alice@example.com@other.com', 'not a Lightning Address'],
+      ['..@example.com', 'not a Lightning Address'],
+      ['alice@localhost', 'the domain of a Lightning Address must be a public name'],
+      ['alice@', 'the domain of a Lightning Address must be a public name'],
+    ] as const) {
+      const refused = { name: 'LnurlError', message }
+      assert.throws(() => parseLightningAddress(text, NONE), refused, text)
+    }
+    const refused = { name: 'LnurlError', message: 'not a Lightning Address' }
+    assert.throws(() => parseLightningAddress('..@127.0.0.1:9200', LOCAL), refused)
+  })
 
   test('a server on the list is reached at its own port, without TLS', () => {
     const { url, domain, address } = parseLightningAddress('Bob@127.0.0.1:9200', LOCAL)
@@ -86,8 +104,46 @@ describe('URLs that a provider names', () => {
     }
   })
 
-  test('a URL beyond every use is refused', () => {
-    assert.throws(() => checkedUrl(`https://example.com/${'a'.repeat(4096)}`, NONE), LnurlError)
+  test('a URL of another scheme is refused, even for a server on the list', () => {
+    for (const text of ['xhttp://127.0.0.1:9200/', 'httpx://127.0.0.1:9200/']) {
+      assert.throws(() => checkedUrl(text, LOCAL), { message: 'a URL that is not https' }, text)
+    }
+  })
+
+  test('a URL that is refused says what is wrong with it', () => {
+    for (const [text, message] of [
+      ['example.com', 'not a URL'],
+      ['https://me@example.com/', 'a URL with credentials'],
+      ['https://:secret@example.com/', 'a URL with credentials'],
+      ['ftp://example.com/', 'a URL that is not https'],
+      ['http://example.com/', 'a URL that is not https'],
+      ['https://example.com:8443/', 'a URL with another port than 443'],
+      ['https://localhost/', 'a URL whose host is not a public name'],
+    ] as const) {
+      assert.throws(() => checkedUrl(text, NONE), { name: 'LnurlError', message }, text)
+    }
+  })
+
+  test('a URL of 4096 characters is taken, and a longer one refused', () => {
+    const longest = 'https://example.com/'.padEnd(4096, 'a')
+    assert.equal(checkedUrl(longest, NONE).href, longest)
+    assert.throws(() => checkedUrl(`${longest}a`, NONE), { message: 'not a URL' })
+  })
+
+  test('a name is public whatever digits are in its last label, unless the label is a number', () => {
+    for (const last of ['co1', '1st', '0xg', 'a0x1']) {
+      assert.equal(isPublicName(`example.${last}`), true, last)
+    }
+    for (const last of ['1', '256', '0x', '0xf', '0xff']) {
+      assert.equal(isPublicName(`example.${last}`), false, last)
+    }
+  })
+
+  test('a name is public up to 253 characters', () => {
+    const longest = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(57)}.com`
+    assert.equal(longest.length, 253)
+    assert.equal(isPublicName(longest), true)
+    assert.equal(isPublicName(longest.replace('.com', 'd.com')), false)
   })
 })
 
@@ -109,6 +165,56 @@ describe('step 1', () => {
         error.message.length <= 230,
     )
     assert.throws(() => readPayParams({ status: 'ERROR' }, NONE), /no reason given/)
+  })
+
+  test('step 1 shows a reason without its control characters, or that there is none', () => {
+    const refusal = (reason: string) => ({ message: `the provider refused: ${reason}` })
+    const read = (reason: unknown) => () => readPayParams({ status: 'ERROR', reason }, NONE)
+    assert.throws(read('no\u0007\n\nsuch\tuser\n'), refusal('no such user'))
+    for (const reason of ['', '\u0007', '  \n', 7, null]) {
+      assert.throws(read(reason), refusal('no reason given'))
+    }
+  })
+
+  test('step 1 says what is wrong with its answer', () => {
+    const bounds = 'the bounds of the amount are not positive whole millisatoshis'
+    const metadata = 'the metadata is not a list with one plain text'
+    const payer = 'the provider demands data about the payer, which is never sent'
+    for (const [change, message] of [
+      [{ tag: 'withdrawRequest' }, 'the answer is no pay request'],
+      [{ minSendable: 2, maxSendable: 1 }, bounds],
+      [{ minSendable: '1' }, bounds],
+      [{ minSendable: 0 }, bounds],
+      [{ metadata: ['[["text/plain","x"]]'] }, metadata],
+      [{ metadata: 'x' }, metadata],
+      [{ metadata: '{"0":["text/plain","x"]}' }, metadata],
+      [{ metadata: '[["text/plain","x"],7]' }, metadata],
+      [{ metadata: '[["text/plain",7]]' }, metadata],
+      [{ metadata: '[]' }, metadata],
+      [{ payerData: { name: { mandatory: false }, email: { mandatory: true } } }, payer],
+      [{ callback: 7 }, 'the callback is not a URL'],
+    ] as const) {
+      const read = () => readPayParams({ ...aPayRequest(), ...change }, NONE)
+      assert.throws(read, { name: 'LnurlError', message }, JSON.stringify(change))
+    }
+    const message = 'the answer is not a JSON object'
+    assert.throws(() => readPayParams([], NONE), { name: 'LnurlError', message })
+  })
+
+  test('step 1 takes an answer that would like data about the payer', () => {
+    const payerData = { name: { mandatory: false }, note: 7, auth: { mandatory: 'true' } }
+    assert.doesNotThrow(() => readPayParams({ ...aPayRequest(), payerData }, NONE))
+  })
+
+  test('step 1 takes the least and the greatest amount, and says the bounds in whole satoshis', () => {
+    const params = { ...aPayRequest(), minSendable: 1_500, maxSendable: 5_999 }
+    const read = readPayParams(params, NONE)
+    for (const amountMsat of [1_500, 3_000, 5_999]) requireSendable(read, amountMsat)
+    const message = 'the provider takes 2 to 5 sat, and 1 sat is outside of that'
+    assert.throws(() => requireSendable(read, 1_000), { name: 'LnurlError', message })
+    assert.throws(() => requireSendable(read, 6_000), LnurlError)
+    const exact = readPayParams({ ...params, maxSendable: 1_500 }, NONE)
+    assert.doesNotThrow(() => requireSendable(exact, 1_500))
   })
 
   test('step 1 knows the hash of the metadata that an invoice may carry', () => {
@@ -139,14 +245,19 @@ describe('step 2', () => {
       'https://evil.example.com.other.com/v',
       'https://example.com:8443/v',
     ]) {
-      assert.equal(verified(verify), undefined, String(verify))
+      assert.equal(readInvoice({ pr: 'lnbc1', verify }, hosts).verify, null, String(verify))
     }
   })
 
   test('step 2 refuses an answer without an invoice', () => {
-    for (const json of [{}, { pr: '' }, { pr: 7 }, { pr: 'l'.repeat(7090) }, [], null, 'lnbc1']) {
+    const message = 'the answer holds no invoice'
+    for (const json of [{}, { pr: '' }, { pr: 7 }, { pr: 'l'.repeat(7090) }]) {
+      assert.throws(() => readInvoice(json, hosts), { name: 'LnurlError', message })
+    }
+    for (const json of [[], null, 'lnbc1']) {
       assert.throws(() => readInvoice(json, hosts), LnurlError)
     }
+    assert.equal(readInvoice({ pr: 'l'.repeat(7089) }, hosts).bolt11.length, 7089)
     assert.throws(() => readInvoice({ status: 'ERROR', pr: 'lnbc1' }, hosts), LnurlError)
   })
 })
@@ -166,6 +277,31 @@ describe('verify', () => {
   test('verify reads the invoice in either case', () => {
     const json = { status: 'OK', settled: true, pr: invoice.bolt11.toUpperCase() }
     assert.deepEqual(readVerification(json, invoice), { state: 'settled', preimage: null })
+    const silent = { ...json, pr: null }
+    assert.deepEqual(readVerification(silent, invoice), { state: 'settled', preimage: null })
+  })
+
+  test('verify gives a preimage in lower case', () => {
+    const preimage = 'ab'.repeat(32)
+    const paymentHash = createHash('sha256').update(Buffer.from(preimage, 'hex')).digest('hex')
+    const json = { status: 'OK', settled: true, preimage: preimage.toUpperCase() }
+    const verification = readVerification(json, { ...invoice, paymentHash })
+    assert.deepEqual(verification, { state: 'settled', preimage })
+  })
+
+  test('verify says what contradicts the invoice', () => {
+    const ok = { status: 'OK', settled: true }
+    const preimage = 'the verification shows a preimage that does not belong to the invoice'
+    for (const [json, message] of [
+      [[], 'the verification is not a JSON object'],
+      [{ ...ok, pr: 'lnbc1other' }, 'the verification is about another invoice'],
+      [{ ...ok, pr: 7 }, 'the verification is about another invoice'],
+      [{ ...ok, preimage: '00'.repeat(32) }, preimage],
+      [{ ...ok, preimage: ['0', '0'] }, preimage],
+    ] as const) {
+      const read = () => readVerification(json, invoice)
+      assert.throws(read, { name: 'LnurlError', message }, JSON.stringify(json))
+    }
   })
 
   test('verify believes only what is exactly true', () => {
