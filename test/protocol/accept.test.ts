@@ -26,6 +26,16 @@ describe('acceptsPayment', () => {
       accepts: false,
     },
     { note: 'wherever it stands', lines: ['lightning/charge;q=0, */*'], accepts: false },
+    {
+      note: 'a wildcard behind it refuses only what is not named',
+      lines: ['lightning/charge, */*;q=0'],
+      accepts: true,
+    },
+    {
+      note: 'as long as it may be',
+      lines: ['lightning/charge'.padEnd(MAX_ACCEPT_CHARS)],
+      accepts: true,
+    },
     { note: 'and against it too', lines: ['lightning/*;q=0, lightning/charge'], accepts: true },
     {
       note: 'a named method beats a named intent',

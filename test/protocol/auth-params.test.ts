@@ -140,7 +140,12 @@ describe('parseChallenges', () => {
       lines: [`A ${Array.from({ length: MAX_PARAMS + 1 }, (_, i) => `p${i}=x`).join()}`],
       challenges: null,
     },
-    { note: 'too long', lines: [`A ${'b'.repeat(MAX_FIELD_CHARS)}`], challenges: null },
+    {
+      note: 'as long as it may be',
+      lines: [`A ${'b'.repeat(MAX_FIELD_CHARS - 2)}`],
+      challenges: [{ scheme: 'a', token68: 'b'.repeat(MAX_FIELD_CHARS - 2) }],
+    },
+    { note: 'too long', lines: [`A ${'b'.repeat(MAX_FIELD_CHARS - 1)}`], challenges: null },
   ]
   for (const { note, lines, challenges } of rows) {
     test(`parseChallenges ${challenges === null ? 'refuses' : 'reads'} its field: ${note}`, () =>
@@ -166,7 +171,12 @@ describe('parseCredentials', () => {
     { note: 'a stray comma before a token68', line: ', A b', credentials: null },
     { note: 'a colon is in no token68', line: 'L402 abc:def', credentials: null },
     { note: 'nothing', line: '', credentials: null },
-    { note: 'too long', line: `A ${'b'.repeat(MAX_FIELD_CHARS)}`, credentials: null },
+    {
+      note: 'as long as it may be',
+      line: `A ${'b'.repeat(MAX_FIELD_CHARS - 2)}`,
+      credentials: { scheme: 'a', token68: 'b'.repeat(MAX_FIELD_CHARS - 2) },
+    },
+    { note: 'too long', line: `A ${'b'.repeat(MAX_FIELD_CHARS - 1)}`, credentials: null },
   ]
   for (const { note, line, credentials } of rows) {
     test(`parseCredentials ${credentials === null ? 'refuses' : 'reads'} its field: ${note}`, () =>

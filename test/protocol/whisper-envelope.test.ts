@@ -96,6 +96,8 @@ suite('sealing', () => {
     ['a/b\\c', 'a_b_c'],
     ['a\u0000\u202eb', 'a__b'],
     ['ü'.repeat(128), 'ü'.repeat(127)],
+    ['a'.repeat(255), 'a'.repeat(255)],
+    ['.', null],
     ['..', null],
     ['', null],
   ]
@@ -110,6 +112,7 @@ suite('sealing', () => {
     ['a name with a path', { name: 'a/b' }],
     ['a name with a back slash', { name: 'a\\b' }],
     ['a name of dots', { name: '..' }],
+    ['a name of one dot', { name: '.' }],
     ['a name with a control character', { name: 'a\u0000' }],
     ['a name that turns the reading direction', { name: 'a\u202eb' }],
     ['a name with a lone surrogate', { name: 'a\ud800' }],
@@ -124,8 +127,10 @@ suite('sealing', () => {
     ['a salt of 8 bytes', { salt: new Uint8Array(8), password: 'x' }],
   ]
   for (const [what, ask] of refused) {
-    test(`sealing refuses ${what}`, async () => {
-      await assert.rejects(sealWhisper({ data: utf8('x'), ...ask }), RangeError)
+    test(`sealing refuses ${what}, and names it`, async () => {
+      const message = new RegExp(`^"${Object.keys(ask)[0]}" must be`)
+      const named = { name: 'RangeError', message }
+      await assert.rejects(sealWhisper({ data: utf8('x'), ...ask }), named)
     })
   }
 })
@@ -159,6 +164,16 @@ suite('padding', () => {
           const { envelope, hasPassword } = await sealWhisper({ data, ...described, ...secret })
           assert.equal(envelopeLength({ dataBytes, ...described, hasPassword }), envelope.length)
         }
+      }
+    }
+  })
+
+  test('the padded size is told to the byte where it grows', async () => {
+    for (const described of [{}, { name: 'ä.txt' }, { name: 'ä.txt', mediaType: 'text/plain' }]) {
+      for (let dataBytes = 228; dataBytes < 256; dataBytes++) {
+        const { envelope } = await sealWhisper({ data: new Uint8Array(dataBytes), ...described })
+        const told = envelopeLength({ dataBytes, ...described, hasPassword: false })
+        assert.equal(told, envelope.length)
       }
     }
   })
@@ -216,12 +231,40 @@ suite('opening', () => {
     }
   })
 
+  test('opening gives back no data at all behind a name that fills the padding', async () => {
+    const name = 'a'.repeat(250)
+    const { envelope, key } = await sealWhisper({ data: new Uint8Array(), name })
+    const opened = { data: new Uint8Array(), name, mediaType: null }
+    assert.deepEqual(await openWhisper(envelope, key), opened)
+  })
+
+  test('opening throws its one error for a key of another length', async () => {
+    const { envelope } = await sealWhisper({ data: utf8('x') })
+    for (const length of [0, 16, 31, 33]) {
+      await assert.rejects(openWhisper(envelope, new Uint8Array(length)), isUnreadable)
+    }
+  })
+
+  test('opening throws its one error for what a holder of the key made in another form', async () => {
+    const key = new Uint8Array(32).fill(3)
+    const empty = [0, 0, 0, 0, 0, 0]
+    assert.equal((await openWhisper(await madeBy(key, 1, empty), key)).data.length, 0)
+    // Versions that there are not, a password's version without one, and a media type that is no UTF-8.
+    for (const version of [0, 2, 3]) {
+      await assert.rejects(openWhisper(await madeBy(key, version, empty), key), isUnreadable)
+    }
+    const noText = await madeBy(key, 1, [0, 1, 0xff, 0, 0, 0, 0])
+    await assert.rejects(openWhisper(noText, key), isUnreadable)
+  })
+
   test('opening tells the wrong key from damage neither by its text nor by a cause', async () => {
     const { envelope } = await sealWhisper({ data: utf8('x') })
     const error = await openWhisper(envelope, new Uint8Array(32)).catch((thrown: unknown) => thrown)
     assert.ok(error instanceof UnreadableWhisper)
     assert.equal(error.cause, undefined)
     assert.equal(error.message, new UnreadableWhisper().message)
+    assert.equal(error.name, 'UnreadableWhisper')
+    assert.match(error.message, /does not open: a wrong key or password, or damaged bytes/)
   })
 })
 
@@ -273,7 +316,8 @@ suite('the share code', () => {
     const parts = { publicId, readToken, key, hasPassword: false }
     const broken = [{ publicId: 'x' }, { readToken: 'x' }, { key: new Uint8Array(31) }]
     for (const part of broken) {
-      assert.throws(() => formatWhisperCode({ ...parts, ...part }), RangeError)
+      const refused = { name: 'RangeError', message: 'not the parts of a share code' }
+      assert.throws(() => formatWhisperCode({ ...parts, ...part }), refused)
     }
   })
 
@@ -287,6 +331,23 @@ suite('the share code', () => {
     )
   })
 })
+
+/** An envelope around these bytes, filled up to 256, under the plain key and the name of any version. */
+async function madeBy(
+  key: Uint8Array<ArrayBuffer>,
+  version: number,
+  plaintext: number[],
+): Promise<Uint8Array> {
+  const before = new Uint8Array(version === 2 ? 17 : 1)
+  before[0] = version
+  const iv = new Uint8Array(12)
+  const aes = await crypto.subtle.importKey('raw', key, 'AES-GCM', false, ['encrypt'])
+  const padded = new Uint8Array(256)
+  padded.set(plaintext)
+  const additionalData = utf8(`mayfly/whisper/${version}`)
+  const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv, additionalData }, aes, padded)
+  return Uint8Array.of(...before, ...iv, ...new Uint8Array(sealed))
+}
 
 /** The text with one character put in the place of another. */
 function mutated(text: string): fc.Arbitrary<string> {
