@@ -57,16 +57,52 @@ export function makePackage(folder: string): string {
     copyFileSync(join(ROOT, file), join(staged, file))
   }
   dropUnusedTypes(staged, manifest)
-  writeFileSync(join(staged, 'package.json'), `${JSON.stringify(published(manifest), null, 2)}\n`)
+  writeJson(join(staged, 'package.json'), published(manifest))
   pin(staged)
+  const pinned = flatten(staged)
   setModes(staged)
   const packed = npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], staged)
   const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
   const tarball = join(folder, filename)
-  const lock = readFileSync(join(staged, 'npm-shrinkwrap.json'), 'utf8')
-  const { packages } = JSON.parse(lock) as { packages: Record<string, { version: string }> }
-  writeSbom(tarball, { sbom: materials(folder, manifest), pinned: packages })
+  writeSbom(tarball, { sbom: materials(folder, manifest), pinned })
   return tarball
+}
+
+function writeJson(file: string, content: object): void {
+  writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
+}
+
+type Pinned = Record<string, { version: string; dependencies?: Record<string, string> }>
+
+/**
+ * Makes every package that is brought a dependency of its own, in its exact version: npm reads the shrinkwrap only of
+ * what comes from a registry, and takes whatever is newest below a tarball. Returns the packages by their places.
+ * @throws if one is needed in two versions, which this cannot say.
+ */
+function flatten(staged: string): Pinned {
+  const [file, manifestFile] = ['npm-shrinkwrap.json', 'package.json'].map((name) =>
+    join(staged, name),
+  ) as [string, string]
+  const lock = JSON.parse(readFileSync(file, 'utf8')) as { packages: Pinned }
+  const flat = new Map<string, Pinned[string]>()
+  for (const [path, entry] of Object.entries(lock.packages)) {
+    if (path === '') continue
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    if ((flat.get(name) ?? entry).version !== entry.version) {
+      throw new Error(`clients need ${name} in two versions, and only one can be pinned`)
+    }
+    flat.set(name, entry)
+  }
+  const sorted = [...flat].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const dependencies = Object.fromEntries(sorted.map(([name, { version }]) => [name, version]))
+  const packages = Object.fromEntries([
+    ['', { ...lock.packages[''], dependencies }],
+    ...sorted.map(([name, entry]) => [`node_modules/${name}`, entry]),
+  ])
+  writeJson(file, { ...lock, packages })
+  const manifest = JSON.parse(readFileSync(manifestFile, 'utf8')) as object
+  writeJson(manifestFile, { ...manifest, dependencies })
+  return packages as Pinned
 }
 
 /** What the package and the service need. In a folder without tools, as npm leaves out what tools need as well. */
@@ -163,7 +199,7 @@ if (import.meta.main) {
     `${Math.round(statSync(tarball).size / 1000)} kB. To install it: npm install -g ${tarball}\n${
       repository
         ? `To publish it, from CI: npm publish ${tarball}\n`
-        : 'Before it is published with a provenance, set "repository" in package.json.\n'
+        : `To publish it: npm publish ${tarball}\nWithout a provenance, as long as package.json has no "repository": the address of the public repository whose CI publishes, {"type": "git", "url": "git+https://…"}.\n`
     }`,
   )
 }

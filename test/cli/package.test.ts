@@ -147,12 +147,50 @@ suite('the tarball', () => {
     const source = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { version: string }>
     }
-    for (const [path, { version, dev }] of Object.entries(packages)) {
-      if (path !== '') assert.deepEqual([version, dev], [source.packages[path]?.version, undefined])
+    const tested = new Set(
+      Object.entries(source.packages).map(
+        ([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`,
+      ),
+    )
+    const { '': _itself, ...brought } = packages
+    for (const [path, { version, dev }] of Object.entries(brought)) {
+      assert.ok(tested.has(`${path.replace('node_modules/', '')}@${version}`), `${path}@${version}`)
+      assert.equal(dev, undefined, path)
     }
-    for (const name of Object.keys(manifest.dependencies)) {
-      assert.ok(packages[`node_modules/${name}`], `${name} is pinned`)
+  })
+
+  test('npm has no choice of a version below the tarball, though it reads no shrinkwrap of one', async (t) => {
+    const { root } = await installed(t, { withService: false })
+    const { dependencies } = await manifestIn(root)
+    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
+      packages: Record<string, { version: string; dependencies?: Record<string, string> }>
     }
+    const pinned = Object.entries(packages).filter(([path]) => path !== '')
+    assert.deepEqual(
+      dependencies,
+      Object.fromEntries(
+        pinned.map(([path, { version }]) => [path.replace('node_modules/', ''), version]),
+      ),
+    )
+    for (const [path, { dependencies: needed = {} }] of pinned) {
+      for (const name of Object.keys(needed)) {
+        assert.match(dependencies[name] ?? '', /^\d+\.\d+\.\d+$/, `${name}, which ${path} needs`)
+      }
+    }
+  })
+
+  test('README and docs/sdk.md say how many packages an install brings', async (t) => {
+    const { root } = await installed(t, { withService: false })
+    const brought = Object.keys((await manifestIn(root)).dependencies).length
+    // npm counts the package itself.
+    assert.match(
+      await readFile(join(ROOT, 'README.md'), 'utf8'),
+      new RegExp(`with ${brought + 1} packages in \\d+ MB`),
+    )
+    assert.match(
+      await readFile(join(ROOT, 'docs/sdk.md'), 'utf8'),
+      new RegExp(`load, ${brought} packages,`),
+    )
   })
 
   for (const module of ['nodenext', 'esnext'] as const) {
