@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
+import { base62 } from '../../src/lib/base62.ts'
 import { utf8 } from '../../src/lib/bytes.ts'
 import { createCalls } from '../../src/mcp/calls.ts'
 import { isShallow } from '../../src/mcp/depth.ts'
 import { createPurchaseIds } from '../../src/mcp/purchase-id.ts'
 import { isStrongKey } from '../../src/payment/key-strength.ts'
+import { hmacSha256 } from '../../src/protocol/hmac.ts'
 
 suite('the names of purchases', () => {
   const key = randomBytes(32)
@@ -20,6 +22,16 @@ suite('the names of purchases', () => {
       assert.ok(named !== null && isStrongKey(named), id)
       assert.equal(ids.keyOf(id), named)
     }
+  })
+
+  test('the name of a purchase counts as random even where its digits look like what people choose', () => {
+    const ids = createPurchaseIds([key])
+    const tagOf = (random: string) => base62(hmacSha256(key, utf8(random)).subarray(0, 8))
+    for (const random of ['0'.repeat(22), '1234567890123456789012', 'invoicePaymentCustomer']) {
+      const named = ids.keyOf(random + tagOf(random))
+      assert.ok(named !== null && isStrongKey(named), random)
+    }
+    assert.ok(!isStrongKey('0'.repeat(33)), 'without its tag it would not')
   })
 
   test('the name of a purchase by another secret is unknown, and one by the previous secret is known', () => {

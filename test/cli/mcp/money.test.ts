@@ -43,16 +43,23 @@ async function stuckService(t: After, isStuck: (path: string, isRepeat: boolean)
 }
 
 describe('the ceilings', () => {
-  test('a price above the ceiling names both, and what to set', async (t) => {
-    const { url } = await startServer(t)
+  test('a price above the ceiling names both, and what to set, before the user is asked or an invoice is made', async (t) => {
+    const server = await startServer(t)
     const home = await temporaryFolder(t)
     const environment = { ...wallet, MAYFLY_MAX_SATS: '99' }
-    const host = await connectHost(t, { home, url, environment })
+    const questions: string[] = []
+    const answer = (question: string): 'accept' => {
+      questions.push(question)
+      return 'accept'
+    }
+    const host = await connectHost(t, { home, url: server.url, environment, answer })
     const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
     assert.match(
       refused.text,
       /^The price of 100 sat is above the ceiling of 99 sat, and nothing was paid\..*MAYFLY_MAX_SATS/,
     )
+    assert.deepEqual(questions, [])
+    assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
     assert.equal(existsSync(join(home, 'mayfly', 'purchases', 'hooks.json')), false)
   })
 
