@@ -29,6 +29,7 @@ export type CallOptions = {
   meta?: Record<string, unknown>
   token?: string
   onProgress?: (message: string | undefined) => void
+  signal?: AbortSignal
 }
 
 /** @param options the query and headers of the connection. */
@@ -57,15 +58,18 @@ export async function connect(
   return {
     seen,
     close,
-    async call(name, given = {}, { meta = {}, token, onProgress } = {}) {
+    async call(name, given = {}, { meta = {}, token, onProgress, signal } = {}) {
       const params = {
         name,
         arguments: { ...given },
         _meta: { ...meta, ...(token === undefined ? {} : { [TOKEN_META]: token }) },
       }
-      const asked = onProgress
-        ? { onprogress: ({ message }: { message?: string | undefined }) => onProgress(message) }
-        : {}
+      const asked = {
+        ...(onProgress
+          ? { onprogress: ({ message }: { message?: string | undefined }) => onProgress(message) }
+          : {}),
+        ...(signal ? { signal } : {}),
+      }
       try {
         const result = (
           client instanceof Client
