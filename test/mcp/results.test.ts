@@ -1,6 +1,6 @@
 /** Every answer of every tool fits its output schema, whether it succeeds or not. */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { TOOL_NAMES } from '../../src/mcp-tools/tools.ts'
 import {
@@ -71,17 +71,14 @@ for (const revision of REVISIONS) {
       await call('read_inbox', { ...own, after: 1, maxTextBytes: 64 }, { token })
       await call('read_inbox', { ...own, after: 1, cursor: 1 }, { token })
       await call('wait_for_webhook', { ...own, after: 0 }, { token })
-      const extension = await fetch(`${url}/api/catch/${inbox.publicId}/extend`, {
-        method: 'POST',
-        headers: {
-          ...{ 'content-type': 'application/json', 'idempotency-key': randomUUID() },
-          'x-owner-token': token,
-        },
-        body: '{"planId":"spark"}',
-      })
-      const { orderId, bolt11 } = (await extension.json()) as { orderId: string; bolt11: string }
-      await pay(bolt11)
-      await call('check_order', { orderId })
+      const extending = { ...own, planId: 'spark' }
+      const asked = purchaseIn(await call('extend', extending, { token }))
+      const named = { purchaseId: asked.purchaseId }
+      await call('check_order', { orderId: asked.quote.orderId, ...named })
+      await pay(asked.quote.bolt11)
+      await call('extend', { ...extending, ...named }, { token })
+      await call('check_order', { orderId: asked.quote.orderId, ...named })
+      await call('check_order', { orderId: asked.quote.orderId })
 
       const ciphertextBase64 = randomBytes(64).toString('base64')
       const sent = await buy('send_whisper', {

@@ -44,8 +44,10 @@ for (const kind of HOSTS) {
       await call('send_whisper', { ...sent, text: 'five' }, by)
       await call('check_order', { name: 'sent' }, by)
     }
-    const bought = (await call('check_order', { name: 'buy_inbox' })).value.bought
-    const inbox = (bought as { url: string }).url
+    const { value } = await call('check_order', { name: 'buy_inbox' })
+    const { url: inbox, expiresAt } = value.bought as { url: string; expiresAt: string }
+    for (let i = 0; i < 2; i++) await call('extend', { name: 'buy_inbox', expiresAt })
+    await call('check_order', { name: 'buy_inbox' })
     await call('wait_for_webhook', { name: 'buy_inbox', timeoutSeconds: 1 })
     for (const body of ['text', new Uint8Array([0xff]), '']) {
       await fetch(`${inbox}/a?b`, { method: 'POST', body, headers: { 'x-latin': '\u00ff' } })
