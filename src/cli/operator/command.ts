@@ -1,4 +1,6 @@
 /** Runs the operator's commands. They work on the store, even while the service runs. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../../config.ts'
 import { type Db, StoreUnusable } from '../../db/db.ts'
@@ -46,9 +48,26 @@ export function give(output: Output, { json, text, note }: Answer): number {
   return EXIT.ok
 }
 
-/** Opens the store of the settings for `work`. The engines are loaded only here. */
-export async function withStore<T>(work: (config: Config, db: Db) => Promise<T>): Promise<T> {
+/**
+ * Opens the store of the settings for `work`. The engines are loaded only here. In a wrong folder there is no store
+ * that has nothing in it: a new one would answer that nobody bought anything.
+ * @param mayCreate whether the command may come before the first start of the service
+ * @throws CliError if there is no store
+ */
+export async function withStore<T>(
+  work: (config: Config, db: Db) => Promise<T>,
+  { mayCreate = false } = {},
+): Promise<T> {
   const config = readConfig()
+  if (config.databaseUrl.kind === 'sqlite' && !mayCreate) {
+    const file = resolve(config.databaseUrl.file)
+    if (!existsSync(file)) {
+      throw new CliError(
+        `There is no store at ${file}. Run this in the folder of the service, or with its MAYFLY_DATABASE_URL.`,
+        EXIT.usage,
+      )
+    }
+  }
   const { openStore } = await import('../../db/open.ts')
   const db = await openStore(config.databaseUrl)
   try {

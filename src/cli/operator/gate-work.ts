@@ -166,30 +166,33 @@ export function honourPayment(intentId: string): ProjectWork {
 
 /** Runs the work on the store of the settings. @throws CliError if the operator can fix it. */
 export function withProjects(output: Output, work: ProjectWork): Promise<Answer> {
-  return withStore(async (config, db) => {
-    const { lightningUrl, network: configured, quoteSeconds } = config
-    const outbound = gateOutbound(config)
-    const { allowed } = outbound
-    const isSimulator = lightningUrl.kind === 'simulator'
-    const network = await bindStore(db, {
-      backend: lightningUrl.kind,
-      network: isSimulator ? 'regtest' : configured,
-    })
-    const clock = systemClock
-    const simulator = isSimulator ? await createSimulator({ db, clock }) : null
-    const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
-    try {
-      const answer = await work(createProjects({ db, provider, allowed, clock }))
-      if (config.gate === 'off') {
-        output.warn('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
+  return withStore(
+    async (config, db) => {
+      const { lightningUrl, network: configured, quoteSeconds } = config
+      const outbound = gateOutbound(config)
+      const { allowed } = outbound
+      const isSimulator = lightningUrl.kind === 'simulator'
+      const network = await bindStore(db, {
+        backend: lightningUrl.kind,
+        network: isSimulator ? 'regtest' : configured,
+      })
+      const clock = systemClock
+      const simulator = isSimulator ? await createSimulator({ db, clock }) : null
+      const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
+      try {
+        const answer = await work(createProjects({ db, provider, allowed, clock }))
+        if (config.gate === 'off') {
+          output.warn('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
+        }
+        return answer
+      } catch (error) {
+        throw explained(error)
+      } finally {
+        await provider.close()
       }
-      return answer
-    } catch (error) {
-      throw explained(error)
-    } finally {
-      await provider.close()
-    }
-  })
+    },
+    { mayCreate: true },
+  )
 }
 
 function explained(error: unknown): unknown {
