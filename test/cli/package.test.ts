@@ -23,9 +23,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { makePackage } from '../../scripts/package.ts'
 import type { Sbom } from '../../scripts/sbom.ts'
+import { TOOL_NAMES } from '../../src/mcp-tools/tools.ts'
 import { ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
+import { connectHost, HOSTS } from '../support/mcp-host.ts'
 import { assertCompiles, OF_A_BROWSER, OF_A_SERVER } from '../support/readers-project.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -122,6 +124,22 @@ suite('the tarball', () => {
       assert.equal(code, 1, command)
       assert.ok(err.endsWith(`To add them: npm install -g ${added.join(' ')}\n`), err)
     }
+  })
+
+  test('an install without the service gives a host of MCP its tools, in an empty home folder', async (t) => {
+    const { bin } = await installed(t, { withService: false })
+    const home = await temporaryFolder(t)
+    const environment = { HOME: home }
+    for (const kind of HOSTS) {
+      const host = await connectHost(t, { kind, bin, home, environment, url: 'http://127.0.0.1:9' })
+      const tools = await host.tools()
+      assert.deepEqual(
+        tools.map(({ name }) => name),
+        TOOL_NAMES,
+      )
+      assert.match((await host.call('catalog')).text, /127\.0\.0\.1:9 does not answer/)
+    }
+    assert.deepEqual(await readdir(home), [])
   })
 
   test('the tarball has what others need, and nothing of the work on the source', async (t) => {

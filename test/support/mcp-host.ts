@@ -46,16 +46,19 @@ export type HostOptions = {
   url: string
   environment?: Record<string, string>
   args?: string[]
+  /** The program, if it is not the one of the sources. */
+  bin?: string
   /** How the user answers questions. Without it, this host cannot ask. */
   answer?: (message: string) => 'accept' | 'decline' | 'cancel'
 }
 
 /** Connects a host. Its process ends with the test. */
 export async function connectHost(t: After, options: HostOptions): Promise<Host> {
-  const { kind = 'client 2.4.0, 2026-07-28', home, url, environment, args = [], answer } = options
+  const { kind = 'client 2.4.0, 2026-07-28', home, url, environment, answer } = options
+  const { args = [], bin = BIN } = options
   const params = {
     command: process.execPath,
-    args: [BIN, 'mcp', ...args],
+    args: [bin, 'mcp', ...args],
     env: { ...ENVIRONMENT, XDG_DATA_HOME: home, MAYFLY_URL: url, ...environment },
     stderr: 'pipe' as const,
   }
