@@ -1,23 +1,60 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
 import { OPTIONS } from '../../src/config.ts'
 
 const json = async (file: string) =>
   JSON.parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8'))
 
-test('server.json, for the registry of MCP, names this package, its version and its settings', async () => {
-  const server = await json('server.json')
-  const { name, version } = await json('package.json')
-  const [local] = server.packages
-  assert.deepEqual([server.version, local.identifier, local.version], [version, name, version])
-  assert.match(server.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
-  assert.ok(server.description.length <= 100)
-  assert.match(server.remotes[0].url, /\/mcp$/)
-  const known = new Map(Object.values(OPTIONS).map((option) => [option.name, option]))
-  for (const { name, isSecret = false } of local.environmentVariables) {
-    const option = known.get(name)
-    assert.ok(option, name)
-    assert.equal(isSecret, 'isSecret' in option, name)
-  }
+suite('server.json, for the registry of MCP', () => {
+  test('server.json has the form of the registry, and no member that it would not read', async () => {
+    const ajv = new Ajv({ strict: true, allErrors: true })
+    addFormats.default(ajv)
+    const check = ajv.compile(await json('test/vectors/discovery/server-json.json'))
+    const fits = (value: unknown): boolean => check(value)
+    const server = await json('server.json')
+    assert.ok(fits(server), ajv.errorsText(check.errors))
+    const [remote] = server.remotes
+    const [local] = server.packages
+    for (const broken of [
+      { ...server, description: 'x'.repeat(101) },
+      { ...server, name: 'mayfly' },
+      { ...server, version: '^0.1.0' },
+      { ...server, homepage: 'https://mayfly.example' },
+      { ...server, remotes: [{ ...remote, url: 'http://{host}/mcp' }] },
+      { ...server, remotes: [{ ...remote, type: 'http' }] },
+      { ...server, packages: [{ ...local, version: 'latest' }] },
+      { ...server, packages: [{ ...local, packageArguments: [{ type: 'positional' }] }] },
+    ]) {
+      assert.equal(fits(broken), false, JSON.stringify(broken))
+    }
+  })
+
+  test('server.json names this package, its version, its command and its settings', async () => {
+    const server = await json('server.json')
+    const { name, version, mcpName } = await json('package.json')
+    assert.equal(server.packages.length, 1)
+    const [local] = server.packages
+    assert.deepEqual([server.version, local.identifier, local.version], [version, name, version])
+    // By this the registry knows that the owner of the package is the one of the name.
+    assert.equal(mcpName, server.name)
+    assert.deepEqual(local.packageArguments, [{ type: 'positional', value: 'mcp' }])
+    const known = new Map(Object.values(OPTIONS).map((option) => [option.name, option]))
+    for (const { name, isSecret = false } of local.environmentVariables) {
+      const option = known.get(name)
+      assert.ok(option, name)
+      assert.equal(isSecret, 'isSecret' in option, name)
+    }
+  })
+
+  test('the addresses of server.json have no variable that it does not explain, and end at /mcp', async () => {
+    const { remotes } = await json('server.json')
+    for (const { url, variables } of remotes) {
+      const named = [...url.matchAll(/\{([^}]*)\}/g)].map(([, variable]) => variable)
+      assert.deepEqual(named, Object.keys(variables))
+      assert.equal(new URL(url.replaceAll(/[{}]/g, '')).pathname, '/mcp')
+    }
+  })
 })
