@@ -1,7 +1,7 @@
 /**
  * Ceilings on what is sold on one UTC day: by the service, and to one client network. They count settled orders,
  * in the store that all instances share, and are asked only for an order that does not exist yet: what was quoted
- * before may still be paid. So a day may end a little above them.
+ * before may still be paid. So a day may end a little above them. What is owed or was paid back is no sale.
  */
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -62,6 +62,7 @@ const SALES = `select count(*) as n from (
 
 const SALES_TO_NETWORK = `select count(*) as n from (
   select 1 as one from purchase_order
-  where client_network = $1 and settled_at is not null and settled_at >= $2 limit $3) as sales`
+  where client_network = $1 and settled_at is not null and settled_at >= $2 and state = 'settled'
+  limit $3) as sales`
 
 const countIn = (rows: Record<string, unknown>[]): number => Number(rows[0]?.n)
