@@ -149,7 +149,14 @@ const OPERATOR_ROOMS: readonly Room[] = [
 /** The files that other rooms may import from a room with several implementations. */
 const PORTS: Partial<Record<Room, readonly string[]>> = {
   lightning: ['lightning/lightning.ts'],
-  db: ['db/db.ts', 'db/hints.ts', 'db/leases.ts', 'db/coalesce.ts', 'db/remembered.ts'],
+  db: [
+    'db/db.ts',
+    'db/hints.ts',
+    'db/leases.ts',
+    'db/coalesce.ts',
+    'db/remembered.ts',
+    'db/server-urls.ts',
+  ],
 }
 
 /** Wire formats that need libraries of the server. Browsers load all others. */

@@ -3,6 +3,7 @@
  * The table in docs/operate.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
+import { serverUrls } from './db/server-urls.ts'
 import { hostList, nameList, proxyUrl } from './host-settings.ts'
 import { messageOf } from './lib/errors.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
@@ -430,12 +431,17 @@ const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/da
 
 function databaseUrl(value: string): StoreUrl {
   if (/^postgres(?:ql)?:\/\//.test(value)) {
-    const url = URL.canParse(value) ? new URL(value) : null
+    const urls = serverUrls(value)
+    const url = urls.every((one) => URL.canParse(one)) ? new URL(urls[0]) : null
     // Without a name, PostgreSQL would use the user's name, which is hardly ever intended.
     if (url === null || url.pathname.length < 2) throw new Error(DATABASE_URLS)
     const pool = url.searchParams.get('pool') ?? '10'
     if (!/^\d{1,3}$/.test(pool) || Number(pool) < 4) {
       throw new Error('a URL whose `pool` is a number of connections from 4 to 999')
+    }
+    const target = url.searchParams.get('target_session_attrs') ?? 'read-write'
+    if (!/^(?:read-write|primary)$/.test(target)) {
+      throw new Error('a URL whose `target_session_attrs`, if it is there, is `read-write`')
     }
     return { kind: 'postgres', url: value }
   }

@@ -33,12 +33,14 @@ export async function joinInstances(
     }
   }
   // Both load PostgreSQL's client, which a SQLite store never needs.
-  const [{ openSharedLimits, purgeLimits }, { openPostgresHints }] = await Promise.all([
-    import('./http/shared-limits.ts'),
-    import('./db/postgres/hints.ts'),
-  ])
+  const [{ openSharedLimits, purgeLimits }, { openPostgresHints }, { primaryOf }] =
+    await Promise.all([
+      import('./http/shared-limits.ts'),
+      import('./db/postgres/hints.ts'),
+      import('./db/postgres/primary.ts'),
+    ])
   const [secret] = secrets.keys('rate limit')
-  const limits = openSharedLimits(where.url, secret, {
+  const limits = openSharedLimits(primaryOf(where.url), secret, {
     onAway: (reason) => log.warn({ event: 'limits.alone', reason }),
     onBack: () => log.info({ event: 'limits.shared' }),
   })

@@ -89,6 +89,11 @@ const GOOD: [keyof Config, string, unknown][] = [
   ],
   [
     'databaseUrl',
+    'postgres://m@a:5432,b:5433/m?target_session_attrs=read-write',
+    { kind: 'postgres', url: 'postgres://m@a:5432,b:5433/m?target_session_attrs=read-write' },
+  ],
+  [
+    'databaseUrl',
     'postgresql:///m?host=/run',
     { kind: 'postgres', url: 'postgresql:///m?host=/run' },
   ],
@@ -166,6 +171,7 @@ const BAD: [keyof Config, string[], string][] = [
       'postgres://u:hunter2@host',
       'postgres://u:hunter2@host/',
       'postgres://u:hunter2@host:port/db',
+      'postgres://u:hunter2@host,other:port/db',
     ],
     '`sqlite:<file>` or `postgres://user:password@host:5432/database`',
   ],
@@ -173,6 +179,11 @@ const BAD: [keyof Config, string[], string][] = [
     'databaseUrl',
     ['postgres://host/db?pool=', 'postgres://host/db?pool=3', 'postgres://host/db?pool=1000'],
     'a URL whose `pool` is a number of connections from 4 to 999',
+  ],
+  [
+    'databaseUrl',
+    ['postgres://host/db?target_session_attrs=any'],
+    'a URL whose `target_session_attrs`, if it is there, is `read-write`',
   ],
   [
     'lightningUrl',

@@ -34,13 +34,20 @@ export type SharedLimitsReport = {
   onBack(): void
 }
 
+/** The server that takes writes. */
+export type LimitsServer = {
+  lastUrl(): string
+  /** Calls `listener` whenever another server has taken over. Returns a function that stops. */
+  onMoved(listener: () => void): () => void
+}
+
 /** @param secret hashes the keys: the rows hold no addresses and no ids. */
 export function openSharedLimits(
-  url: string,
+  server: LimitsServer,
   secret: Uint8Array,
   report: SharedLimitsReport,
 ): SharedLimits {
-  const store = openStore(url, report)
+  const store = openStore(server, report)
   const closing: (() => void)[] = []
 
   function postgres(limit: Limit, insurance?: RateLimiterMemory) {
@@ -141,21 +148,15 @@ const memory = ({ name, ...rate }: Limit): RateLimiterMemory =>
 type Query = { name?: string; text: string; values?: unknown[] }
 
 /** A small connection pool for the limits. It fails at once while the store is away or busy. */
-function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
-  const pool = new Pool({
-    connectionString: url,
-    application_name: 'mayfly limits',
-    max: CONNECTIONS,
-    connectionTimeoutMillis: QUERY_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
-    keepAlive: true,
-    // Losing a few counts in a crash is fine: no commit waits for the disk.
-    options: '-c synchronous_commit=off',
-    types: { getTypeParser: (oid, format) => parserOf(oid, format) },
-  })
+function openStore(server: LimitsServer, { onAway, onBack }: SharedLimitsReport) {
+  let pool = openPool(server.lastUrl())
   let backoffUntil = 0
   let isAway = false
-  pool.on('error', () => undefined)
+  const stopFollowing = server.onMoved(() => {
+    const former = pool
+    pool = openPool(server.lastUrl())
+    former.end().catch(() => undefined)
+  })
 
   return {
     async query(query: Query) {
@@ -178,8 +179,27 @@ function openStore(url: string, { onAway, onBack }: SharedLimitsReport) {
         throw error
       }
     },
-    close: () => pool.end(),
+    close() {
+      stopFollowing()
+      return pool.end()
+    },
   }
+}
+
+function openPool(url: string): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: 'mayfly limits',
+    max: CONNECTIONS,
+    connectionTimeoutMillis: QUERY_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    types: { getTypeParser: (oid, format) => parserOf(oid, format) },
+    // Losing a few counts in a crash is fine: no commit waits for the disk.
+    onConnect: async (client) => void (await client.query('set synchronous_commit = off')),
+  })
+  pool.on('error', () => undefined)
+  return pool
 }
 
 /** The library passes fractions of milliseconds; the columns are integers. */

@@ -21,6 +21,8 @@ export type Load = {
   told: Told
   /** Answers so far, of any kind that promises something. */
   acknowledged(): number
+  /** How many answers there were of each status. */
+  statuses: Map<number, number>
   /** What no fault explains: a refusal of somebody who paid, an answer that is none. */
   surprises: string[]
   /** Ends the load; each client finishes the purchase that it is at, which needs a service. */
@@ -47,6 +49,7 @@ export function startLoad(
   { replayEnds = false }: { replayEnds?: boolean } = {},
 ): Load {
   const told = nothingTold()
+  const statuses = new Map<number, number>()
   const surprises: string[] = []
   const inboxes: CatchCapability[] = []
   const monitors: PulseCapability[] = []
@@ -66,7 +69,9 @@ export function startLoad(
       abandoned.signal,
       ...(init?.signal ? [init.signal] : []),
     ])
-    return fetch(url + pathname + search, { ...init, signal })
+    const answer = await fetch(url + pathname + search, { ...init, signal })
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    return answer
   }
   const baseUrl = 'http://mayfly.test'
   const simulator = simulatorWallet({ baseUrl, fetch: anywhere })
@@ -224,6 +229,7 @@ export function startLoad(
 
   return {
     told,
+    statuses,
     surprises,
     acknowledged: () => acknowledged,
     async stop() {

@@ -20,7 +20,8 @@ export type Service = {
   programs: (Program | null)[]
   /** Ends the process at this place without a chance to say goodbye. */
   kill(place: number): Promise<void>
-  start(place: number): Promise<void>
+  /** Starts a process there, of this version unless `bin` names the program of another. */
+  start(place: number, bin?: string): Promise<void>
   /** Waits until so many more promises were made. */
   progress(more: number): Promise<void>
   /** Ends the load and the processes, and resolves to all that is wrong. */
@@ -42,13 +43,18 @@ export async function postgresStore(t: After): Promise<Store> {
 export async function startService(
   t: After,
   store: Store,
-  { instances = 1, environment = {} }: { instances?: number; environment?: Record<string, string> },
+  {
+    instances = 1,
+    environment = {},
+    bin: first,
+  }: { instances?: number; environment?: Record<string, string>; bin?: string },
 ): Promise<Service> {
   const secret = randomBytes(32).toString('hex')
   const programs: (Program | null)[] = Array.from({ length: instances }, () => null)
 
-  async function start(place: number): Promise<void> {
+  async function start(place: number, bin?: string): Promise<void> {
     programs[place] = await startProgram(t, '', {
+      ...(bin ? { bin } : {}),
       environment: {
         MAYFLY_DATABASE_URL: store.url,
         MAYFLY_SECRET: secret,
@@ -57,7 +63,7 @@ export async function startService(
       },
     })
   }
-  await Promise.all(programs.map((_, place) => start(place)))
+  await Promise.all(programs.map((_, place) => start(place, first)))
 
   const up = (): Program[] => programs.filter((program) => program !== null)
   const load = startLoad(() => up().map(({ url }) => url))

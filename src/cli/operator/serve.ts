@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { type Config, ConfigError, RELOADED, readConfig, readOptions } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
 import { prepareStore } from '../../db/open.ts'
+import { placeOf } from '../../db/server-urls.ts'
 import { codeOf } from '../../lib/errors.ts'
 import type { Server } from '../../serve.ts'
 import { examples } from '../examples.ts'
@@ -121,8 +122,8 @@ function greet(config: Config, { url }: Server): void {
 /** Host and database of a server: what else is in its URL may be a secret. */
 function shownStore({ databaseUrl }: Config): string {
   if (databaseUrl.kind === 'sqlite') return databaseUrl.file
-  const { host, pathname } = new URL(databaseUrl.url)
-  return `PostgreSQL ${host}${pathname}`
+  const { servers, database } = placeOf(databaseUrl.url)
+  return `PostgreSQL ${servers}/${database}`
 }
 
 /** What keeps the service from starting and is the operator's to change, as a sentence; else null. */

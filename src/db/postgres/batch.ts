@@ -109,14 +109,20 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
   }
   const isFlushed = jobs.some(({ unit }) => unit.durability !== 'deferred')
   const { results, failure } = await connection.send(isFlushed ? [COMMIT] : [DEFERRED, COMMIT])
-  if (!failure && results.at(-1)?.tag === 'COMMIT') return outcome
+  const last = results.at(-1)
+  // A warning says that a standby may not have it, because somebody has ended the wait for that.
+  if (!failure && last?.tag === 'COMMIT' && last.warning === null) return outcome
   if (failure && isConflict(failure.code)) {
     return { kind: 'again', why: 'conflict', error: failure.error }
   }
   slot.drop()
   return {
     kind: 'given up',
-    error: new StoreAway('PostgreSQL did not say whether it committed; the unit may have happened'),
+    error: new StoreAway(
+      last?.warning
+        ? `PostgreSQL warned at the commit; the unit may have happened (${last.warning})`
+        : 'PostgreSQL did not say whether it committed; the unit may have happened',
+    ),
   }
 }
 

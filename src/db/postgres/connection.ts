@@ -7,16 +7,26 @@
  * ended, and `client.connection.stream`, which `wire.ts` writes to. Any release of `pg` may change
  * them. `test/contract/postgres.test.ts` and `test/db/postgres/postgres.test.ts` fail then.
  */
+import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
 import { type Row, StoreError, type Value } from '../db.ts'
-import { isLoss, type PostgresError, storeError } from './errors.ts'
+import { isLoss, type PostgresError, storeError, UNANSWERED } from './errors.ts'
 import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
 
-/** The result of one statement. `error` is set if a value in its rows does not fit into JavaScript. */
-export type Result = { rows: Row[]; count: number; tag: string; error: StoreError | null }
+/**
+ * The result of one statement. `error` is set if a value in its rows does not fit into JavaScript, `warning` if
+ * the server did what was asked, and not as it should.
+ */
+export type Result = {
+  rows: Row[]
+  count: number
+  tag: string
+  error: StoreError | null
+  warning: string | null
+}
 
 /**
  * The results up to the first statement that failed. When the connection is lost, it is unknown
@@ -29,6 +39,8 @@ export type PipelineAnswer = {
 
 export type Connection = {
   isOpen(): boolean
+  /** The number of the server's process, as it was told when the connection was made. */
+  announcedPid: number | null
   /** Never rejects. One pipeline at a time. */
   send(pipeline: Query[]): Promise<PipelineAnswer>
   /** Closes the socket at once, even during a pipeline. */
@@ -38,20 +50,11 @@ export type Connection = {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-const STATEMENT_TIMEOUT_MS = 15_000
-/** Another instance's commit holds a row lock briefly; a person in psql may hold it for long. */
-const LOCK_TIMEOUT_MS = 5_000
-/** A process that died in a transaction must not keep its locks. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
 /** For a server that has disappeared. Longer than the server's own timeouts. */
 const ANSWER_TIMEOUT_MS = 30_000
+/** A server that has not answered for this long may have been replaced by another. */
+const OVERDUE_MS = 3_000
 const KEEP_ALIVE_AFTER_MS = 10_000
-/**
- * PostgreSQL keeps the plan of a prepared statement. A plan made while its table had one page scans the
- * table, and under load that scan reads past thousands of dead rows. Every frequent query has an index.
- * Without an index, PostgreSQL still scans the table.
- */
-const SCAN_WHOLE_TABLES = 'off'
 /** The program has some hundred statement texts. Texts beyond this number are parsed each time. */
 const MAX_PREPARED = 500
 
@@ -63,23 +66,22 @@ type Field = { name: string; dataTypeID: number }
 /** A field of `pg`'s connection that its type declarations leave out. */
 type PgConnection = { stream: Socket }
 
-/** The settings of every connection. Those of the URL have precedence. */
+/** How every connection is made. What the URL says has precedence. `session.ts` has the settings of sessions. */
 export function settingsOf(url: string): ClientConfig {
   return {
     connectionString: url,
     fallback_application_name: 'mayfly',
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    options: `-c bytea_output=hex -c enable_seqscan=${SCAN_WHOLE_TABLES}`,
   }
 }
 
-/** @throws what `pg` throws, for `errors.ts` to classify. */
-export async function connect(settings: ClientConfig): Promise<Connection> {
+/**
+ * @param onOverdue called while the server is slow to answer a pipeline.
+ * @throws what `pg` throws, for `errors.ts` to classify.
+ */
+export async function connect(settings: ClientConfig, onOverdue?: () => void): Promise<Connection> {
   const client = new Client(settings)
   let isOpen = true
   const lost = (): void => {
@@ -88,6 +90,11 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
   // A connection that drops while idle is noticed here; its slot then opens a new one.
   client.on('error', lost)
   client.on('end', lost)
+  /** Set by a warning, which comes before the end of its statement. */
+  let warning: string | null = null
+  client.on('notice', ({ severity, message }) => {
+    if (severity === 'WARNING') warning = message ?? severity
+  })
   try {
     await client.connect()
   } catch (error) {
@@ -98,6 +105,8 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
   const wire = createPipelineBuffer()
   const prepared = new Map<string, Prepared[]>()
   let preparedCount = 0
+  // Where a pooler gives the sessions of one connection to another, no name may be that of another statement.
+  const ownNames = `m${randomBytes(6).toString('hex')}_`
   let lastName = 0
   /** Names that were replaced, or are from a failed pipeline: the server may have prepared them. */
   let toClose: string[] = []
@@ -119,7 +128,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
     if (replaced.length === 0 && preparedCount >= MAX_PREPARED) {
       return { statement: { name: '', types, columns: [] }, isNew: true }
     }
-    const statement = { name: `m${++lastName}`, types, columns: [] }
+    const statement = { name: `${ownNames}${++lastName}`, types, columns: [] }
     preparedCount += 1 - replaced.length
     // Earlier statements of this pipeline may use them, so they are closed with the next one.
     toClose.push(...replaced.map(({ name }) => name))
@@ -152,18 +161,19 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         else forget(added)
         resolve({ results, failure: { isLost, code, error: storeError(error) } })
       }
-      const giveUpAt = performance.now() + ANSWER_TIMEOUT_MS
+      const sentAt = performance.now()
       // The clock is read again, because a test that controls the timers may fire them early.
       const onAnswerTimer = (): void => {
-        const left = giveUpAt - performance.now()
-        if (left > 0) {
-          answerTimer = setTimeout(onAnswerTimer, left)
+        const waited = performance.now() - sentAt
+        if (waited < ANSWER_TIMEOUT_MS) {
+          if (waited >= OVERDUE_MS) onOverdue?.()
+          answerTimer = setTimeout(onAnswerTimer, OVERDUE_MS)
           return
         }
         drop()
-        fail(new Error('PostgreSQL did not answer in time'))
+        fail(new Error(UNANSWERED))
       }
-      let answerTimer = setTimeout(onAnswerTimer, ANSWER_TIMEOUT_MS)
+      let answerTimer = setTimeout(onAnswerTimer, OVERDUE_MS)
 
       // `pg` calls this after the answer to the previous pipeline, so the server has read all of its bytes.
       function submit({ stream }: PgConnection): void {
@@ -199,6 +209,8 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
         handleCommandComplete({ text }: { text: string }) {
           current.tag = text
           current.count = countOf(text)
+          current.warning = warning
+          warning = null
           results.push(current)
           current = emptyResult()
         },
@@ -217,6 +229,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
 
   return {
     isOpen: () => isOpen,
+    announcedPid: (client as unknown as { processID: number | null }).processID,
     send: (pipeline) => (pipeline.length === 0 ? Promise.resolve(NOTHING) : send(pipeline)),
     drop,
     async end() {
@@ -228,7 +241,7 @@ export async function connect(settings: ClientConfig): Promise<Connection> {
 
 const NOTHING: PipelineAnswer = { results: [], failure: null }
 
-const emptyResult = (): Result => ({ rows: [], count: 0, tag: '', error: null })
+const emptyResult = (): Result => ({ rows: [], count: 0, tag: '', error: null, warning: null })
 
 function typeOf(value: Value): number {
   if (typeof value === 'number') return TYPE_OF.integer

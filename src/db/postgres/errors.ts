@@ -3,6 +3,7 @@
  * retried, what the log may show, and what to tell the operator.
  */
 import { StoreAway, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
+import { placeOf } from '../server-urls.ts'
 
 export type PostgresError = Error & {
   code?: string
@@ -10,6 +11,12 @@ export type PostgresError = Error & {
   table?: string
   constraint?: string
 }
+
+/** The message of an error that is ours: the server said nothing at all. */
+export const UNANSWERED = 'PostgreSQL did not answer in time'
+
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes(UNANSWERED)
 
 /** Rolled back because of another transaction: the same unit may succeed when it is run again. */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
@@ -42,6 +49,7 @@ export function storeError(error: unknown): StoreError {
 
 /** Whether a start should wait for this to pass: the server is not up or not reachable yet. */
 export function isAway(error: unknown): boolean {
+  if (error instanceof StoreUnusable) return false
   const { code = '' } = error as PostgresError
   return !isState(code) ? !isForGood(error) : /^(?:08|53300|57P0)/.test(code)
 }
@@ -49,10 +57,11 @@ export function isAway(error: unknown): boolean {
 /** Why the store cannot be opened, and what to do. Contains no user, password or values. */
 export function unusable(error: unknown, url: string): StoreUnusable {
   const { code = '', message } = error as PostgresError
-  const { host, pathname } = new URL(url)
-  const server = host === '' ? 'PostgreSQL' : `PostgreSQL at ${host}`
-  const database = decodeURIComponent(pathname.slice(1))
+  const { servers, database } = placeOf(url)
+  const server = servers === '' ? 'PostgreSQL' : `PostgreSQL at ${servers}`
   const why = (sentence: string): StoreUnusable => new StoreUnusable(sentence)
+  if (error instanceof StoreUnusable) return error
+  if (error instanceof StoreAway) return why(`${server} cannot be used: ${error.message}.`)
   switch (code) {
     case '28P01':
     case '28000':

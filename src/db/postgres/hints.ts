@@ -19,6 +19,7 @@ import {
   readMessage,
   topicHash,
 } from './hint-message.ts'
+import { primaryOf } from './primary.ts'
 
 const CHANNEL = 'mayfly_hints'
 /** Changes within this time are sent together. A reader hardly notices the delay. */
@@ -48,6 +49,7 @@ export type HintsReport = {
 export async function openPostgresHints(url: string, report: HintsReport): Promise<Hints> {
   const self = randomBytes(9).toString('base64url')
   const local = createHints()
+  const primary = primaryOf(url)
   /** The interest of each other instance, and until when it is valid. */
   const others = new Map<string, { interest: Interest; until: number }>()
   /** Whether some other instance listens to anything. */
@@ -178,13 +180,11 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
 
   async function reconnect(): Promise<void> {
     const connection = new Client({
-      connectionString: url,
+      connectionString: primary.lastUrl(),
       application_name: 'mayfly hints',
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: QUERY_MS,
       keepAlive: true,
-      // A hint is not worth a flush to disk.
-      options: '-c synchronous_commit=off',
     })
     current = connection
     connection.on('notification', ({ payload }) => hear(payload))
@@ -192,6 +192,8 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     connection.on('end', () => lost(connection, 'the connection ended'))
     try {
       await connection.connect()
+      // A hint is not worth a flush to disk.
+      await connection.query('set synchronous_commit = off')
       await connection.query(`listen ${CHANNEL}`)
     } catch (error) {
       void connection.end().catch(() => undefined)
@@ -211,6 +213,12 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     } else announce({ ask: true })
   }
 
+  const stopFollowing = primary.onMoved(() => {
+    const connection = current
+    if (connection === null) return
+    void connection.end().catch(() => undefined)
+    lost(connection, 'another server has taken over')
+  })
   await reconnect()
 
   return {
@@ -234,6 +242,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     },
     async close() {
       isClosed = true
+      stopFollowing()
       clearInterval(repeating)
       if (reconnecting !== null) clearTimeout(reconnecting)
       if (flushing !== null) clearTimeout(flushing)

@@ -6,12 +6,15 @@ import {
   type MappedQuery,
   type Row,
   type Statement,
+  StoreAway,
   StoreError,
   StoreUnusable,
   type Unit,
 } from '../db.ts'
-import { type Connection, connect, settingsOf } from './connection.ts'
+import { serverUrls } from '../server-urls.ts'
+import type { Connection } from './connection.ts'
 import { isAway, unusable } from './errors.ts'
+import { primaryOf } from './primary.ts'
 import { createReader } from './reader.ts'
 import { createSlots } from './slot.ts'
 import { createWriter } from './writer.ts'
@@ -40,10 +43,11 @@ export async function openPostgres(
   url: string,
   { startWithinMs = START_WITHIN_MS, onWaiting = () => {} }: PostgresOptions = {},
 ): Promise<Db> {
-  const settings = settingsOf(url)
-  await ready({ url, deadline: Date.now() + startWithinMs, onWaiting })
-  const { slot } = createSlots(() => connect(settings))
-  const pool = Number(new URL(url).searchParams.get('pool') ?? POOL)
+  const { connect } = primaryOf(url)
+  await ready({ url, connect, deadline: Date.now() + startWithinMs, onWaiting })
+  const { slot } = createSlots(connect)
+  const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
+  const pool = Number(searchParams.get('pool') ?? POOL)
   const writer = createWriter({ small: slot(), large: slot() })
   const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, slot))
   let isClosed = false
@@ -102,6 +106,11 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
     const { results, failure } = await connection.send([{ text: 'commit', values: [] }])
     if (failure) throw failure.error
     if (results[0]?.tag !== 'COMMIT') throw new StoreError('the transaction was rolled back')
+    if (results[0].warning !== null) {
+      throw new StoreAway(
+        `PostgreSQL warned at the commit; it may have happened (${results[0].warning})`,
+      )
+    }
     return result as T
   } catch (error) {
     if (connection.isOpen()) await connection.send([{ text: 'rollback', values: [] }])
@@ -112,14 +121,15 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
 /** Waits until the server accepts connections, and checks that the database is usable. */
 async function ready(start: {
   url: string
+  connect: () => Promise<Connection>
   deadline: number
   onWaiting: (reason: string) => void
 }): Promise<void> {
-  const { url, deadline, onWaiting } = start
+  const { url, connect, deadline, onWaiting } = start
   for (let tries = 0; ; tries++) {
     let connection: Connection
     try {
-      connection = await connect(settingsOf(url))
+      connection = await connect()
     } catch (error) {
       const sentence = unusable(error, url)
       if (!isAway(error) || Date.now() >= deadline) throw sentence

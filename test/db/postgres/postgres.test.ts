@@ -119,7 +119,25 @@ test('a statement stays prepared once, whichever of its values are null', async 
     },
   ])
   // The third knows all types. The two before it were replaced.
-  assert.deepEqual(results[0]?.rows, [{ name: 'm3' }])
+  assert.deepEqual(
+    results[0]?.rows.map(({ name }) => String(name).replace(/^m[0-9a-f]{12}_/, '')),
+    ['3'],
+  )
+})
+
+test('no two connections give a statement the same name, since a pooler might mix them up', async (t) => {
+  const url = await aPostgresDatabase()
+  const names = await Promise.all(
+    [1, 2].map(async () => {
+      const connection = await connect(settingsOf(url))
+      t.after(() => connection.end())
+      const text = 'select name from pg_prepared_statements'
+      const { results } = await connection.send([{ text, values: [] }])
+      return String(results[0]?.rows[0]?.name)
+    }),
+  )
+  assert.match(names.join(), /^m[0-9a-f]{12}_1,m[0-9a-f]{12}_1$/)
+  assert.notEqual(names[0], names[1])
 })
 
 test('units that a lost connection took with it happen once', async (t) => {

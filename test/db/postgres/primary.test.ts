@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { type Db, StoreAway, StoreUnusable } from '../../../src/db/db.ts'
+import { openStore } from '../../../src/db/open.ts'
+import { openPostgresHints } from '../../../src/db/postgres/hints.ts'
+import { openPostgres } from '../../../src/db/postgres/postgres.ts'
+import { primaryOf } from '../../../src/db/postgres/primary.ts'
+import { LIMITS } from '../../../src/http/limits.ts'
+import { openSharedLimits } from '../../../src/http/shared-limits.ts'
+import { fixedAddress } from '../../support/address.ts'
+import type { After } from '../../support/folder.ts'
+import { startPostgres } from '../../support/postgres.ts'
+import { aPrimaryAndItsStandby } from '../../support/standby.ts'
+import { query } from '../../support/store.ts'
+import { unit } from '../../support/unit.ts'
+import { until } from '../../support/until.ts'
+
+async function open(t: After, url: string): Promise<Db> {
+  const db = await openStore({ kind: 'postgres', url })
+  t.after(() => db.close())
+  return db
+}
+
+const note = (name: string) =>
+  unit({ text: `insert into meta (name, value) values ($1, 'x')`, values: [name] })
+
+const notesAt = async (databaseUrl: string) =>
+  (await query({ databaseUrl }, `select name from meta where value = 'x' order by name`)).map(
+    ({ name }) => name,
+  )
+
+/** All connections of Mayfly to the server of this URL. */
+const USED = `select application_name as name from pg_stat_activity
+  where application_name like 'mayfly%' and pid <> pg_backend_pid()`
+
+const cutOff = (databaseUrl: string, which = 'true') =>
+  query(
+    { databaseUrl },
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and ${which}`,
+  )
+
+suite('a primary and its standby', () => {
+  test('of several servers, the one that takes writes is used, whichever is named first', async (t) => {
+    const { primary, standby, both } = await aPrimaryAndItsStandby(t)
+    for (const [name, url] of [
+      ['a', both(primary, standby)],
+      ['b', both(standby, primary)],
+    ] as const) {
+      const db = await open(t, url)
+      await db.write(note(name))
+    }
+    assert.deepEqual(await notesAt(primary), ['a', 'b'])
+    assert.deepEqual(await notesAt(standby), [])
+  })
+
+  test('a standby alone stops a start with a sentence', async (t) => {
+    const { standby, servers } = await aPrimaryAndItsStandby(t)
+    const place = `127.0.0.1:${servers.standby.port}`
+    await assert.rejects(
+      openPostgres(standby, { startWithinMs: 0 }),
+      new StoreUnusable(
+        `PostgreSQL at ${place} cannot be used: PostgreSQL at ${place} is a standby.`,
+      ),
+    )
+  })
+
+  test('where no server is the primary, a start says of each why not', async (t) => {
+    const { standby, servers } = await aPrimaryAndItsStandby(t)
+    const url = standby.replace('127.0.0.1:', '127.0.0.1:1,127.0.0.1:')
+    const place = `127.0.0.1:${servers.standby.port}`
+    await assert.rejects(
+      openPostgres(url, { startWithinMs: 0 }),
+      new StoreUnusable(
+        `PostgreSQL at 127.0.0.1:1, ${place} cannot be used: no server is the primary ` +
+          `(127.0.0.1:1: ECONNREFUSED; PostgreSQL at ${place} is a standby).`,
+      ),
+    )
+  })
+
+  test('a store follows to the server that has taken over, with every connection', async (t) => {
+    const { primary, standby, servers, both, promote } = await aPrimaryAndItsStandby(t)
+    const db = await open(t, both(primary, standby))
+    await db.write(note('before'))
+    await servers.primary.stop()
+    await assert.rejects(db.read('select 1 as one'), StoreAway)
+    await promote()
+    await db.write(note('after'))
+    assert.deepEqual(await notesAt(standby), ['after'])
+    assert.deepEqual(await db.read(`select name from meta where value = 'x'`), [{ name: 'after' }])
+  })
+
+  test('once another server has taken over, no connection stays with the former one, although it lives', async (t) => {
+    const { primary, standby, both, promote } = await aPrimaryAndItsStandby(t)
+    const url = both(primary, standby)
+    const db = await open(t, url)
+    const hints = await openPostgresHints(url, { onLost() {}, onBack() {} })
+    t.after(() => hints.close())
+    const limits = openSharedLimits(primaryOf(url), new Uint8Array(32), {
+      onAway() {},
+      onBack() {},
+    })
+    t.after(() => limits.close())
+    const count = limits.openBucket(LIMITS.catalog)
+    await Promise.all(Array.from({ length: 8 }, (_, i) => count(`before ${i}`)))
+    await Promise.all(Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')))
+    await db.write(note('before'))
+    assert.ok((await query({ databaseUrl: primary }, USED)).length > 10)
+    await promote()
+    // One connection is lost, and finds the new primary; the others were idle.
+    await cutOff(
+      primary,
+      `pid = (select min(pid) from pg_stat_activity where application_name = 'mayfly' and pid <> pg_backend_pid())`,
+    )
+    await until('the former primary is left', async () => {
+      await Promise.all([
+        db.write(unit({ text: `update meta set value = 'y' where value = 'nobody'`, values: [] })),
+        ...Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')),
+      ])
+      return (await query({ databaseUrl: primary }, USED)).length === 0
+    })
+    await count('after')
+    await db.write(note('after'))
+    assert.deepEqual([await notesAt(primary), await notesAt(standby)], [['before'], ['after']])
+    assert.deepEqual(await query({ databaseUrl: primary }, USED), [])
+  })
+
+  test('of two servers that take writes, a start uses the one that was promoted last', async (t) => {
+    const { primary, standby, both, promote } = await aPrimaryAndItsStandby(t)
+    await promote()
+    const db = await open(t, both(primary, standby))
+    await db.write(note('a'))
+    assert.deepEqual([await notesAt(primary), await notesAt(standby)], [[], ['a']])
+  })
+
+  test('an address that leads back to a server that was taken over from counts as away, for reads too', async (t) => {
+    const { primary, standby, servers, promote } = await aPrimaryAndItsStandby(t)
+    const address = await fixedAddress(t, servers.primary.port)
+    const db = await open(t, primary.replace(/:\d+\//, `:${address.port}/`))
+    await db.write(note('first'))
+    await promote()
+    address.moveTo(servers.standby.port)
+    await db.write(note('second'))
+    address.moveTo(servers.primary.port)
+    await assert.rejects(db.write(note('third')), StoreAway)
+    await assert.rejects(db.read('select 1 as one'), StoreAway)
+    address.moveTo(servers.standby.port)
+    await db.write(note('fourth'))
+    assert.deepEqual(await notesAt(primary), ['first'])
+    assert.deepEqual(await notesAt(standby), ['fourth', 'second'])
+  })
+})
+
+test('a commit whose wait for its standby somebody has ended is not said to have happened', async (t) => {
+  const server = await startPostgres(t)
+  const url = await server.createDatabase()
+  const db = await open(t, url)
+  const setNames = async (names: string): Promise<void> => {
+    await query({ databaseUrl: url }, `alter system set synchronous_standby_names = '${names}'`)
+    await query({ databaseUrl: url }, 'select pg_reload_conf()')
+  }
+  const waiting = `select pid from pg_stat_activity where wait_event = 'SyncRep'`
+  await setNames('nobody')
+  for (const write of [
+    () => db.write(note('a')),
+    () => db.tx((tx) => tx.run(`insert into meta (name, value) values ('b', 'x')`)),
+  ]) {
+    const written = assert.rejects(write(), StoreAway)
+    await until('the commit waits', async () => {
+      const rows = await query({ databaseUrl: url }, waiting)
+      return rows.length === 1
+    })
+    await query(
+      { databaseUrl: url },
+      `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`,
+    )
+    await written
+  }
+  await setNames('')
+  await db.write(note('c'))
+  assert.deepEqual(await notesAt(url), ['a', 'b', 'c'])
+})

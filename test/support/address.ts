@@ -1,0 +1,52 @@
+/** A fixed address for a server that may move: connections are passed on as they are, like to a virtual IP. */
+
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import type { After } from './folder.ts'
+
+export type Address = {
+  port: number
+  /** New connections lead to this port, and all that lead elsewhere are cut. */
+  moveTo(port: number): void
+  /** From now on nothing gets through, and nobody is told. */
+  stall(): void
+}
+
+export async function fixedAddress(t: After, first: number): Promise<Address> {
+  let target = first
+  const open = new Map<Socket, Socket>()
+  const server = createServer((incoming) => {
+    const outgoing = connect(target, '127.0.0.1')
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      open.set(one, other)
+      one.setNoDelay(true)
+      one.on('error', () => other.destroy())
+      one.on('close', () => {
+        open.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+  })
+  const cut = (): void => {
+    for (const socket of open.keys()) socket.resetAndDestroy()
+  }
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.close()
+    cut()
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    moveTo(port) {
+      target = port
+      cut()
+    },
+    stall() {
+      for (const [one, other] of open) one.unpipe(other).pause()
+    },
+  }
+}
