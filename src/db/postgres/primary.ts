@@ -5,11 +5,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { StoreAway } from '../db.ts'
 import { placeOf, serverUrls } from '../server-urls.ts'
-import { isAway, type PostgresError } from './errors.ts'
+import { isAway, isUnanswered, type PostgresError } from './errors.ts'
+import { isPooled, refuseSharedSessions, tooFewSessions } from './pooler.ts'
 import { openSession, type Session } from './session.ts'
 
 /** Once one server has said that it is the primary, the others have this long to say that they are. */
 const OTHERS_WITHIN_MS = 1_000
+/** A pooler may be set otherwise when it is restarted. */
+const VERIFIED_FOR_MS = 1_000
 
 export type Primary = {
   /** A session on the primary. @throws StoreAway when no server is the primary, else what `connect` throws. */
@@ -36,6 +39,7 @@ function createPrimary(url: string): Primary {
   const sessions = new Set<Session>()
   const listeners = new Set<() => void>()
   let isLooking = false
+  let verified = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
 
   const isOutdated = ({ history }: Session): boolean =>
     history !== null &&
@@ -60,12 +64,38 @@ function createPrimary(url: string): Primary {
   async function connect(): Promise<Found> {
     const session = await openNewest(urls, onOverdue)
     if (!isOutdated(session)) {
+      await verify(session)
       note(session)
       return session
     }
     session.drop()
     const { servers } = placeOf(session.url)
     throw new StoreAway(`another server has taken over from PostgreSQL at ${servers}`)
+  }
+
+  /** Connections that are opened together are verified by one of them: a pooler has no more to give than it needs. */
+  async function verify(session: Session): Promise<void> {
+    try {
+      if (!(await isPooled(session))) return
+      const now = performance.now()
+      if (now - verified.at > VERIFIED_FOR_MS)
+        verified = { at: now, done: verifyWithAnother(session) }
+      await verified.done
+    } catch (error) {
+      session.drop()
+      throw error
+    }
+  }
+
+  async function verifyWithAnother(session: Session): Promise<void> {
+    const other = await openNewest(urls).catch((error: unknown) => {
+      throw isUnanswered(error) ? tooFewSessions() : error
+    })
+    try {
+      await refuseSharedSessions(session, other)
+    } finally {
+      other.drop()
+    }
   }
 
   /** A server that stands still may have been replaced, which its connections do not tell. */

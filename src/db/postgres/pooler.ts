@@ -1,0 +1,58 @@
+/**
+ * A pooler between Mayfly and PostgreSQL must give each connection a session of its own. One that gives each
+ * transaction another session (PgBouncer's `pool_mode = transaction`) loses settings, LISTEN and prepared
+ * statements, and answers as if it did not.
+ */
+import { randomUUID } from 'node:crypto'
+import { StoreUnusable } from '../db.ts'
+import type { Connection } from './connection.ts'
+import { isUnanswered } from './errors.ts'
+
+/** Other users of the pooler may hide in one round that sessions are shared, hardly in all of them. */
+const ROUNDS = 8
+const SHARED = new Set(['26000', '42P05', '08P01'])
+
+const MARK = `select set_config('mayfly.session', $1, false)`
+const MARKED = { text: `select current_setting('mayfly.session', true) as mark`, values: [] }
+const BEGIN = { text: 'begin', values: [] }
+const ROLLBACK = { text: 'rollback', values: [] }
+
+/** Whether the server that answers is not the one that the connection was made to. */
+export async function isPooled(connection: Connection): Promise<boolean> {
+  const { results, failure } = await connection.send([
+    { text: 'select pg_backend_pid() as pid', values: [] },
+  ])
+  if (failure) throw failure.error
+  return results[0]?.rows[0]?.pid !== connection.announcedPid
+}
+
+/** @throws StoreUnusable if the two connections do not keep their sessions. */
+export async function refuseSharedSessions(one: Connection, other: Connection): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const mark = randomUUID()
+    const isMarked = async (connection: Connection, before = [BEGIN]): Promise<boolean> => {
+      const { results, failure } = await connection.send([...before, MARKED])
+      if (!failure) return results.at(-1)?.rows[0]?.mark === mark
+      if (SHARED.has(failure.code)) throw shared()
+      if (isUnanswered(failure.error)) throw tooFewSessions()
+      throw failure.error
+    }
+    const { failure } = await one.send([{ text: MARK, values: [mark] }])
+    if (failure) throw SHARED.has(failure.code) ? shared() : failure.error
+    // In its transaction, the other connection keeps the session that it may have been given of the first.
+    if (await isMarked(other)) throw shared()
+    if (!(await isMarked(one, []))) throw shared()
+    await other.send([ROLLBACK])
+  }
+}
+
+const shared = (): StoreUnusable =>
+  new StoreUnusable(
+    'A pooler in front of PostgreSQL gives each transaction another session. ' +
+      'Mayfly needs sessions of its own: set pool_mode = session, or connect to the server itself.',
+  )
+
+export const tooFewSessions = (): StoreUnusable =>
+  new StoreUnusable(
+    'The pooler in front of PostgreSQL gives out too few sessions: an instance needs 16 at once.',
+  )
