@@ -2,8 +2,9 @@
  * The limits of unpaid bytes, which await their payment. A greedy buyer leaves room for others, and
  * small secrets still fit after large ones have filled their part. A quote is never taken back.
  *
- * Every change first locks the row of the total. The other counters change only under that lock, so
- * they are exact on both engines, and instances cannot deadlock.
+ * Every change first locks the row of the total, in a statement of its own: on PostgreSQL a statement that
+ * waits for a lock goes on with what it saw before. The other counters change only under that lock, so they
+ * are exact on both engines, and instances cannot deadlock.
  */
 import type { Statement } from '../db/db.ts'
 import { widerNetwork } from '../http/client-address.ts'
@@ -80,6 +81,11 @@ const dropReservation = (orderId: string): Statement => ({
 
 const uncount = (orderId: string): Statement[] => [
   {
+    text: `update whisper_unpaid set byte_count = byte_count
+      where scope = '${ALL}' and exists (${RESERVED_BYTES})`,
+    values: [orderId],
+  },
+  {
     text: `update whisper_unpaid set byte_count = byte_count - (${RESERVED_BYTES})
       where scope = '${ALL}' and exists (${RESERVED_BYTES})`,
     values: [orderId],
@@ -97,12 +103,17 @@ const uncount = (orderId: string): Statement[] => [
  */
 export const recountUnpaid = (): Statement[] => [
   {
+    text: `insert into whisper_unpaid (scope, byte_count) values ('${ALL}', 0)
+      on conflict (scope) do update set byte_count = whisper_unpaid.byte_count`,
+    values: [],
+  },
+  {
     text: `update whisper_unpaid
       set byte_count = (select coalesce(sum(byte_count), 0) from whisper_reservation)
       where scope = '${ALL}'`,
     values: [],
   },
-  { text: `delete from whisper_unpaid where scope <> '${ALL}' or byte_count = 0`, values: [] },
+  { text: `delete from whisper_unpaid where scope <> '${ALL}'`, values: [] },
   {
     text: `insert into whisper_unpaid (scope, byte_count)
       select scope, sum(byte_count) from (

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { recountUnpaid, releaseUnpaid, reserveUnpaid } from '../../src/whisper/unpaid.ts'
+import { aSharedStore } from '../support/overtaken.ts'
+import { unit } from '../support/unit.ts'
+
+const LIMITS = { perNetwork: 1_000_000, inAll: 4_000_000 }
+const reserve = (orderId: string, bytes: number) =>
+  reserveUnpaid({ orderId, clientNetwork: '192.0.2.1', bytes }, LIMITS)
+
+const COUNTED = `select scope, byte_count as bytes from whisper_unpaid
+  where scope in ('all', '192.0.2.1') and byte_count <> 0 order by scope`
+
+test('unpaid bytes that another instance reserves or releases during a recount are counted once', async (t) => {
+  const { db, overtaken } = await aSharedStore(t)
+  await overtaken(reserve('order_1', 1_000), recountUnpaid())
+  const one = [
+    { scope: '192.0.2.1', bytes: 1_000 },
+    { scope: 'all', bytes: 1_000 },
+  ]
+  assert.deepEqual(await db.read(COUNTED), one)
+  await overtaken(reserve('order_2', 500), recountUnpaid())
+  await overtaken(releaseUnpaid('order_2'), recountUnpaid())
+  assert.deepEqual(await db.read(COUNTED), one)
+})
+
+test('an order whose unpaid bytes two instances release at once is subtracted once', async (t) => {
+  const { db, overtaken } = await aSharedStore(t)
+  await db.write(unit(...reserve('order_1', 1_000), ...reserve('order_2', 500)))
+  await overtaken(releaseUnpaid('order_2'), releaseUnpaid('order_2'))
+  assert.deepEqual(await db.read(COUNTED), [
+    { scope: '192.0.2.1', bytes: 1_000 },
+    { scope: 'all', bytes: 1_000 },
+  ])
+})
+
+test('an order that two instances reserve at once, the first of all, is counted', async (t) => {
+  const { db, overtaken } = await aSharedStore(t)
+  await overtaken(reserve('order_1', 1_000), reserve('order_2', 500))
+  await overtaken(recountUnpaid(), reserve('order_3', 250))
+  assert.deepEqual(await db.read(COUNTED), [
+    { scope: '192.0.2.1', bytes: 1_750 },
+    { scope: 'all', bytes: 1_750 },
+  ])
+})
