@@ -222,6 +222,17 @@ suite('signatures of webhooks', () => {
     }
   })
 
+  test('a signature may have space around it, and one that is too old names the header of its time', async () => {
+    const github = validOf(FILES.get('github') ?? [])
+    const headers = github.headers.map(([name, value]): [string, string] => [name, ` ${value}\t`])
+    assert.equal((await check('github', { ...github, headers })).valid, true)
+    for (const vector of FILES.get('standard-webhooks') ?? []) {
+      const finding = await check('standard-webhooks', vector)
+      if (finding.valid || !finding.rule.startsWith('timestamp too')) continue
+      assert.equal(finding.header, 'webhook-timestamp', vector.note)
+    }
+  })
+
   test('a tolerance that is no number of seconds is refused', async () => {
     for (const toleranceSeconds of [-1, Number.NaN]) {
       await assert.rejects(
