@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { newId } from '../../../src/lib/ids.ts'
 import { anInbox } from '../../support/catch.ts'
 import { runCommand } from '../../support/command.ts'
+import { temporaryFolder } from '../../support/folder.ts'
 import { aMonitor, ping } from '../../support/pulse.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { query, settingsFor } from '../../support/store.ts'
@@ -121,10 +122,10 @@ test('an id of nothing that can be suspended, and a reason of several lines, are
   }
 })
 
-test('a store that cannot be opened ends the command with a sentence', async () => {
-  const nowhere = { MAYFLY_DATABASE_URL: 'sqlite:/dev/null/store/mayfly.db' }
+test('a store that cannot be opened ends the command with a sentence', async (t) => {
+  const folder = { MAYFLY_DATABASE_URL: `sqlite:${await temporaryFolder(t)}` }
   const args = ['takedown', 'suspend', newId('catch')]
-  const { code, out, err } = await runCommand(args, nowhere)
+  const { code, out, err } = await runCommand(args, folder)
   assert.deepEqual([code, out], [1, ''])
-  assert.match(err, /^The folder of \S+ cannot be made: [^\n]+\.\n$/)
+  assert.match(err, /^The database \S+ cannot be opened\. Check that [^\n]+\.\n$/)
 })
