@@ -12,6 +12,7 @@ import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver, type Receiver, verified } from '../support/receiver.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
+import { suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
@@ -228,6 +229,23 @@ describe('a receiver that fails', () => {
     })
     const [given] = await settled(server, monitor, 1)
     assert.equal(given?.outcome, '4xx')
+  })
+
+  test('what was queued before a suspension is still sent, and nothing else while it lasts', async (t) => {
+    const { server, monitor, receiver } = await aTold(t)
+    receiver.answer = (_received, response) => void response.writeHead(500).end()
+    await live(server, 3 * MINUTE)
+    await tried(server, monitor, 1)
+    await suspendAt(server, monitor.publicId)
+    receiver.answer = null
+    await live(server, 2 * HOUR)
+    await receiver.until('pulse.late', 2)
+    await live(server, 24 * HOUR)
+    await until('nothing waits', async () => {
+      const waiting = await query(server, 'select position from alert where done_at is null')
+      return waiting.length === 0
+    })
+    assert.deepEqual(types(receiver), ['pulse.late', 'pulse.late'])
   })
 
   test('410 ends a destination, which is told no more until it is set again', async (t) => {
