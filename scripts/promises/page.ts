@@ -48,7 +48,7 @@ ${part('faults')}
 Each breaks one promise in one place of the service (\`test/simulation/plants.ts\`). \`npm run simulate -- --plants
 --runs 1000\` plants them in turn. That the simulation finds them is how we know that it watches.
 
-| mistake | breaks | found by run |
+| mistake | breaks | last found by run |
 |---|---|---|
 ${PLANTS.map(({ name, breaks }) => `| ${name} | ${breaks.join('; ')} | ${runs.plants[name]} |`).join('\n')}
 

@@ -144,6 +144,7 @@ export const COLLECTING: Section = {
     },
     {
       says: 'An extension is paid once and adds its time and limits once. If its target ends meanwhile, its payer gets a new one.',
+      simulated: ['extended once'],
       tests: {
         'test/api/extension.test.ts': [
           'twenty repeats by key, poll, preimage and credential extend once',

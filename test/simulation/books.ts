@@ -1,14 +1,19 @@
 /** The end of a run: the store, the node and what clients were told must agree. */
 import type { Db } from '../../src/db/db.ts'
 import { audit, nothingTold } from '../support/accounting.ts'
+import type { Ledger } from './ledger.ts'
 import type { Run } from './run-context.ts'
+import type { Disk } from './world/disk.ts'
+
+/** Of the plan `spark`, of an inbox and of a monitor. */
+const PLAN_MS = 24 * 60 * 60 * 1000
 
 export async function balance({ world, ledger }: Run): Promise<void> {
   const { disk, node } = world
   const db = {
     read: async (text: string, ...values: never[]) => disk.read(text, ...values),
   } as unknown as Db
-  const told = nothingTold()
+  const told = { ...nothingTold(), destroyed: ledger.destroyed }
   const owners = new Map<string, string>()
   for (const [paymentHash, bodies] of ledger.delivered) {
     const [order] = disk.read(
@@ -17,15 +22,16 @@ export async function balance({ world, ledger }: Run): Promise<void> {
     )
     told.delivered.set(String(order?.order_id), bodies)
     for (const body of bodies) {
-      const publicId = String(
-        (JSON.parse(body) as { resource: { publicId: string } }).resource.publicId,
-      )
+      const { resource } = JSON.parse(body) as { resource?: { publicId: string } }
+      if (!resource) continue
+      const { publicId } = resource
       const other = owners.get(publicId) ?? paymentHash
       owners.set(publicId, paymentHash)
       if (other !== paymentHash)
         ledger.break('one delivery', `${publicId} was sold to two payments`)
     }
   }
+  balanceExtensions(world.disk, ledger)
   for (const [publicId, { accepted, sent }] of ledger.stored) {
     told.stored.set(publicId, accepted)
     const rows = disk.read('select body from catch_event where public_id = $1', publicId)
@@ -66,4 +72,25 @@ export async function balance({ world, ledger }: Run): Promise<void> {
       .map(({ paymentHash }) => paymentHash),
   )
   for (const what of await audit({ db, settled, told })) ledger.break('the books balance', what)
+}
+
+/** The end of what was extended is that of its sale, and the time of its plan for each payment. */
+function balanceExtensions(disk: Disk, ledger: Ledger): void {
+  for (const [publicId, soldUntil] of ledger.sold) {
+    const [row] = disk.read(
+      `select expires_at from catch_inbox where public_id = $1 and destroyed_at is null
+       union all select expires_at from pulse_monitor where public_id = $1`,
+      publicId,
+    )
+    if (!row) continue
+    const told = [...ledger.extended.values()].filter((each) => each.publicId === publicId)
+    const times = (Number(row.expires_at) - Date.parse(soldUntil)) / PLAN_MS
+    const ends = told.map(
+      ({ expiresAt }) => (Date.parse(expiresAt) - Date.parse(soldUntil)) / PLAN_MS,
+    )
+    const expected = ends.map((_, at) => at + 1)
+    if (times !== told.length || ends.toSorted((a, b) => a - b).join() !== expected.join()) {
+      ledger.break('extended once', `${publicId}: ${told.length} paid, told ${ends}, has ${times}`)
+    }
+  }
 }

@@ -19,6 +19,8 @@ export type Order = {
   /** The headers that belong to the order besides its key and flow. */
   headers?: Record<string, string>
   body?: Uint8Array | string
+  /** The capability that this purchase extends. */
+  extends?: Bought
 }
 
 const MAX_ATTEMPTS = 400
@@ -30,6 +32,9 @@ export const FLOWS: readonly Flow[] = [
   'one-url payment',
   'one-url l402',
 ]
+
+/** A capability, or the new end of one that was extended. */
+type Delivery = { resource?: { publicId: string } & Record<string, string>; expiresAt: string }
 
 type Quote = { paymentHash: string; bolt11: string; orderId: string | null }
 
@@ -47,6 +52,9 @@ export async function buy(
   const { random } = scheduler
   const isByUrl = flow.startsWith('one-url')
   const isNative = flow === 'native'
+  const target = order.extends
+    ? `/api/${order.product}/${order.extends.publicId}/extend`
+    : `/api/payments/${order.product}`
   const keys = [keyOf(run, who)]
   /** The invoice of this purchase: what a buyer without a word of ours would pay. */
   let quote: Quote | null = null
@@ -77,6 +85,9 @@ export async function buy(
   function nextAsk(): Ask {
     const authorization = credential()
     const headers: Record<string, string> = { ...order.headers }
+    if (order.extends && preimage === null) {
+      headers['x-owner-token'] = String(order.extends.resource.ownerToken)
+    }
     if (authorization !== null) headers.authorization = authorization
     else if (!isNative && !isByUrl) headers['x-payment-protocol'] = flow
     if (isByUrl) {
@@ -99,7 +110,7 @@ export async function buy(
     if (order.product !== 'whisper') headers['content-type'] = 'application/json'
     return {
       method: 'POST',
-      target: `/api/payments/${order.product}`,
+      target,
       headers,
       body: order.body ?? '{"planId":"spark"}',
       from: address,
@@ -117,7 +128,7 @@ export async function buy(
       if (order.product !== 'whisper') headers['content-type'] = 'application/json'
       const answer = await run.ask(`${who} thief`, {
         method: 'POST',
-        target: `/api/payments/${order.product}`,
+        target,
         headers,
         body: order.body ?? '{"planId":"spark"}',
         from: '198.18.0.66',
@@ -170,6 +181,7 @@ export async function buy(
           ledger.break('answers make sense', `${who} unpaid: ${answer.status} ${answer.text}`)
         return false
       case 409:
+        return preimage === null && phraseOf(answer) === 'cannot be extended'
       case 429:
       case 503:
         return false
@@ -221,7 +233,7 @@ export async function buy(
   }
 
   function takeDelivery(answer: Answer): boolean {
-    const { resource } = JSON.parse(answer.text) as { resource: Record<string, string> }
+    const { resource, expiresAt } = JSON.parse(answer.text) as Delivery
     const paymentHash = quote?.paymentHash ?? ''
     const state = node.invoices.get(paymentHash)?.state
     if (state !== 'settled' && state !== 'held') {
@@ -230,7 +242,11 @@ export async function buy(
     const bodies = ledger.delivered.get(paymentHash) ?? new Set()
     ledger.delivered.set(paymentHash, bodies.add(answer.text))
     if (bodies.size > 1) ledger.break('one delivery', `${paymentHash} has ${bodies.size} bodies`)
-    first ??= { product: order.product, publicId: String(resource.publicId), resource }
+    if (resource) first ??= { product: order.product, publicId: resource.publicId, resource }
+    else if (order.extends) {
+      first ??= order.extends
+      ledger.extended.set(paymentHash, { publicId: order.extends.publicId, expiresAt })
+    }
     return extra-- <= 0
   }
 
@@ -240,6 +256,8 @@ export async function buy(
     if (phrase === 'already delivered' && preimage !== null) return false
     if (phrase === 'proof of payment required' && preimage !== null) return false
     if (phrase === 'order expired' && preimage === null) return true
+    // What is to be extended was destroyed meanwhile.
+    if (phrase === 'not found' && order.extends && preimage === null) return true
     if (preimage !== null) {
       ledger.break('paid means delivered', `${who} has paid ${quote?.paymentHash}: 404 ${phrase}`)
       return true

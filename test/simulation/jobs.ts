@@ -1,5 +1,6 @@
 /** What owners and strangers do with what was bought. */
 import { type Bought, buy, FLOWS } from './buyer.ts'
+import { destroyStory, extendStory } from './extending.ts'
 import type { Run } from './run-context.ts'
 
 /** Buys an inbox and sends webhooks to it. Senders do not repeat what was lost. */
@@ -7,8 +8,10 @@ export async function inboxStory(run: Run, who: string): Promise<void> {
   const { random, sleep } = run.world.scheduler
   const inbox = await buy(run, who, { order: { product: 'catch' }, flow: random.pick(FLOWS) })
   if (!inbox) return
+  if (random.chance(0.15)) return destroyStory(run, who, inbox)
   const books = { accepted: new Set<string>(), sent: new Set<string>() }
   run.ledger.stored.set(inbox.publicId, books)
+  const extending = extendStory(run, who, inbox)
   const senders = Array.from({ length: random.int(1, 4) }, async (_, sender) => {
     for (let i = 0; i < random.int(2, 8); i++) {
       await sleep(random.next() * 1_500)
@@ -24,7 +27,7 @@ export async function inboxStory(run: Run, who: string): Promise<void> {
       else expectLater(run, `${who} webhook`, answer)
     }
   })
-  await Promise.all(senders)
+  await Promise.all([...senders, extending])
 }
 
 const READS = 3
@@ -102,6 +105,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   await insist(run, () => owner(run, monitor, { method: 'PATCH', body: settings }), 200)
   await pingUntilAnswered()
   const secret = isBound ? await bindSecret(run, who, monitor) : null
+  const extending = isBound ? Promise.resolve() : extendStory(run, who, monitor)
   // The first ping after the purchase arms it.
   if (secret) await pingUntilAnswered()
   const watching = secret ? watchSecret(secret) : Promise.resolve()
@@ -110,7 +114,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     await lookAtStatus()
     await pingUntilAnswered()
   }
-  await watching
+  await Promise.all([watching, extending])
   if (!secret) return
   // Silence is measured by the clock: the last ping comes when that is right.
   while (!run.isCalm()) await sleep(RETRY_MS)

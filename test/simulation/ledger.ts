@@ -11,6 +11,8 @@ export const PROMISES = {
     'every delivery of one payment has the same body, and no two payments share a capability',
   'paid means delivered': 'whoever has paid collects the capability, whatever was lost on the way',
   'nothing for nothing': 'nobody is handed a capability whose invoice is not paid',
+  'extended once':
+    'each payment for an extension adds its time once, or buys a new one if the target has ended',
   'stored once':
     'an event that was answered with 204 is stored once, and one that was not at most once',
   'reads are counted':
@@ -33,6 +35,12 @@ export type Ledger = {
   break(promise: Violation['promise'], what: string): void
   /** Bodies of 200 answers, by payment hash. */
   delivered: Map<string, Set<string>>
+  /** What each payment for an extension was told: the target, and its new end. */
+  extended: Map<string, { publicId: string; expiresAt: string }>
+  /** The ends of what was bought to be extended, as they were sold, by its public id. */
+  sold: Map<string, string>
+  /** What owners have asked to destroy. */
+  destroyed: Set<string>
   /** Bodies that an inbox accepted with 204, and all that were sent to it, by its public id. */
   stored: Map<string, { accepted: Set<string>; sent: Set<string> }>
   reads: Map<string, { sold: number; asked: number; answered: number }>
@@ -54,6 +62,9 @@ export function createLedger({ isTraced, now }: { isTraced: boolean; now: () => 
       ledger.violations.push({ promise, what })
     },
     delivered: new Map(),
+    extended: new Map(),
+    sold: new Map(),
+    destroyed: new Set(),
     stored: new Map(),
     reads: new Map(),
     pinged: new Map(),

@@ -115,4 +115,25 @@ export const PLANTS: readonly Plant[] = [
     becomes: `by: key.length > 0 || isAlias ? 'strong key' : 'weak key',`,
     breaks: ['nothing for nothing'],
   },
+  {
+    name: 'an extension counts from an end that another one has moved',
+    file: 'catch/store.ts',
+    text: 'where public_id = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null',
+    becomes: 'where public_id = $1 and $2 = $2 and expires_at > $6 and destroyed_at is null',
+    breaks: ['extended once'],
+  },
+  {
+    name: 'an extension that comes beside another one is sold as a new capability',
+    file: 'payment/settlement.ts',
+    text: 'if (isExtension) continue',
+    becomes: 'if (isExtension) { sale = { ...sale, extends_id: null }; continue }',
+    breaks: ['extended once'],
+  },
+  {
+    name: 'an extension whose target has ended is not sold anew',
+    file: 'payment/settlement.ts',
+    text: 'if (!extension) return null',
+    becomes: `if (!extension) return { fault: new Error('it has ended') }`,
+    breaks: ['paid means delivered'],
+  },
 ]

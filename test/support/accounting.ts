@@ -17,6 +17,8 @@ export type Told = {
   pinged: Map<string, number>
   /** The receipts of GATE intents. An intent may have only one. */
   receipts: Map<string, Set<string>>
+  /** The public ids of what owners have asked to destroy. */
+  destroyed: Set<string>
 }
 
 export function nothingTold(): Told {
@@ -26,6 +28,7 @@ export function nothingTold(): Told {
     reads: new Map(),
     pinged: new Map(),
     receipts: new Map(),
+    destroyed: new Set(),
   }
 }
 
@@ -155,7 +158,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** Every buyer has what was sold. A WHISPER may be gone if all of its reads were requested. */
+/** Every buyer has what was sold, unless its owner destroyed it, or all reads of a WHISPER were requested. */
 async function auditCapabilities(db: Db, told: Told | undefined): Promise<string[]> {
   const without = await db.read(
     `select o.order_id, o.product, o.public_id from purchase_order o
@@ -167,6 +170,7 @@ async function auditCapabilities(db: Db, told: Told | undefined): Promise<string
   return without.flatMap(({ order_id, product, public_id }) => {
     const reads = product === 'whisper' ? told?.reads.get(String(public_id)) : undefined
     if (reads && reads.asked >= reads.sold) return []
+    if (told?.destroyed.has(String(public_id))) return []
     return [`settled order ${order_id} has no ${product} capability`]
   })
 }

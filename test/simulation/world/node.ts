@@ -174,7 +174,12 @@ export function createLightningNetwork(): LightningNetwork {
       if (invoice.state === 'open') {
         // The payment has arrived and is held. From here on it is settled, also after the expiry.
         invoice.state = 'held'
-        const settleMs = random.next() * (random.chance(0.1) ? 15_000 : 100)
+        // Soon, or much later, or together with what else waits for the same second.
+        const kind = random.next()
+        const settleMs =
+          kind < 0.3
+            ? 1_000 - (scheduler.elapsed() % 1_000)
+            : random.next() * (kind < 0.4 ? 15_000 : 100)
         scheduler.after(
           settleMs,
           () => {
