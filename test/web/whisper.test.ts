@@ -43,6 +43,13 @@ suite('a whisper', () => {
     await expectNoSecretInAnyUrl(writer.page, code)
     assert.deepEqual(await stored(writer.page), [], 'neither text nor key nor code is stored')
 
+    const typist = await site.visit(t)
+    await typist.page.goto(`${site.server.url}/read`)
+    await typist.page.getByLabel('Share code').pressSequentially(code)
+    const goOn = typist.page.getByRole('button', { name: 'Continue' })
+    await goOn.click()
+    await typist.page.getByLabel('Password').waitFor()
+
     const reader = await site.visit(t, { viewport: NARROW })
     const asked = requestsOf(reader.page)
     await reader.page.goto(`${site.server.url}/read#${code}`)
@@ -142,6 +149,7 @@ suite('a whisper', () => {
     await field.pressSequentially(code.slice(-4, -3))
     await page.getByText('This share code is cut short.').waitFor({ state: 'detached' })
     await field.pressSequentially(code.slice(-3))
+    await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
   })
 

@@ -52,11 +52,11 @@ function showAsking(pasted = '', problem?: string): void {
   const problems = el('div', { class: 'problems' })
   const text = el('textarea', { rows: '4', spellcheck: 'false', autocomplete: 'off' })
   text.value = pasted
-  text.addEventListener('input', () => {
+  text.addEventListener('input', (event) => {
     // The problem was with the text that was there before.
     fill(problems)
     const { code } = codeIn(text.value)
-    if (code) showWaiting(code)
+    if (code && !isTyped(event)) showWaiting(code)
   })
   if (problem !== undefined) fill(problems, notice('bad', el('p', {}, problem)))
   form(
@@ -71,6 +71,10 @@ function showAsking(pasted = '', problem?: string): void {
     ),
   )
 }
+
+/** Whether more may follow: the beginning of a code with a password is a code without one. */
+const isTyped = (event: Event): boolean =>
+  event instanceof InputEvent && (event.data?.length === 1 || event.inputType.startsWith('delete'))
 
 function showWaiting(code: WhisperCode): void {
   const password = passwordInput()
