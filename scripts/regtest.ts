@@ -1,7 +1,7 @@
 /**
  * `npm run regtest`: two real LND nodes on a chain of their own, to rehearse selling without real money. It prints
- * the settings of a seller and of a buyer, and runs until Ctrl-C. LND and btcd are built once with Go (five minutes),
- * or taken from the folder that TESTNODES_BIN names.
+ * the settings of a seller and of a buyer, and runs until Ctrl-C. LND and btcd are built once with Go (five to eight
+ * minutes), or taken from the folder that TESTNODES_BIN names.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
