@@ -146,7 +146,7 @@ export function createPurchasing({
     buyMonitor: selecting('pulse'),
     async extend(call) {
       const product = productOf(call)
-      if (product === 'whisper') throw new Refusal(NO_EXTENSION)
+      if (!EXTENDABLE.includes(product)) throw new Refusal(NO_EXTENSION)
       const isNew =
         call.arguments.purchaseId === undefined && call.meta[CREDENTIAL_META] === undefined
       // Only the first call opens an order. Those that repeat it are known by what names the purchase.
@@ -292,6 +292,8 @@ const headerText = (value: unknown): string => text(value).replace(/[^\x20-\x7e]
 const NO_ORDER = `order not found. ${ERRORS['order not found'].advice}`
 const MALFORMED =
   'invalid payment credential. It must be {"challenge": {…}, "payload": {"preimage": "<64 hex digits>"}} with the challenge as it was sent. Nothing was spent: do not pay again, and repeat the call with the right credential.'
+/** Products with a path `…/extend`. */
+const EXTENDABLE: readonly string[] = ['catch', 'pulse']
 const NO_EXTENSION =
   'cannot be extended. Only an inbox or a monitor can be extended. Nothing was paid.'
 const NO_PURCHASE =

@@ -13,9 +13,14 @@ const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8
 
 /** Run by hand: each takes minutes, or a Python, a Go or an lnget that is not there. Their programs must exist. */
 const BY_HAND = [
-  ...['screenshots', 'contract:clients', 'contract:mcp', 'contract:mcp-hosts', 'fuzz'],
-  ...['contract:lnget', 'regtest', 'check:alerts', 'bench', 'bench:soak', 'abuse', 'simulate'],
+  ...['screenshots', 'contract:clients', 'contract:mcp', 'contract:mcp-hosts', 'fuzz', 'regtest'],
+  ...['contract:proxies', 'contract:ldk', 'contract:firefox', 'contract:webkit', 'contract:lnget'],
+  ...['drill:standby', 'drill:pgbouncer', 'drill:upgrade', 'check:alerts', 'check:units'],
+  ...['bench', 'bench:soak', 'abuse', 'simulate', 'mutate'],
 ]
+
+/** It runs before the program. */
+const PREFLIGHT = /\S*scripts\/preflight\.mjs/
 
 const table = /^## Commands\n\n([\s\S]*?)\n\n/m.exec(await text('AGENTS.md'))?.[1] ?? ''
 const commands = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, command = '']) => command)
@@ -49,9 +54,9 @@ suite('the commands of AGENTS.md', () => {
       if (file !== undefined && existsSync(join(ROOT, file))) continue
       const script = command.slice('npm run '.length)
       assert.ok(BY_HAND.includes(script), `nothing runs ${command}`)
-      const [program = ''] =
-        /\b(?:scripts|clients|bench|test)\/\S+/.exec(scripts[script] ?? '') ?? []
-      assert.ok(existsSync(join(ROOT, program)), `${command} has no program`)
+      const own = (scripts[script] ?? '').replace(PREFLIGHT, '')
+      const [program = ''] = /\b(?:scripts|clients|bench|test|mutation)\/\S+/.exec(own) ?? []
+      assert.ok(program !== '' && existsSync(join(ROOT, program)), `${command} has no program`)
     }
   })
 

@@ -78,7 +78,7 @@ suite('PgBouncer in front of PostgreSQL', { timeout: 600_000 + RESTARTS * 30_000
     assert.deepEqual(await service.close(), [])
   })
 
-  test('with fewer sessions than an instance needs, the service does not start, and says so', async (t) => {
+  test('the service does not start with fewer sessions than an instance needs, and says so', async (t) => {
     const { url } = await pooled(t, 'session', 1)
     const { code, told } = await refusedStart(t, url, { bin: BIN })
     assert.notEqual(code, 0)

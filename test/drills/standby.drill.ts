@@ -107,7 +107,7 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     assert.deepEqual(await service.close(), [])
   })
 
-  test('with both servers in the URL, nothing that was answered is lost or doubled', async (t) => {
+  test('nothing that was answered is lost or doubled, with both servers in the URL', async (t) => {
     const servers = await pair(t, true)
     // Each server keeps its address when another is made in its place, as two machines do.
     const [a, b] = [

@@ -84,7 +84,7 @@ for (const commit of PREVIOUS) {
       assert.deepEqual(await service.close(), [])
     })
 
-    test('with all instances stopped in between, it is away for seconds, and nothing that was answered is lost or doubled', async (t) => {
+    test('the service is away for seconds while all instances are replaced at once, and nothing that was answered is lost or doubled', async (t) => {
       const { service } = await previousInstances(t, commit)
       await service.progress(PROMISES)
       const from = performance.now()

@@ -13,6 +13,8 @@ const END = 9_000_000_000_000
 
 /** Takes the store back to before the history. */
 const BACK = [
+  'drop view monitor_pings',
+  'alter table reveal_binding drop column bound_ping_count',
   'drop table pulse_ping_chunk',
   'drop table pulse_run',
   'drop table pulse_gone',
@@ -22,7 +24,7 @@ const BACK = [
   'alter table pulse_late_spell drop column cause',
   'alter table pulse_late_spell drop column late_before_ms',
   'alter table pulse_late_spell rename to pulse_silence',
-  'delete from migration where version = 24',
+  'delete from migration where version in (24, 38)',
 ]
 
 test('a monitor from before the history begins it with the pings and spells that are stored, and goes on', async (t) => {

@@ -41,7 +41,7 @@ const cutOff = (databaseUrl: string, which = 'true') =>
   )
 
 suite('a primary and its standby', () => {
-  test('of several servers, the one that takes writes is used, whichever is named first', async (t) => {
+  test('the server that takes writes is used, whichever is named first', async (t) => {
     const { primary, standby, both } = await aPrimaryAndItsStandby(t)
     for (const [name, url] of [
       ['a', both(primary, standby)],
@@ -125,7 +125,7 @@ suite('a primary and its standby', () => {
     assert.deepEqual(await query({ databaseUrl: primary }, USED), [])
   })
 
-  test('of two servers that take writes, a start uses the one that was promoted last', async (t) => {
+  test('a start uses the server that was promoted last, if two take writes', async (t) => {
     const { primary, standby, both, promote } = await aPrimaryAndItsStandby(t)
     await promote()
     const db = await open(t, both(primary, standby))
