@@ -4,13 +4,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { budgetState } from '../../../src/cli/budget.ts'
 import { containsToken } from '../../../src/lib/ids.ts'
 import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { SPARK_MS } from '../../support/extension.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions, type ToolResult } from '../../support/mcp-host.ts'
+import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
@@ -41,12 +41,6 @@ const endOf = ({ value, text }: ToolResult): string => {
   assert.equal(value.state, 'settled', text)
   return (value.extended as { expiresAt: string }).expiresAt
 }
-
-const paidInvoices = async (of: { databaseUrl: string }): Promise<number> =>
-  (await query(of, "select 1 as one from simulator_invoice where state = 'settled'")).length
-
-const spentSats = (home: string): number =>
-  budgetState({ folder: join(home, 'mayfly'), now: Date.now }).spentMsat / 1000
 
 const underWay = (home: string): string[] => {
   const files = readdirSync(join(home, 'mayfly', 'extensions'))
@@ -144,29 +138,6 @@ describe('what is not extended', () => {
     assert.equal(await paidInvoices(server), 2)
   })
 })
-
-/** A service behind a proxy that lets chosen requests hang, until it is told to pass all. */
-async function stuckService(t: After, isStuck: (path: string, isPaid: boolean) => boolean) {
-  const server = await startServer(t)
-  let isOpen = false
-  let tell = (): void => undefined
-  const reached = new Promise<void>((resolve) => {
-    tell = resolve
-  })
-  const stuck: ServerResponse[] = []
-  const url = await between(t, server.url, (path, response, { headers }) => {
-    if (isOpen || !isStuck(path, headers.authorization?.startsWith('Payment') ?? false))
-      return false
-    stuck.push(response)
-    tell()
-    return true
-  })
-  function open(): void {
-    isOpen = true
-    for (const response of stuck) response.destroy()
-  }
-  return { ...server, url, reached, open }
-}
 
 describe('an interrupted extension', () => {
   for (const [what, isStuck] of [

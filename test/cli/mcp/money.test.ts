@@ -1,46 +1,16 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { budgetState } from '../../../src/cli/budget.ts'
-import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
-import { type After, temporaryFolder } from '../../support/folder.ts'
+import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
+import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
 
 const wallet = WITH_WALLET.environment
-
-const paidInvoices = async (of: { databaseUrl: string }): Promise<number> =>
-  (await query(of, "select 1 as one from simulator_invoice where state = 'settled'")).length
-
-const spentSats = (home: string): number =>
-  budgetState({ folder: join(home, 'mayfly'), now: Date.now }).spentMsat / 1000
-
-/** A service behind a proxy that lets chosen requests hang, until it is told to pass all. */
-async function stuckService(t: After, isStuck: (path: string, isRepeat: boolean) => boolean) {
-  const server = await startServer(t)
-  let isOpen = false
-  let tell = (): void => undefined
-  const reached = new Promise<void>((resolve) => {
-    tell = resolve
-  })
-  const stuck: ServerResponse[] = []
-  const url = await between(t, server.url, (path, response, { headers }) => {
-    if (isOpen || !isStuck(path, headers.authorization !== undefined)) return false
-    stuck.push(response)
-    tell()
-    return true
-  })
-  function open(): void {
-    isOpen = true
-    for (const response of stuck) response.destroy()
-  }
-  return { ...server, url, reached, open }
-}
 
 describe('the ceilings', () => {
   test('a price above the ceiling names both, and what to set, before the user is asked or an invoice is made', async (t) => {
@@ -126,7 +96,7 @@ describe('a repeated purchase', () => {
   })
 
   test('a process that is killed after it has paid collects by the same name, and pays nothing more', async (t) => {
-    const service = await stuckService(t, (_path, isRepeat) => isRepeat)
+    const service = await stuckService(t, (_path, isPaid) => isPaid)
     const home = await temporaryFolder(t)
     const options: HostOptions = { home, url: service.url, environment: wallet }
     const first = await connectHost(t, options)
@@ -142,7 +112,7 @@ describe('a repeated purchase', () => {
   })
 
   test('a call that is cancelled while it pays goes on, and its purchase is saved', async (t) => {
-    const service = await stuckService(t, (_path, isRepeat) => isRepeat)
+    const service = await stuckService(t, (_path, isPaid) => isPaid)
     const home = await temporaryFolder(t)
     const host = await connectHost(t, { home, url: service.url, environment: wallet })
     const cancel = new AbortController()
