@@ -11,10 +11,11 @@ import {
   fetchWithL402,
   fetchWithMpp,
 } from '@getalby/lightning-tools/402'
-import { Credential, Method, Receipt, z } from 'mppx'
+import { Receipt } from 'mppx'
 import { Mppx } from 'mppx/client'
 import type { CatchCapability, PulseCapability, WhisperCapability } from '../../src/client/index.ts'
 import type { After } from '../support/folder.ts'
+import { mppxLightning } from '../support/mppx-lightning.ts'
 import { startProxy } from '../support/proxy.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -110,33 +111,10 @@ function alby(client: string, buy: Fetch402, selectors: ClientRow['selectors']):
   }
 }
 
-/** mppx knows no Lightning; this is the method as anyone would write it. */
-const lightningCharge = Method.from({
-  name: 'lightning',
-  intent: 'charge',
-  schema: {
-    credential: { payload: z.object({ preimage: z.string() }) },
-    request: z.object({
-      amount: z.string(),
-      currency: z.string(),
-      description: z.optional(z.string()),
-      methodDetails: z.object({
-        invoice: z.string(),
-        network: z.optional(z.string()),
-        paymentHash: z.optional(z.string()),
-      }),
-    }),
-  },
-})
-
 export function mppxWith(wallet: Wallet) {
-  const lightning = Method.toClient(lightningCharge, {
-    async createCredential({ challenge }) {
-      const { invoice } = challenge.request.methodDetails
-      const payload = await wallet.payInvoice({ invoice })
-      return Credential.serialize(Credential.from({ challenge, payload }))
-    },
-  })
+  const lightning = mppxLightning(
+    async (invoice) => (await wallet.payInvoice({ invoice })).preimage,
+  )
   // With its own default of three payments: it must not come to that.
   return Mppx.create({ polyfill: false, methods: [lightning] })
 }
