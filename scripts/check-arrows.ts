@@ -42,6 +42,7 @@ const FOLDERS = [
   'gate-middleware',
   'mcp',
   'mcp-tools',
+  'settings',
   'web',
 ]
 type Room =
@@ -68,12 +69,9 @@ type Room =
   | 'mcp-tools'
   | 'web'
 
-/** Leaves of the top room, from which serve and the commands set up the service. */
+/** Leaves of the top room that belong to the room `settings`, from which serve and the commands set up the service. */
 const SETTINGS = new Set([
   'config.ts',
-  'host-settings.ts',
-  'network-settings.ts',
-  'operator-settings.ts',
   'catalog.ts',
   'rates.ts',
   'secret-file.ts',
@@ -201,7 +199,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The payer's route belongs to the simulator alone.
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.
-  { from: /^config\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
+  { from: /^(?:config|settings\/backends)\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
   // The URL of a payer's wallet has the same forms as that of the service's node.
   {
     from: /^cli\/wallet\.ts$/,

@@ -3,12 +3,14 @@
  * The table in docs/operate.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
-import { serverUrls } from './db/server-urls.ts'
-import { hostList, nameList, proxyUrl } from './host-settings.ts'
 import { messageOf } from './lib/errors.ts'
-import { BACKEND_FORMS, type Backend, backendOf } from './lightning/backend.ts'
-import { cidrList, cidrListOrFile } from './network-settings.ts'
-import { contact, webUrl } from './operator-settings.ts'
+import { BACKEND_FORMS } from './lightning/backend.ts'
+import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
+import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
+import { unpaidBytes } from './settings/limits.ts'
+import { cidrList, cidrListOrFile } from './settings/networks.ts'
+import { contact, webUrl } from './settings/operator.ts'
+import { baseUrl, fileList, integer, jsonFile, oneOf, portOrOff, text } from './settings/values.ts'
 
 /** A setting is wrong. The message is a sentence that names it. */
 export class ConfigError extends Error {
@@ -365,119 +367,4 @@ function textOf(option: Option<unknown>, environment: Record<string, string | un
   } catch (error) {
     throw new ConfigError(`${option.name}_FILE cannot be read: ${messageOf(error)}.`)
   }
-}
-
-/** @param expected completes "must be …" for an empty value, or one with spaces. */
-function text(expected: string): (value: string) => string {
-  return (value) => {
-    if (value === '' || /\s/.test(value)) throw new Error(expected)
-    return value
-  }
-}
-
-function integer(min: number, max: number): (value: string) => number {
-  return (value) => {
-    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= min && number <= max)) throw new Error(`an integer from ${min} to ${max}`)
-    return number
-  }
-}
-
-function portOrOff(value: string): number {
-  try {
-    return integer(0, 65_535)(value)
-  } catch {
-    throw new Error('`off`, or an integer from 0 to 65535')
-  }
-}
-
-/** A tebibyte: more than the disk of a small machine, and small enough for exact sums. */
-const MAX_UNPAID_BYTES = 1024 ** 4
-
-function unpaidBytes(value: string): { perNetwork: number; inAll: number } {
-  const parts = value.split(',').map((part) => part.trim())
-  const [perNetwork = 0, inAll = 0] = parts.map(Number)
-  const isTwo = parts.length === 2 && parts.every((part) => /^[1-9]\d{0,14}$/.test(part))
-  if (!isTwo || perNetwork > MAX_UNPAID_BYTES || inAll > MAX_UNPAID_BYTES)
-    throw new Error(
-      `two numbers of bytes from 1 to ${MAX_UNPAID_BYTES}, comma-separated: per client network, and in all`,
-    )
-  return { perNetwork, inAll }
-}
-
-function oneOf<const T extends readonly string[]>(values: T): (value: string) => T[number] {
-  return (value) => {
-    const found = values.find((known) => known === value)
-    if (found === undefined) throw new Error(`one of ${values.join(', ')}`)
-    return found
-  }
-}
-
-function baseUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null
-  const isPlain =
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.pathname === '/' &&
-    url.search + url.hash + url.username + url.password === ''
-  if (!isPlain) throw new Error('an http or https URL without path, query or credentials')
-  return url.origin
-}
-
-/** The address of the store. A server's URL may contain a password, so it is never shown. */
-type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
-
-const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/database`'
-
-function databaseUrl(value: string): StoreUrl {
-  if (/^postgres(?:ql)?:\/\//.test(value)) {
-    const urls = serverUrls(value)
-    const url = urls.every((one) => URL.canParse(one)) ? new URL(urls[0]) : null
-    // Without a name, PostgreSQL would use the user's name, which is hardly ever intended.
-    if (url === null || url.pathname.length < 2) throw new Error(DATABASE_URLS)
-    const pool = url.searchParams.get('pool') ?? '10'
-    if (!/^\d{1,3}$/.test(pool) || Number(pool) < 4) {
-      throw new Error('a URL whose `pool` is a number of connections from 4 to 999')
-    }
-    const target = url.searchParams.get('target_session_attrs') ?? 'read-write'
-    if (!/^(?:read-write|primary)$/.test(target)) {
-      throw new Error('a URL whose `target_session_attrs`, if it is there, is `read-write`')
-    }
-    return { kind: 'postgres', url: value }
-  }
-  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
-  // Each thread of the store would get its own database in memory.
-  if (!file || file === ':memory:') throw new Error(DATABASE_URLS)
-  return { kind: 'sqlite', file }
-}
-
-function lightningUrl(url: string): { kind: Backend; url: string } {
-  const kind = backendOf(url)
-  if (kind === null) throw new Error(BACKEND_FORMS)
-  return { kind, url }
-}
-
-function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {
-  if (value === '') return null
-  const [current, ...older] = value.split(',').map((part) => {
-    if (!/^[0-9a-fA-F]{64}$/.test(part.trim())) throw new Error('32 bytes in hex, or two of them')
-    return new Uint8Array(Buffer.from(part.trim(), 'hex'))
-  })
-  if (!current || older.length > 1) throw new Error('32 bytes in hex, or two of them')
-  return [current, ...older]
-}
-
-/** @param others the other values that the setting accepts, for the sentence. */
-function jsonFile(file: string, others = ''): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch (error) {
-    throw new Error(`${others}a readable JSON file (${messageOf(error)})`)
-  }
-}
-
-function fileList(value: string): string[] {
-  const files = value.split(',').map((file) => file.trim())
-  if (value !== '' && (files.length > 2 || files.includes(''))) throw new Error('one file or two')
-  return value === '' ? [] : files
 }

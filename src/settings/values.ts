@@ -1,0 +1,61 @@
+/** The settings of plain values: texts, numbers, choices, URLs and files. An error's message completes "<name> must be …". */
+import { readFileSync } from 'node:fs'
+import { messageOf } from '../lib/errors.ts'
+
+/** @param expected completes "must be …" for an empty value, or one with spaces. */
+export function text(expected: string): (value: string) => string {
+  return (value) => {
+    if (value === '' || /\s/.test(value)) throw new Error(expected)
+    return value
+  }
+}
+
+export function integer(min: number, max: number): (value: string) => number {
+  return (value) => {
+    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= min && number <= max)) throw new Error(`an integer from ${min} to ${max}`)
+    return number
+  }
+}
+
+export function oneOf<const T extends readonly string[]>(values: T): (value: string) => T[number] {
+  return (value) => {
+    const found = values.find((known) => known === value)
+    if (found === undefined) throw new Error(`one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+export function portOrOff(value: string): number {
+  try {
+    return integer(0, 65_535)(value)
+  } catch {
+    throw new Error('`off`, or an integer from 0 to 65535')
+  }
+}
+
+export function baseUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null
+  const isPlain =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.pathname === '/' &&
+    url.search + url.hash + url.username + url.password === ''
+  if (!isPlain) throw new Error('an http or https URL without path, query or credentials')
+  return url.origin
+}
+
+/** @param others the other values that the setting accepts, for the sentence. */
+export function jsonFile(file: string, others = ''): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`${others}a readable JSON file (${messageOf(error)})`)
+  }
+}
+
+export function fileList(value: string): string[] {
+  const files = value.split(',').map((file) => file.trim())
+  if (value !== '' && (files.length > 2 || files.includes(''))) throw new Error('one file or two')
+  return value === '' ? [] : files
+}
