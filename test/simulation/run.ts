@@ -7,6 +7,7 @@ import type { Run } from './run-context.ts'
 import { environmentOf, storm, weatherOf } from './storm.ts'
 import { openDisk } from './world/disk.ts'
 import { createLightningNetwork } from './world/node.ts'
+import { createOutside } from './world/outbound.ts'
 import { realNow } from './world/real.ts'
 import { createScheduler } from './world/scheduler.ts'
 import { createService } from './world/service.ts'
@@ -42,6 +43,7 @@ export async function runSeed(
     scheduler,
     disk,
     node: createLightningNetwork(),
+    outside: createOutside(),
     hints: new Map(),
     logged: [],
   }

@@ -8,7 +8,8 @@ export type WorkerData = { image: Uint8Array; plant: string | null; isTraced: bo
 const { image, plant, isTraced } = workerData as WorkerData
 installHooks(PLANTS.find(({ name }) => name === plant) ?? null)
 const { runSeed } = await import('./run.ts')
-// The first run loads what is imported late, so its order is not that of the seed.
+// Both load what is imported late, so that no run depends on when a file is read.
+await import('../../src/outbound/outbound.ts')
 await runSeed(0, { image })
 
 parentPort?.on('message', async (seed: number) => {

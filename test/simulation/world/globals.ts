@@ -109,6 +109,13 @@ export function replaceGlobals(): void {
     return array
   }
   crypto.randomUUID = () => (isSimulating() ? uuidV4() : real.randomUUID())
+  const realTimeout = AbortSignal.timeout.bind(AbortSignal)
+  AbortSignal.timeout = (ms) => {
+    if (!isSimulating()) return realTimeout(ms)
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(new DOMException('too slow', 'TimeoutError')), ms)
+    return controller.signal
+  }
 }
 
 /** RFC 9562 §5.4 */

@@ -13,6 +13,7 @@ const at = (file: string): string => new URL(`replaced/${file}`, import.meta.url
 const EVERYWHERE: Record<string, string> = {
   'node:timers/promises': at('timers-promises.ts'),
   'node:crypto': at('crypto.ts'),
+  undici: at('undici.ts'),
 }
 
 /** By the specifier in the wiring, `src/serve.ts`. */

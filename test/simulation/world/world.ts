@@ -2,6 +2,7 @@
 import type { App } from '../../../src/http/app.ts'
 import type { Disk } from './disk.ts'
 import type { LightningNetwork } from './node.ts'
+import type { Outside } from './outbound.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
 
 /** A process of the service. It lives from a start to a stop or a kill. */
@@ -16,6 +17,8 @@ export type World = {
   scheduler: Scheduler
   disk: Disk
   node: LightningNetwork
+  /** The servers of strangers that the service calls. */
+  outside: Outside
   /** Wakes the listeners of a topic in all other processes. */
   hints: Map<Process, (topic: string) => void>
   /** The lines that the processes have logged. */
