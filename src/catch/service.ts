@@ -6,47 +6,30 @@ import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { FairScheduler } from '../http/fair-scheduler.ts'
 import type { Reservation } from '../http/response-budget.ts'
-import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
-import { type EventRow, isWhole } from './event-rows.ts'
+import type { EventRow } from './event-rows.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { type AwaitList, createList, type List } from './list.ts'
-import { fitting, heldBy } from './page.ts'
+import { heldBy } from './page.ts'
+import { createPurge } from './purge.ts'
 import { createRefusals } from './refusals.ts'
-import type {
-  CatchIpLocation,
-  CatchRefusals,
-  CatchState,
-  CatchStatus,
-  RefusalReason,
-} from './schema.ts'
+import type { CatchIpLocation, CatchRefusals, CatchStatus, RefusalReason } from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
-import {
-  createInboxStore,
-  destroyInbox,
-  dropInbox,
-  type InboxRow,
-  unextendedInbox,
-} from './store.ts'
+import { createInboxStore, destroyInbox, type InboxRow } from './store.ts'
+import { createUnread, type Unread } from './unread.ts'
 
-/** How many small events a stream reads at a time. Of larger ones it reads a part of a page. */
-const STREAM_EVENTS = 32
-const STREAM_BYTES = 128 * 1024
 /** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
-/** How long the owner sees `expired`. Together with the purge's interval, less than 15 minutes. */
-const SHOW_EXPIRED_MS = 10 * 60 * 1000
-const PURGE_INBOXES = 100
-const PURGE_EVENTS = 100
 
 /** The facts of an inbox, so that they can be cached. Only its end changes while it lives, to a later one. */
 export type InboxFacts = {
@@ -97,15 +80,7 @@ export type CatchService = {
   /** One event, or null if the id is unknown or the client has left. */
   event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
   deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
-  /**
-   * The events after a sequence, oldest first, and whether the inbox has ended. The state is read
-   * before the events, so that an ended inbox has no event that this call missed.
-   */
-  after(
-    publicId: string,
-    sequence: number,
-    reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
-  ): Promise<{ events: EventRow[]; ended: CatchState | null }>
+  after: Unread
   /**
    * Calls `listener` when an inbox may have new events. Returns the function that stops this, or null
    * if there are too many listeners.
@@ -170,69 +145,6 @@ export function createCatch(deps: {
     if (!parsed || inbox.expires_at <= clock.now()) return null
     const [row] = await eventStore.events(inbox.public_id, [parsed.sequence])
     return row && eventId(row) === id.toLowerCase() ? row : null
-  }
-
-  /** The next events above a sequence, or null if it read none although some may exist. */
-  async function oldest(
-    publicId: string,
-    above: number,
-    reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
-  ): Promise<EventRow[] | null> {
-    if (!(await reservation.reserve(2 * STREAM_BYTES))) return null
-    const most = { limit: STREAM_EVENTS, bytes: STREAM_BYTES }
-    const rows = await reservation.whileReading(() => eventStore.oldest(publicId, above, most))
-    const large = rows.findIndex((row) => !isWhole(row))
-    if (large !== 0) return rows.slice(0, large === -1 ? rows.length : large).filter(isWhole)
-    const some = fitting(rows, STREAM_BYTES)
-    if (!(await reservation.reserve(heldBy(some)))) return null
-    const sequences = some.map((row) => row.sequence)
-    const events = await reservation.whileReading(() => eventStore.events(publicId, sequences))
-    // All of them were deleted in between, but later events may exist.
-    return events.length === 0 ? null : events.reverse()
-  }
-
-  async function purge(now: DeletionTime): Promise<number> {
-    let dropped: number
-    try {
-      // First, because each inbox that is over is looked up among all that came lately.
-      await eventWrites.tidy()
-    } finally {
-      // Deleting keeps a promise, and may be what makes room for the rest.
-      dropped = await deleteOver(now)
-    }
-    return dropped
-  }
-
-  async function deleteOver(now: DeletionTime): Promise<number> {
-    const shownSince = before(now, SHOW_EXPIRED_MS)
-    let dropped = 0
-    for (;;) {
-      const inboxes = await store.purgeable(now, shownSince, PURGE_INBOXES)
-      for (const inbox of inboxes) {
-        for (;;) {
-          const done = await attempt(
-            db.write({
-              lockKey: inbox.public_id,
-              statements: {
-                // The clock of the instance that extended it may differ from ours.
-                over: inbox.destroyed_at === null ? [unextendedInbox(inbox)] : [],
-                deleted: eventWrites.purge(inbox.public_id, PURGE_EVENTS),
-              },
-            }),
-          )
-          if ('refused' in done || done.rows.deleted.length < PURGE_EVENTS) break
-        }
-        if (inbox.destroyed_at === null && inbox.expires_at > shownSince) continue
-        await db.write({
-          lockKey: inbox.public_id,
-          statements: { inbox: dropInbox(inbox) },
-        })
-        dropped++
-      }
-      if (inboxes.length < PURGE_INBOXES) break
-    }
-    await refusals.purge()
-    return dropped
   }
 
   return {
@@ -345,18 +257,7 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    async after(publicId, sequence, reservation) {
-      const inbox = await store.inbox(publicId)
-      if (!inbox) return { events: [], ended: 'manually_destroyed' }
-      const state = stateOf(inbox, clock.now())
-      if (state === 'expired') return { events: [], ended: state }
-      // Read after the state: an exhausted inbox has no event that these rows could have missed.
-      const events =
-        inbox.last_sequence > sequence ? await oldest(publicId, sequence, reservation) : []
-      if (events === null) return { events: [], ended: null }
-      const isOver = state === 'exhausted' || state === 'suspended'
-      return { events, ended: events.length === 0 && isOver ? state : null }
-    },
+    after: createUnread({ store, eventStore, clock }),
 
     listen: hints.listen,
 
@@ -379,7 +280,7 @@ export function createCatch(deps: {
       return true
     },
 
-    purge,
+    purge: createPurge({ db, store, eventWrites, refusals }),
 
     close: refusals.close,
   }
