@@ -21,7 +21,14 @@ import { createPacker, TRANSFER_FROM_BYTES } from './message.ts'
 import { createFeeder, createRingMemory } from './ring.ts'
 import type { NamedMap } from './row-maps.ts'
 import { rowsOf } from './table.ts'
-import type { Committed, QueryResult, Reply, Request, UnitResult, WorkerOptions } from './worker.ts'
+import type {
+  Committed,
+  QueryResult,
+  Reply,
+  Request,
+  UnitResult,
+  WorkerOptions,
+} from './worker-messages.ts'
 import { putBack, takeWorker } from './worker-pool.ts'
 
 /**

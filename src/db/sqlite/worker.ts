@@ -3,62 +3,21 @@
  * they share one fsync, and a refused unit does not undo the others. The reader runs queries on its own
  * snapshot.
  */
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Statement, Value } from '../db.ts'
-import { describe, type Failure, failure, isOfSqlite } from './failure.ts'
+import { describe, failure, isOfSqlite } from './failure.ts'
 import { createUnpacker, type Message } from './message.ts'
+import { BUSY_TIMEOUT_MS, openDatabase } from './open-database.ts'
 import { type Batch, createDrain, type Drain } from './ring.ts'
 import { mapRows, type NamedMap } from './row-maps.ts'
 import { pack, type Table, transferable } from './table.ts'
-import { giveWay } from './thread-priority.ts'
+import type { QueryResult, Reply, Request, UnitResult, WorkerOptions } from './worker-messages.ts'
 
-export type WorkerOptions = {
-  file: string
-  /** A scanner reads in slices of a long work, and gives way to everybody else. */
-  role: 'writer' | 'reader' | 'scanner'
-  truncateEveryMs: number
-}
-
-export type Request =
-  /** For a thread that has no open file. */
-  | { kind: 'open'; options: WorkerOptions; ring: SharedArrayBuffer | null }
-  /** There are units in the ring, and this thread waited for them. */
-  | { kind: 'wake' }
-  /** Units that do not fit into a block of the ring, which says when it is their turn. */
-  | { kind: 'units'; message: Message; isFlushed: boolean }
-  /** Each a unit of one statement. `maps` are those of the queries at the same places; null if none has one. */
-  | { kind: 'queries'; message: Message; maps: (NamedMap | null)[] | null }
-  | { kind: 'run'; text: string; values: Value[] }
-  | { kind: 'close' }
-
-/** Null for a unit that succeeded and returned no rows, as most do. */
-export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
-export type QueryResult = { table: Table | null } | Failure
-/** In the order of the units. A number: so many units succeeded, and none returned rows. */
-export type Committed = number | UnitResult[]
-/** In the order of the requests. Units are answered by the commit that they were in. */
-export type Reply =
-  | { kind: 'units'; results: Committed }
-  | { kind: 'queries'; results: QueryResult[] }
-  | { kind: 'run'; result: QueryResult }
-  | { kind: 'closed' }
-  | { kind: 'opened' }
-  | { kind: 'unusable'; code: string; message: string }
-
-/** Checking a larger file would delay the start. Its damaged pages are found when they are read. */
-const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
 /** A commit stays short: its first unit waits for its last. */
 const MAX_UNITS_IN_COMMIT = 512
-/** Other processes, such as operator commands, may hold the write lock for a moment. */
-const BUSY_TIMEOUT_MS = 5_000
-/** sqlite.org/rescode.html */
-const SQLITE_BUSY = 5
 /** Writes wait while the log is truncated, so a long read, such as a backup, must not delay that. */
 const TRUNCATE_TIMEOUT_MS = 100
-const CACHE_KIBIBYTES = { writer: 12_000, reader: 12_000, scanner: 2_000 }
-/** 16 MiB of log between two checkpoints, so that pages that change often are copied less often. */
-const CHECKPOINT_PAGES = 4_000
 
 type Prepared = { statement: StatementSync; columns: string[] }
 
@@ -171,7 +130,7 @@ function openFile(request: { options: WorkerOptions; ring: SharedArrayBuffer | n
   unpack = createUnpacker()
   if (request.ring) drain = createDrain(request.ring)
   try {
-    database = open(options)
+    database = openDatabase(options)
   } catch (error) {
     return { kind: 'unusable', ...describe(error) }
   }
@@ -197,58 +156,6 @@ function closeFile(): void {
 function mainThread(): MessagePort {
   if (!parentPort) throw new Error('db/sqlite/worker.ts runs as a worker thread only')
   return parentPort
-}
-
-function open({ file, role }: WorkerOptions): DatabaseSync {
-  const opened = new DatabaseSync(file)
-  try {
-    configure(opened, role)
-    return opened
-  } catch (error) {
-    opened.close()
-    throw error
-  }
-}
-
-function configure(opened: DatabaseSync, role: WorkerOptions['role']): void {
-  opened.exec(
-    `pragma busy_timeout = ${BUSY_TIMEOUT_MS}; pragma cache_size = -${CACHE_KIBIBYTES[role]}`,
-  )
-  // What a query sorts would else go to a file of SQLite's own when it is long, and deleted bytes with it.
-  opened.exec('pragma temp_store = memory')
-  if (role === 'scanner') giveWay()
-  if (role !== 'writer') {
-    opened.exec('pragma query_only = on')
-    return
-  }
-  switchToWal(opened)
-  opened.exec('pragma synchronous = full; pragma secure_delete = on')
-  opened.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-  const bytes = Number(
-    opened
-      .prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size')
-      .get()?.bytes ?? 0,
-  )
-  if (bytes <= CHECK_FILES_UP_TO_BYTES) {
-    const verdict = opened.prepare('pragma quick_check(1)').get()?.quick_check
-    if (verdict !== 'ok') throw Object.assign(new Error(String(verdict)), { code: 'CORRUPT' })
-  }
-  // A file that cannot be written must stop the start. A writable one is not changed.
-  opened.exec('begin immediate; pragma user_version = 0; rollback')
-}
-
-/** SQLite does not wait for another start that switches the same new file at the same moment. */
-function switchToWal(opened: DatabaseSync): void {
-  const deadline = Date.now() + BUSY_TIMEOUT_MS
-  for (;;) {
-    try {
-      opened.exec('pragma journal_mode = wal')
-      return
-    } catch (error) {
-      const { code } = describe(error)
-      if ((Number(code) & 0xff) !== SQLITE_BUSY || Date.now() >= deadline) throw error
-    }
-  }
 }
 
 /** Thrown when a unit of a batch is refused after it has changed something, so that it must be undone. */

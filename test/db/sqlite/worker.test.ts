@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createFeeder, createRingMemory } from '../../../src/db/sqlite/ring.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
-import type { Reply, Request } from '../../../src/db/sqlite/worker.ts'
+import type { Reply, Request } from '../../../src/db/sqlite/worker-messages.ts'
 import { takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
