@@ -12,8 +12,9 @@ import { containsId } from '../lib/ids.ts'
 
 /** The dashes identify a UUID, so no word boundary is needed around it. */
 const UUID = /([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})/gi
-/** ULID: 48 bits of time and 80 random bits, in Crockford's base32. */
-const ULID = /(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])/gi
+/** ULID: 48 bits of time and 80 random bits, in Crockford's base32. Both cases in one are words, not a ULID. */
+const ULID =
+  /(?<![0-9A-Za-z])[0-7](?:[0-9A-HJKMNP-TV-Z]{25}|[0-9a-hjkmnp-tv-z]{25})(?![0-9A-Za-z])/g
 const ULID_TIME_CHARACTERS = 10
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
@@ -54,6 +55,8 @@ const MIN_DISTINCT_UUID = 9
 const MAX_REPEATED_UUID = 8
 /** The same for the part of a UUIDv7 or ULID behind the time, which has 16 to 19 characters. */
 const MIN_DISTINCT_TAIL = 6
+/** At least this many of the 15 pairs in a ULID's tail are unusual in words; in random ones about 12 are. */
+const MIN_SURPRISES_TAIL = 6
 
 /** A text of at least this length may encode another text. */
 const MIN_CODED = 16
@@ -179,7 +182,8 @@ function isRandomUlid(ulid: string): boolean {
   for (const digit of ulid.slice(0, ULID_TIME_CHARACTERS)) {
     time = time * 32 + CROCKFORD.indexOf(digit)
   }
-  return isTime(time) && isUneven(ulid.slice(ULID_TIME_CHARACTERS), MIN_DISTINCT_TAIL)
+  const tail = ulid.slice(ULID_TIME_CHARACTERS)
+  return isTime(time) && isUneven(tail, MIN_DISTINCT_TAIL) && surprises(tail) >= MIN_SURPRISES_TAIL
 }
 
 const isTime = (time: number): boolean => time >= FIRST_TIME && time < LAST_TIME

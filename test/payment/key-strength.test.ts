@@ -96,14 +96,15 @@ test('a key that others may know is never strong: MD5, but for those that look l
   assert.ok(share <= MOST_STRONG_MD5, `${share * 100} % are taken for strong`)
 })
 
-test('words and numbers are weak, whatever stands between them', () => {
+test('words and numbers are weak, whatever stands between them and in any case', () => {
   const words = 'Order purchase Invoice retry Customer item session Checkout shop Payment'.split(
     ' ',
   )
   const word = () => words[randomInt(words.length)] ?? ''
   const share = shareOf(isStrongKey, () => {
     const parts = Array.from({ length: 5 }, () => (randomInt(3) ? word() : of(DIGITS, 4)))
-    return parts.join(['-', '_', '', '.', ':', ' '][randomInt(6)])
+    const key = parts.join(['-', '_', '', '.', ':', ' '][randomInt(6)])
+    return [key, key.toLowerCase(), key.toUpperCase()][randomInt(3)] ?? ''
   })
   assert.equal(share, 0)
 })
