@@ -4,14 +4,19 @@
  */
 import { spawnSync } from 'node:child_process'
 import {
+  accessSync,
+  chmodSync,
+  constants,
   copyFileSync,
   existsSync,
   globSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -22,9 +27,13 @@ import { ROOMS } from './rooms.ts'
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const HERE = join(ROOT, 'mutation')
 const TOOLS = join(ROOT, '.cache/mutation')
-/** A mutant that computes forever is stopped after this and what two runs of its tests take without it. */
-const TIMEOUT_MS = 30_000
-const TIMEOUT_FACTOR = 1
+/** A mutant that computes forever is stopped after this and six times of what its tests take without it. */
+const TIMEOUT_MS = 60_000
+const TIMEOUT_FACTOR = 3
+/** Each process of Stryker would start a server for tests of PostgreSQL alone, and leave it behind. */
+const STARTS_A_SERVER = '-postgres.test.ts'
+/** Linux keeps this folder in memory, where a store of a test has no disk to wait for. */
+const MEMORY = '/dev/shm'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -37,6 +46,11 @@ const { positionals, values } = parseArgs({
 const isRoom = positionals.length === 0 || positionals.every((name) => Object.hasOwn(ROOMS, name))
 process.chdir(ROOT)
 install()
+/** What the tests write. Those that a mutant stopped remove nothing themselves. */
+const scratch = mkdtempSync(join(isWritable(MEMORY) ? MEMORY : tmpdir(), 'mayfly-mutation-'))
+// Like /tmp: a PostgreSQL of a test runs as another user.
+chmodSync(scratch, 0o1777)
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
 if (isRoom) {
   for (const name of positionals.length > 0 ? positionals : Object.keys(ROOMS)) mutate(name)
 } else {
@@ -48,7 +62,10 @@ function mutate(name: string, files?: string[]): void {
   const room = ROOMS[name]
   if (room === undefined)
     throw new Error(`There is no room ${name}, only ${Object.keys(ROOMS).join(', ')}`)
-  const testFiles = room.tests.flatMap((pattern) => globSync(pattern)).toSorted()
+  const testFiles = room.tests
+    .flatMap((pattern) => globSync(pattern))
+    .filter((file) => !file.endsWith(STARTS_A_SERVER))
+    .toSorted()
   const report = join(TOOLS, files === undefined ? `${name}.json` : `${name}-files.json`)
   const config = join(TOOLS, `${name}.config.json`)
   writeFileSync(
@@ -97,12 +114,21 @@ function mutate(name: string, files?: string[]): void {
   rmSync(report, { force: true })
   const { status } = spawnSync(join(TOOLS, 'node_modules/.bin/stryker'), ['run', config], {
     stdio: 'inherit',
-    env: { ...process.env, NODE_COMPILE_CACHE: join(TOOLS, 'compiled') },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(TOOLS, 'compiled'), TMPDIR: scratch },
   })
   if (status !== 0 || !existsSync(report)) process.exit(status || 1)
   const { lines, isGood } = judge(name, report, files)
   process.stdout.write(`${lines.join('\n')}\n`)
   if (!isGood) process.exitCode = 1
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function roomOf(file: string): string {

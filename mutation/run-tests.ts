@@ -6,6 +6,12 @@ export type Outcome = { test: Test; ms: number; cpuMs: number; failure?: string;
 
 /** A test that waits for so long waits for what a mutant took away. One that computes forever is killed by Stryker. */
 const MAX_WAIT_MS = 60_000
+
+type How = {
+  isBailing: boolean
+  /** How long a test may take, if that is known better. */
+  maxWaitMs?: (test: Test) => number
+}
 const ENDLESS = 'it does not end'
 
 /** What nobody caught. It belongs to the test that runs, as in node:test. */
@@ -18,11 +24,11 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 export async function runTests(
   tests: Test[],
   begins: (id: string) => void,
-  { isBailing }: { isBailing: boolean },
+  { isBailing, maxWaitMs = () => MAX_WAIT_MS }: How,
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const test of tests) {
-    const outcome = await runTest(test, begins)
+    const outcome = await runTest(test, begins, maxWaitMs(test))
     outcomes.push(outcome)
     if (isBailing && hasFailed(outcome)) break
   }
@@ -34,7 +40,11 @@ export const hasFailed = (outcome: Outcome): boolean => outcome.failure !== unde
 /** The suites whose `before` ran. What they prepared stays. */
 const prepared = new Set<Suite>()
 
-async function runTest(test: Test, begins: (id: string) => void): Promise<Outcome> {
+async function runTest(
+  test: Test,
+  begins: (id: string) => void,
+  maxWaitMs: number,
+): Promise<Outcome> {
   uncaught.length = 0
   const began = performance.now()
   const cpuBegan = process.cpuUsage()
@@ -42,7 +52,7 @@ async function runTest(test: Test, begins: (id: string) => void): Promise<Outcom
   begins(test.id)
   const context = createContext(test.id)
   const { promise: endless, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(ENDLESS)), MAX_WAIT_MS)
+  const timer = setTimeout(() => reject(new Error(ENDLESS)), maxWaitMs)
   const worked = await attempt([
     ...test.suites.flatMap(({ beforeEach }) => beforeEach).map((hook) => () => call(hook)),
     () => Promise.race([call(test.body, context), endless]),

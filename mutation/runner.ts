@@ -41,8 +41,13 @@ const SLOW_CPU_MS = 300
 const FEW_TESTS = 5
 /** Stryker stops a loop after a hundred times of its turns in all tests. Ten times are enough, without a search. */
 const HIT_FACTOR = 0.1
-/** Written by the first process, of which the others learn how long each test computes. */
+/** A test that takes so many times longer than without a mutant, and this long besides, waits for what never comes. */
+const WAIT_FACTOR = 20
+const WAIT_MS = 10_000
+/** Written by the first process, of which the others learn how long each test takes. */
 const DURATIONS = 'mutation-durations.json'
+type Duration = { ms: number; cpuMs: number }
+const UNKNOWN: Duration = { ms: 0, cpuMs: 0 }
 
 const namespace: Namespace = {}
 Object.assign(globalThis, { __stryker__: namespace })
@@ -53,7 +58,7 @@ export const strykerValidationSchema = { properties: { mayfly: { type: 'object' 
 
 function createRunner(options: Options) {
   const loaded = new Map<string, Collected.Test[]>()
-  let durations: Record<string, number> | undefined
+  let durations: Record<string, Duration> | undefined
   let runs = 0
   /** A mutant left something behind that fails a test without it. */
   let isPoisoned = false
@@ -77,8 +82,8 @@ function createRunner(options: Options) {
     for (const { test, ms } of [...first, ...second]) {
       msOf.set(test.id, (msOf.get(test.id) ?? 0) + ms)
     }
-    const cpuMs = second.map((outcome) => [outcome.test.id, outcome.cpuMs])
-    writeFileSync(DURATIONS, JSON.stringify(Object.fromEntries(cpuMs)))
+    const taken = second.map(({ test, ms, cpuMs }) => [test.id, { ms, cpuMs }])
+    writeFileSync(DURATIONS, JSON.stringify(Object.fromEntries(taken)))
     const failures = new Map(
       [...first, ...second].map((outcome) => [outcome.test.id, outcome.failure]),
     )
@@ -117,11 +122,11 @@ function createRunner(options: Options) {
     }
     const failed = outcomes.find(hasFailed)
     if (failed === undefined) return { status: 'survived', nrOfTests: outcomes.length }
+    if (run.testFilter !== undefined) await checkUnharmed(failed)
     if (failed.isEndless) {
       isPoisoned = true
       return { status: 'timeout', reason: failed.test.id }
     }
-    if (run.testFilter !== undefined) await checkUnharmed(failed)
     return {
       status: 'killed',
       killedBy: [failed.test.id],
@@ -136,16 +141,24 @@ function createRunner(options: Options) {
       [...wanted].some((id) => id.startsWith(`${file} › `)),
     )
     for (const file of files) if (!loaded.has(file)) await load(file)
-    durations ??= JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>
-    const msOf = ({ id }: Collected.Test) => durations?.[id] ?? 0
     const tests = [...loaded.values()].flat().filter(({ id }) => wanted.has(id))
-    const sorted = tests.toSorted((a, b) => msOf(a) - msOf(b))
+    const cpuMs = (test: Collected.Test) => durationOf(test).cpuMs
+    const sorted = tests.toSorted((a, b) => cpuMs(a) - cpuMs(b))
     namespace.activeMutant = mutant.id
     return runTests(
-      sorted.filter((test, i) => i < FEW_TESTS || msOf(test) < SLOW_CPU_MS),
+      sorted.filter((test, i) => i < FEW_TESTS || cpuMs(test) < SLOW_CPU_MS),
       begins,
-      { isBailing: true },
+      { isBailing: true, maxWaitMs },
     )
+  }
+
+  function durationOf({ id }: Collected.Test): Duration {
+    durations ??= JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, Duration>
+    return durations[id] ?? UNKNOWN
+  }
+
+  function maxWaitMs(test: Collected.Test): number {
+    return WAIT_MS + WAIT_FACTOR * durationOf(test).ms
   }
 
   /** Begins with the files that are named like the mutated one. The others are loaded when these pass. */
@@ -172,7 +185,7 @@ function createRunner(options: Options) {
 
   /** The failure counts only if the test passes without the mutant, in this process or, before, in a new one. */
   async function checkUnharmed({ test }: Outcome): Promise<void> {
-    const again = await runTests([test], begins, { isBailing: true })
+    const again = await runTests([test], begins, { isBailing: true, maxWaitMs })
     if (!again.some(hasFailed)) return
     isPoisoned = true
     if (runs > 1) throw new Error('an earlier mutant may have left something behind')

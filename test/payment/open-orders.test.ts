@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict'
-import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import type { Db, Statement } from '../../src/db/db.ts'
-import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/opening.ts'
-import { aPostgresDatabase } from '../support/postgres.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
-import { openDatabase, query } from '../support/store.ts'
-import { aPool, inTransaction } from '../support/transactions.ts'
 
 const MOST = 20
 const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
@@ -43,65 +37,3 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   clock.advance(QUOTE_SECONDS * SECOND)
   assert.equal(await pending(open(300)), MOST)
 })
-
-test('the limit of unpaid orders is exact on PostgreSQL, too, where transactions do not see each other', async () => {
-  const pool = await aPool([
-    '0001-orders-and-catch',
-    '0006-opening-lock',
-    '0007-contested-orders',
-    '0032-extensions',
-  ])
-  const opened = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),
-  )
-  await pool.end()
-  assert.equal(opened.filter(Boolean).length, MOST)
-})
-
-test('two instances that open orders of many networks never wait for each other in a circle', async () => {
-  const databaseUrl = await aPostgresDatabase()
-  const stores = [await openDatabase(databaseUrl), await openDatabase(databaseUrl)]
-  let orders = 0
-  const buyer = async (store: Db, seed: number): Promise<void> => {
-    for (let i = 0; i < 60; i++) {
-      // Ids and networks in no order, and no two buyers in the same.
-      const id = hash('sha256', `order ${orders++}`)
-      const network = `network ${(seed * 37 + i * (2 * seed + 1)) % 100}`
-      await store.write({
-        lockKey: lockKeyOfTurn(network),
-        statements: { all: anOrder(id, network, 2_000) },
-      })
-    }
-  }
-  await Promise.all(
-    stores.flatMap((store, instance) =>
-      Array.from({ length: 16 }, (_, i) => buyer(store, instance * 16 + i)),
-    ),
-  )
-  for (const store of stores) await store.close()
-  const deadlocks = 'select deadlocks from pg_stat_database where datname = current_database()'
-  assert.deepEqual(await query({ databaseUrl }, deadlocks), [{ deadlocks: 0 }])
-})
-
-/** The statements that open an order. */
-const anOrder = (id: string, clientNetwork: string, most: number): Statement[] => [
-  takeTurn(clientNetwork),
-  insertOrder({
-    order_id: `order_${id}`,
-    secret_id: '',
-    key_hash: Buffer.alloc(1),
-    request_hash: Buffer.alloc(1),
-    product: 'catch',
-    plan_id: 'spark',
-    plan: '{}',
-    terms: 'null',
-    memo: '',
-    amount_sats: 1,
-    client_network: clientNetwork,
-    opened_by: null,
-    contested: 0,
-    extends_id: null,
-    created_at: 0,
-  }),
-  limitOpen(clientNetwork, 1, most),
-]

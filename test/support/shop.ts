@@ -16,7 +16,7 @@ import { createSecrets } from '../../src/secrets/secrets.ts'
 import { tokenFromSeed } from '../../src/secrets/tokens.ts'
 import { believing } from './deletion.ts'
 import type { After } from './folder.ts'
-import { aDatabaseUrl, openDatabase } from './store.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 import { unit } from './unit.ts'
 
 export const SECOND = 1_000
@@ -139,7 +139,7 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
 })
 
 export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const clock = manualClock()
   const deletion = believing(clock)
   const db = await openDatabase(databaseUrl)
