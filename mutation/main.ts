@@ -34,6 +34,13 @@ const TIMEOUT_FACTOR = 3
 const STARTS_A_SERVER = '-postgres.test.ts'
 /** Linux keeps this folder in memory, where a store of a test has no disk to wait for. */
 const MEMORY = '/dev/shm'
+/** What Stryker mutates besides SQL. */
+const ORDINARY = [
+  ...['ArithmeticOperator', 'ArrayDeclaration', 'ArrowFunction', 'AssignmentOperator'],
+  ...['BlockStatement', 'BooleanLiteral', 'ConditionalExpression', 'EmptyExpression'],
+  ...['EqualityOperator', 'LogicalOperator', 'MethodExpression', 'ObjectLiteral'],
+  ...['OptionalChaining', 'Regex', 'StringLiteral', 'UnaryOperator', 'UpdateOperator'],
+]
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -41,6 +48,7 @@ const { positionals, values } = parseArgs({
     concurrency: { type: 'string', default: '2' },
     fresh: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
+    sql: { type: 'boolean', default: false },
   },
 })
 const isRoom = positionals.length === 0 || positionals.every((name) => Object.hasOwn(ROOMS, name))
@@ -74,7 +82,8 @@ function mutate(name: string, files?: string[]): void {
       mutate: files ?? room.mutate,
       mayfly: { tests: files === undefined ? testFiles : importersOf(files, testFiles) },
       testRunner: 'mayfly',
-      plugins: [join(HERE, 'runner.ts')],
+      plugins: [join(HERE, 'runner.ts'), join(HERE, 'sql-mutator.ts')],
+      mutator: { excludedMutations: values.sql ? ORDINARY : [] },
       coverageAnalysis: 'perTest',
       concurrency: Number(values.concurrency),
       timeoutMS: TIMEOUT_MS,
@@ -105,7 +114,7 @@ function mutate(name: string, files?: string[]): void {
       jsonReporter: { fileName: report },
       htmlReporter: { fileName: report.replace(/json$/, 'html') },
       incremental: true,
-      incrementalFile: join(TOOLS, `${name}.incremental.json`),
+      incrementalFile: join(TOOLS, `${name}${values.sql ? '-sql' : ''}.incremental.json`),
       force: values.fresh,
       ignoreStatic: values.quick,
       thresholds: { break: null },
@@ -114,7 +123,12 @@ function mutate(name: string, files?: string[]): void {
   rmSync(report, { force: true })
   const { status } = spawnSync(join(TOOLS, 'node_modules/.bin/stryker'), ['run', config], {
     stdio: 'inherit',
-    env: { ...process.env, NODE_COMPILE_CACHE: join(TOOLS, 'compiled'), TMPDIR: scratch },
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: join(TOOLS, 'compiled'),
+      TMPDIR: scratch,
+      MAYFLY_MUTATION_INSTRUMENTER: join(TOOLS, 'node_modules/@stryker-mutator/instrumenter'),
+    },
   })
   if (status !== 0 || !existsSync(report)) process.exit(status || 1)
   const { lines, isGood } = judge(name, report, files)

@@ -1,5 +1,6 @@
 /** Reads what Stryker found: the score, and the survivors that mutation/equivalent.json does not explain. */
 import { readFileSync } from 'node:fs'
+import { changeOf } from './sql.ts'
 
 type Position = { line: number; column: number }
 type Mutant = {
@@ -109,8 +110,7 @@ function describe(file: string, source: string, mutant: Mutant): Survivor {
     line: start.line,
     status: mutant.status,
     in: functionAt(lines, start.line - 1),
-    from: short(text),
-    to: short(mutant.replacement ?? ''),
+    ...inShort(mutant, text),
   }
 }
 
@@ -131,7 +131,17 @@ function functionAt(lines: string[], at: number): string {
   return ''
 }
 
-function short(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim()
-  return flat.length > MAX_TEXT ? `${flat.slice(0, MAX_TEXT)}…` : flat
+/** Of a long statement, only what changed. */
+function inShort({ mutatorName, replacement = '' }: Mutant, text: string) {
+  if (mutatorName !== 'Sql') return { from: short(text), to: short(replacement) }
+  // Without the quotes, which may differ.
+  const { from, to } = changeOf(flat(text.slice(1, -1)), flat(replacement.slice(1, -1)))
+  return { from, to }
 }
+
+function short(text: string): string {
+  const line = flat(text)
+  return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line
+}
+
+const flat = (text: string): string => text.replace(/\s+/g, ' ').trim()

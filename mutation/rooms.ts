@@ -18,17 +18,29 @@ export const ROOMS: Record<string, Room> = {
     mutate: ['src/lightning/{cln,phoenixd,nwc,lnd,node}/**/*.ts'],
     tests: ['test/lightning/{lnd,node}/**/*.test.ts', 'test/contract/{cln,phoenixd,nwc}.test.ts'],
   },
-  stores: {
+  // Of the stores, tests with a server or with PostgreSQL are not asked: they take seconds each.
+  'catch-stores': {
     mutate: [
-      'src/catch/{store,event-store,event-insert,event-places,event-rows,event-writes,event-maps}.ts',
-      'src/whisper/{store,receipt-store}.ts',
-      'src/pulse/{store,history-store,history-rows}.ts',
+      'src/catch/{store,event-store,event-insert,event-places,event-rows,event-writes,event-maps,refusals}.ts',
     ],
+    tests: ['test/catch/{store,event-maps,event-places,event-store,ingest,service}.test.ts'],
+  },
+  'whisper-stores': {
+    mutate: ['src/whisper/{store,receipt-store,unpaid}.ts'],
+    tests: ['test/whisper/{store,reads,reservation}.test.ts'],
+  },
+  'pulse-stores': {
+    mutate: ['src/pulse/{store,history-store,history-rows}.ts'],
     tests: [
-      'test/catch/event-*.test.ts',
-      'test/whisper/**/*.test.ts',
-      'test/pulse/**/*.test.ts',
-      'test/api/{catch,whisper}-*.test.ts',
+      'test/pulse/{store,changes,history,pinging,rotation,schedule,service,settings,takedown,watch}.test.ts',
     ],
+  },
+  'switch-stores': {
+    mutate: ['src/switches/store.ts'],
+    tests: ['test/switches/{store,bindings}.test.ts'],
+  },
+  'alert-stores': {
+    mutate: ['src/alerts/store.ts'],
+    tests: ['test/alerts/{store,delivery,outbox}.test.ts'],
   },
 }

@@ -41,6 +41,10 @@ const SLOW_CPU_MS = 300
 const FEW_TESTS = 5
 /** Stryker stops a loop after a hundred times of its turns in all tests. Ten times are enough, without a search. */
 const HIT_FACTOR = 0.1
+/** Fewer turns may be those of a test that asks again and again. */
+const LOOP_HITS = 10_000
+/** What a test waits for comes at once, or a mutant took it away. `until` would wait for two minutes. */
+const PATIENCE_MS = 8_000
 /** A test that takes so many times longer than without a mutant, and this long besides, waits for what never comes. */
 const WAIT_FACTOR = 20
 const WAIT_MS = 10_000
@@ -108,7 +112,8 @@ function createRunner(options: Options) {
     if (isPoisoned) throw new Error('this process is to be replaced')
     runs++
     namespace.hitCount = 0
-    const hitLimit = run.hitLimit === undefined ? undefined : run.hitLimit * HIT_FACTOR
+    const hitLimit =
+      run.hitLimit === undefined ? undefined : Math.max(LOOP_HITS, run.hitLimit * HIT_FACTOR)
     namespace.hitLimit = hitLimit
     const outcomes =
       run.testFilter === undefined
@@ -143,7 +148,7 @@ function createRunner(options: Options) {
     for (const file of files) if (!loaded.has(file)) await load(file)
     const tests = [...loaded.values()].flat().filter(({ id }) => wanted.has(id))
     const cpuMs = (test: Collected.Test) => durationOf(test).cpuMs
-    const sorted = tests.toSorted((a, b) => cpuMs(a) - cpuMs(b))
+    const sorted = tests.toSorted((a, b) => durationOf(a).ms - durationOf(b).ms)
     namespace.activeMutant = mutant.id
     return runTests(
       sorted.filter((test, i) => i < FEW_TESTS || cpuMs(test) < SLOW_CPU_MS),
@@ -245,8 +250,14 @@ function installHooks(): void {
       const id = path.startsWith('test/') ? JSON.stringify(`loads: ${path}`) : 'undefined'
       return {
         ...loaded,
-        source: `globalThis.__stryker__.currentTestId = ${id}; ${String(loaded.source)}`,
+        source: `globalThis.__stryker__.currentTestId = ${id}; ${impatient(path, String(loaded.source))}`,
       }
     },
   })
+}
+
+function impatient(path: string, source: string): string {
+  if (path !== 'test/support/until.ts') return source
+  if (!source.includes('withinMs = 120_000')) throw new Error(`${path} waits in another way`)
+  return source.replace('withinMs = 120_000', `withinMs = ${PATIENCE_MS}`)
 }

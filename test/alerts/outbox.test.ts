@@ -24,7 +24,7 @@ import type { Log } from '../../src/lib/log.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
-import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_000_000
@@ -38,7 +38,7 @@ const anAlert = (replaces = true, occurredAt = NOW): Alert => ({
 })
 
 async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> {
-  const db = await openDatabase(await aDatabaseUrl(t))
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   for (let place = 0; place < destinations; place++) {
     const destination_id = `destination ${place}`
