@@ -87,7 +87,7 @@ export const openArmed = (silent: {
   pingCount: number
   now: number
 }): Statement => ({
-  text: `update reveal_binding set opened_at = $2, armed_at = coalesce(armed_at, $3)
+  text: `update reveal_binding set opened_at = $2
     where monitor_id = $1 and opened_at is null and dead_at is null
       and (armed_at is not null or bound_ping_count < $4
         or (bound_ping_count is null and bound_at < $3))`,

@@ -225,7 +225,7 @@ async function aScene(t: After, { isCounted = false } = {}) {
   let now = T
   const clock = { now: () => now }
   const owner = createSwitchOwner({ db, clock })
-  const scene = { health: LASTING as MonitorHealth | null }
+  const scene = { health: { ...LASTING } as MonitorHealth | null }
   const bindings = createBindings({ db, clock, monitorHealth: async () => scene.health })
   const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
 
