@@ -112,6 +112,7 @@ export async function serve(
   const ownSecrets = secretsGiven(config)
   const store = await openStore(config.databaseUrl, {
     onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),
+    onMigrating: (name) => log.info({ event: 'store.migrating', name }),
   })
   const db = metrics ? measuredDb(store, metrics.store) : store
   /** Closed in reverse order. */

@@ -77,7 +77,10 @@ export type Db = {
    */
   write<Name extends string>(unit: Unit<Name>): Promise<Answer<Name>>
 
-  /** Runs statements in a transaction of their own while all other writes wait. For rare work only. */
+  /**
+   * Runs statements in a transaction of their own while all other writes wait. They may take as long as they need.
+   * For migrations.
+   */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 
   /** Waits for the work under way, then closes the store. */
@@ -102,6 +105,11 @@ export class StoreError extends Error {
 /** The store is unreachable or full. This passes, or the operator can repair it. */
 export class StoreAway extends StoreError {
   override name = 'StoreAway'
+}
+
+/** Another session held a lock that the statement needed, for too long or in a circle. The same may succeed later. */
+export class StoreBusy extends StoreError {
+  override name = 'StoreBusy'
 }
 
 /**

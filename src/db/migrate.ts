@@ -3,7 +3,8 @@
  * `.sqlite.sql` runs on that engine only.
  */
 import { readdir, readFile } from 'node:fs/promises'
-import { type Db, StoreUnusable } from './db.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Db, StoreBusy, StoreUnusable, type Tx } from './db.ts'
 
 /** What an engine needs besides the SQL that all of them share. */
 export type Dialect = {
@@ -12,8 +13,8 @@ export type Dialect = {
   translate(sql: string): string
   /** Returns a row if the store has the table of migrations. */
   findMigrations: string
-  /** Run first. The instance that starts first migrates, and the others wait for it. */
-  claim: string[]
+  /** Null where the engine itself lets one migrate at a time. */
+  turns: Turns | null
   /** Run if any migration was run. */
   tune(tables: TableTraits): string[]
 }
@@ -22,8 +23,20 @@ export const SQLITE: Dialect = {
   engine: 'sqlite',
   translate: (sql) => sql,
   findMigrations: `select 1 as found from sqlite_master where type = 'table' and name = 'migration'`,
-  claim: [],
+  turns: null,
   tune: () => [],
+}
+
+/** How the instance that starts first migrates while the others wait for it. */
+export type Turns = {
+  /** Run first: from here on, no wait has an end of its own. */
+  begin: string
+  /** Returns a row if it is this instance's turn. */
+  tryClaim: string
+  /** Waits for its turn. */
+  claim: string
+  /** A statement that waits longer than this for a lock fails. */
+  boundLockWaits(ms: number): string
 }
 
 /** The tables that migrations mark, in a line `-- hot: table` or `-- bytes: table`. */
@@ -34,59 +47,119 @@ export type TableTraits = {
   bytes: string[]
 }
 
+export type MigrateOptions = {
+  /** Called when the start has to wait, with the reason. */
+  onWaiting?: (reason: string) => void
+  /** Called before each migration of a store that has rows of an earlier version, with its name. */
+  onMigrating?: (name: string) => void
+  /** How long one statement waits for the locks of others, and all tries together. */
+  lockWaits?: { onceMs: number; inAllMs: number; pauseMs: number }
+  folder?: URL
+}
+
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /**
- * Brings the store to this program's version.
- * @throws StoreUnusable when the store was written by a newer program.
+ * Whoever comes after a statement that waits for a table waits behind it, and requests give up after 5 seconds. So it
+ * waits for less, and tries again once they are through.
  */
-export async function migrate(db: Db, dialect = SQLITE): Promise<void> {
-  const migrations = await load(dialect.engine)
-  await db.tx(async (tx) => {
-    for (const statement of dialect.claim) await tx.run(statement)
-    // Checked first: a user without the right to create tables can start on a migrated store.
-    const [found] = await tx.run(dialect.findMigrations)
-    if (!found) {
-      await tx.run(
-        dialect.translate(
-          'create table migration (version integer primary key, name text not null)',
-        ),
-      )
+const LOCK_WAITS = { onceMs: 2_000, inAllMs: 60_000, pauseMs: 1_000 }
+
+/**
+ * Brings the store to this program's version, or changes nothing.
+ * @throws StoreUnusable when the store was written by a newer program, or others hold a lock on it for too long.
+ */
+export async function migrate(
+  db: Db,
+  dialect = SQLITE,
+  { folder = FOLDER, lockWaits = LOCK_WAITS, ...told }: MigrateOptions = {},
+): Promise<void> {
+  const migrations = await load(dialect.engine, folder)
+  const giveUpAt = performance.now() + lockWaits.inAllMs
+  for (;;) {
+    let at = 'the table of migrations'
+    const onMigrating = (name: string, isNew: boolean): void => {
+      at = name
+      if (!isNew) told.onMigrating?.(name)
     }
-    const rows = await tx.run<{ version: number }>('select version from migration')
-    const done = new Set(rows.map(({ version }) => version))
-    const known = new Set(migrations.map(({ version }) => version))
-    // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
-    const unknown = rows.find(({ version }) => !known.has(version))
-    if (unknown) {
-      throw new StoreUnusable(
-        `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`,
-      )
+    try {
+      const plan = { dialect, migrations, lockTimeoutMs: lockWaits.onceMs }
+      return await db.tx((tx) => runAll(tx, plan, { ...told, onMigrating }))
+    } catch (error) {
+      if (!(error instanceof StoreBusy)) throw error
+      if (performance.now() >= giveUpAt) throw lockedOut(at)
+      told.onWaiting?.(`another session holds a lock that ${at} needs (${error.message})`)
+      await wait(lockWaits.pauseMs)
     }
-    let isChanged = false
-    for (const { version, name, sql } of migrations) {
-      // One that was written beside others may come after a later one.
-      if (done.has(version)) continue
-      isChanged = true
-      for (const statement of split(sql)) await tx.run(dialect.translate(statement))
-      await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
+  }
+}
+
+const lockedOut = (at: string): StoreUnusable =>
+  new StoreUnusable(
+    `The database cannot be migrated: another session holds a lock that ${at} needs. Nothing was changed. ` +
+      'End that session, or wait until it has ended, and start again: docs/postgresql.md says how to find it.',
+  )
+
+type Plan = { dialect: Dialect; migrations: Migration[]; lockTimeoutMs: number }
+
+async function runAll(
+  tx: Tx,
+  { dialect, migrations, lockTimeoutMs }: Plan,
+  {
+    onWaiting,
+    onMigrating,
+  }: { onWaiting?: (reason: string) => void; onMigrating: (name: string, isNew: boolean) => void },
+): Promise<void> {
+  if (dialect.turns) {
+    const { begin, tryClaim, claim, boundLockWaits } = dialect.turns
+    await tx.run(begin)
+    const [claimed] = await tx.run(tryClaim)
+    if (!claimed) {
+      onWaiting?.('another instance migrates the database')
+      await tx.run(claim)
     }
-    if (isChanged)
-      for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
-  })
+    await tx.run(boundLockWaits(lockTimeoutMs))
+  }
+  // Checked first: a user without the right to create tables can start on a migrated store.
+  const [found] = await tx.run(dialect.findMigrations)
+  if (!found) {
+    await tx.run(
+      dialect.translate('create table migration (version integer primary key, name text not null)'),
+    )
+  }
+  const rows = await tx.run<{ version: number }>('select version from migration')
+  const done = new Set(rows.map(({ version }) => version))
+  const known = new Set(migrations.map(({ version }) => version))
+  // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
+  const unknown = rows.find(({ version }) => !known.has(version))
+  if (unknown) {
+    throw new StoreUnusable(
+      `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`,
+    )
+  }
+  let isChanged = false
+  for (const { version, name, sql } of migrations) {
+    // One that was written beside others may come after a later one.
+    if (done.has(version)) continue
+    isChanged = true
+    onMigrating(name, done.size === 0)
+    for (const statement of split(sql)) await tx.run(dialect.translate(statement))
+    await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
+  }
+  if (isChanged) for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
 }
 
 /** A migration of the store that this program does not know: a newer one has written it. Null if there is none. */
 export async function newerMigration(db: Pick<Db, 'engine' | 'read'>): Promise<number | null> {
-  const known = new Set((await load(db.engine)).map(({ version }) => version))
+  const known = new Set((await load(db.engine, FOLDER)).map(({ version }) => version))
   const rows = await db.read<{ version: number }>('select version from migration')
   return rows.find(({ version }) => !known.has(version))?.version ?? null
 }
 
 type Migration = { version: number; name: string; sql: string }
 
-async function load(engine: Db['engine']): Promise<Migration[]> {
-  const names = (await readdir(FOLDER))
+async function load(engine: Db['engine'], folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder))
     .filter((name) => {
       const [, only = engine] = /^\d{4}-[a-z-]+(?:\.([a-z]+))?\.sql$/.exec(name) ?? [null, null]
       return only === engine
@@ -96,7 +169,7 @@ async function load(engine: Db['engine']): Promise<Migration[]> {
     names.map(async (name) => ({
       version: Number(name.slice(0, 4)),
       name,
-      sql: await readFile(new URL(name, FOLDER), 'utf8'),
+      sql: await readFile(new URL(name, folder), 'utf8'),
     })),
   )
 }

@@ -1,23 +1,26 @@
 /** Opens the store that a setting names with its engine, and migrates it. */
 import { type Db, StoreError, StoreUnusable } from './db.ts'
-import { type Dialect, migrate, SQLITE } from './migrate.ts'
+import { type Dialect, type MigrateOptions, migrate, SQLITE } from './migrate.ts'
 import type { PostgresOptions } from './postgres/postgres.ts'
 
 /** As `config.ts` reads it. */
 export type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
 
 /** @throws StoreUnusable with a sentence that says what to do. */
-export async function openStore(where: StoreUrl, options: PostgresOptions = {}): Promise<Db> {
+export async function openStore(
+  where: StoreUrl,
+  options: PostgresOptions & MigrateOptions = {},
+): Promise<Db> {
   // Only the chosen engine is loaded.
   if (where.kind === 'sqlite') {
     const { openSqlite } = await import('./sqlite/sqlite.ts')
-    return migrated(await openSqlite(where.file), SQLITE)
+    return migrated(await openSqlite(where.file), SQLITE, options)
   }
   const [{ openPostgres }, { POSTGRES }] = await Promise.all([
     import('./postgres/postgres.ts'),
     import('./postgres/dialect.ts'),
   ])
-  return migrated(await openPostgres(where.url, options), POSTGRES)
+  return migrated(await openPostgres(where.url, options), POSTGRES, options)
 }
 
 /** Starts what the store of this URL will need, so that it is there when the store is opened. */
@@ -27,9 +30,9 @@ export async function prepareStore(where: StoreUrl): Promise<void> {
   startWorkersAhead()
 }
 
-async function migrated(db: Db, dialect: Dialect): Promise<Db> {
+async function migrated(db: Db, dialect: Dialect, options: MigrateOptions): Promise<Db> {
   try {
-    await migrate(db, dialect)
+    await migrate(db, dialect, options)
     return db
   } catch (error) {
     await db.close()

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { StoreAway } from '../db/db.ts'
+import { StoreAway, StoreBusy } from '../db/db.ts'
 import { codeOf } from '../lib/errors.ts'
 import { invalid, type Phrase, Problem, problem, serviceUnavailable } from './errors.ts'
 import type { Fault } from './fault.ts'
@@ -24,7 +24,8 @@ export function sendError(
     err: error,
   })
   reply.header('x-request-id', requestId)
-  sendProblem(reply, error instanceof StoreAway ? serviceUnavailable() : problem('internal error'))
+  const passes = error instanceof StoreAway || error instanceof StoreBusy
+  sendProblem(reply, passes ? serviceUnavailable() : problem('internal error'))
 }
 
 /** The client's mistake, or null if the mistake is the service's. */

@@ -41,8 +41,8 @@ export type Connection = {
   isOpen(): boolean
   /** The number of the server's process, as it was told when the connection was made. */
   announcedPid: number | null
-  /** Never rejects. One pipeline at a time. */
-  send(pipeline: Query[]): Promise<PipelineAnswer>
+  /** Never rejects. One pipeline at a time. Without `answerWithinMs`, no answer for half a minute is a loss. */
+  send(pipeline: Query[], answerWithinMs?: number): Promise<PipelineAnswer>
   /** Closes the socket at once, even during a pipeline. */
   drop(): void
   /** Ends the session. No pipeline may be under way. */
@@ -146,7 +146,7 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
     toClose.push(...names)
   }
 
-  function send(pipeline: Query[]): Promise<PipelineAnswer> {
+  function send(pipeline: Query[], answerWithinMs: number): Promise<PipelineAnswer> {
     return new Promise((resolve) => {
       const statements: Prepared[] = []
       const results: Result[] = []
@@ -165,7 +165,7 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
       // The clock is read again, because a test that controls the timers may fire them early.
       const onAnswerTimer = (): void => {
         const waited = performance.now() - sentAt
-        if (waited < ANSWER_TIMEOUT_MS) {
+        if (waited < answerWithinMs) {
           if (waited >= OVERDUE_MS) onOverdue?.()
           answerTimer = setTimeout(onAnswerTimer, OVERDUE_MS)
           return
@@ -230,7 +230,8 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
   return {
     isOpen: () => isOpen,
     announcedPid: (client as unknown as { processID: number | null }).processID,
-    send: (pipeline) => (pipeline.length === 0 ? Promise.resolve(NOTHING) : send(pipeline)),
+    send: (pipeline, answerWithinMs = ANSWER_TIMEOUT_MS) =>
+      pipeline.length === 0 ? Promise.resolve(NOTHING) : send(pipeline, answerWithinMs),
     drop,
     async end() {
       isOpen = false

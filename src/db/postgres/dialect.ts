@@ -8,12 +8,14 @@ export const POSTGRES: Dialect = {
   engine: 'postgres',
   translate: (sql) => sql.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,
-  claim: [
-    // A migration may take long, and the other instances wait for it.
-    'set local statement_timeout = 0',
-    'set local lock_timeout = 0',
-    `select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
-  ],
+  turns: {
+    // `transaction_timeout` is of PostgreSQL 17 and newer. A setting that is missing is no row.
+    begin: `select set_config(name, '0', true) from pg_settings where name in ('statement_timeout', 'lock_timeout',
+      'transaction_timeout', 'idle_in_transaction_session_timeout')`,
+    tryClaim: `select 1 as claimed where pg_try_advisory_xact_lock(${MIGRATION_LOCK})`,
+    claim: `select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
+    boundLockWaits: (ms) => `set local lock_timeout = ${ms}`,
+  },
   tune: ({ hot, bytes }) => [
     // Free space in a page lets an updated row stay there, without new index entries. An early vacuum
     // removes dead rows while the tables are small.

@@ -2,7 +2,7 @@
  * Classifies the errors of PostgreSQL (postgresql.org/docs/current/errcodes-appendix.html): which may be
  * retried, what the log may show, and what to tell the operator.
  */
-import { StoreAway, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
+import { StoreAway, StoreBusy, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
 import { placeOf } from '../server-urls.ts'
 
 export type PostgresError = Error & {
@@ -21,6 +21,8 @@ export const isUnanswered = (error: unknown): boolean =>
 /** Rolled back because of another transaction: the same unit may succeed when it is run again. */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
 
+const LOCK_TIMEOUT = '55P03'
+
 /**
  * The connection is at fault, not the unit: plans that a migration has outdated, prepared statements
  * that a proxy has forgotten, or a server that has become a standby.
@@ -38,6 +40,8 @@ export function isLoss(error: unknown): boolean {
 export function storeError(error: unknown): StoreError {
   const { code = '', message, table, constraint } = error as PostgresError
   if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
+  if (code === LOCK_TIMEOUT || isConflict(code))
+    return new StoreBusy(`PostgreSQL: ${message} (${code})`)
   // Connections, passwords, missing databases, resources, and an operator who stops the server (classes
   // 08, 28, 3D, 53, 57 and 58), and a standby.
   if (/^(?:08|28|3D|53|57|58|25006)/.test(code))

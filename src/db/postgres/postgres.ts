@@ -27,6 +27,8 @@ const WRITERS = 2
 const START_WITHIN_MS = 30_000
 const START_EVERY_MS = 500
 const MIN_VERSION = 14
+/** A migration may rewrite a large table. A server that has disappeared is noticed by TCP, and one that was replaced by `primary.ts`. */
+const MIGRATION_ANSWER_WITHIN_MS = Number.POSITIVE_INFINITY
 
 export type PostgresOptions = {
   /** How long a start waits for a server that is away. */
@@ -92,7 +94,10 @@ export async function openPostgres(
 
 async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>[0]): Promise<T> {
   const run = async (text: string, values: Statement['values']): Promise<Row[]> => {
-    const { results, failure } = await connection.send([{ text, values }])
+    const { results, failure } = await connection.send(
+      [{ text, values }],
+      MIGRATION_ANSWER_WITHIN_MS,
+    )
     const error = failure?.error ?? results[0]?.error
     if (error) throw error
     return results[0]?.rows ?? []
@@ -103,7 +108,10 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
       run: <R extends Row>(text: string, ...values: Statement['values']) =>
         run(text, values) as Promise<R[]>,
     })
-    const { results, failure } = await connection.send([{ text: 'commit', values: [] }])
+    const { results, failure } = await connection.send(
+      [{ text: 'commit', values: [] }],
+      MIGRATION_ANSWER_WITHIN_MS,
+    )
     if (failure) throw failure.error
     if (results[0]?.tag !== 'COMMIT') throw new StoreError('the transaction was rolled back')
     if (results[0].warning !== null) {
