@@ -3,33 +3,17 @@
  * answers late or not at all, reports settlements late, twice, in the wrong order or never, and may restart.
  * What it has promised stays true: an invoice is settled once, and a dead one is never settled.
  */
-import { createHash } from 'node:crypto'
-import {
-  type InvoiceRequest,
-  type Lightning,
-  UnknownInvoice,
-} from '../../../src/lightning/lightning.ts'
-import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+import { type Lightning, UnknownInvoice } from '../../../src/lightning/lightning.ts'
+import { createInvoices, expired, type Invoices } from './invoices.ts'
 import type { Random } from './random.ts'
 import { world } from './world.ts'
 
-export type SimulatedInvoice = {
-  bolt11: string
-  paymentHash: string
-  preimage: string
-  amountMsat: number
-  expiresAt: number
-  state: 'open' | 'held' | 'settled' | 'dead'
-}
-
-export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' }
-
 export type LightningNetwork = {
-  invoices: Map<string, SimulatedInvoice>
+  /** By payment hash. */
+  invoices: Invoices['all']
   /** The port that a process has to the node. */
   connect(): Lightning
-  /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
-  pay(bolt11: string): Promise<Paid>
+  pay: Invoices['pay']
   /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
   failing: number
   /** How often a call takes so long that the service gives it up. */
@@ -42,8 +26,7 @@ const PRIVATE_KEY = Buffer.from('e1'.repeat(32), 'hex')
 const NODE_ID = '02'.padEnd(66, '7')
 
 export function createLightningNetwork(): LightningNetwork {
-  const invoices = new Map<string, SimulatedInvoice>()
-  const byBolt11 = new Map<string, SimulatedInvoice>()
+  const { all: invoices, make, pay } = createInvoices(PRIVATE_KEY, tell)
   const listeners = new Set<(paymentHash: string) => void>()
 
   /** A call of a process to the node, with the node's time to answer. */
@@ -63,43 +46,6 @@ export function createLightningNetwork(): LightningNetwork {
     const draw = random.next()
     if (draw < network.stalling) return 45_000
     return draw < 0.94 ? 30 : 3_000
-  }
-
-  function expire(invoice: SimulatedInvoice): SimulatedInvoice {
-    if (invoice.state === 'open' && invoice.expiresAt <= world().scheduler.wallNow()) {
-      invoice.state = 'dead'
-    }
-    return invoice
-  }
-
-  function make(request: InvoiceRequest): { bolt11: string; paymentHash: string } {
-    const { scheduler } = world()
-    const preimage = scheduler.random.bytes(32)
-    const paymentHash = createHash('sha256').update(preimage).digest('hex')
-    const timestamp = Math.floor(scheduler.wallNow() / 1000)
-    const bolt11 = encodeInvoice(
-      {
-        network: 'regtest',
-        amountMsat: request.amountMsat,
-        timestamp,
-        expirySeconds: request.expirySeconds,
-        paymentHash,
-        paymentSecret: Buffer.from(scheduler.random.bytes(32)),
-        description: request.memo,
-      },
-      PRIVATE_KEY,
-    )
-    const invoice: SimulatedInvoice = {
-      bolt11,
-      paymentHash,
-      preimage: Buffer.from(preimage).toString('hex'),
-      amountMsat: request.amountMsat,
-      expiresAt: (timestamp + request.expirySeconds) * 1000,
-      state: 'open',
-    }
-    invoices.set(paymentHash, invoice)
-    byBolt11.set(bolt11, invoice)
-    return { bolt11, paymentHash }
   }
 
   /** Tells the listeners of a settlement: at once, later, twice, or not at all. */
@@ -128,12 +74,13 @@ export function createLightningNetwork(): LightningNetwork {
     connect() {
       return {
         info: () => call(() => ({ network: 'regtest', synced: true, nodeId: NODE_ID })),
-        createInvoice: (request) => call(() => make(request)),
+        createInvoice: ({ memo, ...request }) =>
+          call(() => make({ ...request, description: memo })),
         lookupInvoice: (paymentHash) =>
           call(() => {
             const invoice = invoices.get(paymentHash)
             if (!invoice) return null
-            return expire(invoice).state
+            return expired(invoice).state
           }).then((state) => {
             if (state === null) throw new UnknownInvoice()
             if (state === 'dead') return { state, isFinal: true }
@@ -164,34 +111,7 @@ export function createLightningNetwork(): LightningNetwork {
         },
       }
     },
-    async pay(bolt11) {
-      const { scheduler } = world()
-      const { random } = scheduler
-      await scheduler.sleep(random.next() * 500)
-      const invoice = byBolt11.get(bolt11)
-      if (!invoice) return { kind: 'refused' }
-      if (expire(invoice).state === 'dead') return { kind: 'refused' }
-      if (invoice.state === 'open') {
-        // The payment has arrived and is held. From here on it is settled, also after the expiry.
-        invoice.state = 'held'
-        // Soon, or much later, or together with what else waits for the same second.
-        const kind = random.next()
-        const settleMs =
-          kind < 0.3
-            ? 1_000 - (scheduler.elapsed() % 1_000)
-            : random.next() * (kind < 0.4 ? 15_000 : 100)
-        scheduler.after(
-          settleMs,
-          () => {
-            invoice.state = 'settled'
-            tell(invoice.paymentHash)
-          },
-          null,
-        )
-      }
-      while (invoice.state === 'held') await scheduler.sleep(20)
-      return { kind: 'paid', preimage: invoice.preimage }
-    },
+    pay,
   }
   return network
 }

@@ -1,0 +1,107 @@
+/**
+ * The invoices of one node, and the wallets that pay them. Wallets hold payments beyond the end of an invoice. What
+ * was promised stays true: an invoice is settled once, and a dead one is never settled.
+ */
+import { createHash } from 'node:crypto'
+import { encodeInvoice, type InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
+import { world } from './world.ts'
+
+export type SimulatedInvoice = {
+  bolt11: string
+  paymentHash: string
+  preimage: string
+  /** Null leaves it to the payer. */
+  amountMsat: number | null
+  expiresAt: number
+  state: 'open' | 'held' | 'settled' | 'dead'
+}
+
+export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' }
+
+type Description = { description: string } | { descriptionHash: string }
+export type NewInvoice = Pick<InvoiceFields, 'amountMsat' | 'expirySeconds'> &
+  Partial<Pick<InvoiceFields, 'network' | 'timestamp'>> &
+  Description
+
+export type Invoices = {
+  /** By payment hash, oldest first. */
+  all: Map<string, SimulatedInvoice>
+  make(invoice: NewInvoice): SimulatedInvoice
+  /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
+  pay(bolt11: string): Promise<Paid>
+}
+
+/** @param onSettled is told of each settlement. */
+export function createInvoices(
+  privateKey: Uint8Array,
+  onSettled: (paymentHash: string) => void = () => undefined,
+): Invoices {
+  const all = new Map<string, SimulatedInvoice>()
+  const byBolt11 = new Map<string, SimulatedInvoice>()
+
+  return {
+    all,
+
+    make({ network = 'regtest', amountMsat, expirySeconds, timestamp: at, ...description }) {
+      const { scheduler } = world()
+      const preimage = scheduler.random.bytes(32)
+      const paymentHash = createHash('sha256').update(preimage).digest('hex')
+      const timestamp = at ?? Math.floor(scheduler.wallNow() / 1000)
+      const paymentSecret = Buffer.from(scheduler.random.bytes(32))
+      const bolt11 = encodeInvoice(
+        {
+          ...{ network, amountMsat, timestamp, expirySeconds, paymentHash, paymentSecret },
+          ...description,
+        },
+        privateKey,
+      )
+      const invoice: SimulatedInvoice = {
+        bolt11,
+        paymentHash,
+        preimage: Buffer.from(preimage).toString('hex'),
+        amountMsat,
+        expiresAt: (timestamp + expirySeconds) * 1000,
+        state: 'open',
+      }
+      all.set(paymentHash, invoice)
+      byBolt11.set(bolt11, invoice)
+      return invoice
+    },
+
+    async pay(bolt11) {
+      const { scheduler } = world()
+      const { random } = scheduler
+      await scheduler.sleep(random.next() * 500)
+      const invoice = byBolt11.get(bolt11)
+      if (!invoice || expired(invoice).state === 'dead') return { kind: 'refused' }
+      if (invoice.state === 'open') {
+        // The payment has arrived and is held. From here on it is settled, also after the expiry.
+        invoice.state = 'held'
+        // Soon, or much later, or together with what else waits for the same second.
+        const kind = random.next()
+        const settleMs =
+          kind < 0.3
+            ? 1_000 - (scheduler.elapsed() % 1_000)
+            : random.next() * (kind < 0.4 ? 15_000 : 100)
+        scheduler.after(
+          settleMs,
+          () => {
+            invoice.state = 'settled'
+            onSettled(invoice.paymentHash)
+          },
+          null,
+        )
+      }
+      while (invoice.state === 'held') await scheduler.sleep(20)
+      return { kind: 'paid', preimage: invoice.preimage }
+    },
+  }
+}
+
+/** The invoice as it is now. */
+export function expired(invoice: SimulatedInvoice): SimulatedInvoice {
+  if (invoice.state === 'open' && invoice.expiresAt <= world().scheduler.wallNow()) {
+    invoice.state = 'dead'
+  }
+  return invoice
+}
