@@ -195,6 +195,7 @@ export const GATE: Section = {
   promises: [
     {
       says: 'One payment runs the handler once, whoever repeats, hangs up, or restarts something.',
+      simulated: ['one payment, one run', 'a receipt opens its own request'],
       tests: {
         'test/gate-middleware/attacks.test.ts': [
           'one payment runs the handler once for ten requests that hang up in the middle of it',
@@ -208,6 +209,7 @@ export const GATE: Section = {
     },
     {
       says: 'A payment costs a project one credit, and gets one receipt, however often it is proved.',
+      simulated: ['one payment, one receipt', 'a receipt for a payment'],
       tests: {
         'test/e2e/instances.test.ts': [
           '50 proofs of one payment at GATE cost one credit and get one receipt',
@@ -219,10 +221,34 @@ export const GATE: Section = {
     },
     {
       says: 'A right preimage is honoured for as long as its intent is kept, and never answered with another invoice.',
+      simulated: ['paid means a receipt'],
       tests: {
         'test/gate-middleware/middleware.test.ts': [
           'a proof that comes a day after the invoice is honoured',
           'a proof of a payment for another request is never answered with an invoice, and is not lost',
+        ],
+      },
+    },
+    {
+      says: 'One request has one invoice, of the address and over the price that the operator has registered.',
+      simulated: ['one request, one invoice', 'an invoice as agreed'],
+      tests: {
+        'test/gate/intents.test.ts': [
+          'an intent is the same one for the same key and request, with one invoice',
+          'an intent is found again after the secret was changed, and after its route is gone',
+        ],
+        'test/gate/provider.test.ts': [
+          'an invoice that the same provider gave before is refused, for ever and for all',
+        ],
+      },
+    },
+    {
+      says: 'A receipt verifies by the published keys, also after the secret has changed; an old capability of a project opens nothing.',
+      simulated: ['a receipt verifies', 'an old capability ends'],
+      tests: {
+        'test/api/gate-access.test.ts': ['a capability that was replaced opens nothing any more'],
+        'test/gate-middleware/receipts.test.ts': [
+          'a receipt is verified by a new key after a rotation, and a made-up key costs nothing',
         ],
       },
     },

@@ -8,7 +8,11 @@ import type { Disk } from './world/disk.ts'
 /** Of the plan `spark`, of an inbox and of a monitor. */
 const PLAN_MS = 24 * 60 * 60 * 1000
 
-export async function balance({ world, ledger }: Run): Promise<void> {
+/** @param granted the credits that GATE's projects were given. */
+export async function balance(
+  { world, ledger }: Run,
+  granted: Record<string, number> = {},
+): Promise<void> {
   const { disk, node } = world
   const db = {
     read: async (text: string, ...values: never[]) => disk.read(text, ...values),
@@ -71,7 +75,8 @@ export async function balance({ world, ledger }: Run): Promise<void> {
       .filter(({ state }) => state === 'settled')
       .map(({ paymentHash }) => paymentHash),
   )
-  for (const what of await audit({ db, settled, told })) ledger.break('the books balance', what)
+  for (const what of await audit({ db, settled, granted, told }))
+    ledger.break('the books balance', what)
 }
 
 /** The end of what was extended is that of its sale, and the time of its plan for each payment. */

@@ -22,6 +22,23 @@ export const PROMISES = {
     'a job that pings in time is never called late, whatever happens to us',
   'a switch opens by silence alone': 'no secret opens while the job of its monitor pings in time',
   'a switch opens by silence': 'once its job has fallen silent, an armed secret opens',
+  'one request, one invoice':
+    'every answer of GATE to one key shows the same invoice for the same request, and no invoice is shown for two',
+  'an invoice as agreed':
+    "an invoice of GATE is one of the project's own address, over the price of its route",
+  'a receipt for a payment':
+    'a receipt is signed only for a preimage that was paid for, or when the provider has called the invoice paid',
+  'paid means a receipt':
+    'whoever proves a payment of GATE is let in, whatever was lost, and is never asked for another payment',
+  'one payment, one receipt':
+    'every proof of a payment gets the same receipt, and another one only after that was given back',
+  'a receipt opens its own request':
+    'a receipt says what was paid for, and lets in no other request',
+  'a receipt verifies':
+    'every receipt verifies by the published keys, also after the secret has changed',
+  'one payment, one run':
+    'a payment runs the handler of a project once, and again only after it has failed',
+  'an old capability ends': "a project's old capability opens nothing once it has a new one",
   'answers make sense': 'no client is refused what it may ask for, and no request fails inside',
   'rest is reached': 'once the faults are over, every client comes to its end',
 } as const

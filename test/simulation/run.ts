@@ -1,6 +1,7 @@
 /** One run: a seed decides who buys what, what goes wrong and when, and in which order everything happens. */
 
 import { balance } from './books.ts'
+import { type Market, openMarket } from './gate/market.ts'
 import { inboxStory, monitorStory, secretStory } from './jobs.ts'
 import { createLedger, type Violation } from './ledger.ts'
 import type { Run } from './run-context.ts'
@@ -67,26 +68,29 @@ export async function runSeed(
   }
 
   async function whole(): Promise<void> {
-    const weather = weatherOf(run)
+    const weather = weatherOf(run, seed)
     ledger.note(JSON.stringify(weather))
-    for (let i = 0; i < weather.processes; i++) await service.start(environmentOf(false))
+    for (let i = 0; i < weather.processes; i++) await service.start(environmentOf(weather, false))
     stormEndsAt = scheduler.elapsed() + STORMY_MS
-    const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`))
+    const market = weather.hasGate ? openMarket(run, weather) : null
+    const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`, market))
     await storm(run, weather)
     ledger.note('calm')
     Object.assign(service, { losing: 0 })
+    Object.assign(world.outside, { losing: 0, stalling: 0 })
     disk.failing = 0
     scheduler.unjump()
     isCalm = true
     Object.assign(world.node, { failing: 0, stalling: 0 })
-    while (service.processes.length === 0) await service.start(environmentOf(true))
-    await Promise.all(stories)
+    while (service.processes.length === 0) await service.start(environmentOf(weather, true))
+    await Promise.all([...stories, market?.closes])
     await scheduler.sleep(CALM_MS)
-    await balance(run)
+    await balance(run, await market?.balance())
   }
 
-  async function tell(who: string): Promise<void> {
+  async function tell(who: string, market: Market | null): Promise<void> {
     await scheduler.sleep(random.next() * 20_000)
+    if (market && random.chance(0.5)) return market.story(who)
     const draw = random.next()
     if (draw < 0.4) return inboxStory(run, who)
     if (draw < 0.7) return secretStory(run, who)

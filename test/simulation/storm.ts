@@ -14,9 +14,13 @@ export type Weather = {
   /** Milliseconds between two disasters, on average. */
   disasterEveryMs: number
   hasJumps: boolean
+  hasGate: boolean
 }
 
-export function weatherOf(run: Pick<Run, 'world'>): Weather {
+/** GATE costs a run more than another product: it has two more servers. */
+const GATE_EVERY = 3
+
+export function weatherOf(run: Pick<Run, 'world'>, seed: number): Weather {
   const { random } = run.world.scheduler
   return {
     processes: random.pick([1, 1, 2, 3]),
@@ -27,6 +31,7 @@ export function weatherOf(run: Pick<Run, 'world'>): Weather {
     telling: random.pick([0, 0.5, 1]),
     disasterEveryMs: random.pick([4_000, 15_000, 60_000]),
     hasJumps: random.chance(0.3),
+    hasGate: seed % GATE_EVERY === 0,
   }
 }
 
@@ -39,9 +44,13 @@ const BASE = {
 }
 
 /** The settings of a process that starts now. An operator changes the secret in two steps, as docs say. */
-export function environmentOf(isRotated: boolean): Record<string, string> {
+export function environmentOf(
+  { hasGate }: Pick<Weather, 'hasGate'>,
+  isRotated: boolean,
+): Record<string, string> {
   const { current, next } = SECRETS
-  return { ...BASE, MAYFLY_SECRET: isRotated ? `${next},${current}` : current }
+  const gate = hasGate ? { MAYFLY_GATE: 'on' } : {}
+  return { ...BASE, ...gate, MAYFLY_SECRET: isRotated ? `${next},${current}` : current }
 }
 
 export async function storm(run: Run, weather: Weather): Promise<void> {
@@ -50,6 +59,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
   const { random } = scheduler
   let isRotated = false
   Object.assign(service, { losing: weather.losing })
+  Object.assign(world.outside, { losing: weather.losing, stalling: weather.nodeStalling })
   disk.failing = weather.diskFailing
   node.failing = weather.nodeFailing
   node.stalling = weather.nodeStalling
@@ -118,7 +128,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
 
   async function up(): Promise<void> {
     while (service.processes.length < weather.processes) {
-      await service.start(environmentOf(isRotated)).catch((error: unknown) => {
+      await service.start(environmentOf(weather, isRotated)).catch((error: unknown) => {
         ledger.note(`a start failed: ${String(error)}`)
         return scheduler.sleep(500)
       })

@@ -5,6 +5,7 @@
 import { registerHooks } from 'node:module'
 import type { Plant } from '../plants.ts'
 import { replaceGlobals } from './globals.ts'
+import { replaceWebCrypto } from './web-crypto.ts'
 
 const SOURCE = new URL('../../../src/', import.meta.url).href
 const at = (file: string): string => new URL(`replaced/${file}`, import.meta.url).href
@@ -48,4 +49,5 @@ export function installHooks(plant: Pick<Plant, 'file' | 'text' | 'becomes'> | n
     },
   })
   replaceGlobals()
+  replaceWebCrypto()
 }

@@ -1,0 +1,99 @@
+/**
+ * GATE in a run: projects whose payments go to nodes that are not ours, and what their servers and payers were told.
+ * Everything that is asked of the service passes `ask`, which watches the promises of GATE.
+ */
+import { createHash } from 'node:crypto'
+import type { GateAuthorization, GateQuote } from '../../../src/gate/schema.ts'
+import { bindingText } from '../../../src/protocol/gate-binding.ts'
+import type { Run } from '../run-context.ts'
+import { createInvoices, type Invoices } from '../world/invoices.ts'
+import type { Payee } from './payee.ts'
+
+export type Route = { routeId: string; method: 'GET' | 'POST'; pattern: string; priceSats: number }
+
+export type Project = {
+  projectId: string
+  /** What its server uses, which learns of a new one some time after it was made. */
+  capability: string
+  payee: Payee
+  routes: readonly Route[]
+  granted: number
+}
+
+/** A request of a payer to a project. */
+export type Wanted = { route: Route; path: string; body: string }
+
+export type Town = {
+  run: Run
+  /** Whether the clock of this run jumps. */
+  hasJumps: boolean
+  /** The node of all payees. */
+  invoices: Invoices
+  projects: Project[]
+  /** Since when a capability is over, by the capability. */
+  ended: Map<string, number>
+  /** The first quote of each intent. */
+  quotes: Map<string, GateQuote>
+  /** The intent of each payment hash, and of each key of a project. */
+  intentOf: Map<string, string>
+  /** The receipts of each intent, by how many were given back before. */
+  receipts: Map<string, Map<number, string>>
+  /** How often somebody may have given a receipt of an intent back. */
+  givenBack: Map<string, Set<string>>
+  /** Runs of a project's handler, by intent. */
+  runs: Map<string, { begun: number; failed: number }>
+  /** The preimages that payers have. */
+  preimages: Map<string, string>
+  /** The prices that a route of a project has had. */
+  prices: Map<string, Set<number>>
+}
+
+/** The key of the node that payees share. */
+const PAYEE_KEY = Buffer.from('a7'.repeat(32), 'hex')
+
+export const createTown = (run: Run, { hasJumps }: { hasJumps: boolean }): Town => ({
+  ...{ run, hasJumps, invoices: createInvoices(PAYEE_KEY), projects: [] },
+  ...{ ended: new Map(), quotes: new Map(), intentOf: new Map(), receipts: new Map() },
+  ...{ givenBack: new Map(), runs: new Map(), preimages: new Map(), prices: new Map() },
+})
+
+/** Pays an invoice. @returns the preimage, or null. */
+export async function payIn(town: Town, bolt11: string): Promise<string | null> {
+  const paid = await town.invoices.pay(bolt11)
+  if (paid.kind === 'refused') return null
+  town.preimages.set(hashOf(paid.preimage), paid.preimage)
+  return paid.preimage
+}
+
+/** The payment hash of a preimage. */
+export const hashOf = (preimage: string): string =>
+  createHash('sha256').update(Buffer.from(preimage, 'hex')).digest('hex')
+
+export function digestOf(
+  projectId: string,
+  {
+    routeId,
+    method,
+    path,
+    body,
+  }: { routeId: string; method: string; path: string; body: string | Uint8Array },
+): string {
+  const bodySha256 = createHash('sha256').update(body).digest('hex')
+  const binding = { project: projectId, route: routeId, method, path, bodySha256 }
+  return createHash('sha256').update(bindingText(binding)).digest('hex')
+}
+
+export type Claims = {
+  intent: string
+  aud: string
+  req: string
+  ph: string
+  sat: number
+  gb?: number
+}
+
+/** What a receipt says, whether its signature is right or not. */
+export const claimsOf = (receipt: string): Claims =>
+  JSON.parse(Buffer.from(receipt.split('.')[1] ?? '', 'base64url').toString()) as Claims
+
+export type { GateAuthorization, GateQuote }
