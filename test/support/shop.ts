@@ -64,6 +64,10 @@ export type ShopOptions = {
   isSoldOut?: boolean
   /** What the product provisions at each settlement, besides its row. */
   provisions?: Provisioning['provision']
+  /** How the product extends a capability. */
+  extend?: Provisioning['extend']
+  /** Who is told of extended capabilities. */
+  onExtended?: (publicId: string) => void
   /** Whether the node signs inside this process, like the simulator. */
   signsHere?: boolean
 }
@@ -158,9 +162,11 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const another = ({
     secrets = [SECRET],
     isSoldOut = false,
+    onExtended = () => {},
     ...others
   }: ShopOptions = {}): Orders =>
     createOrders({
+      onExtended,
       db,
       lightning: node,
       health,
@@ -168,7 +174,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       deletion,
       log,
       secrets: createSecrets([fromHex(secrets[0]), ...secrets.slice(1).map(fromHex)]),
-      products: { catch: aProduct(isSoldOut, others.provisions) },
+      products: { catch: aProduct(isSoldOut, others) },
       quoteSeconds: QUOTE_SECONDS,
     })
   const orders = another(options)
@@ -262,7 +268,7 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
 }
 
 /** A product that provisions a row with the order's id. If it is sold out, its condition never holds. */
-function aProduct(isSoldOut: boolean, provisions?: Provisioning['provision']): Provisioning {
+function aProduct(isSoldOut: boolean, { provisions, extend }: ShopOptions): Provisioning {
   return {
     newPublicId: () => newId('catch'),
     provision: (grant): Statement[] => [
@@ -281,6 +287,7 @@ function aProduct(isSoldOut: boolean, provisions?: Provisioning['provision']): P
       ownerToken: tokenFromSeed('catch_owner', seed),
       expiresAt: rfc3339(expiresAt),
     }),
+    ...(extend === undefined ? {} : { extend }),
   }
 }
 

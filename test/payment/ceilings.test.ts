@@ -1,0 +1,153 @@
+/** How many sales a day may have: of the service, and to one client network. */
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { type Ceilings, createCeilings, type MaxSales } from '../../src/payment/ceilings.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  DAY,
+  HOUR,
+  pendingQuote,
+  SECOND,
+} from '../support/shop.ts'
+
+const NETWORK = '203.0.113'
+const OTHER_NETWORK = '198.51.100'
+const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
+
+/** A shop at noon, which counts what the ceilings read. */
+async function aLimitedShop(t: TestContext, max: MaxSales) {
+  const shop = await aShop(t)
+  shop.clock.advance(DAY / 2 - (shop.clock.now() % DAY))
+  const reads: string[] = []
+  const db: Parameters<typeof createCeilings>[1]['db'] = {
+    read: (text, ...values) => {
+      reads.push(text)
+      return shop.db.read(text, ...values)
+    },
+  }
+  const ceilings = createCeilings(max, { db, clock: shop.clock, log: shop.log }) as Ceilings
+  let orders = 0
+  const sell = async (clientNetwork = NETWORK): Promise<void> => {
+    const { orders: at } = shop
+    const opened = await at
+      .purchase(aName(key(orders++)))
+      .open(aRequest(), anOffer({ clientNetwork }))
+    const quote = pendingQuote(opened)
+    await shop.pay(quote)
+    await at.reconcile(quote.paymentHash, 'stream')
+  }
+  const warnings = () => shop.logged.filter(({ event }) => event === 'checkout.ceiling_reached')
+  return { ...shop, ceilings, reads, sell, warnings }
+}
+
+suite('ceilings on the sales of a day', () => {
+  test('without a ceiling nothing is counted', async (t) => {
+    const { db, clock, log } = await aShop(t)
+    const deps = { db, clock, log }
+    assert.equal(createCeilings({ perDay: null, perNetwork: null }, deps), null)
+    assert.notEqual(createCeilings({ perDay: 1, perNetwork: null }, deps), null)
+    assert.notEqual(createCeilings({ perDay: null, perNetwork: 1 }, deps), null)
+  })
+
+  test('the service sells as many as its ceiling says, and then nothing until midnight', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 2, perNetwork: null })
+    const { ceilings, clock } = shop
+    await shop.sell()
+    clock.advance(SECOND)
+    assert.equal(await ceilings.waitMs(NETWORK), null)
+    await shop.sell(OTHER_NETWORK)
+    clock.advance(SECOND)
+    const noon = DAY / 2 - 2 * SECOND
+    assert.equal(await ceilings.waitMs(NETWORK), noon)
+    assert.equal(await ceilings.waitMs('192.0.2'), noon, 'whoever asks')
+    clock.advance(noon - 1)
+    assert.equal(await ceilings.waitMs(NETWORK), 1)
+    clock.advance(1)
+    assert.equal(await ceilings.waitMs(NETWORK), null)
+  })
+
+  test('a client network buys as much as its ceiling says, and the others go on', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: null, perNetwork: 2 })
+    const { ceilings, clock } = shop
+    await shop.sell()
+    assert.equal(await ceilings.waitMs(NETWORK), null)
+    await shop.sell()
+    assert.equal(await ceilings.waitMs(NETWORK), DAY / 2)
+    assert.equal(await ceilings.waitMs(OTHER_NETWORK), null)
+    assert.deepEqual(shop.warnings(), [], 'one buyer is no alarm')
+    clock.advance(DAY / 2)
+    assert.equal(await ceilings.waitMs(NETWORK), null)
+  })
+
+  test('the ceiling of a network stands below that of the service', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 3, perNetwork: 1 })
+    await shop.sell()
+    assert.equal(await shop.ceilings.waitMs(NETWORK), DAY / 2)
+    assert.equal(await shop.ceilings.waitMs(OTHER_NETWORK), null)
+  })
+
+  test('a sale of the day before counts no more, and one at midnight does', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 1, perNetwork: 1 })
+    const { ceilings, clock } = shop
+    clock.advance(DAY / 2 - 1)
+    await shop.sell()
+    clock.advance(1)
+    assert.equal(await ceilings.waitMs(NETWORK), null)
+    await shop.sell()
+    clock.advance(SECOND)
+    assert.equal(await ceilings.waitMs(NETWORK), DAY - SECOND)
+  })
+
+  test('what is owed or unpaid is no sale', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 1, perNetwork: 1 })
+    const soldOut = shop.another({ isSoldOut: true })
+    const quote = pendingQuote(await soldOut.purchase(aName()).open(aRequest(), anOffer()))
+    assert.equal(await shop.ceilings.waitMs(NETWORK), null)
+    await shop.pay(quote)
+    await soldOut.reconcile(quote.paymentHash, 'stream')
+    shop.clock.advance(SECOND)
+    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+    assert.equal(await shop.ceilings.waitMs(NETWORK), null)
+  })
+
+  test('the sales of the service are counted once a second, and again after a day or a step of the clock', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 1, perNetwork: null })
+    const { ceilings, clock, reads } = shop
+    const counts = async (): Promise<number> => {
+      const before = reads.length
+      await ceilings.waitMs(NETWORK)
+      return reads.length - before
+    }
+    assert.deepEqual([await counts(), await counts()], [1, 0])
+    await shop.sell()
+    clock.advance(SECOND - 1)
+    assert.equal(await ceilings.waitMs(NETWORK), null, 'counted a moment ago')
+    clock.advance(1)
+    assert.deepEqual([await counts(), await counts()], [1, 0])
+    clock.jump(-HOUR)
+    assert.deepEqual([await counts(), await counts()], [1, 0])
+    clock.advance(DAY / 2 + HOUR - SECOND - 1)
+    assert.equal(await counts(), 1)
+    clock.advance(1)
+    assert.equal(await counts(), 1, 'midnight')
+  })
+
+  test('the operator is warned once a day that the ceiling is reached', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 1, perNetwork: null })
+    const { ceilings, clock } = shop
+    for (const day of [1, 2]) {
+      assert.equal(shop.warnings().length, day - 1)
+      await shop.sell()
+      for (let i = 0; i < 3; i++) {
+        clock.advance(SECOND)
+        await ceilings.waitMs(NETWORK)
+      }
+      assert.equal(shop.warnings().length, day)
+      clock.advance(DAY)
+    }
+    assert.deepEqual(shop.warnings()[0], { event: 'checkout.ceiling_reached', sales: 1 })
+  })
+})
