@@ -137,7 +137,7 @@ suite('the use of a key', () => {
     assert.deepEqual(used, await row())
   })
 
-  test('of two that see an uncontested order at once, both learn that it is contested', async (t) => {
+  test('two uses that see an uncontested order at once both learn that it is contested', async (t) => {
     const { claims, row } = await aUsedOrder(t, WEAK)
     const seen = await row()
     for (const client of [STRANGER, null]) {
