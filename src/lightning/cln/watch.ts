@@ -46,11 +46,16 @@ export async function watchCln(
     for (;;) {
       signal.throwIfAborted()
       const invoice = await next(payIndex)
-      onAlive()
-      if (invoice === null) continue
+      if (invoice === null) {
+        onAlive()
+        continue
+      }
       const index = read.count(invoice, 'pay_index') ?? 0
       if (index <= payIndex) throw read.malformed('pay_index did not grow')
-      onSettled(read.hash(invoice, 'payment_hash'))
+      const paymentHash = read.hash(invoice, 'payment_hash')
+      // Only now: a node that keeps saying nonsense is asked less and less often.
+      onAlive()
+      onSettled(paymentHash)
       payIndex = index
       seen = index
       await cursor.write(index)

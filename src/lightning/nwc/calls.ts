@@ -120,7 +120,8 @@ function failureOf(what: string, error: unknown): NodeError {
     return new NodeError(NODE, `${what} took too long`, { reason: 'timeout' })
   }
   if (error instanceof Nip47WalletError) {
-    const answer = { code: quotable(error.code), message: quotable(error.message) }
+    // The client does not check that a wallet's code is a text.
+    const answer = { code: quotable(String(error.code)), message: quotable(error.message) }
     const words = `${what} was refused: ${answer.code}, ${answer.message}`
     return new NodeError(NODE, words, { reason: 'refused', answer })
   }

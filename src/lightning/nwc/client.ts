@@ -1,5 +1,6 @@
 /** The client of @getalby/sdk for NIP-47, without its output to the console. */
 import { NWCClient } from '@getalby/sdk/nwc'
+import { objectIn } from '../../lib/json.ts'
 
 export type QuietNwcClient = {
   client: NWCClient
@@ -29,8 +30,12 @@ export function createNwcClient(url: string): QuietNwcClient {
     await Promise.any(client.relayUrls.map((relay) => client.pool.ensureRelay(relay)))
   }
   const decrypt = client.decrypt.bind(client)
-  // The client does not catch failures of `decrypt`. It refuses the empty text later, as invalid JSON.
-  client.decrypt = (pubkey, content) => decrypt(pubkey, content).catch(() => '')
+  // The client catches neither what `decrypt` throws, nor what it throws itself at a JSON text such as `null`, and
+  // that would end this process. It refuses the empty text later, as invalid JSON.
+  client.decrypt = async (pubkey, content) => {
+    const text = await decrypt(pubkey, content).catch(() => '')
+    return objectIn(text) === null ? '' : text
+  }
   return {
     client,
     request: (method, params, timeoutMs) =>

@@ -19,8 +19,12 @@ export type NwcWalletStandIn = {
   url: string
   /** Replaces the answers of its handlers. Null ends this. */
   spoil(fault: ((method: string) => Answer | Promise<Answer> | null) | null): void
+  /** Sends this text in place of each answer, encrypted unless it is `raw`. Null ends this. */
+  garble(text: string | null, form?: 'raw'): void
   /** Sends the notification of a payment. It can be sent any number of times. */
   tell(invoice: LedgerInvoice): Promise<void>
+  /** Sends any text as a notification. */
+  say(text: string): Promise<void>
   /** The methods of all requests so far. */
   requests: string[]
   close(): void
@@ -47,6 +51,12 @@ export async function startNwcWallet(options: {
   // The service does not await what it publishes, so nothing would catch the error of a cut connection.
   const send = service.pool.publish.bind(service.pool)
   service.pool.publish = (...event) => send(...event).map((sent) => sent.catch(() => 'cut off'))
+  const encrypt = service.encrypt.bind(service)
+  let garbled: { text: string; form: 'raw' | undefined } | null = null
+  service.encrypt = async (pair, content, type) => {
+    if (garbled?.form === 'raw') return garbled.text
+    return encrypt(pair, garbled?.text ?? content, type)
+  }
   const outgoing = new Map<string, Outgoing>()
   const requests: string[] = []
   let fault: Parameters<NwcWalletStandIn['spoil']>[0] = null
@@ -149,7 +159,11 @@ export async function startNwcWallet(options: {
 
   async function tell(invoice: LedgerInvoice): Promise<void> {
     const word = { notification_type: 'payment_received', notification: incoming(invoice) }
-    const content = await service.encrypt(keys, JSON.stringify(word), encryption)
+    await say(JSON.stringify(word))
+  }
+
+  async function say(text: string): Promise<void> {
+    const content = await encrypt(keys, text, encryption)
     const kind = encryption === 'nip04' ? 23196 : 23197
     await publish(kind, [['p', keys.clientPubkey]], content)
   }
@@ -170,7 +184,11 @@ export async function startNwcWallet(options: {
     spoil(next) {
       fault = next
     },
+    garble(text, form) {
+      garbled = text === null ? null : { text, form }
+    },
     tell,
+    say,
     close() {
       forget()
       unsubscribe()

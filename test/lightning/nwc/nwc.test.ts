@@ -1,0 +1,378 @@
+/** What the answers of a wallet over Nostr mean, and how its notifications are followed. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
+import { createNwc, type NwcOptions } from '../../../src/lightning/nwc/nwc.ts'
+import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
+import { startRelay } from '../../support/nostr-relay.ts'
+import { manualClock } from '../../support/shop.ts'
+import { createLedger } from '../../support/stand-ins/ledger.ts'
+import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
+import { until } from '../../support/until.ts'
+
+const ASK = { amountMsat: 21_001, memo: 'Mayfly', expirySeconds: 901 }
+const HASH = 'ab'.repeat(32)
+const GRACE_MS = 10 * 60_000
+// Wallet, relay and Mayfly share one thread here.
+const PATIENT = { createMs: 60_000, lookupMs: 60_000, infoMs: 60_000 }
+
+type Changes = {
+  options?: Partial<NwcOptions>
+  wallet?: Partial<Parameters<typeof startNwcWallet>[0]>
+  /** Changes the connection string. */
+  url?: (url: string) => string
+}
+
+async function aWorld(
+  t: TestContext,
+  { options, wallet: changes, url = (own) => own }: Changes = {},
+) {
+  const clock = manualClock(Date.now())
+  const own = createLedger(clock)
+  const relay = await startRelay()
+  const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own, ...changes })
+  const warnings: string[] = []
+  const lightning = createNwc({
+    ...readNwcUrl(url(wallet.url)),
+    clock,
+    timeouts: PATIENT,
+    onWarning: (message) => warnings.push(message),
+    ...options,
+  })
+  t.after(async () => {
+    await lightning.close()
+    wallet.close()
+    await relay.stop()
+  })
+  /** Replaces the result of a method. */
+  const answer = (method: string, result: unknown): void =>
+    wallet.spoil((asked) => (asked === method ? ({ result, error: undefined } as never) : null))
+  /** Refuses a method. */
+  const refuse = (method: string, code: unknown, message: unknown): void =>
+    wallet.spoil((asked) =>
+      asked === method ? ({ result: undefined, error: { code, message } } as never) : null,
+    )
+  const watch = () => {
+    const told: string[] = []
+    const stop = new AbortController()
+    const ended = lightning.watch((hash) => told.push(hash), stop.signal)
+    t.after(async () => {
+      stop.abort()
+      await ended
+    })
+    const isUnderWay = () =>
+      until('a watch that tells of payments', async () => {
+        const invoice = own.make(ASK)
+        await wallet.tell(invoice)
+        await until('word of it', () => told.includes(invoice.paymentHash), { withinMs: 1_000 })
+        return true
+      })
+    return { told, isUnderWay }
+  }
+  return { clock, own, relay, wallet, lightning, warnings, answer, refuse, watch }
+}
+
+const malformed = (message: string) => ({
+  name: 'NodeError',
+  reason: 'malformed',
+  message: `NWC: ${message}`,
+})
+
+test('a wallet names mainnet as it likes, counts as in sync, and its key says nothing', async (t) => {
+  const { lightning, answer } = await aWorld(t)
+  for (const [named, network] of [
+    ['mainnet', 'mainnet'],
+    ['bitcoin', 'mainnet'],
+    ['Mainnet', 'mainnet'],
+    ['signet', 'signet'],
+    ['REGTEST', 'regtest'],
+  ] as const) {
+    answer('get_info', { network: named, pubkey: `02${HASH}` })
+    assert.deepEqual(await lightning.info(), { network, synced: true, nodeId: null })
+  }
+  answer('get_info', { methods: [] })
+  await assert.rejects(lightning.info(), malformed('network is missing'))
+})
+
+test("a wallet's invoice has its payment hash beside it, or in itself", async (t) => {
+  const { lightning, answer, own } = await aWorld(t)
+  const { bolt11, paymentHash } = own.make(ASK)
+  for (const payment_hash of [paymentHash, undefined]) {
+    answer('make_invoice', { invoice: bolt11, payment_hash })
+    assert.deepEqual(await lightning.createInvoice(ASK), { bolt11, paymentHash })
+  }
+  for (const [result, message] of [
+    [{ payment_hash: paymentHash }, 'invoice is missing'],
+    [{ invoice: bolt11, payment_hash: null }, 'payment_hash is not a hash'],
+    [{ invoice: bolt11, payment_hash: paymentHash.toUpperCase() }, 'payment_hash is not a hash'],
+    [{ invoice: `${bolt11}b` }, 'invoice is unreadable'],
+    ['lnbcrt1', 'an answer is not an object'],
+  ] as const) {
+    answer('make_invoice', result)
+    await assert.rejects(lightning.createInvoice(ASK), malformed(message))
+  }
+})
+
+test("a wallet's word on an invoice is its state, and without one the time of settlement with the preimage", async (t) => {
+  const { lightning, answer, own } = await aWorld(t)
+  const { paymentHash, preimage } = own.make(ASK)
+  const settled_at = 1_767_225_600
+  const open = { state: 'open' }
+  const settled = { state: 'settled' }
+  const unknown = 'an invoice is in an unknown state'
+  const table: [result: Record<string, unknown>, expected: object | string][] = [
+    [{ state: 'pending' }, open],
+    [{ state: 'pending', settled_at: 0 }, open],
+    [{ state: 'pending', settled_at: null }, open],
+    [{ state: 'pending', preimage }, open],
+    [{ state: 'expired' }, open],
+    [{ state: 'accepted' }, open],
+    [{ state: 'settled' }, settled],
+    [{ state: 'settled', type: 'incoming', payment_hash: paymentHash }, settled],
+    [{ settled_at, preimage }, settled],
+    [{ settled_at: 1, preimage: preimage.toUpperCase() }, settled],
+    [{ state: 'pending', settled_at: 1 }, 'an invoice is settled and not settled'],
+    [{ state: 'expired', settled_at }, 'an invoice is settled and not settled'],
+    [{ state: 'pending', settled_at: 'now' }, 'settled_at is not a count'],
+    [{ settled_at }, unknown],
+    [{ settled_at, preimage: '' }, unknown],
+    [{ settled_at, preimage: HASH }, unknown],
+    [{ settled_at, preimage: [preimage] }, unknown],
+    [{ preimage }, unknown],
+    [{ settled_at: 0, preimage }, unknown],
+    [{ state: 'failed' }, unknown],
+    [{ state: 'settled', type: 'outgoing' }, 'the wallet answered for another invoice'],
+    [{ state: 'settled', payment_hash: HASH }, 'the wallet answered for another invoice'],
+    [{ state: 'settled', payment_hash: null }, 'the wallet answered for another invoice'],
+  ]
+  for (const [result, expected] of table) {
+    answer('lookup_invoice', result)
+    const found = lightning.lookupInvoice(paymentHash)
+    if (typeof expected === 'string') await assert.rejects(found, malformed(expected))
+    else assert.deepEqual(await found, expected, JSON.stringify(result))
+  }
+  answer('lookup_invoice', 'settled')
+  await assert.rejects(
+    lightning.lookupInvoice(paymentHash),
+    malformed('an answer is not an object'),
+  )
+})
+
+test('an unpaid invoice of a wallet dies by the expiry that the wallet says, or else by that of the invoice', async (t) => {
+  const { lightning, answer, own, clock } = await aWorld(t)
+  const { bolt11: invoice, paymentHash, expiresAt } = own.make(ASK)
+  const seconds = expiresAt / 1000
+  const cases = [
+    { expires_at: seconds },
+    { expires_at: seconds, invoice: 'unreadable' },
+    { invoice },
+    { invoice, expires_at: null },
+    { invoice, expires_at: 0 },
+    { invoice, expires_at: -1 },
+    { invoice, expires_at: 1.5 },
+    { invoice, expires_at: '1' },
+  ]
+  const each = async (expected: object) => {
+    for (const state of ['pending', 'expired']) {
+      for (const fields of cases) {
+        answer('lookup_invoice', { state, ...fields })
+        const found = await lightning.lookupInvoice(paymentHash)
+        assert.deepEqual(found, expected, JSON.stringify(fields))
+      }
+    }
+  }
+  clock.advance(expiresAt + GRACE_MS - clock.now())
+  await each({ state: 'open' })
+  clock.advance(1)
+  await each({ state: 'dead', isFinal: false })
+  // Nobody knows when, or the wallet says that it is later; or the payment is held.
+  for (const fields of [
+    { state: 'expired' },
+    { state: 'pending', invoice, expires_at: seconds + 1 },
+    { state: 'accepted', invoice },
+  ]) {
+    answer('lookup_invoice', fields)
+    assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'open' })
+  }
+})
+
+test('a refusal of a wallet is told with its code and message, and only NOT_FOUND means that it knows no such invoice', async (t) => {
+  const { lightning, refuse } = await aWorld(t)
+  const secret = 'ab'.repeat(32)
+  for (const [code, message, answer] of [
+    ['INTERNAL', 'try again', { code: 'INTERNAL', message: 'try again' }],
+    ['RATE_LIMITED', `no ${secret}`, { code: 'RATE_LIMITED', message: 'no …' }],
+    [secret, 'odd', { code: '…', message: 'odd' }],
+    [404, 'odd', { code: '404', message: 'odd' }],
+    [{ odd: 1 }, 7, { code: '[object Object]', message: '7' }],
+    [undefined, undefined, { code: 'INTERNAL', message: 'unknown Error' }],
+  ] as const) {
+    refuse('lookup_invoice', code, message)
+    await assert.rejects(lightning.lookupInvoice(HASH), {
+      name: 'NodeError',
+      reason: 'refused',
+      message: `NWC: looking up an invoice was refused: ${answer.code}, ${answer.message}`,
+      answer,
+    })
+  }
+  refuse('lookup_invoice', 'NOT_FOUND', 'no such invoice')
+  await assert.rejects(lightning.lookupInvoice(HASH), UnknownInvoice)
+  refuse('get_info', 'INTERNAL', 'no')
+  await assert.rejects(lightning.info(), {
+    message: 'NWC: asking for the wallet was refused: INTERNAL, no',
+  })
+  refuse('make_invoice', 'QUOTA_EXCEEDED', 'no')
+  await assert.rejects(lightning.createInvoice(ASK), {
+    message: 'NWC: making an invoice was refused: QUOTA_EXCEEDED, no',
+  })
+})
+
+test('an answer of a wallet that nobody can read is an error, and does not end the process', async (t) => {
+  const { lightning, wallet } = await aWorld(t)
+  for (const [text, form] of [
+    ['null', undefined],
+    ['7', undefined],
+    ['[]', undefined],
+    ['"text"', undefined],
+    ['{', undefined],
+    ['not encrypted', 'raw'],
+  ] as const) {
+    wallet.garble(text, form)
+    await assert.rejects(
+      lightning.info(),
+      malformed('asking for the wallet got an unreadable answer'),
+    )
+  }
+  wallet.garble(null)
+  assert.equal((await lightning.info()).network, 'regtest')
+})
+
+test('a wallet whose encryption is not known is told apart from one that does not answer', async (t) => {
+  const { lightning } = await aWorld(t, { wallet: { encryption: 'nip99' as never } })
+  await assert.rejects(
+    lightning.info(),
+    malformed('asking for the wallet got an unreadable answer'),
+  )
+})
+
+test('checking the access of a wallet says which methods the connection lacks', async (t) => {
+  const { lightning, answer, refuse } = await aWorld(t)
+  const lacks = (methods: string) => ({
+    sentence: `NWC: the connection does not allow ${methods}; make one in the wallet for make_invoice, lookup_invoice, get_info and notifications, and nothing else`,
+    isAway: false,
+  })
+  for (const [methods, problem] of [
+    [['get_info', 'make_invoice', 'lookup_invoice'], null],
+    [['get_info', 'make_invoice'], lacks('lookup_invoice')],
+    [['lookup_invoice'], lacks('make_invoice')],
+    [[], lacks('make_invoice, lookup_invoice')],
+    // Many wallets do not list them.
+    [undefined, null],
+    ['make_invoice', null],
+  ] as const) {
+    answer('get_info', { network: 'regtest', methods })
+    assert.deepEqual(await lightning.checkAccess(), problem)
+  }
+  for (const code of ['RESTRICTED', 'UNAUTHORIZED']) {
+    refuse('get_info', code, 'no')
+    assert.deepEqual(await lightning.checkAccess(), lacks('get_info'))
+  }
+  refuse('get_info', 'INTERNAL', 'no')
+  assert.deepEqual(await lightning.checkAccess(), {
+    sentence: 'NWC: asking for the wallet was refused: INTERNAL, no',
+    isAway: false,
+  })
+})
+
+test('checking the access of a wallet that does not answer names its relays', async (t) => {
+  const { lightning, wallet, relay } = await aWorld(t, {
+    options: { timeouts: { ...PATIENT, infoMs: 300 } },
+    url: (url) => url.replace('&secret', '&relay=ws%3A%2F%2F127.0.0.1%3A1&secret'),
+  })
+  wallet.spoil(() => new Promise(() => {}))
+  assert.deepEqual(await lightning.checkAccess(), {
+    sentence: `NWC: asking for the wallet took too long: the wallet behind ${new URL(relay.url).host}, 127.0.0.1:1 does not answer; it is not running, or the connection of MAYFLY_LIGHTNING_URL was deleted there`,
+    isAway: true,
+  })
+})
+
+test('checking the access of a wallet says that its network is not sold on', async (t) => {
+  const { lightning } = await aWorld(t, { wallet: { network: 'testnet' } })
+  assert.deepEqual(await lightning.checkAccess(), {
+    sentence: 'NWC: the node runs on testnet; mainnet, signet and regtest are supported',
+    isAway: false,
+  })
+})
+
+test('checking the access of a wallet says where no relay answers', async (t) => {
+  const { lightning, relay } = await aWorld(t)
+  await relay.stop()
+  assert.deepEqual(await lightning.checkAccess(), {
+    sentence: `NWC: asking for the wallet failed: no relay answers at ${new URL(relay.url).host}`,
+    isAway: true,
+  })
+})
+
+test("a wallet's watch tells of each payment with a readable hash, and leaves other notifications out", async (t) => {
+  const { wallet, own, warnings, watch } = await aWorld(t)
+  const { told, isUnderWay } = watch()
+  await isUnderWay()
+  const before = told.length
+  const received = (notification: unknown) =>
+    JSON.stringify({ notification_type: 'payment_received', notification })
+  for (const text of [
+    JSON.stringify({ notification_type: 'payment_sent', notification: { payment_hash: HASH } }),
+    received('text'),
+    received({}),
+    received({ payment_hash: 1 }),
+    received({ payment_hash: `${HASH}ab` }),
+    received({ payment_hash: `x${HASH}` }),
+    received({ payment_hash: [HASH] }),
+    'null',
+    '7',
+    '{',
+  ]) {
+    await wallet.say(text)
+  }
+  const last = own.make(ASK)
+  await wallet.tell(last)
+  await until('word of it', () => told.includes(last.paymentHash))
+  assert.deepEqual(told.slice(before), [last.paymentHash])
+  assert.deepEqual(warnings, [])
+})
+
+test("a wallet's watch warns when no relay answers any more, and goes on when one does again", async (t) => {
+  const timeouts = { ...PATIENT, infoMs: 500, probeEveryMs: 20, retryFirstMs: 1, retryMaxMs: 20 }
+  const { relay, warnings, watch } = await aWorld(t, { options: { timeouts } })
+  const { isUnderWay } = watch()
+  await isUnderWay()
+  await relay.stop()
+  await until('a warning', () => warnings.length > 0)
+  assert.match(
+    warnings[0] ?? '',
+    /^NWC: (asking for the wallet|following the payments) (failed|took too long); connecting again$/,
+  )
+  await relay.start()
+  await isUnderWay()
+})
+
+test("a wallet's watch warns of a wallet that does not answer, and not of one that only refuses", async (t) => {
+  const timeouts = { ...PATIENT, infoMs: 300, probeEveryMs: 20, retryFirstMs: 1, retryMaxMs: 20 }
+  const { wallet, warnings, refuse, watch } = await aWorld(t, { options: { timeouts } })
+  refuse('get_info', 'RESTRICTED', 'no')
+  watch()
+  await until('some questions', () => wallet.requests.length >= 3)
+  assert.deepEqual(warnings, [])
+  wallet.spoil(() => new Promise(() => {}))
+  await until('a warning', () => warnings.length > 0)
+  assert.equal(warnings[0], 'NWC: asking for the wallet took too long; connecting again')
+})
+
+test("a wallet's watch says what it was doing when nothing answers from the start", async (t) => {
+  const timeouts = { ...PATIENT, retryFirstMs: 1, retryMaxMs: 5 }
+  const { relay, warnings, watch } = await aWorld(t, { options: { timeouts } })
+  await relay.stop()
+  watch()
+  await until('a warning', () => warnings.length > 0)
+  assert.equal(warnings[0], 'NWC: following the payments failed; connecting again')
+})
