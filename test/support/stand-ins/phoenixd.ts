@@ -15,6 +15,8 @@ export type PhoenixdStandIn = StandInServer & {
   limitedPassword: string
   /** Reports a payment to all websockets. It can be reported any number of times. */
   tell(invoice: LedgerInvoice): void
+  /** Sends this to all websockets. */
+  say(event: string | Buffer): void
   /** Cuts only the websockets. */
   cutSockets(): void
   /** The number of open websockets. */
@@ -151,7 +153,11 @@ export async function startPhoenixd(options: {
   function tell({ amountMsat, paymentHash }: LedgerInvoice): void {
     const amountSat = amountMsat / 1000
     const event = { type: 'payment_received', timestamp: clock.now(), amountSat, paymentHash }
-    for (const socket of sockets.clients) socket.send(JSON.stringify(event))
+    say(JSON.stringify(event))
+  }
+
+  function say(event: string | Buffer): void {
+    for (const socket of sockets.clients) socket.send(event)
   }
 
   const cutSockets = () => {
@@ -163,6 +169,7 @@ export async function startPhoenixd(options: {
     password,
     limitedPassword,
     tell,
+    say,
     cutSockets,
     sockets: () => sockets.clients.size,
     cut() {

@@ -1,0 +1,152 @@
+/** What an operator reads when a node fails, and what never stands there. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AccessWords, accessProblem } from '../../../src/lightning/node/access.ts'
+import {
+  NodeError,
+  type NodeFailure,
+  quotable,
+  supportedNetwork,
+  transportError,
+  UnsupportedNetwork,
+} from '../../../src/lightning/node/error.ts'
+
+test('a message of a node is quoted without what may be a secret or an invoice, without control characters, and not in length', () => {
+  const table: [text: string, quoted: string][] = [
+    ['no such invoice', 'no such invoice'],
+    ['x'.repeat(39), 'x'.repeat(39)],
+    ['x'.repeat(40), '…'],
+    [`rune ${'aZ0+/=_-'.repeat(9)}: no`, 'rune …: no'],
+    [`${'ab'.repeat(32)} ${'cd'.repeat(32)}`, '… …'],
+    ['a\nb\tc\u0000d\u007fe', 'a b c d e'],
+    ['für', 'f r'],
+    ['a~b c', 'a~b c'],
+    ['…', '…'],
+    ['word '.repeat(50), 'word '.repeat(40)],
+  ]
+  for (const [text, quoted] of table) assert.equal(quotable(text), quoted)
+})
+
+test('the networks of a node are mainnet, signet and regtest', () => {
+  for (const network of ['mainnet', 'signet', 'regtest']) {
+    assert.equal(supportedNetwork('A node', network), network)
+  }
+})
+
+test('a node on another network is told of by its name, if that is one', () => {
+  const table: [network: string, named: string][] = [
+    ['testnet', 'testnet'],
+    ['testnet4', 'testnet4'],
+    ['x'.repeat(20), 'x'.repeat(20)],
+    ['x'.repeat(21), 'an unknown network'],
+    ['', 'an unknown network'],
+    ['Mainnet', 'an unknown network'],
+    ['a b', 'an unknown network'],
+    ['<b>', 'an unknown network'],
+  ]
+  for (const [network, named] of table) {
+    assert.throws(
+      () => supportedNetwork('A node', network),
+      (error) => {
+        assert.ok(error instanceof UnsupportedNetwork)
+        assert.equal(
+          error.message,
+          `A node: the node runs on ${named}; mainnet, signet and regtest are supported`,
+        )
+        assert.equal(error.reason, 'malformed')
+        assert.equal(error.name, 'UnsupportedNetwork')
+        return true
+      },
+    )
+  }
+})
+
+test('a failed connection is told apart by its code: the certificate, the time, or that nobody is there', () => {
+  const coded = (code: string) => Object.assign(new Error('with a secret'), { code })
+  const table: [error: unknown, reason: NodeFailure, message: string][] = [
+    [coded('ECONNREFUSED'), 'unreachable', 'asking failed (ECONNREFUSED)'],
+    // The other side speaks plain HTTP.
+    [
+      coded('ERR_SSL_WRONG_VERSION_NUMBER'),
+      'unreachable',
+      'asking failed (ERR_SSL_WRONG_VERSION_NUMBER)',
+    ],
+    ...[
+      'CERT_HAS_EXPIRED',
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'ERR_TLS_HANDSHAKE_TIMEOUT',
+    ].map((code): [unknown, NodeFailure, string] => [
+      coded(code),
+      'certificate',
+      `asking failed (${code})`,
+    ]),
+    [new TypeError('with a secret'), 'unreachable', 'asking failed (TypeError)'],
+    ['with a secret', 'unreachable', 'asking failed (unknown error)'],
+    [new DOMException('with a secret', 'TimeoutError'), 'timeout', 'asking took too long'],
+    [new DOMException('with a secret', 'AbortError'), 'unreachable', 'asking failed (AbortError)'],
+  ]
+  for (const [error, reason, message] of table) {
+    const told = transportError('A node', 'asking', error)
+    assert.deepEqual([told.message, told.reason], [`A node: ${message}`, reason])
+    assert.equal(told.answer, undefined)
+    assert.equal(told.cause, undefined)
+    assert.equal(told.name, 'NodeError')
+  }
+  const known = new NodeError('A node', 'an answer is too large', { reason: 'malformed' })
+  assert.equal(transportError('A node', 'asking', known), known)
+})
+
+test('the operator is told in one sentence why a node cannot be used, and whether it may pass', () => {
+  const words: AccessWords = {
+    baseUrl: 'https://node:8080',
+    speaks: 'speaks as a node does',
+    port: 'the port of a node',
+    certificate: 'use its own',
+    refused: ({ message }) => `${message}, so look at the rune`,
+  }
+  const failed = (message: string, reason: NodeFailure) =>
+    new NodeError('A node', message, { reason })
+  const table: [error: NodeError, sentence: string, isAway: boolean][] = [
+    [
+      failed('asking failed (ECONNREFUSED)', 'unreachable'),
+      'A node: asking failed (ECONNREFUSED): nothing at https://node:8080 speaks as a node does',
+      true,
+    ],
+    [
+      failed('asking took too long', 'timeout'),
+      'A node: asking took too long: whatever is at https://node:8080 does not answer',
+      true,
+    ],
+    [
+      failed('asking failed (CERT_HAS_EXPIRED)', 'certificate'),
+      'A node: asking failed (CERT_HAS_EXPIRED): the certificate of https://node:8080 ran out; make the node a new one, and copy it here again',
+      false,
+    ],
+    [
+      failed('asking failed (ERR_TLS_CERT_ALTNAME_INVALID)', 'certificate'),
+      'A node: asking failed (ERR_TLS_CERT_ALTNAME_INVALID): https://node:8080 shows a certificate that the cert of MAYFLY_LIGHTNING_URL does not vouch for; use its own',
+      false,
+    ],
+    [
+      failed('an answer is not JSON', 'malformed'),
+      'A node: an answer is not JSON: https://node:8080 is not the port of a node',
+      false,
+    ],
+    [
+      failed('asking was refused', 'refused'),
+      'A node: asking was refused, so look at the rune',
+      false,
+    ],
+    [
+      new UnsupportedNetwork('A node', 'testnet'),
+      'A node: the node runs on testnet; mainnet, signet and regtest are supported',
+      false,
+    ],
+  ]
+  for (const [error, sentence, isAway] of table) {
+    assert.deepEqual(accessProblem(error, words), { sentence, isAway })
+  }
+})
