@@ -16,7 +16,10 @@ export const ROOMS: Record<string, Room> = {
   },
   lightning: {
     mutate: ['src/lightning/{cln,phoenixd,nwc,lnd,node}/**/*.ts'],
-    tests: ['test/lightning/{lnd,node}/**/*.test.ts', 'test/contract/{cln,phoenixd,nwc}.test.ts'],
+    tests: [
+      'test/lightning/{cln,phoenixd,nwc,lnd,node}/**/*.test.ts',
+      'test/contract/{cln,phoenixd,nwc}.test.ts',
+    ],
   },
   // Of the stores, tests with a server or with PostgreSQL are not asked: they take seconds each.
   'catch-stores': {
