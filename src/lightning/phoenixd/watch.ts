@@ -54,10 +54,9 @@ async function follow(
   },
 ): Promise<never> {
   const { baseUrl, authorization, dispatcher, signal, onAlive, onSettled, onWarning } = options
-  if (signal.aborted) throw signal.reason
   const connection = new AbortController()
   const hangUp = () => connection.abort(signal.reason)
-  signal.addEventListener('abort', hangUp, { once: true })
+  signal.addEventListener('abort', hangUp)
   const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/websocket`, {
     headers: { authorization },
     dispatcher,
@@ -69,10 +68,9 @@ async function follow(
       const ended = () => new NodeError(NODE, 'the websocket was closed', { reason: 'unreachable' })
       socket.addEventListener('open', onAlive)
       socket.addEventListener('message', ({ data }) => {
-        onAlive()
         const paymentHash = receivedHash(data)
         if (paymentHash !== null) onSettled(paymentHash)
-        else if (paymentHash === null && !isOtherEvent(data)) {
+        else if (!isOtherEvent(data)) {
           onWarning(`${NODE}: an event of the websocket is unreadable`)
         }
       })

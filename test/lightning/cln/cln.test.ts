@@ -374,18 +374,20 @@ for (const [what, body, message] of [
 }
 
 test('the watch of Core Lightning warns once an outage, says what it was doing, and goes on from where it was', async (t) => {
+  const refused =
+    'Core Lightning: waiting for a payment was refused: shutting down; connecting again'
   const watch = await aWatch(t, (response, attempt) => {
     if (attempt === 0) return sendJson(response, paid(8), 201)
-    if (attempt < 4) return sendJson(response, { code: -1, message: 'shutting down' }, 500)
+    // An outage ends with a settlement, or with a wait that is over.
     if (attempt === 4) return sendJson(response, paid(9), 201)
-    return hang()
+    if (attempt === 7) return sendJson(response, { code: 904, message: 'Timed out' }, 500)
+    if (attempt === 10) return hang()
+    return sendJson(response, { code: -1, message: 'shutting down' }, 500)
   })
-  await watch.hasAsked(6)
-  assert.deepEqual(watch.from(), [7, 8, 8, 8, 8, 9])
+  await watch.hasAsked(11)
+  assert.deepEqual(watch.from(), [7, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9])
   assert.deepEqual(watch.told, [hashOf(8), hashOf(9)])
-  assert.deepEqual(watch.warnings, [
-    'Core Lightning: waiting for a payment was refused: shutting down; connecting again',
-  ])
+  assert.deepEqual(watch.warnings, [refused, refused, refused])
 })
 
 test('the watch of Core Lightning does not fall behind what it has seen where the cursor could not be stored', async (t) => {
@@ -425,4 +427,13 @@ test('the watch of Core Lightning hangs up on a node that does not answer when t
     'Core Lightning: waiting for a payment took too long; connecting again',
   ])
   assert.deepEqual(patient.warnings, [])
+})
+
+test('closing Core Lightning ends a call that is under way', async (t) => {
+  const { lightning, standIn } = await aWorld(t)
+  standIn.spoil(() => true)
+  const looking = assert.rejects(lightning.lookupInvoice(HASH), { reason: 'unreachable' })
+  await until('the question', () => standIn.requests.length === 1)
+  await lightning.close()
+  await looking
 })

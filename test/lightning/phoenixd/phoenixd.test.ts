@@ -1,11 +1,15 @@
 /** What phoenixd is asked, what its answers mean, and how its payments are followed. */
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import { NodeError, type NodeFailure } from '../../../src/lightning/node/error.ts'
+import { NODE_TIMEOUTS } from '../../../src/lightning/node/timeouts.ts'
 import { createPhoenixd, type PhoenixdOptions } from '../../../src/lightning/phoenixd/phoenixd.ts'
+import { watchPhoenixd } from '../../../src/lightning/phoenixd/watch.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { manualClock } from '../../support/shop.ts'
+import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { sendJson, sendText } from '../../support/stand-ins/http-server.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../../support/stand-ins/phoenixd.ts'
@@ -15,10 +19,14 @@ const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 901 }
 const HASH = 'ab'.repeat(32)
 const GRACE_MS = 10 * 60_000
 
-async function aWorld(t: TestContext, options: Partial<PhoenixdOptions> = {}) {
+async function aWorld(
+  t: TestContext,
+  options: Partial<PhoenixdOptions> = {},
+  { tls = false }: { tls?: boolean } = {},
+) {
   const clock = manualClock(Date.now())
   const own = createLedger(clock)
-  const standIn = await startPhoenixd({ clock, own })
+  const standIn = await startPhoenixd({ clock, own, tls })
   const warnings: string[] = []
   const lightning = createPhoenixd({
     baseUrl: standIn.baseUrl,
@@ -292,15 +300,16 @@ test("phoenixd's watch connects again when its websocket is cut, and warns once 
   const { isOpen, isTold } = watch()
   await isOpen()
   const outage = 'phoenixd: the websocket was closed; connecting again'
+  // Also where no event came in between.
   for (const warned of [[outage], [outage, outage]]) {
     standIn.cutSockets()
     await until('a warning', () => warnings.length === warned.length)
     await isOpen()
-    const { bolt11, paymentHash } = own.make(ASK)
-    own.pay(bolt11)
-    await isTold(paymentHash)
     assert.deepEqual(warnings, warned)
   }
+  const { bolt11, paymentHash } = own.make(ASK)
+  own.pay(bolt11)
+  await isTold(paymentHash)
 })
 
 test("phoenixd's watch warns once of a node that does not let it in, however often it tries", async (t) => {
@@ -346,6 +355,61 @@ test("phoenixd's watch hangs up on a node whose websocket is open and which answ
   assert.equal(warnings[0], 'phoenixd: asking for the node took too long; connecting again')
 })
 
+test('phoenixd behind a proxy is followed if its certificate is the one that was named, and else not', async (t) => {
+  const timeouts = { retryFirstMs: 1, retryMaxMs: 5 }
+  const known = await aWorld(t, { timeouts, certificate: CERTIFICATE }, { tls: true })
+  const { isOpen, isTold } = known.watch()
+  await isOpen()
+  const { bolt11, paymentHash } = await known.lightning.createInvoice(ASK)
+  known.own.pay(bolt11)
+  await isTold(paymentHash)
+  assert.deepEqual(known.warnings, [])
+
+  const unknown = await aWorld(t, { timeouts }, { tls: true })
+  unknown.watch()
+  await until('a warning', () => unknown.warnings.length > 0)
+  assert.equal(unknown.standIn.sockets(), 0)
+  assert.match(
+    (await unknown.lightning.checkAccess())?.sentence ?? '',
+    /does not vouch for; use that of the proxy before phoenixd$/,
+  )
+})
+
+test("phoenixd's watch leaves neither a listener nor a question behind for each outage", async (t) => {
+  const { standIn, lightning } = await aWorld(t)
+  const stop = new AbortController()
+  const warnings: string[] = []
+  let asked = 0
+  const ended = watchPhoenixd(
+    {
+      baseUrl: standIn.baseUrl,
+      authorization: `Basic ${Buffer.from(`:${standIn.limitedPassword}`).toString('base64')}`,
+      certificate: undefined,
+      timeouts: { ...NODE_TIMEOUTS, retryFirstMs: 1, retryMaxMs: 1, probeEveryMs: 1 },
+      probe: async () => {
+        asked += 1
+      },
+      onWarning: (message) => warnings.push(message),
+    },
+    () => {},
+    stop.signal,
+  )
+  for (const outages of [1, 2, 3]) {
+    await until('a websocket', () => standIn.sockets() === 1)
+    standIn.cutSockets()
+    await until('a warning', () => warnings.length === outages)
+  }
+  await until('a websocket', () => standIn.sockets() === 1)
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 1)
+  stop.abort()
+  await ended
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
+  const before = asked
+  // Takes longer than the time between two questions.
+  for (let i = 0; i < 20; i++) await lightning.info()
+  assert.equal(asked, before)
+})
+
 test("phoenixd's watch leaves no websocket behind when it ends", async (t) => {
   const { standIn, warnings, watch } = await aWorld(t)
   const { isOpen, end } = watch()
@@ -353,4 +417,13 @@ test("phoenixd's watch leaves no websocket behind when it ends", async (t) => {
   await end()
   await until('no websocket', () => standIn.sockets() === 0)
   assert.deepEqual(warnings, [])
+})
+
+test('closing phoenixd ends a call that is under way', async (t) => {
+  const { lightning, standIn } = await aWorld(t)
+  standIn.spoil(() => true)
+  const looking = assert.rejects(lightning.lookupInvoice(HASH), { reason: 'unreachable' })
+  await until('the question', () => standIn.requests.length === 1)
+  await lightning.close()
+  await looking
 })

@@ -6,7 +6,13 @@ import type { ServerResponse } from 'node:http'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice, InvalidInvoice } from '../../../src/protocol/bolt11.ts'
-import { type StandInServer, sendJson, sendText, startStandIn } from './http-server.ts'
+import {
+  type StandInHandler,
+  type StandInServer,
+  sendJson,
+  sendText,
+  startStandIn,
+} from './http-server.ts'
 import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 
 export type PhoenixdStandIn = StandInServer & {
@@ -32,13 +38,15 @@ export async function startPhoenixd(options: {
   own: Ledger
   others?: Ledger
   chain?: string
+  /** As behind a proxy with a certificate of its own. */
+  tls?: boolean
 }): Promise<PhoenixdStandIn> {
-  const { own, others, clock, chain = 'regtest' } = options
+  const { own, others, clock, chain = 'regtest', tls = false } = options
   const [password, limitedPassword] = ['full:pass/word', 'limited pass']
   type Outgoing = { preimage?: string; completedAt?: number }
   const outgoing = new Map<string, Outgoing>()
 
-  const standIn = await startStandIn(({ line, body, headers }, response) => {
+  const answer: StandInHandler = ({ line, body, headers }, response) => {
     const given = passwordOf(headers.authorization)
     if (given !== password && given !== limitedPassword) {
       return sendText(response, WRONG_PASSWORD, 401)
@@ -69,7 +77,8 @@ export async function startPhoenixd(options: {
       return payInvoice(form, response)
     }
     sendText(response, 'Unknown endpoint (check api doc)', 404)
-  })
+  }
+  const standIn = await startStandIn(answer, { tls })
 
   function createInvoice(form: URLSearchParams, response: ServerResponse) {
     const memo = form.get('description')
