@@ -30,7 +30,7 @@ export const ROOMS: Record<string, Room> = {
   },
   'whisper-stores': {
     mutate: ['src/whisper/{store,receipt-store,unpaid}.ts'],
-    tests: ['test/whisper/{store,reads,reservation}.test.ts'],
+    tests: ['test/whisper/{store,reservation}.test.ts'],
   },
   'pulse-stores': {
     mutate: ['src/pulse/{store,history-store,history-rows}.ts'],
@@ -44,6 +44,6 @@ export const ROOMS: Record<string, Room> = {
   },
   'alert-stores': {
     mutate: ['src/alerts/store.ts'],
-    tests: ['test/alerts/{store,delivery,outbox}.test.ts'],
+    tests: ['test/alerts/{store,store-destinations,delivery,outbox}.test.ts'],
   },
 }

@@ -16,7 +16,7 @@ import { createWhisper } from '../../src/whisper/service.ts'
 import type { UnpaidBytes } from '../../src/whisper/unpaid.ts'
 import { believing, overBy } from '../support/deletion.ts'
 import { testClock } from '../support/server.ts'
-import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -284,7 +284,7 @@ function quoteOf(outcome: Outcome) {
 /** Orders of WHISPERs on a store of their own, with a node that a test may change. */
 async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7 }) {
   const clock = testClock()
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
   t.after(async () => {

@@ -1,0 +1,179 @@
+/** What the statements of the outbox do to destinations, and to no others. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  activate,
+  claimDestination,
+  type DestinationRow,
+  forgetOldSecrets,
+  insertAlert,
+  releaseDestination,
+  replaceSecret,
+  resealDestination,
+} from '../../src/alerts/store.ts'
+import { UnitRefused } from '../../src/db/db.ts'
+import { overBy } from '../support/deletion.ts'
+import {
+  anAlert,
+  aStore,
+  bytes,
+  claim,
+  destination,
+  END,
+  MINUTE,
+  NOW,
+  secretsOf,
+} from '../support/outbox.ts'
+
+test('a place that is taken refuses another destination', async (t) => {
+  const { run, add } = await aStore(t)
+  await add('a 0')
+  await assert.rejects(run(destination('another', 'a', 0)), UnitRefused)
+})
+
+test('a secret is replaced while it is the one that was read, of one destination', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add('a 0', 'a 1')
+  const before = await row('a 0')
+  const replaced = replaceSecret({ before, sealedSecret: bytes(9), oldUntil: NOW + MINUTE })
+  await run(replaced)
+  assert.deepEqual(secretsOf(await row('a 0')), {
+    target: 1,
+    secret: 9,
+    old: 2,
+    until: NOW + MINUTE,
+  })
+  assert.deepEqual(secretsOf(await row('a 1')), {
+    target: 1,
+    secret: 2,
+    old: undefined,
+    until: null,
+  })
+  await assert.rejects(run(replaced), UnitRefused)
+})
+
+test('what an older secret sealed is sealed again, unless it changed meanwhile', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add('a 0', 'a 1')
+  const before = await row('a 0')
+  const sealed = {
+    ...{ sealed_target: bytes(7), sealed_secret: bytes(8), sealed_old_secret: bytes(9) },
+  }
+  for (const changed of [{ sealed_target: bytes(5) }, { sealed_secret: bytes(5) }]) {
+    await run(resealDestination({ ...before, ...changed }, sealed))
+    assert.deepEqual(await row('a 0'), before)
+  }
+  await run(resealDestination(before, sealed))
+  assert.deepEqual(secretsOf(await row('a 0')), { target: 7, secret: 8, old: 9, until: null })
+  assert.equal((await row('a 1')).sealed_target[0], 1)
+})
+
+test('secrets that sign no more are forgotten when their time is over, and no others', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add('a 0', 'a 1')
+  for (const [id, oldUntil] of [
+    ['a 0', NOW],
+    ['a 1', NOW + 1],
+  ] as const) {
+    await run(replaceSecret({ before: await row(id), sealedSecret: bytes(9), oldUntil }))
+  }
+  await run(forgetOldSecrets(overBy(NOW)))
+  assert.deepEqual(secretsOf(await row('a 0')), {
+    target: 1,
+    secret: 9,
+    old: undefined,
+    until: null,
+  })
+  assert.deepEqual(secretsOf(await row('a 1')), { target: 1, secret: 9, old: 2, until: NOW + 1 })
+})
+
+test('a test that was answered makes active what is untested, and only that', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add.untested('a 0', 'a 1')
+  await run(activate('a 0'))
+  assert.equal((await row('a 1')).state, 'untested')
+  await run(...insertAlert('a', 'one', anAlert()))
+  const [held] = (await run(claim('a 0'))).all
+  await run(releaseDestination(held as DestinationRow, { ...END, state: 'gone' }))
+  await run(activate('a 0'))
+  assert.equal((await row('a 0')).state, 'gone')
+})
+
+test('a destination is held alone, when something is due', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add('a 0', 'a 1', 'b 0')
+  assert.deepEqual((await run(claim('a 0'))).all, [], 'nothing is due')
+  await run(...insertAlert('a', 'one', anAlert()))
+  assert.deepEqual((await run(claim('a 0', NOW - 1))).all, [], 'it is due later')
+  assert.equal((await run(claim('a 0'))).all.length, 1)
+  assert.equal((await row('a 1')).holder, '')
+  assert.equal((await row('a 0')).holder, 'me')
+})
+
+test('a lease that ends at the latest time that a right clock can say holds', async (t) => {
+  const { run, add } = await aStore(t)
+  await add('a 0')
+  await run(...insertAlert('a', 'one', anAlert()))
+  const hold = { holder: 'one', now: NOW, until: NOW + MINUTE, latest: NOW + MINUTE }
+  await run(claimDestination('a 0', hold))
+  const { all } = await run(claimDestination('a 0', { ...hold, holder: 'two' }))
+  assert.deepEqual(all, [])
+})
+
+test('the end of an attempt notes all of it in one destination', async (t) => {
+  const { run, add, row } = await aStore(t)
+  await add('a 0', 'a 1')
+  await run(...insertAlert('a', 'one', anAlert()), ...insertAlert('a', 'two', anAlert()))
+  const [held] = (await run(claim('a 0'), claim('a 1'))).all
+  const next: Omit<Parameters<typeof releaseDestination>[1], 'nextAt'> = {
+    ...{ done_position: 1, attempts: 3, not_before: NOW + 4, day_started_at: NOW + 5 },
+    ...{ day_count: 6, state: 'active' },
+  }
+  await run(releaseDestination(held as DestinationRow, { ...next, nextAt: NOW + 7 }))
+  const after = await row('a 0')
+  assert.deepEqual(after, { ...after, ...next, holder: '', held_until: 0, due_at: NOW + 7 })
+  assert.equal((await row('a 1')).holder, 'me')
+})
+
+test('nothing is due of a destination that is gone, or that was told everything', async (t) => {
+  const { run, add, dueAt } = await aStore(t)
+  await add('a 0', 'a 1')
+  await run(...insertAlert('a', 'one', anAlert()))
+  const [gone, done] = (await run(claim('a 0'), claim('a 1'))).all as DestinationRow[]
+  assert.ok(gone && done)
+  await run(releaseDestination(gone, { ...END, state: 'gone' }))
+  await run(releaseDestination(done, { ...END, done_position: 1 }))
+  assert.deepEqual(await dueAt(), { 'a 0': null, 'a 1': null })
+})
+
+test('the turn goes to those who are longest due, but to none that is held, tried again or at a busy host', async (t) => {
+  const { run, add, store } = await aStore(t)
+  await add('a 0', 'b 0', 'c 0', 'd 0', 'e 0')
+  for (const [owner, occurredAt] of Object.entries({ a: 1, b: 0, c: 1, d: 2, e: 3 })) {
+    await run(...insertAlert(owner, owner, { ...anAlert(), occurredAt: NOW + occurredAt }))
+  }
+  const due = async (some: Partial<Parameters<typeof store.due>[1]> = {}, now = NOW + 2) => {
+    const all = { exceptHosts: [], exceptRepeats: false, latest: now + MINUTE, limit: 9 }
+    return (await store.due(now, { ...all, ...some })).map(({ owner_id }) => owner_id).join('')
+  }
+  assert.equal(await due(), 'bacd')
+  assert.equal(await due({ limit: 2 }), 'ba')
+  assert.equal(await due({ exceptHosts: ['host of a', 'host of c'] }), 'bd')
+  const [held] = (await run(claim('b 0', NOW + 2, NOW + 2 + MINUTE))).all
+  assert.equal(await due(), 'acd')
+  assert.equal(await due({}, NOW + 2 + MINUTE - 1), 'acde')
+  assert.equal(await due({}, NOW + 2 + MINUTE), 'bacde', 'its lease is over')
+  assert.equal(await due({ latest: NOW + 1 + MINUTE }), 'bacd', 'no right clock set this lease')
+  await run(releaseDestination(held as DestinationRow, { ...END, attempts: 1, nextAt: NOW }))
+  assert.equal(await due({ exceptRepeats: true }), 'acd')
+  assert.equal(await due({ exceptRepeats: false }), 'bacd')
+})
+
+test('destinations are listed by place, and all of them by id, from one on', async (t) => {
+  const { add, store } = await aStore(t)
+  await add('a 2', 'a 0', 'b 0', 'a 1')
+  const ids = (rows: DestinationRow[]) => rows.map(({ destination_id }) => destination_id)
+  assert.deepEqual(ids(await store.ofOwner('a')), ['a 0', 'a 1', 'a 2'])
+  assert.deepEqual(ids(await store.all('a 0', 2)), ['a 1', 'a 2'])
+  assert.deepEqual(ids(await store.all('', 9)), ['a 0', 'a 1', 'a 2', 'b 0'])
+})
