@@ -62,16 +62,14 @@ export function createNwcCalls(options: {
     onAlive: () => void
   }): Promise<never> {
     const { onSettled, signal, onAlive } = following
-    if (signal.aborted) throw signal.reason
     const connection = new AbortController()
     const hangUp = () => connection.abort(signal.reason)
-    signal.addEventListener('abort', hangUp, { once: true })
+    signal.addEventListener('abort', hangUp)
     let unsubscribe = () => {}
     try {
       const subscribed = client
         .subscribeNotifications(
           (notification) => {
-            onAlive()
             const paymentHash = receivedHash(notification)
             if (paymentHash !== null) onSettled(paymentHash)
           },

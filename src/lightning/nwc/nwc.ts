@@ -3,7 +3,6 @@
  * requests and answers, which may arrive late, twice or never.
  */
 import type { Clock } from '../../lib/clock.ts'
-import { provesPayment } from '../../protocol/preimage.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -13,11 +12,11 @@ import {
 import type { AccessProblem } from '../node/access.ts'
 import { readableInvoice } from '../node/check-invoice.ts'
 import { NodeError, supportedNetwork, UnsupportedNetwork } from '../node/error.ts'
-import { type Fields, jsonOf } from '../node/json-fields.ts'
+import { jsonOf } from '../node/json-fields.ts'
 import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
-import { expiryOf, unpaidStatus } from '../node/unpaid.ts'
 import { createNwcCalls } from './calls.ts'
+import { statusOf } from './status.ts'
 import type { NwcAccess } from './url.ts'
 
 export type NwcOptions = NwcAccess & {
@@ -73,11 +72,7 @@ export function createNwc(options: NwcOptions): LightningNode {
 
   async function lookupInvoice(paymentHash: string): Promise<InvoiceStatus> {
     const answer = read.object(await fetchInvoice(paymentHash))
-    const isOther = answer.payment_hash !== undefined && answer.payment_hash !== paymentHash
-    if (isOther || answer.type === 'outgoing') {
-      throw read.malformed('the wallet answered for another invoice')
-    }
-    return statusOf(answer, paymentHash, clock.now())
+    return statusOf(answer, { paymentHash, now: clock.now() })
   }
 
   async function fetchInvoice(paymentHash: string): Promise<unknown> {
@@ -147,41 +142,6 @@ function lacks(methods: string): string {
 }
 
 const hosts = (relays: string[]): string => relays.map((relay) => new URL(relay).host).join(', ')
-
-/**
- * The state of the invoice at the wallet. A missing or unknown state is an error, because an open invoice
- * becomes dead, although the buyer may have paid. Without a state, the time of settlement together with
- * the preimage means settled. The preimage alone proves nothing, since the wallet made it. NIP-47 has no
- * final state for an unpaid invoice: a wallet that reports `expired` may hold an HTLC.
- */
-function statusOf(answer: Fields, paymentHash: string, now: number): InvoiceStatus {
-  const { state } = answer
-  if (state === 'settled') return { state: 'settled' }
-  const isSettled = (read.count(answer, 'settled_at') ?? 0) > 0
-  switch (state) {
-    case 'pending':
-    case 'expired':
-      if (isSettled) throw read.malformed('an invoice is settled and not settled')
-      return unpaidStatus(expiresAt(answer), now)
-    // The wallet holds an HTLC.
-    case 'accepted':
-      return { state: 'open' }
-    default:
-      if (isSettled && isOpenedBy(answer.preimage, paymentHash)) return { state: 'settled' }
-      throw read.malformed('an invoice is in an unknown state')
-  }
-}
-
-function isOpenedBy(preimage: unknown, paymentHash: string): boolean {
-  return typeof preimage === 'string' && provesPayment(preimage.toLowerCase(), paymentHash)
-}
-
-function expiresAt({ expires_at: seconds, invoice }: Fields): number | undefined {
-  if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds > 0) {
-    return seconds * 1000
-  }
-  return expiryOf(invoice)
-}
 
 function hashOf(bolt11: string): string {
   const invoice = readableInvoice(bolt11)

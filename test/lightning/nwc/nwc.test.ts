@@ -12,7 +12,6 @@ import { until } from '../../support/until.ts'
 
 const ASK = { amountMsat: 21_001, memo: 'Mayfly', expirySeconds: 901 }
 const HASH = 'ab'.repeat(32)
-const GRACE_MS = 10 * 60_000
 // Wallet, relay and Mayfly share one thread here.
 const PATIENT = { createMs: 60_000, lookupMs: 60_000, infoMs: 60_000 }
 
@@ -110,89 +109,6 @@ test("a wallet's invoice has its payment hash beside it, or in itself", async (t
   ] as const) {
     answer('make_invoice', result)
     await assert.rejects(lightning.createInvoice(ASK), malformed(message))
-  }
-})
-
-test("a wallet's word on an invoice is its state, and without one the time of settlement with the preimage", async (t) => {
-  const { lightning, answer, own } = await aWorld(t)
-  const { paymentHash, preimage } = own.make(ASK)
-  const settled_at = 1_767_225_600
-  const open = { state: 'open' }
-  const settled = { state: 'settled' }
-  const unknown = 'an invoice is in an unknown state'
-  const table: [result: Record<string, unknown>, expected: object | string][] = [
-    [{ state: 'pending' }, open],
-    [{ state: 'pending', settled_at: 0 }, open],
-    [{ state: 'pending', settled_at: null }, open],
-    [{ state: 'pending', preimage }, open],
-    [{ state: 'expired' }, open],
-    [{ state: 'accepted' }, open],
-    [{ state: 'settled' }, settled],
-    [{ state: 'settled', type: 'incoming', payment_hash: paymentHash }, settled],
-    [{ settled_at, preimage }, settled],
-    [{ settled_at: 1, preimage: preimage.toUpperCase() }, settled],
-    [{ state: 'pending', settled_at: 1 }, 'an invoice is settled and not settled'],
-    [{ state: 'expired', settled_at }, 'an invoice is settled and not settled'],
-    [{ state: 'pending', settled_at: 'now' }, 'settled_at is not a count'],
-    [{ settled_at }, unknown],
-    [{ settled_at, preimage: '' }, unknown],
-    [{ settled_at, preimage: HASH }, unknown],
-    [{ settled_at, preimage: [preimage] }, unknown],
-    [{ preimage }, unknown],
-    [{ settled_at: 0, preimage }, unknown],
-    [{ state: 'failed' }, unknown],
-    [{ state: 'settled', type: 'outgoing' }, 'the wallet answered for another invoice'],
-    [{ state: 'settled', payment_hash: HASH }, 'the wallet answered for another invoice'],
-    [{ state: 'settled', payment_hash: null }, 'the wallet answered for another invoice'],
-  ]
-  for (const [result, expected] of table) {
-    answer('lookup_invoice', result)
-    const found = lightning.lookupInvoice(paymentHash)
-    if (typeof expected === 'string') await assert.rejects(found, malformed(expected))
-    else assert.deepEqual(await found, expected, JSON.stringify(result))
-  }
-  answer('lookup_invoice', 'settled')
-  await assert.rejects(
-    lightning.lookupInvoice(paymentHash),
-    malformed('an answer is not an object'),
-  )
-})
-
-test('an unpaid invoice of a wallet dies by the expiry that the wallet says, or else by that of the invoice', async (t) => {
-  const { lightning, answer, own, clock } = await aWorld(t)
-  const { bolt11: invoice, paymentHash, expiresAt } = own.make(ASK)
-  const seconds = expiresAt / 1000
-  const cases = [
-    { expires_at: seconds },
-    { expires_at: seconds, invoice: 'unreadable' },
-    { invoice },
-    { invoice, expires_at: null },
-    { invoice, expires_at: 0 },
-    { invoice, expires_at: -1 },
-    { invoice, expires_at: 1.5 },
-    { invoice, expires_at: '1' },
-  ]
-  const each = async (expected: object) => {
-    for (const state of ['pending', 'expired']) {
-      for (const fields of cases) {
-        answer('lookup_invoice', { state, ...fields })
-        const found = await lightning.lookupInvoice(paymentHash)
-        assert.deepEqual(found, expected, JSON.stringify(fields))
-      }
-    }
-  }
-  clock.advance(expiresAt + GRACE_MS - clock.now())
-  await each({ state: 'open' })
-  clock.advance(1)
-  await each({ state: 'dead', isFinal: false })
-  // Nobody knows when, or the wallet says that it is later; or the payment is held.
-  for (const fields of [
-    { state: 'expired' },
-    { state: 'pending', invoice, expires_at: seconds + 1 },
-    { state: 'accepted', invoice },
-  ]) {
-    answer('lookup_invoice', fields)
-    assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'open' })
   }
 })
 
