@@ -26,7 +26,7 @@ import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { After } from './folder.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
 import { type TestClock, testClock } from './server.ts'
-import { aDatabaseUrl, openDatabase, type Stored } from './store.ts'
+import { aMigratedDatabaseUrl, openDatabase, type Stored } from './store.ts'
 
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
@@ -113,7 +113,7 @@ export type WorldOptions = {
 
 /** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
 export async function aGate(t: After, options: WorldOptions = {}): Promise<World> {
-  const db = await openDatabase(await aDatabaseUrl(t))
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
   const clock = testClock()
   const wallet = pocketWallet(clock)
   const lnurl = await startLnurlServer(t, wallet)
