@@ -69,7 +69,7 @@ test('a destination that has many alerts takes none from one that has few', asyn
   assert.deepEqual((await told()).slice(MAX_WAITING), ['b 0: first', 'b 0: second'])
 })
 
-test('of too many that wait for their time the newest takes the place of the one before, if that says the same', async (t) => {
+test('the newest of too many that wait for their time takes the place of the one before, if that says the same', async (t) => {
   const { run, add, told, alerts } = await aStore(t)
   await add('a 0', 'b 0')
   const others = ['a 0: theirs', 'a 0: theirs too']
