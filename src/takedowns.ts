@@ -3,7 +3,7 @@
  * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
  * suspended one; instances look for changes only to wake who waits for it, and to log them.
  */
-import { attempt, type Db, type Row, type Statement } from './db/db.ts'
+import { attempt, type Db, limitedTo, type Row, type Statement } from './db/db.ts'
 import type { Hints } from './db/hints.ts'
 import type { Takedown } from './http/product.ts'
 import type { Log } from './lib/log.ts'
@@ -105,7 +105,7 @@ export function createTakedownLook({
       return
     }
     const changes = await db.read<TakedownRow>(
-      'select * from takedown where change_number > $1 order by change_number limit $2',
+      `select * from takedown where change_number > $1 order by change_number ${limitedTo(2)}`,
       seen,
       MAX_CHANGES,
     )

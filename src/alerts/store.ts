@@ -2,7 +2,7 @@
  * Destinations and the alerts that wait for them. What is due is in the row of the destination, so that a claim,
  * an attempt's end and a new alert change one row each, and none misses what another one wrote.
  */
-import { type Db, places, type Row, type Statement } from '../db/db.ts'
+import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { Alert, AlertContent, Format } from './alert.ts'
 
@@ -264,7 +264,7 @@ export const dropWaiting = (destinationId: string): Statement => ({
 /** Deletes at most `most` alerts that ended before a time. */
 export const purgeAlerts = (endedBefore: DeletionTime, most: number): Statement => ({
   text: `delete from alert where (destination_id, position) in (
-      select destination_id, position from alert where done_at <= $1 limit $2)
+      select destination_id, position from alert where done_at <= $1 ${limitedTo(2)})
     returning position`,
   values: [endedBefore, most],
 })
@@ -311,7 +311,7 @@ export function createAlertStore(db: Db) {
       return db.read<DueRow>(
         `select destination_id, owner_id, host, attempts from alert_destination
           where due_at <= $1 and (held_until <= $1 or held_until > $2) ${first} ${others}
-          order by due_at, destination_id limit $3`,
+          order by due_at, destination_id ${limitedTo(3)}`,
         ...[now, latest, limit, ...exceptHosts],
       )
     },
@@ -331,13 +331,13 @@ export function createAlertStore(db: Db) {
         `select alert.*, d.due_at as due_at
           from alert join alert_destination d on d.destination_id = alert.destination_id
           where d.owner_id = $1 and (alert.done_at is null or alert.done_at > $2)
-          order by alert.occurred_at desc, alert.position desc limit $3`,
+          order by alert.occurred_at desc, alert.position desc ${limitedTo(3)}`,
         ...[ownerId, since, limit],
       ),
 
     all: (after: string, limit: number): Promise<DestinationRow[]> =>
       db.read<DestinationRow>(
-        'select * from alert_destination where destination_id > $1 order by destination_id limit $2',
+        `select * from alert_destination where destination_id > $1 order by destination_id ${limitedTo(2)}`,
         ...[after, limit],
       ),
   }

@@ -4,7 +4,7 @@
  * the index (`catch_event_place`) when there are many: a page of it then takes several. Readers use the view
  * `catch_event`, which looks in both.
  */
-import type { Db, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Statement } from '../db/db.ts'
 import {
   EVENT_COLUMNS,
   type EventWrites,
@@ -109,19 +109,19 @@ const SORT_IN = {
 const purgeStatements: EventWrites['purge'] = (publicId, max) => [
   {
     text: `delete from catch_event_row where id in (
-        select id from catch_event_place where inbox = ${NUMBER} order by sequence limit $2)
+        select id from catch_event_place where inbox = ${NUMBER} order by sequence ${limitedTo(2)})
       returning sequence`,
     values: [publicId, max],
   },
   {
     text: `delete from catch_event_row where id in (
-        select id from catch_event_recent where inbox = ${NUMBER} order by id limit $2)
+        select id from catch_event_recent where inbox = ${NUMBER} order by id ${limitedTo(2)})
       returning sequence`,
     values: [publicId, max],
   },
   {
     text: `delete from catch_event_before where public_id = $1 and sequence in (
-        select sequence from catch_event_before where public_id = $1 order by sequence limit $2)
+        select sequence from catch_event_before where public_id = $1 order by sequence ${limitedTo(2)})
       returning sequence`,
     values: [publicId, max],
   },

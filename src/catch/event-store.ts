@@ -2,7 +2,7 @@
  * Events in the store; `event-insert.ts` puts them there. A reader asks for the size of an event before its
  * bytes, so that it reads only what fits into memory.
  */
-import { type Db, places, type Statement, type Value } from '../db/db.ts'
+import { type Db, limitedTo, places, type Statement, type Value } from '../db/db.ts'
 import { EVENTS_JSON, FOUND, SMALL_PAGE } from './event-maps.ts'
 import type { EventRow, EventSize, Found, FoundRow, JsonRow, PageRow } from './event-rows.ts'
 
@@ -209,9 +209,3 @@ function conditions(publicId: string, filter: EventFilter): { where: string; val
     values: parts.map(([, value]) => value),
   }
 }
-
-/**
- * The `+ 0` hides the parameter from SQLite's planner. It looks at the value of a bare `limit`
- * parameter, and would plan each execution anew.
- */
-const limitedTo = (place: number): string => `limit $${place} + 0`

@@ -1,5 +1,5 @@
 /** What changes events. The engines differ in their tables; readers see the same in both. */
-import type { Db } from '../db/db.ts'
+import { type Db, limitedTo } from '../db/db.ts'
 import { type EventWrites, insertInOne } from './event-insert.ts'
 import { createPlaces } from './event-places.ts'
 
@@ -11,7 +11,7 @@ const POSTGRES: EventWrites = {
   purge: (publicId, max) => [
     {
       text: `delete from catch_event where public_id = $1 and sequence in (
-          select sequence from catch_event where public_id = $1 order by sequence limit $2)
+          select sequence from catch_event where public_id = $1 order by sequence ${limitedTo(2)})
         returning sequence`,
       values: [publicId, max],
     },

@@ -2,7 +2,7 @@
  * Inboxes in the store. Their events are in `event-store.ts`. On SQLite `catch_inbox` is a view, and of what
  * changes it only the returned rows are counted.
  */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
@@ -148,7 +148,7 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
          select * from catch_inbox where destroyed_at is null and expires_at <= $1
            and (expires_at <= $2 or exists (
              select 1 from catch_event where catch_event.public_id = catch_inbox.public_id))
-         limit $3`,
+         ${limitedTo(3)}`,
         now,
         shownSince,
         limit,

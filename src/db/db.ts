@@ -129,6 +129,12 @@ export class StoreUnusable extends Error {
 export const places = (values: readonly unknown[], first = 1): string =>
   values.map((_, i) => `$${first + i}`).join(', ')
 
+/**
+ * `limit $2 + 0`: a limit by this value. The `+ 0` hides the parameter from SQLite's planner, which looks at the
+ * value of a bare one, and would plan each execution anew.
+ */
+export const limitedTo = (place: number): string => `limit $${place} + 0`
+
 /** Turns a refusal into an answer: the unit's rows, or the name of the statement that refused it. */
 export async function attempt<Name extends string>(
   unit: Promise<Answer<Name>>,

@@ -1,5 +1,5 @@
 /** Intents in the store, from their creation until they are deleted unpaid. */
-import { type Db, places, type Statement, type Unit } from '../db/db.ts'
+import { type Db, limitedTo, places, type Statement, type Unit } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { firstRow } from './first-row.ts'
 
@@ -117,7 +117,7 @@ export const claimVerification = (
 /** Deletes at most `max` intents that were never paid. Their payment hashes stay stored. */
 export const purgeUnpaid = (before: DeletionTime, max: number): Statement => ({
   text: `delete from gate_intent where state = 'open' and intent_id in (
-      select intent_id from gate_intent where state = 'open' and honoured_until < $1 limit $2)
+      select intent_id from gate_intent where state = 'open' and honoured_until < $1 ${limitedTo(2)})
     returning intent_id`,
   values: [before, max],
 })

@@ -1,5 +1,5 @@
 /** Receipts in the store: issued, given back and renewed; and proven payments without a receipt. */
-import type { Db, Statement, Unit } from '../db/db.ts'
+import { type Db, limitedTo, type Statement, type Unit } from '../db/db.ts'
 import { firstRow } from './first-row.ts'
 import type { IntentRow } from './intent-store.ts'
 import type { VerificationKind } from './schema.ts'
@@ -157,7 +157,7 @@ export function createReceiptStore(db: Db) {
     unhonoured: (max: number) =>
       db.read<UnhonouredRow>(
         `select * from gate_unhonoured where honoured_at is null
-         order by noticed_at, intent_id limit $1`,
+         order by noticed_at, intent_id ${limitedTo(1)}`,
         max,
       ),
   }

@@ -4,7 +4,7 @@
  */
 import { Pool, types } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
-import type { Db } from '../db/db.ts'
+import { type Db, limitedTo } from '../db/db.ts'
 import { messageOf } from '../lib/errors.ts'
 import { keyedHash } from '../secrets/secrets.ts'
 import { type Bucket, type Limit, type OpenBucket, resultOf, windowSeconds } from './limits.ts'
@@ -133,7 +133,7 @@ export async function purgeLimits(db: Db, now: number): Promise<void> {
       statements: {
         deleted: {
           text: `delete from rate_limit where key in (
-            select key from rate_limit where expire < $1 limit $2) returning key`,
+            select key from rate_limit where expire < $1 ${limitedTo(2)}) returning key`,
           values: [now, PURGE_ROWS],
         },
       },

@@ -3,7 +3,7 @@
  * in the store that all instances share, and are asked only for an order that does not exist yet: what was quoted
  * before may still be paid. So a day may end a little above them. What is owed or was paid back is no sale.
  */
-import type { Db } from '../db/db.ts'
+import { type Db, limitedTo } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
@@ -58,11 +58,11 @@ export function createCeilings(
 }
 
 const SALES = `select count(*) as n from (
-  select 1 as one from sale where settled_at >= $1 limit $2) as sales`
+  select 1 as one from sale where settled_at >= $1 ${limitedTo(2)}) as sales`
 
 const SALES_TO_NETWORK = `select count(*) as n from (
   select 1 as one from purchase_order
   where client_network = $1 and settled_at is not null and settled_at >= $2 and state = 'settled'
-  limit $3) as sales`
+  ${limitedTo(3)}) as sales`
 
 const countIn = (rows: Record<string, unknown>[]): number => Number(rows[0]?.n)

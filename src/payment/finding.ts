@@ -1,5 +1,5 @@
 /** Finds an order by any name that an operator or a buyer has for it. */
-import { type Db, places, type Row, type Value } from '../db/db.ts'
+import { type Db, limitedTo, places, type Row, type Value } from '../db/db.ts'
 import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
@@ -84,7 +84,7 @@ function othersOf(
   return db.read<ListedOrder & Row>(
     `select ${LIST_COLUMNS} from purchase_order
      where (public_id in (${list}) or extends_id in (${list})) and order_id <> $1
-     order by created_at desc, order_id limit $2`,
+     order by created_at desc, order_id ${limitedTo(2)}`,
     orderId,
     MAX_OTHERS,
     ...ids,
@@ -123,7 +123,7 @@ export function listOrders(
   return db.read<ListedOrder & Row>(
     `select ${LIST_COLUMNS} from purchase_order
      where created_at >= $1${only('state', wanted.state)}${only('product', wanted.product)}
-     order by created_at desc, order_id limit $2`,
+     order by created_at desc, order_id ${limitedTo(2)}`,
     ...values,
   )
 }

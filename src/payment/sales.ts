@@ -2,7 +2,7 @@
  * Sales: one row for each settled order, written in the unit that settles it. Orders are deleted a month after
  * their end; sales are kept for the operator's books, and have no id, key, network or address of a buyer.
  */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import { before, type DeletionTime } from '../lib/clock.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
@@ -59,7 +59,7 @@ export async function* salesBetween(
     const page = await db.read<SaleRow>(
       `select ${COLUMNS} from sale
         where (settled_at, payment_hash) > ($1, $2) and settled_at < $3
-        order by settled_at, payment_hash limit $4`,
+        order by settled_at, payment_hash ${limitedTo(4)}`,
       last.settled_at,
       last.payment_hash,
       to,

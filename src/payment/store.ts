@@ -3,6 +3,7 @@ import {
   attempt,
   type Db,
   type Durability,
+  limitedTo,
   places,
   type Row,
   type Statement,
@@ -296,7 +297,7 @@ export function createOrderStore(db: Db) {
       return db.read<OrderRow>(
         `select * from purchase_order
          where state = 'pending' and (looked_up_at < $1 or looked_up_at > $2)
-         order by looked_up_at limit $3`,
+         order by looked_up_at ${limitedTo(3)}`,
         startedAt,
         latest + CLOCKS_APART_MS,
         limit,
@@ -313,7 +314,7 @@ export function createOrderStore(db: Db) {
       return db.read<OrderRow>(
         `select * from purchase_order where state = 'pending'
            and (looked_up_at < $2 and looked_up_at + ${pause} < $1 or looked_up_at > $3)
-         order by looked_up_at limit $4`,
+         order by looked_up_at ${limitedTo(4)}`,
         startedAt,
         startedAt - first.everyMs,
         latest + CLOCKS_APART_MS,
@@ -326,7 +327,7 @@ export function createOrderStore(db: Db) {
       return db.read<OrderRow>(
         `select * from purchase_order
          where state = 'dead' and is_dead_final = 0 and (looked_up_at < $1 or looked_up_at > $2)
-         order by looked_up_at desc limit $3`,
+         order by looked_up_at desc ${limitedTo(3)}`,
         startedAt,
         latest + CLOCKS_APART_MS,
         limit,
@@ -349,7 +350,7 @@ export function createOrderStore(db: Db) {
     /** Opening orders whose claim is older than `before`. */
     abandoned(before: DeletionTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'opening' and claimed_at < $1 limit $2`,
+        `select * from purchase_order where state = 'opening' and claimed_at < $1 ${limitedTo(2)}`,
         before,
         limit,
       )
@@ -359,7 +360,7 @@ export function createOrderStore(db: Db) {
     withSeed(after: string, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order where seed is not null and order_id > $1
-         order by order_id limit $2`,
+         order by order_id ${limitedTo(2)}`,
         after,
         limit,
       )

@@ -2,7 +2,7 @@
  * The history of monitors in the store. The newest pings stand in the monitor's row; the rest is added here, in the
  * unit that changes the row, so that nothing is lost or doubled.
  */
-import type { Db, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Statement } from '../db/db.ts'
 import type { EndedRun } from './runs.ts'
 import type { Lateness } from './state.ts'
 
@@ -155,7 +155,7 @@ export function createHistoryStore(db: Pick<Db, 'read'>) {
       db.read<SpellRow>(
         `select began_at, ended_at, cause from pulse_late_spell
         where public_id = $1 and began_at < $2 and ended_at is not null
-        order by began_at desc limit $3`,
+        order by began_at desc ${limitedTo(3)}`,
         ...[publicId, before, most],
       ),
 

@@ -1,5 +1,5 @@
 /** Monitors in the store. Limits and states are conditions of the statements that change them. */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { TIME_DIGITS, timeText } from '../lib/time-list.ts'
@@ -303,7 +303,7 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     /** At most so many monitors that expired before a time: a large purge would block the writer. */
     async expired(before: DeletionTime, most: number): Promise<string[]> {
       const rows = await db.read<{ public_id: string }>(
-        'select public_id from pulse_monitor where expires_at <= $1 limit $2',
+        `select public_id from pulse_monitor where expires_at <= $1 ${limitedTo(2)}`,
         before,
         most,
       )
@@ -313,7 +313,7 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     /** The first of the monitors that time alone may have changed. */
     due: (now: number, most: number): Promise<DueMonitor[]> =>
       db.read<DueMonitor>(
-        `select ${DUE_COLUMNS} from pulse_monitor where check_at <= $1 order by check_at limit $2`,
+        `select ${DUE_COLUMNS} from pulse_monitor where check_at <= $1 order by check_at ${limitedTo(2)}`,
         now,
         most,
       ),
@@ -322,7 +322,7 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     upcoming: (from: number, most: number): Promise<DueMonitor[]> =>
       db.read<DueMonitor>(
         `select ${DUE_COLUMNS} from pulse_monitor
-         where check_at >= $1 and late_since is null and suspended_at is null order by check_at limit $2`,
+         where check_at >= $1 and late_since is null and suspended_at is null order by check_at ${limitedTo(2)}`,
         from,
         most,
       ),

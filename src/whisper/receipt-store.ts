@@ -1,5 +1,5 @@
 /** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
-import { type Db, places, type Row, type Statement } from '../db/db.ts'
+import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { timeText } from '../lib/time-list.ts'
 
@@ -96,7 +96,7 @@ export async function endedReceipts(
   most: number,
 ): Promise<string[]> {
   const rows = await db.read<{ public_id: string }>(
-    'select public_id from whisper_receipt where ended_at <= $1 limit $2',
+    `select public_id from whisper_receipt where ended_at <= $1 ${limitedTo(2)}`,
     endedBefore,
     most,
   )

@@ -1,5 +1,5 @@
 /** Ciphertexts in the store: the reservations of quotes, and the reads left of paid ones. */
-import type { Db, Row, Statement } from '../db/db.ts'
+import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import { noteRead } from './receipt-store.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
@@ -173,7 +173,7 @@ export function createWhisperStore(db: Db) {
     expired: (now: DeletionTime, limit: number): Promise<ExpiredWhisper[]> =>
       db.read<ExpiredWhisper>(
         `select public_id, expires_at, has_receipt from whisper
-          where expires_at <= $1 order by expires_at limit $2`,
+          where expires_at <= $1 order by expires_at ${limitedTo(2)}`,
         now,
         limit,
       ),
