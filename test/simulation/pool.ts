@@ -16,6 +16,7 @@ export type PoolOptions = {
   /** The name of a mistake to plant. */
   plant?: string | null
   isTraced?: boolean
+  eventsPerTurn?: number
   /** Called with each result. Returns false to end early. */
   onResult(result: RunResult): boolean
 }
@@ -40,7 +41,8 @@ async function makeImage(): Promise<Uint8Array> {
 /** @returns the number of runs that ended. */
 export async function runPool(options: PoolOptions): Promise<number> {
   const { firstSeed, runs, threads, plant = null, isTraced = false, onResult } = options
-  const workerData: WorkerData = { image: await makeImage(), plant, isTraced }
+  const { eventsPerTurn } = options
+  const workerData: WorkerData = { image: await makeImage(), plant, isTraced, eventsPerTurn }
   let next = firstSeed
   let ended = 0
   let isStopping = false

@@ -27,6 +27,14 @@ export type RunResult = {
   logged: string[]
 }
 
+export type RunOptions = {
+  /** An empty store with its tables. */
+  image: Uint8Array
+  isTraced?: boolean
+  /** After so many events the machine's loop turns. The run is the same, however many they are. */
+  eventsPerTurn?: number | undefined
+}
+
 const STORMY_MS = 100_000
 /** Longer than any quote of a run, and than what the service waits before it looks a late payment up again. */
 const CALM_MS = 150_000
@@ -34,10 +42,10 @@ const MAX_EVENTS = 400_000
 
 export async function runSeed(
   seed: number,
-  { image, isTraced = false }: { image: Uint8Array; isTraced?: boolean },
+  { image, isTraced = false, eventsPerTurn }: RunOptions,
 ): Promise<RunResult> {
   const startedAt = realNow()
-  const scheduler = createScheduler(seed)
+  const scheduler = createScheduler(seed, eventsPerTurn)
   const { random } = scheduler
   const disk = openDisk(image)
   const world: World = {

@@ -41,12 +41,21 @@ function latency(): number {
   return random.next() * 600
 }
 
+/** A read that is under way, and its answer once it was run. */
+type WaitingRead = {
+  process: Process
+  arrivesAt: number
+  run(): void
+  settle: (() => void) | null
+}
+
 type Prepared = { statement: StatementSync; hasRows: boolean }
 
 /** @param image an empty store that has its tables. */
 export function openDisk(image: Uint8Array): Disk {
   const database = open(image)
   const prepared = new Map<string, Prepared>()
+  const waitingReads = new Set<WaitingRead>()
 
   function prepare(text: string): Prepared {
     const known = prepared.get(text)
@@ -101,39 +110,82 @@ export function openDisk(image: Uint8Array): Disk {
     database.exec('commit; begin')
   }
 
-  /** One call of a process: it arrives, is run, and is answered. */
-  function call<T>(process: Process, work: () => T): Promise<T> {
+  /** Whether a call finds no store. */
+  const isAway = (): boolean => disk.failing > 0 && world().scheduler.random.chance(disk.failing)
+  const awayError = (): StoreAway => new StoreAway('the connection was lost')
+
+  /** A write arrives, is run, and is answered. What was sent arrives, also if its sender dies meanwhile. */
+  function write<T>(process: Process, work: () => T): Promise<T> {
     const { scheduler } = world()
     return new Promise((resolve, reject) => {
       const answer = (settle: () => void): void => void scheduler.after(latency(), settle, process)
       const arrive = (): void => {
-        const isFailing = disk.failing > 0 && scheduler.random.chance(disk.failing)
+        const isFailing = isAway()
         const isDone = !isFailing || scheduler.random.chance(0.5)
         try {
+          runReads()
           const result = isDone ? work() : undefined
-          answer(() =>
-            isFailing ? reject(new StoreAway('the connection was lost')) : resolve(result as T),
-          )
+          answer(() => (isFailing ? reject(awayError()) : resolve(result as T)))
         } catch (error) {
           answer(() => reject(error as Error))
         }
       }
-      // What was sent arrives, also if its sender dies meanwhile.
       scheduler.after(latency(), arrive, null)
     })
   }
 
+  /**
+   * A read arrives, is run, and is answered. To be run, it waits for the next change of the store or for its
+   * answer: what it finds is the same, and its arrival is no event of its own.
+   */
+  function read<T>(process: Process, work: () => T): Promise<T> {
+    const { scheduler } = world()
+    const arrivesAt = scheduler.elapsed() + latency()
+    if (isAway()) return scheduler.sleep(2 * latency()).then(() => Promise.reject(awayError()))
+    return new Promise((resolve, reject) => {
+      const waiting: WaitingRead = {
+        ...{ process, arrivesAt },
+        run() {
+          waitingReads.delete(waiting)
+          try {
+            const result = work()
+            waiting.settle = () => resolve(result)
+          } catch (error) {
+            waiting.settle = () => reject(error as Error)
+          }
+        },
+        settle: null,
+      }
+      waitingReads.add(waiting)
+      const answer = (): void => {
+        if (!waiting.settle) waiting.run()
+        waiting.settle?.()
+      }
+      scheduler.after(arrivesAt + latency() - scheduler.elapsed(), answer, process)
+    })
+  }
+
+  /** Runs the reads that have arrived. Must be called before anything changes the store. */
+  function runReads(): void {
+    if (waitingReads.size === 0) return
+    const now = world().scheduler.elapsed()
+    for (const waiting of [...waitingReads]) {
+      if (waiting.process.isDead) waitingReads.delete(waiting)
+      else if (waiting.arrivesAt <= now) waiting.run()
+    }
+  }
+
   function connect(process: Process): Db {
-    const read = (text: string, ...values: Value[]) => call(process, () => rows(text, values))
+    const plain = (text: string, ...values: Value[]) => read(process, () => rows(text, values))
     const mapped = (query: MappedQuery) =>
-      call(process, () => query.through.map(rows(query.text, query.values), ...query.parameters))
+      read(process, () => query.through.map(rows(query.text, query.values), ...query.parameters))
     return {
       engine: 'sqlite',
-      read: read as Db['read'],
+      read: plain as Db['read'],
       readMapped: mapped as Db['readMapped'],
       scan: mapped as Db['scan'],
       write: ((unit: Unit) =>
-        call(process, () => {
+        write(process, () => {
           const answer = runUnit(unit)
           if ((unit.durability ?? 'flushed') === 'flushed') flush()
           return answer

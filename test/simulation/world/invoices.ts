@@ -38,6 +38,8 @@ export function createInvoices(
 ): Invoices {
   const all = new Map<string, SimulatedInvoice>()
   const byBolt11 = new Map<string, SimulatedInvoice>()
+  /** Of each invoice that is held or was. */
+  const settlements = new Map<SimulatedInvoice, Promise<void>>()
 
   return {
     all,
@@ -83,16 +85,17 @@ export function createInvoices(
           kind < 0.3
             ? 1_000 - (scheduler.elapsed() % 1_000)
             : random.next() * (kind < 0.4 ? 15_000 : 100)
-        scheduler.after(
-          settleMs,
-          () => {
+        const settled = new Promise<void>((resolve) => {
+          const settle = (): void => {
             invoice.state = 'settled'
             onSettled(invoice.paymentHash)
-          },
-          null,
-        )
+            resolve()
+          }
+          scheduler.after(settleMs, settle, null)
+        })
+        settlements.set(invoice, settled)
       }
-      while (invoice.state === 'held') await scheduler.sleep(20)
+      await settlements.get(invoice)
       return { kind: 'paid', preimage: invoice.preimage }
     },
   }

@@ -34,9 +34,18 @@ export type Scheduler = {
   run(isOver: () => boolean, maxEvents: number): Promise<number>
 }
 
+/**
+ * Runs the ticks and microtasks that an event has left, and those that they leave, as Node does after each call of
+ * its loop. A turn of the loop does the same, and takes longer than most events.
+ */
+const settle = (process as unknown as { _tickCallback(): void })._tickCallback
+
+/** Turns of the loop in between let the machine clean up. */
+const EVENTS_PER_TURN = 256
+
 const STARTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-export function createScheduler(seed: number): Scheduler {
+export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): Scheduler {
   const random = createRandom(seed)
   const events: Event[] = []
   let elapsed = 0
@@ -44,9 +53,16 @@ export function createScheduler(seed: number): Scheduler {
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
   const owner = (): Owner | null => owners.getStore() ?? null
+  /** Runs a function as an owner. Made once for each: entering an `AsyncLocalStorage` anew copies its frame. */
+  const entries = new Map<Owner | null, <T>(work: () => T) => T>()
 
-  /** What an event has started continues in microtasks and ticks: a real turn of the loop runs them all. */
-  const settle = (): Promise<void> => new Promise((resolve) => realTurn(() => resolve()))
+  function entryOf(belongsTo: Owner | null): <T>(work: () => T) => T {
+    const known = entries.get(belongsTo)
+    if (known) return known
+    const entry = owners.run(belongsTo, () => AsyncLocalStorage.snapshot())
+    entries.set(belongsTo, entry)
+    return entry
+  }
 
   const scheduler: Scheduler = {
     random,
@@ -74,20 +90,35 @@ export function createScheduler(seed: number): Scheduler {
     },
     sleep: (ms) => new Promise((resolve) => void scheduler.after(ms, resolve)),
     owner,
-    as: (belongsTo, work) => owners.run(belongsTo, work),
+    as: (belongsTo, work) => entryOf(belongsTo)(work),
     async run(isOver, maxEvents) {
       let count = 0
-      await settle()
-      while (count < maxEvents && !isOver()) {
-        const event = pop(events)
-        if (!event) break
-        if (event.isCancelled || event.owner?.isDead) continue
-        count++
-        elapsed = Math.max(elapsed, event.at)
-        owners.run(event.owner, event.run)
-        await settle()
+      let isEmpty = false
+      while (!isEmpty && count < maxEvents && !isOver()) {
+        await new Promise<void>((resolve, reject) =>
+          realTurn(() => {
+            try {
+              const until = Math.min(maxEvents, count + eventsPerTurn)
+              while (!isEmpty && count < until && !isOver()) isEmpty = !runNext()
+              resolve()
+            } catch (error) {
+              reject(error)
+            }
+          }),
+        )
       }
       return count
+
+      function runNext(): boolean {
+        const event = pop(events)
+        if (!event) return false
+        if (event.isCancelled || event.owner?.isDead) return true
+        count++
+        elapsed = Math.max(elapsed, event.at)
+        entryOf(event.owner)(event.run)
+        settle()
+        return true
+      }
     },
   }
   return scheduler

@@ -142,9 +142,14 @@ export function createService(): Service {
       const { random } = scheduler
       const owner = scheduler.owner()
       return new Promise((resolve) => {
-        const done = (answer: Answer | null): void =>
-          void scheduler.after(random.next() * 5, () => resolve(answer), owner)
-        scheduler.after(CLIENT_TIMEOUT_MS, () => resolve(null), owner)
+        const giveUp = scheduler.after(CLIENT_TIMEOUT_MS, () => resolve(null), owner)
+        const done = (answer: Answer | null): void => {
+          const take = (): void => {
+            giveUp()
+            resolve(answer)
+          }
+          scheduler.after(random.next() * 5, take, owner)
+        }
         if (random.chance(service.losing)) return
         const arrive = (): void => {
           const process = service.processes.length > 0 ? random.pick(service.processes) : null
