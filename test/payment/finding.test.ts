@@ -8,10 +8,23 @@ import type { Quote } from '../../src/payment/quote.ts'
 import { noteRefund, repairOrder } from '../../src/payment/repair.ts'
 import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { InvalidInvoice } from '../../src/protocol/bolt11.ts'
+import { InvalidInvoice, MAX_INVOICE_CHARS } from '../../src/protocol/bolt11.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
-import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  DAY,
+  LIFE,
+  pendingQuote,
+  QUOTE_SECONDS,
+  SECOND,
+  SECRET,
+  type Shop,
+} from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 
 const products = {
   catch: { newPublicId: () => newId('catch'), provision: () => [], capability: () => null },
@@ -74,6 +87,71 @@ suite('finding an order', () => {
       assert.equal(readOrderName(text), null, text)
     assert.equal(readOrderName(`lnbc${'1'.repeat(8_000)}`), null, 'too long')
     assert.throws(() => readOrderName('lnbc1notaninvoice'), InvalidInvoice)
+  })
+
+  test('a name is read as what it is, without the spaces and the scheme around it', async (t) => {
+    const { bolt11, paymentHash, orderId } = await (await aShop(t)).quote()
+    const hash = { by: 'payment_hash', value: paymentHash }
+    const publicId = newId('catch')
+    const NAMES: [given: string, read: unknown][] = [
+      [` ${paymentHash} `, hash],
+      [`LIGHTNING:${bolt11}`, hash],
+      [`${orderId}\n`, { by: 'order_id', value: orderId }],
+      [publicId, { by: 'public_id', value: publicId }],
+      [`${paymentHash}0`, null],
+      [`x${paymentHash}`, null],
+      [`pay lightning:${bolt11}`, null],
+      [`x${bolt11}`, null],
+    ]
+    for (const [given, read] of NAMES) assert.deepEqual(readOrderName(given), read, given)
+  })
+
+  test('an invoice is read up to the length that any invoice may have', () => {
+    const long = (characters: number) => () => readOrderName('lnbc'.padEnd(characters, '1'))
+    assert.throws(long(MAX_INVOICE_CHARS), InvalidInvoice)
+    assert.equal(long(MAX_INVOICE_CHARS + 1)(), null)
+  })
+
+  test('the orders of one capability are found with each other, newest first, and no others', async (t) => {
+    const shop = await aShop(t, {
+      extend: async (_db, { now }) => ({ expiresAt: now + LIFE, statements: [] }),
+    })
+    const bought = await settled(shop)
+    const publicId = String((await shop.order(bought))?.public_id)
+    const extended: Quote[] = []
+    for (let i = 0; i < 2; i++) {
+      shop.clock.advance(SECOND)
+      const request = aRequest({ extendsId: publicId })
+      const opened = await shop.orders.purchase(aName(randomUUID())).open(request, anOffer())
+      const quote = pendingQuote(opened)
+      await shop.pay(quote)
+      await shop.orders.reconcile(quote.paymentHash, 'stream')
+      extended.push(quote)
+    }
+    const alone = await shop.quote(randomUUID())
+    const [first, second] = extended.map(({ paymentHash }) => paymentHash)
+    const othersOf = async ({ paymentHash }: Quote) => {
+      const found = await find(shop, paymentHash)
+      return found.kind === 'order' ? found.others.map((other) => other.payment_hash) : null
+    }
+    assert.deepEqual(await othersOf(bought), [second, first])
+    assert.deepEqual(await othersOf(extended[0] as Quote), [second, bought.paymentHash])
+    assert.deepEqual(await othersOf(alone), [])
+    const row = await shop.db.read(
+      'select count(*) as n from purchase_order where public_id is null',
+    )
+    assert.equal(Number(row[0]?.n), 3)
+
+    const named = async () => {
+      const found = await find(shop, publicId)
+      return found.kind === 'order' ? found.order.payment_hash : found.kind
+    }
+    assert.equal(await named(), bought.paymentHash)
+    await shop.db.write(
+      unit({ text: 'delete from purchase_order where public_id = $1', values: [publicId] }),
+    )
+    assert.equal(await named(), second, 'the newest that has extended it')
+    assert.deepEqual(await find(shop, newId('order')), { kind: 'none' })
   })
 
   test('what is found has no seed, key or address', async (t) => {

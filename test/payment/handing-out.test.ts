@@ -5,7 +5,19 @@ import { newId } from '../../src/lib/ids.ts'
 import { handOutOrder } from '../../src/payment/handing-out.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
+import { OTHER_KEY } from '../support/orders.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  DAY,
+  LIFE,
+  pendingQuote,
+  SECRET,
+  type Shop,
+} from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
 
@@ -95,4 +107,54 @@ test('an order that is not paid, is over, or was made under another secret is no
   const end = shop.clock.now() + LIFE
   shop.clock.advance(LIFE + DAY)
   assert.deepEqual(await handOut(shop, orderId), { kind: 'over', at: end })
+})
+
+test('an order whose capability ends at this moment is over', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  const end = shop.clock.now() + LIFE
+  shop.clock.advance(LIFE)
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'over', at: end })
+})
+
+test('an order that was sealed without a delivery is not handed out', async (t) => {
+  const { shop, quote, orderId } = await aSettled(t)
+  const sealed = shop.clock.now()
+  await shop.use(String((await shop.order(quote))?.public_id))
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'already delivered', at: sealed })
+  assert.equal((await shop.order(quote))?.delivered_at, null)
+})
+
+test('an order whose seed is gone is not handed out', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  await shop.db.write(unit({ text: 'update purchase_order set seed = null', values: [] }))
+  assert.deepEqual(await handOut(shop, orderId), { kind: 'already delivered', at: null })
+})
+
+test('an order that is owed and cannot be provisioned says why, and is still owed', async (t) => {
+  const shop = await aShop(t, { isSoldOut: true })
+  const quote = await shop.paid()
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const { db, clock } = shop
+  const secrets = secretOf(SECRET)
+  const given = await handOutOrder({ db, clock, secrets, products: {} }, quote.orderId)
+  assert.deepEqual(given, { kind: 'refused', reason: 'no product provisions catch' })
+  assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+})
+
+test('an extension that is handed out names what it has extended, and another order nothing', async (t) => {
+  const shop = await aShop(t, {
+    extend: async (_db, { now }) => ({ expiresAt: now + LIFE, statements: [] }),
+  })
+  const bought = await shop.paid()
+  await shop.orders.reconcile(bought.paymentHash, 'stream')
+  const publicId = String((await shop.order(bought))?.public_id)
+  const request = aRequest({ extendsId: publicId })
+  const opened = await shop.orders.purchase(aName(OTHER_KEY)).open(request, anOffer())
+  const quote = pendingQuote(opened)
+  await shop.pay(quote)
+  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const extended = await handOut(shop, quote.orderId)
+  assert.equal(extended.kind === 'handed out' && extended.extendedId, publicId)
+  const sold = await handOut(shop, bought.orderId)
+  assert.equal(sold.kind === 'handed out' && sold.extendedId, null)
 })

@@ -1,11 +1,20 @@
 /** Orders of one URL at several instances: what races, and what the node is asked. */
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { delivered, events, nodeIs } from '../support/orders.ts'
-import { anOffer, aRequest, aShop, pendingQuote } from '../support/shop.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  pendingQuote,
+  QUOTE_SECONDS,
+  type ShopOptions,
+} from '../support/shop.ts'
+import { unit } from '../support/unit.ts'
 
 const REQUEST = aRequest({ bodySha256: '' })
 
@@ -78,4 +87,150 @@ suite('an order of one URL', () => {
     const paid = await answerOf(shop.orders, quote, wrong)
     assert.deepEqual(paid, { kind: 'invalid credential', quote: null })
   })
+})
+
+suite('what an order of one URL answers', () => {
+  type Ask = Parameters<Orders['oneUrl']['answer']>[2]
+  const RIGHT = ({ paymentHash }: Quote): CheckedCredential<string> => ({
+    ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
+  })
+  const WRONG = ({ paymentHash }: Quote): CheckedCredential<string> => ({
+    ...{ kind: 'invalid', reason: 'wrong', paymentHash },
+  })
+  const EARLIER = ({ paymentHash }: Quote): CheckedCredential<string> => ({
+    ...{ kind: 'mismatched', paymentHash },
+  })
+
+  async function asked(t: TestContext, options: ShopOptions = {}) {
+    const shop = await aShop(t, options)
+    const quote = await looked(shop.orders)
+    const admitted: Parameters<Ask['admit']>[0][] = []
+    const answer = (credential: CheckedCredential<string>, mayDeliver = true, request = REQUEST) =>
+      shop.orders.oneUrl.answer(request, credential, {
+        mayDeliver,
+        admit: async (order) => void admitted.push(order),
+      })
+    const change = (set: string) =>
+      shop.db.write(unit({ text: `update purchase_order set ${set}`, values: [] }))
+    return { shop, quote, admitted, answer, change }
+  }
+
+  test('nothing is opened while the node takes no payments', async (t) => {
+    const { shop } = await asked(t)
+    shop.node.replaced.info = () => Promise.reject(new Error('connection refused'))
+    shop.health.doubt()
+    const refused = await shop.orders.oneUrl.open(REQUEST, anOffer())
+    assert.deepEqual(refused, { kind: 'checkout unavailable' })
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('a network with too many unpaid orders is told so', async (t) => {
+    const { shop } = await asked(t)
+    const refused = await shop.orders.oneUrl.open(REQUEST, anOffer({ maxOpen: 1 }))
+    assert.deepEqual(refused, { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS })
+  })
+
+  test('a request without a credential, or with one of no order, is a new purchase', async (t) => {
+    const { answer, admitted } = await asked(t)
+    const forged: CheckedCredential<string> = { kind: 'invalid', reason: 'no', paymentHash: null }
+    const unknown: CheckedCredential<string> = { ...forged, paymentHash: 'ff'.repeat(32) }
+    for (const credential of [{ kind: 'none' } as const, forged, unknown])
+      assert.equal(await answer(credential), null)
+    assert.deepEqual(admitted, [])
+  })
+
+  test('a credential of another request, or of an order with a key, is a new purchase', async (t) => {
+    const { shop, quote, answer } = await asked(t)
+    const other = aRequest({ bodySha256: '', planId: 'flame' as never })
+    assert.equal(await answer(RIGHT(quote), true, other), null)
+    const keyed = pendingQuote(await shop.orders.purchase(aName()).open(REQUEST, anOffer()))
+    assert.equal(await answer(RIGHT(keyed)), null)
+    assert.equal((await shop.order(keyed))?.state, 'pending')
+  })
+
+  test('an order with a key that was restored is answered like one of one URL', async (t) => {
+    const { quote, answer, change } = await asked(t)
+    await change('contested = 0, restored_at = 1')
+    assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
+  })
+
+  test('a payment whose order is lost is told to the operator, and asks for no second one', async (t) => {
+    const { shop, quote, answer } = await asked(t)
+    await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
+    assert.deepEqual(await answer(RIGHT(quote)), { kind: 'order not found' })
+    const told = { event: 'order.proven_unknown', paymentHash: quote.paymentHash }
+    assert.deepEqual(events(shop, told.event), [{ ...told, product: 'catch', planId: 'spark' }])
+    assert.equal(await answer(WRONG(quote)), null)
+  })
+
+  test('each request is admitted once its order is found, with what it proves, and may be refused', async (t) => {
+    const { shop, quote, admitted, answer } = await asked(t)
+    const { orderId } = quote
+    await answer(WRONG(quote))
+    await answer(EARLIER(quote))
+    await answer(RIGHT(quote), false)
+    assert.deepEqual(admitted, [
+      { orderId, isProven: false },
+      { orderId, isProven: false },
+      { orderId, isProven: true },
+    ])
+    const refusing = shop.orders.oneUrl.answer(REQUEST, RIGHT(quote), {
+      mayDeliver: true,
+      admit: () => Promise.reject(new Error('too many')),
+    })
+    await assert.rejects(refusing, /too many/)
+    assert.equal((await shop.order(quote))?.delivered_at, null)
+  })
+
+  test('a credential for another request settles its order, and is handed nothing', async (t) => {
+    const { shop, quote, answer } = await asked(t)
+    const refused = { kind: 'invalid credential', quote: null }
+    assert.deepEqual(await answer(EARLIER(quote)), refused)
+    const row = await shop.order(quote)
+    assert.deepEqual(
+      [row?.state, row?.settled_by, row?.delivered_at],
+      ['settled', 'preimage', null],
+    )
+  })
+
+  test('a look settles the order and says that it can be delivered, and delivers nothing', async (t) => {
+    const { shop, quote, answer } = await asked(t)
+    const { paymentHash } = quote
+    const settledAt = shop.clock.now()
+    assert.deepEqual(await answer(RIGHT(quote), false), {
+      ...{ kind: 'deliverable', paymentHash, settledAt },
+    })
+    assert.equal((await shop.order(quote))?.delivered_at, null)
+    assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
+    assert.equal((await answer(RIGHT(quote), false))?.kind, 'deliverable')
+  })
+
+  test('a look at an order that is owed says that nothing can be had for now', async (t) => {
+    const { quote, answer } = await asked(t, { isSoldOut: true })
+    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'checkout unavailable' })
+    assert.deepEqual(await answer(RIGHT(quote)), { kind: 'checkout unavailable' })
+  })
+
+  test('a wrong credential of a dead order is a new purchase', async (t) => {
+    const { quote, answer, change } = await asked(t)
+    await change(`state = 'dead', is_dead_final = 1`)
+    assert.equal(await answer(WRONG(quote)), null)
+  })
+
+  /** What a finished order answers to its credential: a new purchase, or that it was delivered. */
+  const FINISHED: Record<string, [set: string, isNew: boolean]> = {
+    'was delivered, and whose repeats are over': [`sealed_at = 1, sealed_by = 'age'`, false],
+    'was delivered and used': [`sealed_at = 1, sealed_by = 'use'`, true],
+    'has ended': ['expires_at = 1', true],
+    'was sealed without a delivery': ['sealed_at = 1, delivered_at = null', true],
+    'was paid back': [`state = 'refunded'`, true],
+  }
+  for (const [what, [set, isNew]] of Object.entries(FINISHED)) {
+    test(`an order of one URL that ${what} is ${isNew ? 'a new purchase' : 'not bought again'}`, async (t) => {
+      const { quote, answer, change } = await asked(t)
+      assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
+      await change(set)
+      assert.deepEqual(await answer(RIGHT(quote)), isNew ? null : { kind: 'already delivered' })
+    })
+  }
 })

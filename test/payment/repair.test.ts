@@ -3,7 +3,14 @@ import { suite, test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { closeOrder, noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
+import {
+  closeOrder,
+  isOrderName,
+  noteRefund,
+  orderFacts,
+  orderIdOf,
+  repairOrder,
+} from '../../src/payment/repair.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
@@ -246,5 +253,101 @@ suite('noting a refund', () => {
     const later = overBy(shop.clock.now() + LIFE * 100)
     await shop.db.write(unit(...purgeOrders(later, later)))
     assert.equal((await orderFacts(shop.db, orderId))?.state, 'refunded')
+  })
+})
+
+suite('what an operator is told of an order', () => {
+  test('closing an order that does not wait for its payment names its state, and asks no node', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    const asked = shop.node.lookups.length
+    assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
+    assert.equal(shop.node.lookups.length, asked)
+  })
+
+  for (const column of ['bolt11', 'quote_expires_at', 'payment_hash']) {
+    test(`closing an order without its ${column} is refused`, async (t) => {
+      const shop = await aShop(t)
+      const { orderId } = await shop.quote()
+      shop.clock.advance(QUOTE_SECONDS * SECOND)
+      const text = `update purchase_order set ${column} = null`
+      await shop.db.write(unit({ text, values: [] }))
+      assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'pending' })
+    })
+  }
+
+  test('an order can be closed from the moment at which its quote has ended', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, expiresAt } = await shop.quote()
+    shop.node.replaced.lookupInvoice = unknown
+    shop.clock.advance(expiresAt - shop.clock.now() - 1)
+    assert.deepEqual(await close(shop, orderId), { kind: 'quote stands', until: expiresAt })
+    shop.clock.advance(1)
+    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'unknown' })
+  })
+
+  /** What a closed order keeps of the node's word: whether it need not be asked again. */
+  const WORDS: Record<string, [isFinal: boolean | null, kept: number]> = {
+    'a node that is sure that it is dead': [true, 1],
+    'a node that supposes that it is dead': [false, 0],
+    'a node that has lost it': [null, 0],
+  }
+  for (const [who, [isFinal, kept]] of Object.entries(WORDS)) {
+    test(`an order closed by the word of ${who} is ${kept ? 'asked about no more' : 'asked about again'}`, async (t) => {
+      const shop = await aShop(t)
+      const quote = await shop.quote()
+      shop.clock.advance(QUOTE_SECONDS * SECOND)
+      shop.node.replaced.lookupInvoice =
+        isFinal === null ? unknown : async () => ({ state: 'dead', isFinal })
+      assert.equal((await close(shop, quote.orderId)).kind, 'closed')
+      assert.equal((await shop.order(quote))?.is_dead_final, kept)
+    })
+  }
+
+  test('repairing an unknown order, or one that nobody is owed, says so', async (t) => {
+    const shop = await aShop(t)
+    const { orderId } = await shop.quote()
+    assert.deepEqual(await repair(shop, 'order_none'), { kind: 'order not found' })
+    assert.deepEqual(await repair(shop, orderId), { kind: 'not unfulfilled', state: 'pending' })
+    assert.deepEqual(await refund(shop, 'order_none'), { kind: 'order not found' })
+  })
+
+  test('a repaired order names what it sold, and a repaired extension what it extended', async (t) => {
+    const { shop, orderId, quote } = await anUnfulfilled(t)
+    const sold = await repair(shop, orderId)
+    const publicId = (await shop.order(quote))?.public_id
+    const expiresAt = shop.clock.now() + LIFE
+    assert.deepEqual(sold, { kind: 'repaired', publicId, isExtended: false, expiresAt })
+
+    const owed = await anUnfulfilled(t)
+    const text = `update purchase_order set extends_id = 'catch_0'`
+    await owed.shop.db.write(unit({ text, values: [] }))
+    const { db, clock } = owed.shop
+    const { catch: product } = aProduct()
+    const extend: Provisioning['extend'] = async (_db, { now }) => ({
+      ...{ expiresAt: now + SECOND, statements: [] },
+    })
+    const extended = await repairOrder(
+      { db, clock, secrets: secretOf(SECRET), products: { catch: { ...product, extend } } },
+      owed.orderId,
+    )
+    assert.deepEqual(extended, {
+      ...{ kind: 'repaired', publicId: 'catch_0', isExtended: true },
+      expiresAt: clock.now() + SECOND,
+    })
+  })
+
+  test('an order is named by its payment hash or its id, and by nothing else', async (t) => {
+    const shop = await aShop(t)
+    const { orderId, paymentHash } = await shop.quote()
+    for (const name of [orderId, paymentHash]) {
+      assert.equal(isOrderName(name), true)
+      assert.equal(await orderIdOf(shop.db, name), orderId)
+    }
+    for (const name of [`${paymentHash}0`, `x${paymentHash}`, paymentHash.toUpperCase(), 'abc'])
+      assert.equal(isOrderName(name), false, name)
+    assert.equal(await orderIdOf(shop.db, 'ff'.repeat(32)), null)
   })
 })

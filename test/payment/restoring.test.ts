@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -30,16 +31,18 @@ async function aLost(t: Parameters<typeof aShop>[0]): Promise<{ shop: Shop; lost
   const shop = await aShop(t)
   const { paymentHash } = await shop.paid()
   await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
-  const lost: Lost = {
-    paymentHash,
-    product: 'catch',
-    planId: 'spark',
-    plan: { priceSats: 100, durationSeconds: LIFE / SECOND },
-    memo: 'Mayfly CATCH spark',
-    orderId: null,
-    preimage: null,
-  }
-  return { shop, lost }
+  return { shop, lost: { ...LOST, paymentHash } }
+}
+
+/** What an operator knows of a lost order. */
+const LOST: Lost = {
+  paymentHash: '',
+  product: 'catch',
+  planId: 'spark',
+  plan: { priceSats: 100, durationSeconds: LIFE / SECOND },
+  memo: 'Mayfly CATCH spark',
+  orderId: null,
+  preimage: null,
 }
 
 const deps = (shop: Shop, db = shop.db, products = aProduct()) => {
@@ -99,5 +102,90 @@ suite('restoring a lost order', () => {
     await assert.rejects(restoreOrder(refusing, lost), { message: 'the product refused' })
     assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
     assert.equal((await restoreOrder(deps(shop), lost)).kind, 'restored')
+  })
+})
+
+suite('what restoring a lost order needs', () => {
+  const PREIMAGE = 'c0'.repeat(32)
+  const PROVEN = createHash('sha256').update(Buffer.from(PREIMAGE, 'hex')).digest('hex')
+  const both = [restoreOrder, noteLostRefund]
+
+  test('an order that is restored has its sale, its life from now on, and the id that it had', async (t) => {
+    const { shop, lost } = await aLost(t)
+    shop.clock.advance(LIFE)
+    const orderId = newId('order')
+    const restored = await restoreOrder(deps(shop), { ...lost, orderId })
+    const row = await shop.order({ orderId })
+    const now = shop.clock.now()
+    assert.deepEqual(restored, {
+      kind: 'restored',
+      publicId: row?.public_id,
+      expiresAt: now + LIFE,
+    })
+    assert.deepEqual(
+      [row?.state, row?.settled_by, row?.restored_at, row?.contested, row?.amount_sats],
+      ['settled', 'lookup', now, 2, 100],
+    )
+    assert.deepEqual(await shop.provisioned(), [row?.public_id])
+  })
+
+  test('an order that is in the store is neither restored nor noted as refunded, by its payment or its id', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    const { paymentHash, orderId } = quote
+    for (const act of both) {
+      for (const named of [{ paymentHash }, { paymentHash: 'ff'.repeat(32), orderId }]) {
+        const lost: Lost = { ...LOST, ...named }
+        assert.deepEqual(await act(deps(shop), lost), { kind: 'in the store', state: 'pending' })
+      }
+    }
+    assert.deepEqual(await rows(shop), { orders: 1, provisioned: 0 })
+  })
+
+  test('a payment that the node has not seen restores nothing, and is refunded to nobody', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
+    for (const act of both) {
+      const unpaid = await act(deps(shop), { ...LOST, paymentHash })
+      assert.deepEqual(unpaid, { kind: 'not paid', node: 'open' })
+    }
+    assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
+  })
+
+  test('a preimage proves the payment without the node, and a wrong one proves nothing', async (t) => {
+    const shop = await aShop(t)
+    const lost: Lost = { ...LOST, paymentHash: PROVEN }
+    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
+    for (const act of both) {
+      const wrong = await act(deps(shop), { ...lost, preimage: 'c1'.repeat(32) })
+      assert.deepEqual(wrong, { kind: 'wrong preimage' })
+    }
+    const restored = await restoreOrder(deps(shop), { ...lost, preimage: PREIMAGE })
+    assert.equal(restored.kind, 'restored')
+    const [row] = await shop.db.read('select settled_by from purchase_order')
+    assert.equal(row?.settled_by, 'preimage')
+  })
+
+  test('an order that sold the buyer’s own bytes is not restored, but its refund can be noted', async (t) => {
+    const { shop, lost } = await aLost(t)
+    const { catch: product } = aProduct()
+    const keeping = deps(shop, shop.db, { catch: { ...product, release: () => [] } })
+    assert.deepEqual(await restoreOrder(keeping, lost), { kind: 'bytes are lost' })
+    assert.deepEqual(await noteLostRefund(keeping, lost), { kind: 'noted as refunded' })
+    const [row] = await shop.db.read('select state, sealed_at, public_id, seed from purchase_order')
+    const sealed = { state: 'refunded', sealed_at: shop.clock.now(), public_id: null, seed: null }
+    assert.deepEqual({ ...row }, sealed)
+    assert.deepEqual(await noteLostRefund(keeping, lost), {
+      ...{ kind: 'in the store', state: 'refunded' },
+    })
+  })
+
+  test('ten operators at once restore an order once', async (t) => {
+    const { shop, lost } = await aLost(t)
+    const all = await Promise.all(Array.from({ length: 10 }, () => restoreOrder(deps(shop), lost)))
+    assert.equal(all.filter(({ kind }) => kind === 'restored').length, 1)
+    assert.equal(all.filter(({ kind }) => kind === 'in the store').length, 9)
+    assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
   })
 })

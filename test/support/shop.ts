@@ -66,6 +66,8 @@ export type ShopOptions = {
   provisions?: Provisioning['provision']
   /** How the product extends a capability. */
   extend?: Provisioning['extend']
+  /** What the product reserves again for a paid order that had died. */
+  restore?: Provisioning['restore']
   /** Who is told of extended capabilities. */
   onExtended?: (publicId: string) => void
   /** Whether the node signs inside this process, like the simulator. */
@@ -268,7 +270,7 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
 }
 
 /** A product that provisions a row with the order's id. If it is sold out, its condition never holds. */
-function aProduct(isSoldOut: boolean, { provisions, extend }: ShopOptions): Provisioning {
+function aProduct(isSoldOut: boolean, { provisions, extend, restore }: ShopOptions): Provisioning {
   return {
     newPublicId: () => newId('catch'),
     provision: (grant): Statement[] => [
@@ -288,6 +290,7 @@ function aProduct(isSoldOut: boolean, { provisions, extend }: ShopOptions): Prov
       expiresAt: rfc3339(expiresAt),
     }),
     ...(extend === undefined ? {} : { extend }),
+    ...(restore === undefined ? {} : { restore }),
   }
 }
 
