@@ -48,6 +48,7 @@ const { positionals, values } = parseArgs({
     concurrency: { type: 'string', default: '2' },
     fresh: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
+    tests: { type: 'string', multiple: true },
     sql: { type: 'boolean', default: false },
   },
 })
@@ -70,7 +71,8 @@ function mutate(name: string, files?: string[]): void {
   const room = ROOMS[name]
   if (room === undefined)
     throw new Error(`There is no room ${name}, only ${Object.keys(ROOMS).join(', ')}`)
-  const testFiles = room.tests
+  const patterns = values.tests ?? room.tests
+  const testFiles = patterns
     .flatMap((pattern) => globSync(pattern))
     .filter((file) => !file.endsWith(STARTS_A_SERVER))
     .toSorted()
@@ -113,7 +115,8 @@ function mutate(name: string, files?: string[]): void {
       ],
       jsonReporter: { fileName: report },
       htmlReporter: { fileName: report.replace(/json$/, 'html') },
-      incremental: true,
+      // What other tests found is no longer known to be found by these.
+      incremental: values.tests === undefined,
       incrementalFile: join(TOOLS, `${name}${values.sql ? '-sql' : ''}.incremental.json`),
       force: values.fresh,
       ignoreStatic: values.quick,

@@ -2,7 +2,15 @@
 import { mock } from 'node:test'
 import type { Suite, Test } from './node-test.ts'
 
-export type Outcome = { test: Test; ms: number; cpuMs: number; failure?: string; isEndless?: true }
+export type Outcome = {
+  test: Test
+  ms: number
+  cpuMs: number
+  failure?: string
+  isEndless?: true
+  /** Nobody waited for its end, so it may disturb the tests that follow. */
+  isLeftRunning?: true
+}
 
 /** A test that waits for so long waits for what a mutant took away. One that computes forever is killed by Stryker. */
 const MAX_WAIT_MS = 60_000
@@ -13,11 +21,16 @@ type How = {
   maxWaitMs?: (test: Test) => number
 }
 const ENDLESS = 'it does not end'
+const LEFT_RUNNING = 'nobody caught '
 
 /** What nobody caught. It belongs to the test that runs, as in node:test. */
 const uncaught: unknown[] = []
+let stopWaiting: ((error: Error) => void) | null = null
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  process.on(event, (error: unknown) => uncaught.push(error))
+  process.on(event, (error: unknown) => {
+    uncaught.push(error)
+    stopWaiting?.(new Error(`${LEFT_RUNNING}${String(error)}`))
+  })
 }
 
 /** Runs `tests`, up to the first that fails if `isBailing`. `begins` is told of each test and each suite's hooks. */
@@ -53,11 +66,14 @@ async function runTest(
   const context = createContext(test.id)
   const { promise: endless, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(ENDLESS)), maxWaitMs)
+  // What the error took away may be what the test waits for.
+  stopWaiting = reject
   const worked = await attempt([
     ...test.suites.flatMap(({ beforeEach }) => beforeEach).map((hook) => () => call(hook)),
     () => Promise.race([call(test.body, context), endless]),
   ])
   clearTimeout(timer)
+  stopWaiting = null
   const ended = await attempt([
     ...context.endings.map((ending) => () => call(ending)),
     ...test.suites.flatMap(({ afterEach }) => afterEach).map((hook) => () => call(hook)),
@@ -72,7 +88,14 @@ async function runTest(
   const { user, system } = process.cpuUsage(cpuBegan)
   const outcome = { test, ms, cpuMs: (user + system) / 1000 }
   if (failure === undefined) return outcome
-  return { ...outcome, failure, ...(failure.endsWith(ENDLESS) ? { isEndless: true as const } : {}) }
+  const isEndless = failure.endsWith(ENDLESS)
+  const isLeftRunning = isEndless || failure.includes(LEFT_RUNNING)
+  return {
+    ...outcome,
+    failure,
+    ...(isEndless ? { isEndless } : {}),
+    ...(isLeftRunning ? { isLeftRunning } : {}),
+  }
 }
 
 async function prepare(suite: Suite, begins: (id: string) => void): Promise<void> {

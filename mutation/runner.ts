@@ -128,10 +128,8 @@ function createRunner(options: Options) {
     const failed = outcomes.find(hasFailed)
     if (failed === undefined) return { status: 'survived', nrOfTests: outcomes.length }
     if (run.testFilter !== undefined) await checkUnharmed(failed)
-    if (failed.isEndless) {
-      isPoisoned = true
-      return { status: 'timeout', reason: failed.test.id }
-    }
+    if (failed.isLeftRunning) isPoisoned = true
+    if (failed.isEndless) return { status: 'timeout', reason: failed.test.id }
     return {
       status: 'killed',
       killedBy: [failed.test.id],
