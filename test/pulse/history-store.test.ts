@@ -65,7 +65,7 @@ test('chunks and runs are read of one monitor, from the first to the last, both 
   )
 })
 
-test('of the spells of a monitor the newest are read that have ended and began before a time', async (t) => {
+test('the newest spells of a monitor are read that have ended and began before a time', async (t) => {
   const { store, add } = await aStore(t)
   await add('b', { spells: [aSpell(11, 12)] })
   for (const one of [aSpell(10, 12), aSpell(20, 22), aSpell(30, 32)])
