@@ -17,6 +17,9 @@ export type Instances = {
   close(): Promise<void>
 }
 
+/** The connections to PostgreSQL beside those of the store: four for rate limits, and one for notices. */
+export const CONNECTIONS_BESIDE_STORE = 5
+
 /** A SQLite store has one instance, which shares nothing. */
 export async function joinInstances(
   where: Config['databaseUrl'],

@@ -32,7 +32,7 @@ import { bytesIn, createPurchaseBudgets } from './http/receiving.ts'
 import { createResponseBudget } from './http/response-budget.ts'
 import { mountSimulator } from './http/simulator.ts'
 import { detectUntrustedProxies } from './http/untrusted-proxies.ts'
-import { joinInstances } from './instances.ts'
+import { CONNECTIONS_BESIDE_STORE, joinInstances } from './instances.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
 import { measuredLightning } from './lightning/measured.ts'
 import { CURSORS, openLightning } from './lightning/open.ts'
@@ -111,6 +111,7 @@ export async function serve(
   const metrics = config.metricsPort === null ? null : await openMetrics()
   const ownSecrets = secretsGiven(config)
   const store = await openStore(config.databaseUrl, {
+    besides: CONNECTIONS_BESIDE_STORE,
     onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),
     onMigrating: (name) => log.info({ event: 'store.migrating', name }),
   })

@@ -50,7 +50,7 @@ export function addCatchListen(parent: Command): void {
       'a sequence number to start after, or now, start, or last (where it stopped)',
     )
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--once', 'stop after the first one')
+    .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
     .option('--timeout <seconds>', 'stop after this time; with --once, that is a failure')
     .addHelpText(
       'after',
@@ -107,7 +107,7 @@ async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<n
     after,
     async take(event) {
       cli.answer(event, `${described(event)}\n`)
-      return true
+      return EXIT.ok
     },
   })
 }
@@ -135,14 +135,14 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
     onPassed: (event) => position.passed(event.sequence),
     async take(event, signal) {
       const answer = await deliver(cli, event, { to, position, retries, signal })
-      if (answer === null) return false
+      if (answer === null) return null
       const hasFailed = !isAccepted(answer) && !answer.isRefused
       if (hasFailed) failures.failed(event.sequence)
       position.done(event.sequence)
       showForwarded(cli, event, answer)
       if (hasFailed && !isToldHow) cli.warn(sendAgain)
       isToldHow ||= hasFailed
-      return true
+      return isAccepted(answer) ? EXIT.ok : EXIT.failed
     },
   })
 }
@@ -154,8 +154,8 @@ const LOST = 'The connection is lost. Trying again; the service keeps what comes
 
 type Following = Omit<Watching, 'address'> & {
   after: number
-  /** Resolves to whether it is done with the event; false if the signal came first. */
-  take(event: CatchEvent, signal: AbortSignal): Promise<boolean>
+  /** Resolves to how --once ends after this event; null if the signal came first. */
+  take(event: CatchEvent, signal: AbortSignal): Promise<number | null>
   /** Called for an event that the filter skips. */
   onPassed?: (event: CatchEvent) => void
 }
@@ -187,7 +187,8 @@ async function follow(
       }
       refusals.arrived()
       isTaking = true
-      if ((await take(next.value, signal)) && once) return EXIT.ok
+      const code = await take(next.value, signal)
+      if (code !== null && once) return code
       // The stream may still yield buffered events. They are left for the next start.
       signal.throwIfAborted()
     }

@@ -89,6 +89,27 @@ describe('catch listen --retry', () => {
     assert.doesNotMatch(last.err, /was killed|have failed/)
   })
 
+  test('catch listen --once --forward fails if the receiver does not accept the webhook, and goes on from there', async (t) => {
+    const { cli, ingest } = await anInbox(t)
+    const receiver = await startReceiver(t)
+    await sendAll(ingest, 3)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url, '--once']
+    const codes: unknown[] = []
+    for (const [status, since] of [
+      [404, ['--since', 'start']],
+      [302, []],
+      [500, []],
+    ] as const) {
+      receiver.answer = () => status
+      codes.push((await cli.run([...listen, ...since])).code)
+    }
+    assert.deepEqual(codes, [1, 0, 1])
+    assert.deepEqual(
+      receiver.got.map(({ body }) => body.toString()),
+      ['webhook 1', 'webhook 2', 'webhook 3'],
+    )
+  })
+
   test('catch listen --retry ends its pause when --timeout is over', async (t) => {
     const { cli, ingest } = await anInbox(t)
     const receiver = await startReceiver(t)

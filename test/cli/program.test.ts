@@ -270,7 +270,10 @@ test('doctor says of a PostgreSQL server what a start would', async (t) => {
   const { out } = await cli.run(['doctor'], {
     environment: { ...away, MAYFLY_SECRET: '11'.repeat(32) },
   })
-  assert.match(out, /PostgreSQL at 127\.0\.0\.1:9 cannot be reached: ECONNREFUSED\. Check MAYFLY_/)
+  assert.match(
+    out,
+    /PostgreSQL at 127\.0\.0\.1:9 cannot be reached: connection refused\. Check MAYFLY_/,
+  )
   assert.equal((secretless.out + out).includes('hunter2'), false)
 })
 

@@ -18,9 +18,10 @@ async function pooled(t: TestContext, mode: PoolMode, poolSize?: number): Promis
 }
 
 async function twoInstances(t: TestContext, { url }: PgBouncer) {
-  const store = { where: { kind: 'postgres' as const, url }, url, server: null }
-  return startService(t, store, { instances: 2, bin: BIN })
+  return startService(t, storeAt(url), { instances: 2, bin: BIN })
 }
+
+const storeAt = (url: string) => ({ where: { kind: 'postgres' as const, url }, url, server: null })
 
 suite('PgBouncer in front of PostgreSQL', { timeout: 600_000 + RESTARTS * 30_000 }, () => {
   test('in session mode it may be restarted under load, and nothing that was answered is lost or doubled', async (t) => {
@@ -78,11 +79,28 @@ suite('PgBouncer in front of PostgreSQL', { timeout: 600_000 + RESTARTS * 30_000
     assert.deepEqual(await service.close(), [])
   })
 
-  test('the service does not start with fewer sessions than an instance needs, and says so', async (t) => {
-    const { url } = await pooled(t, 'session', 1)
-    const { code, told } = await refusedStart(t, url, { bin: BIN })
-    assert.notEqual(code, 0)
-    t.diagnostic(told.trim())
-    assert.match(told, /gives out too few sessions/)
+  for (const poolSize of [1, 2, 5, 14]) {
+    test(`the service does not start with ${poolSize} sessions, and says how many it needs`, async (t) => {
+      const { url } = await pooled(t, 'session', poolSize)
+      const { code, told } = await refusedStart(t, url, { bin: BIN })
+      assert.notEqual(code, 0)
+      t.diagnostic(told.trim())
+      assert.match(told, /gives out too few sessions/)
+      if (poolSize > 2) assert.match(told, new RegExp(`needs 15 at once, and ${poolSize} came`))
+    })
+  }
+
+  test('sixteen sessions are enough for an instance, and ten for one with a pool of four', async (t) => {
+    for (const [poolSize, parameters] of [
+      [16, ''],
+      [10, '?pool=4'],
+    ] as const) {
+      const { url } = await pooled(t, 'session', poolSize)
+      const store = storeAt(`${url}${parameters}`)
+      const service = await startService(t, store, { instances: 1, bin: BIN })
+      await service.progress(2 * PROMISES)
+      const refused = service.load.statuses.get(503) ?? 0
+      assert.deepEqual([refused, await service.close()], [0, []])
+    }
   })
 })

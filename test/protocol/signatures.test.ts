@@ -146,6 +146,25 @@ suite('signatures of webhooks', () => {
     assert.equal(exact.valid, true)
   })
 
+  test('a signature that is hardly too old does not look as if it were allowed', async () => {
+    const slack = validOf(FILES.get('slack') ?? [])
+    const signedAt = Date.parse(slack.receivedAt) / 1000
+    for (const [allowed, difference, text] of [
+      [300, 301, '301 s older than the request. 300 s is allowed.'],
+      [300, 359, '359 s older than the request. 300 s is allowed.'],
+      [300, 360, '6 min older than the request. 5 min is allowed.'],
+      [7_200, 7_201, '7201 s older than the request. 7200 s is allowed.'],
+    ] as const) {
+      const receivedAt = new Date((signedAt + difference) * 1000).toISOString()
+      const judged = await check('slack', {
+        ...slack,
+        receivedAt,
+        rules: { toleranceSeconds: allowed },
+      })
+      assert.equal(judged.sentence, `The signature matches, but its timestamp is ${text}`)
+    }
+  })
+
   test('a signature with digits before or behind it is malformed, and not only a wrong one', async () => {
     for (const provider of ['github', 'slack', 'stripe'] as const) {
       const vector = validOf(FILES.get(provider) ?? [])

@@ -2,6 +2,8 @@
  * Classifies the errors of PostgreSQL (postgresql.org/docs/current/errcodes-appendix.html): which may be
  * retried, what the log may show, and what to tell the operator.
  */
+
+import { reasonOf } from '../../lib/reason.ts'
 import { StoreAway, StoreBusy, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
 import { placeOf } from '../server-urls.ts'
 
@@ -39,7 +41,7 @@ export function isLoss(error: unknown): boolean {
 /** The error for the log. It leaves out messages of the classes 22 and 23, because those quote values. */
 export function storeError(error: unknown): StoreError {
   const { code = '', message, table, constraint } = error as PostgresError
-  if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${code || message}`)
+  if (!isState(code)) return new StoreAway(`PostgreSQL is away: ${whyLost(error)}`)
   if (code === LOCK_TIMEOUT || isConflict(code))
     return new StoreBusy(`PostgreSQL: ${message} (${code})`)
   // Connections, passwords, missing databases, resources, and an operator who stops the server (classes
@@ -60,7 +62,7 @@ export function isAway(error: unknown): boolean {
 
 /** Why the store cannot be opened, and what to do. Contains no user, password or values. */
 export function unusable(error: unknown, url: string): StoreUnusable {
-  const { code = '', message } = error as PostgresError
+  const { code = '' } = error as PostgresError
   const { servers, database } = placeOf(url)
   const server = servers === '' ? 'PostgreSQL' : `PostgreSQL at ${servers}`
   const why = (sentence: string): StoreUnusable => new StoreUnusable(sentence)
@@ -82,8 +84,14 @@ export function unusable(error: unknown, url: string): StoreUnusable {
     default:
       return isState(code)
         ? why(`${server} cannot be used: ${storeError(error).message}.`)
-        : why(`${server} cannot be reached: ${code || message}. Check MAYFLY_DATABASE_URL.`)
+        : why(`${server} cannot be reached: ${whyLost(error)}. Check MAYFLY_DATABASE_URL.`)
   }
+}
+
+/** Why no server answers, in words where they are known. */
+export function whyLost(error: unknown): string {
+  const { code, message } = error as PostgresError
+  return reasonOf(error) ?? (code || message)
 }
 
 /** SQLSTATE has five characters; Node's own codes are words. */

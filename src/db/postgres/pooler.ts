@@ -5,15 +5,18 @@
  */
 import { randomUUID } from 'node:crypto'
 import { StoreUnusable } from '../db.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, connect, settingsOf } from './connection.ts'
 import { isUnanswered } from './errors.ts'
 
 /** Other users of the pooler may hide in one round that sessions are shared, hardly in all of them. */
 const ROUNDS = 8
+/** A pooler opens its sessions one after the other, to a server that may be far away. */
+const SESSIONS_WITHIN_MS = 10_000
 const SHARED = new Set(['26000', '42P05', '08P01'])
 
 const MARK = `select set_config('mayfly.session', $1, false)`
 const MARKED = { text: `select current_setting('mayfly.session', true) as mark`, values: [] }
+const ONE = { text: 'select 1 as one', values: [] }
 const BEGIN = { text: 'begin', values: [] }
 const ROLLBACK = { text: 'rollback', values: [] }
 
@@ -52,7 +55,25 @@ const shared = (): StoreUnusable =>
       'Mayfly needs sessions of its own: set pool_mode = session, or connect to the server itself.',
   )
 
-export const tooFewSessions = (): StoreUnusable =>
+/**
+ * Opens all sessions that a process may need, and ends them again: a pooler lets its clients connect, and then lets
+ * those wait that it has no session for. Other clients of the pooler count, as they will later.
+ * @throws StoreUnusable if they did not all come.
+ */
+export async function refuseTooFewSessions(url: string, wanted: number): Promise<void> {
+  const asked = Array.from({ length: wanted }, () => connect(settingsOf(url)))
+  const opened = (await Promise.allSettled(asked)).filter((one) => one.status === 'fulfilled')
+  const connections = opened.map(({ value }) => value)
+  const answers = await Promise.all(connections.map((one) => one.send([ONE], SESSIONS_WITHIN_MS)))
+  await Promise.all(connections.filter((one) => one.isOpen()).map((one) => one.end()))
+  const came = answers.filter(({ failure }) => failure === null).length
+  if (came < wanted) throw tooFewSessions({ wanted, came })
+}
+
+export const tooFewSessions = (found?: { wanted: number; came: number }): StoreUnusable =>
   new StoreUnusable(
-    'The pooler in front of PostgreSQL gives out too few sessions: an instance needs 16 at once.',
+    found === undefined
+      ? 'The pooler in front of PostgreSQL gives out too few sessions: not even two came. Raise its default_pool_size.'
+      : `The pooler in front of PostgreSQL gives out too few sessions: this instance needs ${found.wanted} at once, and ` +
+          `${found.came} came. Raise its default_pool_size to ${found.wanted} for each instance and one to spare, or lower \`pool\` in MAYFLY_DATABASE_URL.`,
   )

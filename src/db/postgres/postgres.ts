@@ -14,6 +14,7 @@ import {
 import { serverUrls } from '../server-urls.ts'
 import type { Connection } from './connection.ts'
 import { isAway, unusable } from './errors.ts'
+import { isPooled, refuseTooFewSessions } from './pooler.ts'
 import { primaryOf } from './primary.ts'
 import { createReader } from './reader.ts'
 import { createSlots } from './slot.ts'
@@ -33,6 +34,8 @@ const MIGRATION_ANSWER_WITHIN_MS = Number.POSITIVE_INFINITY
 export type PostgresOptions = {
   /** How long a start waits for a server that is away. */
   startWithinMs?: number
+  /** Connections that the process opens beside those of the store. With it, the start makes sure of all behind a pooler. */
+  besides?: number
   /** Called once when a start has to wait, with the reason. */
   onWaiting?: (reason: string) => void
 }
@@ -43,15 +46,18 @@ export type PostgresOptions = {
  */
 export async function openPostgres(
   url: string,
-  { startWithinMs = START_WITHIN_MS, onWaiting = () => {} }: PostgresOptions = {},
+  { startWithinMs = START_WITHIN_MS, besides, onWaiting = () => {} }: PostgresOptions = {},
 ): Promise<Db> {
-  const { connect } = primaryOf(url)
-  await ready({ url, connect, deadline: Date.now() + startWithinMs, onWaiting })
+  const { connect, lastUrl } = primaryOf(url)
+  const { isBehindPooler } = await ready({
+    ...{ url, connect, deadline: Date.now() + startWithinMs, onWaiting },
+  })
   const { slot } = createSlots(connect)
   const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
-  const pool = Number(searchParams.get('pool') ?? POOL)
+  const pool = Math.max(WRITERS + 1, Number(searchParams.get('pool') ?? POOL))
+  if (isBehindPooler && besides !== undefined) await refuseTooFewSessions(lastUrl(), pool + besides)
   const writer = createWriter({ small: slot(), large: slot() })
-  const reader = createReader(Array.from({ length: Math.max(1, pool - WRITERS) }, slot))
+  const reader = createReader(Array.from({ length: pool - WRITERS }, slot))
   let isClosed = false
   let lastTurn: Promise<unknown> = Promise.resolve()
 
@@ -132,7 +138,7 @@ async function ready(start: {
   connect: () => Promise<Connection>
   deadline: number
   onWaiting: (reason: string) => void
-}): Promise<void> {
+}): Promise<{ isBehindPooler: boolean }> {
   const { url, connect, deadline, onWaiting } = start
   for (let tries = 0; ; tries++) {
     let connection: Connection
@@ -146,7 +152,8 @@ async function ready(start: {
       continue
     }
     try {
-      return await inspect(connection)
+      await inspect(connection)
+      return { isBehindPooler: await isPooled(connection) }
     } finally {
       await connection.end()
     }

@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { StoreAway } from '../db.ts'
 import { placeOf, serverUrls } from '../server-urls.ts'
-import { isAway, isUnanswered, type PostgresError } from './errors.ts'
+import { isAway, isUnanswered, whyLost } from './errors.ts'
 import { isPooled, refuseSharedSessions, tooFewSessions } from './pooler.ts'
 import { openSession, type Session } from './session.ts'
 
@@ -165,8 +165,7 @@ function whyNone(missed: Missed[]): unknown {
   if (forGood) return forGood.error
   const reasons = missed.map(({ url, error }) => {
     if (error instanceof StoreAway) return error.message
-    const { code, message } = error as PostgresError
-    return `${placeOf(url).servers}: ${code || message}`
+    return `${placeOf(url).servers}: ${whyLost(error)}`
   })
   return new StoreAway(`no server is the primary (${reasons.join('; ')})`)
 }

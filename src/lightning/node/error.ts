@@ -1,5 +1,6 @@
 /** Errors of Lightning nodes, in words for their operator. */
 import { codeOf } from '../../lib/errors.ts'
+import { reasonOf } from '../../lib/reason.ts'
 import type { Network } from '../lightning.ts'
 
 /**
@@ -62,7 +63,9 @@ export function transportError(node: string, what: string, error: unknown): Node
   }
   const code = codeOf(error) || (error instanceof Error ? error.name : 'unknown error')
   const isCertificate = CERTIFICATE_CODE.test(code)
-  return new NodeError(node, `${what} failed (${code})`, {
+  // Which certificate is meant, and what to do, is said by whoever knows the node.
+  const why = isCertificate ? code : (reasonOf(error) ?? code)
+  return new NodeError(node, `${what} failed (${why})`, {
     reason: isCertificate ? 'certificate' : 'unreachable',
   })
 }

@@ -20,24 +20,27 @@ export type Freshness = {
 export function tooOld(signedAt: number, freshness: Freshness): Finding | null {
   const age = Math.floor(freshness.receivedAtMs / 1000) - signedAt
   if (age <= freshness.toleranceSeconds) return null
-  return misdated('timestamp too old', `${span(age)} older`, freshness)
+  return misdated('timestamp too old', { difference: age, than: 'older' }, freshness)
 }
 
 /** Why the signature is too new, or null. */
 export function tooNew(signedAt: number, freshness: Freshness): Finding | null {
   const lead = signedAt - Math.floor(freshness.receivedAtMs / 1000)
   if (lead <= freshness.toleranceSeconds) return null
-  return misdated('timestamp too new', `${span(lead)} newer`, freshness)
+  return misdated('timestamp too new', { difference: lead, than: 'newer' }, freshness)
 }
 
 function misdated(
   rule: 'timestamp too old' | 'timestamp too new',
-  difference: string,
+  { difference, than }: { difference: number; than: 'older' | 'newer' },
   { header, toleranceSeconds }: Freshness,
 ): Finding {
+  // Two numbers that differ must not look equal.
+  const isClose = span(difference) === span(toleranceSeconds)
+  const told = isClose ? (seconds: number): string => `${seconds} s` : span
   return failed(
     rule,
-    `The signature matches, but its timestamp is ${difference} than the request. ${span(toleranceSeconds)} is allowed.`,
+    `The signature matches, but its timestamp is ${told(difference)} ${than} than the request. ${told(toleranceSeconds)} is allowed.`,
     header,
   )
 }

@@ -221,7 +221,7 @@ suite('a server that is away', () => {
     t.after(() => db.close())
     assert.match(
       reasons.join(),
-      /^PostgreSQL at 127\.0\.0\.1:\d+ cannot be reached: ECONNREFUSED\./,
+      /^PostgreSQL at 127\.0\.0\.1:\d+ cannot be reached: connection refused\./,
     )
     await db.write(unit(note('a')))
     await server.stop()
@@ -264,7 +264,7 @@ suite('a server that is away', () => {
     await assert.rejects(
       openPostgres('postgres://mayfly:hunter2@127.0.0.1:1/mayfly', { startWithinMs: 0 }),
       new StoreUnusable(
-        'PostgreSQL at 127.0.0.1:1 cannot be reached: ECONNREFUSED. Check MAYFLY_DATABASE_URL.',
+        'PostgreSQL at 127.0.0.1:1 cannot be reached: connection refused. Check MAYFLY_DATABASE_URL.',
       ),
     )
   })

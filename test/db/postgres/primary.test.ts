@@ -73,7 +73,7 @@ suite('a primary and its standby', () => {
       openPostgres(url, { startWithinMs: 0 }),
       new StoreUnusable(
         `PostgreSQL at 127.0.0.1:1, ${place} cannot be used: no server is the primary ` +
-          `(127.0.0.1:1: ECONNREFUSED; PostgreSQL at ${place} is a standby).`,
+          `(127.0.0.1:1: connection refused; PostgreSQL at ${place} is a standby).`,
       ),
     )
   })

@@ -233,7 +233,7 @@ describe('LND', { skip: await missingNodes() }, () => {
   test('LND says that nothing is there', async () => {
     assert.deepEqual(await open({ baseUrl: 'https://127.0.0.1:9' }).checkAccess(), {
       sentence:
-        'LND: asking for the node failed (ECONNREFUSED): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',
+        'LND: asking for the node failed (connection refused): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',
       isAway: true,
     })
   })
