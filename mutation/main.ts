@@ -37,6 +37,7 @@ const MEMORY = '/dev/shm'
 /** What Stryker mutates besides SQL. */
 const ORDINARY = [
   ...['ArithmeticOperator', 'ArrayDeclaration', 'ArrowFunction', 'AssignmentOperator'],
+  ...['CallExpression'],
   ...['BlockStatement', 'BooleanLiteral', 'ConditionalExpression', 'EmptyExpression'],
   ...['EqualityOperator', 'LogicalOperator', 'MethodExpression', 'ObjectLiteral'],
   ...['OptionalChaining', 'Regex', 'StringLiteral', 'UnaryOperator', 'UpdateOperator'],
