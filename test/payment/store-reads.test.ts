@@ -1,0 +1,221 @@
+/** Which orders each query finds, in which order, and at most how many. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listOrders } from '../../src/payment/finding.ts'
+import { createSalesUpkeep, findSale, recordSale } from '../../src/payment/sales.ts'
+import { hasTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
+import { overBy } from '../support/deletion.ts'
+import { orderRows, SETTLED, T } from '../support/order-rows.ts'
+
+const APART = 60_000
+const DAY = 24 * 60 * 60_000
+const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
+
+test('a key names its own order, or the one whose alias it is', async (t) => {
+  const { add, insert, store } = await orderRows(t)
+  await add('other')
+  await add('one')
+  const alias = { key_hash: new Uint8Array(1), created_at: T }
+  await insert('order_alias', { alias_id: 'named', order_id: 'one', ...alias })
+  const found = async (...ids: string[]) => {
+    const named = await store.findNamed(ids)
+    return named && [named.order.order_id, named.isAlias]
+  }
+  assert.deepEqual(await found('one'), ['one', false])
+  assert.deepEqual(await found('named'), ['one', true])
+  assert.equal(await found('nothing'), null)
+  assert.equal((await store.find(['nothing', 'one']))?.order_id, 'one')
+  assert.equal((await store.findByPaymentHash('hash of one'))?.order_id, 'one')
+  assert.equal(await store.findByPaymentHash('another'), null)
+})
+
+test('the first open quote of a client network that is to end is the one that others wait for', async (t) => {
+  const { add, store } = await orderRows(t)
+  assert.equal(await store.firstEndOf('n', T), null)
+  for (const state of ['settled', 'dead', 'paid_unfulfilled', 'refunded'] as const) {
+    await add(state, { state, quote_expires_at: T + 1 })
+  }
+  await add('over', { quote_expires_at: T })
+  await add('elsewhere', { client_network: 'elsewhere', quote_expires_at: T + 1 })
+  await add('later', { quote_expires_at: T + 9 })
+  assert.equal(await store.firstEndOf('n', T), T + 9)
+  await add('opening', { state: 'opening', quote_expires_at: T + 8 })
+  assert.equal(await store.firstEndOf('n', T), T + 8)
+  await add('first', { quote_expires_at: T + 7 })
+  assert.equal(await store.firstEndOf('n', T), T + 7)
+})
+
+test('the unpaid orders that would extend a capability are counted', async (t) => {
+  const { add, store } = await orderRows(t)
+  for (const state of STATES) await add(state, { state, extends_id: 'c' })
+  await add('another', { extends_id: 'd' })
+  assert.equal(await store.openExtensions('c'), 2)
+})
+
+test('a pass looks up what is pending and was not looked up since it began, the longest waiting first', async (t) => {
+  const { add, store, ids } = await orderRows(t)
+  for (const state of STATES) await add(state, { state, looked_up_at: T - 1 })
+  await add('oldest', { looked_up_at: T - 2 })
+  await add('now', { looked_up_at: T })
+  await add('latest', { looked_up_at: T + 3 + APART })
+  await add('ahead', { looked_up_at: T + 4 + APART })
+  const time = { startedAt: T, latest: T + 3 }
+  assert.equal(ids(await store.pending(time, 9)), 'oldest pending ahead')
+  assert.equal(ids(await store.pending(time, 1)), 'oldest')
+})
+
+test('an order is due when its pause is over, which is longer the longer ago its quote ended', async (t) => {
+  const { add, store, ids } = await orderRows(t)
+  const pauses = [
+    { endedMs: 0, everyMs: 10 },
+    { endedMs: 100, everyMs: 50 },
+    { endedMs: 1_000, everyMs: 500 },
+  ] as const
+  for (const state of STATES) await add(state, { state, looked_up_at: T - 11 })
+  await add('not yet', { looked_up_at: T - 10 })
+  const ended = { quote_expires_at: T - 100 }
+  await add('not yet of 50', { ...ended, looked_up_at: T - 50 })
+  await add('due of 50', { ...ended, looked_up_at: T - 51 })
+  await add('not yet of 500', { quote_expires_at: T - 1_000, looked_up_at: T - 500 })
+  await add('due of 500', { quote_expires_at: T - 1_000, looked_up_at: T - 501 })
+  await add('latest', { looked_up_at: T + 3 + APART })
+  await add('ahead', { looked_up_at: T + 4 + APART })
+  const time = { startedAt: T, latest: T + 3 }
+  assert.equal(ids(await store.due(time, [...pauses], 9)), 'due of 500 due of 50 pending ahead')
+  assert.equal(ids(await store.due(time, [...pauses], 1)), 'due of 500')
+})
+
+test('of the deaths that are a guess those are looked up that were not since the pass began, the newest look first', async (t) => {
+  const { add, store, ids } = await orderRows(t)
+  for (const state of STATES) await add(state, { state, looked_up_at: T - 1 })
+  await add('final', { state: 'dead', is_dead_final: 1, looked_up_at: T - 1 })
+  await add('oldest', { state: 'dead', looked_up_at: T - 2 })
+  await add('now', { state: 'dead', looked_up_at: T })
+  await add('latest', { state: 'dead', looked_up_at: T + 3 + APART })
+  await add('ahead', { state: 'dead', looked_up_at: T + 4 + APART })
+  const time = { startedAt: T, latest: T + 3 }
+  assert.equal(ids(await store.deadByGuess(time, 9)), 'ahead dead oldest')
+  assert.equal(ids(await store.deadByGuess(time, 1)), 'ahead')
+})
+
+test('orders under foreign secrets are counted while they are open, or can still be delivered', async (t) => {
+  const { add, store } = await orderRows(t)
+  for (const state of STATES) await add(state, { state })
+  await add('ours', { secret_id: 'ours' })
+  assert.equal(await store.foreign(['ours'], T), 2)
+  await add('over', { ...SETTLED, expires_at: T })
+  await add('wiped', { ...SETTLED, seed: null, expires_at: T + 1 })
+  assert.equal(await store.foreign(['ours'], T), 2)
+  await add('deliverable', { ...SETTLED, expires_at: T + 1 })
+  assert.equal(await store.foreign(['ours'], T), 3)
+  assert.equal(await store.foreign(['ours', 'secret'], T), 0)
+})
+
+test('what nobody finished opening is found once its claim is old, and what has a seed by its id', async (t) => {
+  const { add, store, ids } = await orderRows(t)
+  for (const state of STATES) await add(state, { state, claimed_at: T - 1 })
+  await add('second', { state: 'opening', claimed_at: T - 1 })
+  await add('fresh', { state: 'opening', claimed_at: T })
+  assert.deepEqual(
+    ids(await store.abandoned(overBy(T), 9))
+      .split(' ')
+      .toSorted(),
+    ['opening', 'second'],
+  )
+  assert.equal((await store.abandoned(overBy(T), 1)).length, 1)
+  for (const id of ['seed 2', 'seed 1', 'seed 3']) await add(id, SETTLED)
+  assert.equal(ids(await store.withSeed('', 9)), 'seed 1 seed 2 seed 3')
+  assert.equal(ids(await store.withSeed('seed 1', 1)), 'seed 2')
+})
+
+test('orders are listed from a time on, the newest first', async (t) => {
+  const { db, add } = await orderRows(t)
+  for (const [id, created_at] of Object.entries({ c: T, b: T, a: T - 1, d: T + 1 })) {
+    await add(id, { created_at, state: id === 'd' ? 'dead' : 'pending' })
+  }
+  const listed = async (some: Partial<Parameters<typeof listOrders>[1]> = {}) =>
+    (await listOrders(db, { state: null, product: null, since: T, limit: 9, ...some }))
+      .map(({ payment_hash }) => payment_hash?.at(-1))
+      .join('')
+  assert.equal(await listed(), 'dbc')
+  assert.equal(await listed({ limit: 2 }), 'db')
+  assert.equal(await listed({ state: 'pending', since: 0 }), 'bca')
+  assert.equal(await listed({ product: 'pulse' }), '')
+})
+
+test('a sale is recorded of an order that is settled, once, with its own figures', async (t) => {
+  const { db, run, add } = await orderRows(t)
+  await add('other', { ...SETTLED, amount_sats: 99 })
+  await add('one', SETTLED)
+  await add('pending')
+  await run(recordSale('one'), recordSale('one'), recordSale('pending'))
+  const sale = { product: 'catch', plan_id: 'standard', amount_sats: 5, network: 'mainnet' }
+  assert.deepEqual(await db.read('select * from sale'), [
+    { payment_hash: 'hash of one', settled_at: T, ...sale },
+  ])
+  assert.equal((await findSale(db, 'hash of one'))?.amount_sats, 5)
+  assert.equal(await findSale(db, 'hash of other'), null)
+})
+
+test('sales that are missing are recorded, and none that would be deleted at once', async (t) => {
+  const { db, run, add } = await orderRows(t)
+  for (const [id, settled_at] of Object.entries({ old: T - DAY - 1, last: T - DAY, new: T })) {
+    await add(id, { ...SETTLED, settled_at })
+  }
+  await add('known', SETTLED)
+  await run(recordSale('known'))
+  const upkeep = createSalesUpkeep(db, { keptDays: 1 })
+  await upkeep.recordMissed(overBy(T))
+  const hashes = async () =>
+    (await db.read('select payment_hash from sale order by payment_hash'))
+      .map(({ payment_hash }) => String(payment_hash).slice('hash of '.length))
+      .join(' ')
+  assert.equal(await hashes(), 'known last new')
+  assert.equal(await upkeep.purge(overBy(T)), 0)
+  assert.equal(await upkeep.purge(overBy(T + 1)), 1)
+  assert.equal(await hashes(), 'known new')
+})
+
+test('an order that is over leaves a tombstone and takes its aliases along, and no other order does', async (t) => {
+  const { db, run, add, insert } = await orderRows(t)
+  const before = T + 100
+  for (const state of STATES) {
+    await add(state, { state, expires_at: T + 99, quote_expires_at: T + 99, sealed_by: null })
+  }
+  await add('used', { ...SETTLED, expires_at: T + 99, sealed_by: 'use' })
+  await add('lives', { ...SETTLED, expires_at: before })
+  await add('died lately', { state: 'dead', quote_expires_at: before })
+  for (const order_id of ['settled', 'lives']) {
+    const alias = { key_hash: new Uint8Array(1), created_at: T }
+    await insert('order_alias', { alias_id: `alias of ${order_id}`, order_id, ...alias })
+  }
+  await run(...purgeOrders(overBy(before), overBy(T + 200)))
+  const left = await db.read('select order_id from purchase_order order by order_id')
+  assert.equal(
+    left.map(({ order_id }) => order_id).join(', '),
+    'died lately, lives, opening, paid_unfulfilled, pending, refunded',
+  )
+  assert.deepEqual(await db.read('select alias_id from order_alias'), [
+    { alias_id: 'alias of lives' },
+  ])
+  assert.deepEqual(await db.read('select * from order_tombstone order by payment_hash'), [
+    { payment_hash: 'hash of dead', ended: 'dead', ended_at: T + 200 },
+    { payment_hash: 'hash of settled', ended: 'aged', ended_at: T + 200 },
+    { payment_hash: 'hash of used', ended: 'used', ended_at: T + 200 },
+  ])
+  assert.equal(await hasTombstone(db, 'hash of used'), true)
+  assert.equal(await hasTombstone(db, 'hash of lives'), false)
+})
+
+test('the tombstones of unpaid orders are deleted in the end, and those of paid ones never', async (t) => {
+  const { db, run, insert } = await orderRows(t)
+  await insert('order_tombstone', { payment_hash: 'dead', ended: 'dead', ended_at: T - 1 })
+  await insert('order_tombstone', { payment_hash: 'dead later', ended: 'dead', ended_at: T })
+  await insert('order_tombstone', { payment_hash: 'used', ended: 'used', ended_at: 0 })
+  await run(...purgeOrders(overBy(0), overBy(T + KEEP_DEAD_MS)))
+  const left = await db.read('select payment_hash from order_tombstone order by payment_hash')
+  assert.deepEqual(
+    left.map(({ payment_hash }) => payment_hash),
+    ['dead later', 'used'],
+  )
+})

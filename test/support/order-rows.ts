@@ -1,0 +1,47 @@
+/** Rows of orders as the statements of a release leave them, for tests of those statements. */
+import assert from 'node:assert/strict'
+import type { Row, Statement, Value } from '../../src/db/db.ts'
+import { createOrderStore, type OrderRow } from '../../src/payment/store.ts'
+import type { After } from './folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { unit } from './unit.ts'
+
+export const T = 1_800_000_000_000
+const SOME_HASH = new Uint8Array([1])
+
+/** A store, and orders in it that differ from a pending one only in what is given. */
+export async function orderRows(t: After) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  const store = createOrderStore(db)
+  const run = async (...statements: Statement[]) => (await db.write(unit(...statements))).all
+  const insert = (table: string, row: Record<string, Value>) => {
+    const columns = Object.keys(row)
+    const text = `insert into ${table} (${columns.join(', ')}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`
+    return run({ text, values: Object.values(row) })
+  }
+  return {
+    ...{ db, run, insert, store },
+    async add(orderId: string, some: Partial<OrderRow> = {}): Promise<void> {
+      await insert('purchase_order', {
+        ...{ order_id: orderId, secret_id: 'secret', key_hash: SOME_HASH, request_hash: SOME_HASH },
+        ...{ product: 'catch', plan_id: 'standard', plan: '{}', terms: 'null', memo: 'm' },
+        ...{ amount_sats: 5, client_network: 'n', state: 'pending', created_at: T, claimed_at: T },
+        ...{ network: 'mainnet', bolt11: 'ln', payment_hash: `hash of ${orderId}` },
+        ...{ quote_expires_at: T + 5, looked_up_at: T, opened_by: 'client' },
+        ...(some as Record<string, Value>),
+      })
+    },
+    async row(orderId: string): Promise<OrderRow> {
+      return (await store.find([orderId])) ?? assert.fail(`${orderId} is gone`)
+    },
+    /** The ids of the orders that these rows are of, in their order. */
+    ids: (rows: Row[]): string => rows.map(({ order_id }) => order_id).join(' '),
+  }
+}
+
+/** The columns of an order that waits for its delivery. */
+export const SETTLED: Partial<OrderRow> = {
+  ...{ state: 'settled', settled_at: T, settled_by: 'stream', expires_at: T + 100 },
+  ...{ seed: new Uint8Array([7]), delivered_at: null, sealed_at: null },
+}
