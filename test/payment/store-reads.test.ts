@@ -85,7 +85,7 @@ test('an order is due when its pause is over, which is longer the longer ago its
   assert.equal(ids(await store.due(time, [...pauses], 1)), 'due of 500')
 })
 
-test('of the deaths that are a guess those are looked up that were not since the pass began, the newest look first', async (t) => {
+test('a pass looks up the deaths that are a guess and were not looked up since it began, the newest look first', async (t) => {
   const { add, store, ids } = await orderRows(t)
   for (const state of STATES) await add(state, { state, looked_up_at: T - 1 })
   await add('final', { state: 'dead', is_dead_final: 1, looked_up_at: T - 1 })

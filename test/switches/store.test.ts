@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
+import { insertMonitor } from '../../src/pulse/store.ts'
 import {
   bindingOf,
   bindSecret,
@@ -89,6 +90,29 @@ test('what a ping has armed opens by a silence, also if the clock was set back b
   assert.equal((await binding(unarmed)).opened_at, null)
 })
 
+test('what is open stays open since then', async (t) => {
+  const { run, bound, binding } = await aStore(t)
+  const publicId = await bound(MONITOR)
+  for (const now of [T + 2, T + 3]) {
+    await run(openArmed({ monitorId: MONITOR, lastPingAt: T + 1, pingCount: 1, now }))
+  }
+  assert.equal((await binding(publicId)).opened_at, T + 2)
+})
+
+test('a secret notes how many pings its own monitor has had', async (t) => {
+  const { run, bound, binding } = await aStore(t)
+  for (const [publicId, pings] of [
+    [OTHER, 5],
+    [MONITOR, 3],
+  ] as const) {
+    await run(aMonitor(publicId), {
+      text: 'update pulse_monitor set accepted_heartbeat_count = $2 where public_id = $1',
+      values: [publicId, pings],
+    })
+  }
+  assert.equal((await binding(await bound(MONITOR))).bound_ping_count, 3)
+})
+
 test('what armed a switch first stays noted', async (t) => {
   const { run, bound, binding } = await aStore(t)
   const publicId = await bound(MONITOR)
@@ -103,6 +127,14 @@ test('the bindings of forgotten secrets are forgotten, and no others', async (t)
   assert.equal(await bindingOf(db, over), null)
   assert.equal((await binding(living)).monitor_id, MONITOR)
 })
+
+const aMonitor = (publicId: string) =>
+  insertMonitor({
+    ...{ publicId, publicStatusId: `status of ${publicId}`, planId: 'standard' },
+    ...{ ownerTokenHash: new Uint8Array(32), pingTokenHash: new Uint8Array(32) },
+    ...{ heartbeatLimit: 100, minimumGraceSeconds: 60, expectedIntervalSeconds: 60 },
+    ...{ graceSeconds: 60, createdAt: T - DAY, expiresAt: T + DAY, checkAt: T },
+  })
 
 /** A store without monitors, so that nothing knows how many pings they had, as in bindings of earlier releases. */
 async function aStore(t: After) {
