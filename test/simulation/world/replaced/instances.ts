@@ -5,6 +5,8 @@ import { openMemoryBucket } from '../../../../src/http/limits.ts'
 import type { joinInstances as real } from '../../../../src/instances.ts'
 import { thisProcess, world } from '../world.ts'
 
+export { CONNECTIONS_BESIDE_STORE } from '../../../../src/instances.ts'
+
 const LOST = 0.05
 const LATEST_MS = 300
 
